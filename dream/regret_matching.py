@@ -1,0 +1,30 @@
+"""From advantages to a policy: one equation each."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+
+def soft_regret_matching(advantages: Array, legal_mask: Array, temperature: Array | float) -> Array:
+    """Returns a softened regret-matching policy.
+
+    policy(a) = softplus((A(a) - max over legal b of A(b)) / T) / sum over legal actions of the same
+
+    Despite the name nothing is accumulated: the best action always has the numerator log 2, one T lower 0.31, and far
+    below the tail is that of a softmax. Uniform where all advantages are equal.
+
+    Args:
+      advantages: float32[..., A], finite on legal actions.
+      legal_mask: bool[..., A].
+      temperature: T > 0; finite results down to 1e-3 and below.
+    Returns:
+      float32[..., A], summing to one over legal actions and 0 elsewhere; all 0 where nothing is legal.
+    Source: the DREAM document, section 1, "Soft regret matching policy".
+    """
+    best = jnp.max(jnp.where(legal_mask, advantages, -jnp.inf), axis=-1, keepdims=True)
+    below = jnp.where(legal_mask, advantages - best, 0.0)
+    weights = jnp.where(legal_mask, jax.nn.softplus(below / temperature), 0.0)
+    total = jnp.sum(weights, axis=-1, keepdims=True)
+    return weights / jnp.where(total > 0, total, 1.0)

@@ -1,0 +1,33 @@
+"""Drawing actions."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+
+def sample_action(key: Array, probabilities: Array) -> Array:
+    """Draws an action, never one of probability 0.
+
+    Inverts the cumulative distribution, whose sums are one product with a triangular matrix: on a CPU several times
+    faster than a scan or than one random number an action.
+
+    Args:
+      key: consumed.
+      probabilities: float32[A], non-negative, not all 0; need not be normalised.
+    Returns:
+      int32.
+    """
+    size = probabilities.shape[0]
+    cumulative = probabilities @ np.triu(np.ones((size, size), np.float32))
+    threshold = jax.random.uniform(key) * cumulative[-1]
+    # Rounding may lift a sum over an impossible action, or leave none above the threshold.
+    above = (cumulative > threshold) & (probabilities > 0)
+    return jnp.where(jnp.any(above), jnp.argmax(above), jnp.argmax(probabilities)).astype(jnp.int32)
+
+
+def entropy(probabilities: Array) -> Array:
+    """Returns -sum p log p over the last axis, in nats: float32[...]."""
+    return -jnp.sum(jax.scipy.special.xlogy(probabilities, probabilities), axis=-1)

@@ -1,0 +1,174 @@
+"""Self-play: thousands of games at once, each lane starting a new game when its last one ends, recorded as views."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from envs import Game
+from envs.batching import where_needed
+
+
+class Decision(NamedTuple):
+    """One transition of one game, as recorded; in a Record every field has leading axes [T, lanes].
+
+    Attributes:
+      view: what the player who decided saw.
+      legal: uint8[ceil(A / 8)], the legal actions, packed by jnp.packbits.
+      player: int8, who decided.
+      action: int16.
+      rewards: float32[P], the game's own, paid on the transition.
+      potentials: float32[2, P], the game's potential before and after.
+      done: bool, whether the transition ended the game.
+      phase: int8, index into game.phases.
+      note: whatever the actor adds.
+    """
+
+    view: Any
+    legal: Array
+    player: Array
+    action: Array
+    rewards: Array
+    potentials: Array
+    done: Array
+    phase: Array
+    note: Any
+
+
+class Record(NamedTuple):
+    """What self-play leaves.
+
+    Attributes:
+      decisions: Decision, [T, lanes, ...]; meaningless where not valid.
+      valid: bool[T, lanes].
+      results: dict, sums over finished games and both players of game.result, `games`, `draws` and `length` (summed).
+    """
+
+    decisions: Decision
+    valid: Array
+    results: dict[str, Array]
+
+
+class Actor(NamedTuple):
+    """How self-play chooses actions; one lane's functions.
+
+    Attributes:
+      start: () -> memory, at a deal.
+      act: (memory, view, legal bool[A], player, key) -> (action int32, memory, note).
+    """
+
+    start: Callable[[], Any]
+    act: Callable[[Any, Any, Array, Array, Array], tuple[Array, Any, Any]]
+
+
+class _Lanes(NamedTuple):
+    """The loop's carry: each lane's state and memory, which lanes are free, the next game, what has been recorded."""
+
+    states: Any
+    memories: Any
+    free: Array
+    next_game: Array
+    record: Decision
+    valid: Array
+    results: dict[str, Array]
+    t: Array
+
+
+def longest(game: Game, games: int, lanes: int) -> int:
+    """Returns the most steps that `games` games on `lanes` lanes can take, each lane taking the next game when free."""
+    return game.max_length * (-(-games // lanes) + (games > lanes))
+
+
+def play(game: Game, actor: Actor, key: Array, *, games: int, lanes: int) -> Record:
+    """Plays exactly `games` whole games on `lanes` lanes (jit the caller).
+
+    Game g is dealt with key fold_in(deal key, g), whichever lane plays it. A lane that finishes takes the next game,
+    so that lanes stand idle only at the very end and no game is cut off.
+
+    Args:
+      game: the game.
+      actor: chooses for all players.
+      key: consumed.
+      games: at least `lanes`.
+      lanes: games in play at once.
+    """
+    deal_key, act_key = jax.random.split(key)
+    steps = longest(game, games, lanes)
+    blank = jax.eval_shape(lambda: (game.init(deal_key), actor.start()))
+    decide = jax.vmap(functools.partial(_decide, game, actor))
+
+    def deal(needed: Array, state: Any, number: Array) -> Any:
+        return where_needed(needed, lambda key, n: game.init(jax.random.fold_in(key, n)), state, deal_key, number)
+
+    def body(at: _Lanes) -> _Lanes:
+        place = at.next_game + jnp.cumsum(at.free) - 1
+        deals = at.free & (place < games)
+        playing = deals | ~at.free
+        states = jax.vmap(deal)(deals, at.states, place)
+        memories = _select(deals, actor.start(), at.memories)
+        keys = jax.random.split(jax.random.fold_in(act_key, at.t), lanes)
+        states, memories, decision, result = decide(states, memories, keys)
+        finished = playing & decision.done
+        sums = {name: jnp.sum(jnp.where(finished, x, 0.0)) for name, x in result.items()}
+        return _Lanes(
+            states=states,
+            memories=memories,
+            free=finished | ~playing,
+            next_game=at.next_game + jnp.sum(deals),
+            record=jax.tree.map(lambda rows, row: rows.at[at.t].set(row), at.record, decision),
+            valid=at.valid.at[at.t].set(playing),
+            results={name: at.results[name] + total for name, total in sums.items()},
+            t=at.t + 1,
+        )
+
+    def zeros(tree: Any, *axes: int) -> Any:
+        return jax.tree.map(lambda x: jnp.zeros((*axes, *x.shape), x.dtype), tree)
+
+    _, _, decision, result = jax.eval_shape(functools.partial(_decide, game, actor), *blank, act_key)
+    start = _Lanes(
+        states=zeros(blank[0], lanes),
+        memories=zeros(blank[1], lanes),
+        free=jnp.ones(lanes, bool),
+        next_game=jnp.int32(0),
+        record=zeros(decision, steps, lanes),
+        valid=jnp.zeros((steps, lanes), bool),
+        results=zeros(result),
+        t=jnp.int32(0),
+    )
+    end = lax.while_loop(lambda at: (at.next_game < games) | ~jnp.all(at.free), body, start)
+    return Record(end.record, end.valid, end.results)
+
+
+def _select(chosen: Array, one: Any, many: Any) -> Any:
+    """Returns `many` with `one` in the chosen lanes."""
+    return jax.tree.map(lambda x, y: jnp.where(chosen.reshape((-1,) + (1,) * x.ndim), x, y), one, many)
+
+
+def _decide(game: Game, actor: Actor, state: Any, memory: Any, key: Array) -> tuple[Any, Any, Decision, dict]:
+    """Plays one decision of one game: the next state and memory, the record, and the result if it ended."""
+    player = state.current_player
+    view, legal = game.view(state, player), game.legal_actions(state)
+    action, memory, note = actor.act(memory, view, legal, player, key)
+    after, rewards, done = game.step(state, action)
+    seats = jnp.arange(game.num_players)
+    potentials = jnp.stack([jax.vmap(lambda p, s=s: game.potential(s, p))(seats) for s in (state, after)])
+    decision = Decision(
+        view=view,
+        legal=jnp.packbits(legal),
+        player=player.astype(jnp.int8),
+        action=action.astype(jnp.int16),
+        rewards=rewards,
+        potentials=potentials,
+        done=done,
+        phase=game.phase(state).astype(jnp.int8),
+        note=note,
+    )
+    each = jax.vmap(lambda p: game.result(after, p))(seats)
+    result = {name: jnp.mean(value) for name, value in each.items()}
+    drawn = jnp.all(rewards == 0).astype(jnp.float32)
+    return after, memory, decision, {**result, "games": jnp.float32(1), "draw_rate": drawn}

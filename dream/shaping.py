@@ -1,0 +1,47 @@
+"""Training rewards: what is added to a game's own rewards, never mixed into a reported result."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jax import Array
+
+FORMS = ("potential", "literal")
+
+
+def shaping_reward(before: Array, after: Array, done: Array, *, scale: Array, discount: float, form: str) -> Array:
+    """Returns the shaping of one transition, from the potential before and after it.
+
+    potential: scale * (discount * Phi(s') - Phi(s)), Phi = 0 once the game is over. Leaves optimal policies as they are
+      (Ng, Harada, Russell 1999, theorem 1), and adds to a full discounted return exactly -scale * Phi(s): the return
+      learns nothing new from it unless it is bootstrapped on the way.
+    literal: scale * (Phi(s') - Phi(s)), the last potential kept: pays the total change of the potential over the game,
+      and so changes what is optimal.
+
+    Args:
+      before, after: float32[...] potentials.
+      done: bool[...], whether the transition ended the game.
+      scale: float32.
+      discount: of the return the shaping is for.
+      form: one of FORMS.
+    Returns:
+      float32[...].
+    Source: the DREAM document, section 3, "Per-step shaping reward proportional to deadwood reduction"; the potential
+      form is this project's.
+    """
+    if form == "literal":
+        return scale * (after - before)
+    return scale * (discount * jnp.where(done, 0.0, after) - before)
+
+
+def draw_penalty(rewards: Array, done: Array, penalty: float) -> Array:
+    """Returns `penalty` for every player where a game ended without a winner, else 0.
+
+    Args:
+      rewards: float32[..., P] the game's own rewards of the transition.
+      done: bool[...].
+      penalty: in units of reward, normally negative.
+    Returns:
+      float32[..., P].
+    """
+    drawn = done & jnp.all(rewards == 0, axis=-1)
+    return jnp.where(drawn[..., None], penalty, jnp.zeros_like(rewards))

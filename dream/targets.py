@@ -1,0 +1,34 @@
+"""What the dueling DREAM network is fitted to."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+
+def advantage_targets(
+    advantages: Array, value: Array, action: Array, returns: Array, policy: Array, legal: Array, clip: float
+) -> Array:
+    """Returns the advantage of every legal action against the policy's mean.
+
+    Q(a) = returns for the action taken, value + advantages(a) of the target network for the others;
+    target(a) = clip(Q(a) - sum over b of policy(b) * Q(b)).
+
+    Args:
+      advantages: float32[A], the target network's.
+      value: float32, the target network's.
+      action: int32, the action taken.
+      returns: float32, its discounted return.
+      policy: float32[A], what the action was drawn from.
+      legal: bool[A].
+      clip: bound on the absolute value.
+    Returns:
+      float32[A], 0 on illegal actions.
+    Source: the DREAM document, section 2, "Untaken actions use stable target network Q-values; taken actions use actual
+      returns". Deviation: none; the document does not say which mean, here it is that of the policy that acted.
+    """
+    taken = jax.nn.one_hot(action, advantages.shape[0], dtype=bool)
+    q = jnp.where(taken, returns, value + advantages)
+    centred = q - jnp.sum(jnp.where(legal, policy * q, 0.0))
+    return jnp.where(legal, jnp.clip(centred, -clip, clip), 0.0)

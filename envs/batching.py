@@ -1,0 +1,110 @@
+"""Two ways to keep a costly function cheap under vmap: run it on few lanes, or with the lanes innermost."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+from jax.custom_batching import custom_vmap
+
+_SMALLEST_CHUNK = 64
+
+
+def lanes_last(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes vmap append the mapped axis to the arguments' shapes instead of putting it first.
+
+    The inner loop of every elementwise operation then runs over lanes, which is what a CPU vectorises well.
+
+    Args:
+      function: on arrays only, written so that extra trailing axes, the same for all arguments, broadcast through.
+    Returns:
+      The same function with its own batching rule; nested vmaps append one axis each.
+    """
+    mapped = custom_vmap(function)
+
+    @mapped.def_vmap
+    def _rule(size: int, batched: list[bool], *args: Array) -> tuple[Any, Any]:
+        appended = [
+            jnp.moveaxis(x, 0, -1) if is_batched else jnp.broadcast_to(x[..., None], (*x.shape, size))
+            for x, is_batched in zip(args, batched, strict=True)
+        ]
+        out = jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), mapped(*appended))
+        return out, jax.tree.map(lambda _: True, out)
+
+    return functools.wraps(function)(mapped)
+
+
+def where_needed(needed: Array, function: Callable[..., Any], otherwise: Any, *args: Any) -> Any:
+    """Returns function(*args) where needed, else `otherwise`: a cond that stays a branch under vmap.
+
+    Plain `lax.cond` becomes a select under vmap and runs the costly branch for every lane. Here the lanes that need it
+    are gathered in chunks, so the cost is proportional to their number. On accelerators, where a loop of unknown
+    length costs more than the arithmetic it saves, all lanes run: the default backend at tracing time decides.
+
+    Args:
+      needed: bool scalar (per lane).
+      function: pure, on one unbatched set of arguments.
+      otherwise: pytree like the function's result.
+      *args: pytrees of arrays.
+    Returns:
+      Pytree like `otherwise`, with its dtypes.
+    """
+
+    @custom_vmap
+    def choose(needed: Array, otherwise: Any, args: tuple[Any, ...]) -> Any:
+        return lax.cond(needed, lambda: _like(function(*args), otherwise), lambda: otherwise)
+
+    @choose.def_vmap
+    def _rule(size: int, batched: Any, needed: Array, otherwise: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
+        operands = jax.tree.map(
+            lambda x, is_batched: x if is_batched else jnp.broadcast_to(x, (size, *jnp.shape(x))),
+            (needed, otherwise, args),
+            tuple(batched),
+        )
+        run = _on_some_lanes if jax.default_backend() == "cpu" else _on_all_lanes
+        out = run(function, *operands)
+        return out, jax.tree.map(lambda _: True, out)
+
+    return choose(needed, otherwise, args)
+
+
+def _like(values: Any, templates: Any) -> Any:
+    return jax.tree.map(lambda value, template: jnp.asarray(value, jnp.asarray(template).dtype), values, templates)
+
+
+def _on_all_lanes(function: Callable[..., Any], needed: Array, otherwise: Any, args: tuple[Any, ...]) -> Any:
+    results = _like(jax.vmap(function)(*args), otherwise)
+    return jax.tree.map(
+        lambda x, y: jnp.where(needed.reshape(needed.shape + (1,) * (x.ndim - 1)), x, y), results, otherwise
+    )
+
+
+def _on_some_lanes(function: Callable[..., Any], needed: Array, otherwise: Any, args: tuple[Any, ...]) -> Any:
+    size = needed.shape[0]
+    chunk = min(size, max(_SMALLEST_CHUNK, size // 32))
+    ranks = _running_count(needed)
+
+    def body(carry: tuple[Array, Any]) -> tuple[Array, Any]:
+        first, out = carry
+        # The lane of the n-th needed one is the first whose running count reaches n; past the last it is `size`.
+        lanes = jnp.searchsorted(ranks, first + jnp.arange(1, chunk + 1, dtype=jnp.int32))
+        picked = jax.tree.map(lambda x: x.at[lanes].get(mode="clip"), args)
+        results = jax.vmap(function)(*picked)
+        out = jax.tree.map(lambda x, y: x.at[lanes].set(y.astype(x.dtype), mode="drop"), out, results)
+        return first + chunk, out
+
+    return lax.while_loop(lambda carry: carry[0] < ranks[-1], body, (jnp.int32(0), otherwise))[1]
+
+
+def _running_count(flags: Array, block: int = 256) -> Array:
+    """Returns the inclusive prefix sum of flags: int32[n]; in two levels, as a CPU scans long axes slowly."""
+    size = flags.shape[0]
+    if size % block:
+        return jnp.cumsum(flags, dtype=jnp.int32)
+    within = jnp.cumsum(flags.reshape(-1, block), axis=1, dtype=jnp.int32)
+    before = jnp.cumsum(within[:, -1]) - within[:, -1]
+    return (within + before[:, None]).reshape(-1)

@@ -1,0 +1,206 @@
+"""The three waists of the project - Game, View, Policy - and the registry of games.
+
+Everything that learns, plays, evaluates or adapts meets a game through these types alone. A `State` and a `View` are
+pytrees whose type belongs to the game; all functions work on one unbatched value, and the caller vmaps, scans and jits.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from envs.errors import InputError, unknown
+
+State = Any
+"""A game's full state: a pytree with at least `current_player`, int32, -1 once the game is over."""
+View = Any
+"""What one player may know: a pytree of small unsigned integers and masks, far smaller than the observation."""
+
+
+class LogSlot(NamedTuple):
+    """What one slot of a view's log adds to the observation.
+
+    Attributes:
+      rows: int32[R], observation indices.
+      values: float32[R], the entries there; 0 where the slot has fewer than R, and in an empty slot.
+    """
+
+    rows: Array
+    values: Array
+
+
+class Game(abc.ABC):
+    """A static, hashable description of a game and its pure functions on one unbatched state.
+
+    Subclasses are frozen dataclasses whose fields are the rules.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[str]
+    """Changes whenever rules, rewards, actions or the observation change."""
+    num_players: int = 2
+    num_actions: int
+    observation_size: int
+    max_length: int
+    """No game takes more actions than this."""
+    unit: str = "points"
+    """What results are told in; a reward of 1 is `reward_scale` of them."""
+    reward_scale: float = 100.0
+    phases: tuple[str, ...] = ("play",)
+    """Names of the values of `phase`."""
+    log_slots: int = 0
+    """Slots of the observation's log (see `log_slot`); 0 for a game without one."""
+    log_growth: int = 0
+    """The most log slots that fill up between two decisions of one player, the deal included."""
+
+    @abc.abstractmethod
+    def init(self, key: Array) -> State:
+        """Deals: a random starting state; `key` is consumed."""
+
+    @abc.abstractmethod
+    def step(self, state: State, action: Array) -> tuple[State, Array, Array]:
+        """Plays an action of `state.current_player`.
+
+        Args:
+          state: one state.
+          action: int32, legal in `state`; the result of an illegal action is undefined.
+        Returns:
+          (state, rewards float32[P], done bool). After the end a step changes nothing, pays 0 and keeps done.
+        """
+
+    @abc.abstractmethod
+    def legal_actions(self, state: State) -> Array:
+        """Returns bool[A], the actions `state.current_player` may take; all False once the game is over."""
+
+    @abc.abstractmethod
+    def view(self, state: State, player: Array) -> View:
+        """Returns the compact record of all that `player` may know."""
+
+    @abc.abstractmethod
+    def encode(self, view: View) -> Array:
+        """Returns the documented observation vector of a view: float32[observation_size]."""
+
+    @abc.abstractmethod
+    def to_dict(self, state: State) -> dict[str, Any]:
+        """Tells a state in words (host side, all cards open)."""
+
+    def observe(self, state: State, player: Array) -> Array:
+        """Returns encode(view(state, player)): float32[observation_size]."""
+        return self.encode(self.view(state, player))
+
+    def potential(self, state: State, player: Array) -> Array:
+        """Returns what reward shaping may use: float32, in units of reward; 0 where a game offers nothing."""
+        return jnp.float32(0.0)
+
+    def phase(self, state: State) -> Array:
+        """Returns the index in `phases` of the decision at hand: int32."""
+        return jnp.int32(0)
+
+    def result(self, state: State, player: Array) -> dict[str, Array]:
+        """Returns what to report of a finished game besides its reward, by the name of its mean: float32 scalars."""
+        return {}
+
+    # An observation may be told in two parts: a short dense one, and a log that only ever grows. Every entry of
+    # encode(view) is dense(view) at `dense_indices` plus log_slot(view, t) at its rows, for t < log_length(view). A
+    # player's later view repeats the slots of its earlier ones, so a linear layer's sum over the log can be carried
+    # along a game instead of being computed anew. A game without a log is all dense.
+
+    @property
+    def dense_indices(self) -> np.ndarray:
+        """int[D]: the observation entries that `dense` gives."""
+        return np.arange(self.observation_size)
+
+    def dense(self, view: View) -> Array:
+        """Returns the observation's entries at `dense_indices`: float32[D]."""
+        return self.encode(view)
+
+    def log_length(self, view: View) -> Array:
+        """Returns the number of log slots filled: int32."""
+        return jnp.int32(0)
+
+    def log_slot(self, view: View, slot: Array) -> LogSlot:
+        """Returns what log slot `slot`, int32, adds to the observation."""
+        raise NotImplementedError(f"{self.name} has no log")
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a stored policy must agree with: name, version and rules."""
+        return {"name": self.name, "version": self.version, "rules": _plain(self)}
+
+
+def _plain(rules: Any) -> dict[str, Any]:
+    """Returns a frozen dataclass of rules as JSON values."""
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in dataclasses.asdict(rules).items()}
+
+
+@functools.partial(jax.tree_util.register_dataclass, data_fields=["params"], meta_fields=["apply"])
+@dataclasses.dataclass(frozen=True)
+class Policy:
+    """A player: a pure function of what it sees, and its parameters.
+
+    Attributes:
+      apply: (params, view, legal bool[A]) -> float32[A], summing to one on legal actions and zero elsewhere.
+      params: pytree of arrays; () where the player has none.
+    """
+
+    apply: Callable[[Any, View, Array], Array]
+    params: Any = ()
+
+    def __call__(self, view: View, legal: Array) -> Array:
+        """Returns the action probabilities: float32[A]."""
+        return self.apply(self.params, view, legal)
+
+
+_REGISTRY: dict[str, str] = {
+    "gin_rummy": "envs.gin_rummy.event_log:make",
+}
+"""Name -> "module:function"; the function takes the rules as keywords and returns the Game."""
+
+
+def names() -> list[str]:
+    """Returns the names `make` knows."""
+    return sorted(_REGISTRY)
+
+
+def make(name: str, **rules: Any) -> Game:
+    """Builds a game.
+
+    Args:
+      name: one of `names()`.
+      **rules: the game's own rules, each defaulting to the game's preset.
+    Raises:
+      InputError: an unknown game or rule, or a rule's value out of range.
+    """
+    if name not in _REGISTRY:
+        raise unknown("game", name, _REGISTRY)
+    module, function = _REGISTRY[name].split(":")
+    return getattr(importlib.import_module(module), function)(**rules)
+
+
+def build_rules(kind: type, preset: Any, given: dict[str, Any]) -> Any:
+    """Returns `preset` with the given rules replaced, checked for name and type.
+
+    Args:
+      kind: the frozen dataclass of rules.
+      preset: an instance of it, the defaults.
+      given: rule name -> value.
+    Raises:
+      InputError: an unknown rule, a value of another type, or one the dataclass refuses.
+    """
+    fields = {field.name for field in dataclasses.fields(kind)}
+    for key, value in given.items():
+        if key not in fields:
+            raise unknown("rule", key, fields)
+        wanted = type(getattr(preset, key))
+        if type(value) is not wanted:
+            raise InputError(f"rule {key}={value!r} is a {type(value).__name__}; it must be a {wanted.__name__}")
+    return dataclasses.replace(preset, **given)
