@@ -11,10 +11,13 @@ import optax
 from jax import Array, lax
 
 
-def adam(learning_rate: float, *, max_grad_norm: float, l2: float) -> optax.GradientTransformation:
-    """Returns Adam on the gradient of loss + l2 * sum of squared parameters, clipped to a global norm first."""
+def adam(*, max_grad_norm: float, l2: float) -> optax.GradientTransformation:
+    """Returns Adam's direction for the gradient of loss + l2 * sum of squared parameters, clipped to a norm first.
+
+    Without the learning rate, which `fit` takes as an argument, so that a schedule needs no state.
+    """
     return optax.chain(
-        optax.add_decayed_weights(2.0 * l2), optax.clip_by_global_norm(max_grad_norm), optax.adam(learning_rate)
+        optax.add_decayed_weights(2.0 * l2), optax.clip_by_global_norm(max_grad_norm), optax.scale_by_adam()
     )
 
 
@@ -24,17 +27,18 @@ def fit(
     params: Any,
     optimizer_state: Any,
     batch: Callable[[Array], Any],
-    key: Array,
+    *,
+    learning_rate: Array | float,
     steps: Array | int,
 ) -> tuple[Any, Any, dict[str, Array]]:
-    """Takes gradient steps, each on a fresh minibatch.
+    """Takes gradient steps, each on its own minibatch.
 
     Args:
       loss: (params, batch) -> (scalar, diagnostics), means over the batch.
-      optimizer: from optax.
+      optimizer: from optax, a direction to descend against.
       params, optimizer_state: where to start.
-      batch: key -> batch.
-      key: consumed.
+      batch: number of the step, int32 -> batch.
+      learning_rate: factor of the direction.
       steps: how many, at least 1; may be traced.
     Returns:
       (params, optimizer_state, diagnostics averaged over the steps, `gradient_norm` before clipping among them).
@@ -42,12 +46,13 @@ def fit(
 
     def step(n: Array, carry: tuple[Any, Any, dict[str, Array]]) -> tuple[Any, Any, dict[str, Array]]:
         params, optimizer_state, sums = carry
-        gradient, info = jax.grad(loss, has_aux=True)(params, batch(jax.random.fold_in(key, n)))
+        gradient, info = jax.grad(loss, has_aux=True)(params, batch(n))
         info["gradient_norm"] = optax.global_norm(gradient)
-        updates, optimizer_state = optimizer.update(gradient, optimizer_state, params)
-        return optax.apply_updates(params, updates), optimizer_state, jax.tree.map(jnp.add, sums, info)
+        direction, optimizer_state = optimizer.update(gradient, optimizer_state, params)
+        params = jax.tree.map(lambda p, d: p - learning_rate * d, params, direction)
+        return params, optimizer_state, jax.tree.map(jnp.add, sums, info)
 
-    shapes = jax.eval_shape(lambda p, k: loss(p, batch(k))[1], params, key)
+    shapes = jax.eval_shape(lambda p: loss(p, batch(jnp.int32(0)))[1], params)
     zeros = {name: jnp.zeros(x.shape, x.dtype) for name, x in shapes.items()} | {"gradient_norm": jnp.zeros(())}
     params, optimizer_state, sums = lax.fori_loop(0, steps, step, (params, optimizer_state, zeros))
     return params, optimizer_state, jax.tree.map(lambda x: x / steps, sums)

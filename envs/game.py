@@ -30,7 +30,7 @@ class LogSlot(NamedTuple):
     """What one slot of a view's log adds to the observation.
 
     Attributes:
-      rows: int32[R], observation indices.
+      rows: int32[R], observation indices within the slot; meaningless where the value is 0.
       values: float32[R], the entries there; 0 where the slot has fewer than R, and in an empty slot.
     """
 
@@ -59,6 +59,9 @@ class Game(abc.ABC):
     """Names of the values of `phase`."""
     log_slots: int = 0
     """Slots of the observation's log (see `log_slot`); 0 for a game without one."""
+    log_offset: int = 0
+    """Where in the observation the log starts; slot t lies at log_offset + t * log_width and the log_width after."""
+    log_width: int = 0
     log_growth: int = 0
     """The most log slots that fill up between two decisions of one player, the deal included."""
 

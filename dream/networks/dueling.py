@@ -7,7 +7,7 @@ subtraction: the advantage target is centred by the policy instead (see dream/ta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
 from typing import Any
 
 import haiku as hk
@@ -15,45 +15,71 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from dream.networks import inputs
 from dream.networks.network import Network
+from dream.settings import choice, number
+from envs import Game, InputError
 
 _FIRST = "first"
 
 
-def make_dueling(hidden: Sequence[int], observation_size: int, num_actions: int, dtype: str) -> Network:
-    """Builds the dueling network.
+@dataclasses.dataclass(frozen=True)
+class DuelingConfig:
+    """Settings of the dueling network.
 
-    Args:
-      hidden: widths of the trunk's layers, at least one.
-      observation_size, num_actions: of the game.
-      dtype: what matrix products are computed in, "float32" or "bfloat16"; parameters and results stay float32.
+    Attributes:
+      name: "dueling".
+      hidden: widths of the trunk's layers.
+      dtype: what matrix products are computed in; parameters and results stay float32.
+      log_window: None to read the whole observation, else its dense part and this many of the newest events.
     """
 
-    def first(observation: Array) -> Array:
-        return hk.Linear(hidden[0], name=_FIRST)(observation)
+    name: str = "dueling"
+    hidden: tuple[int, ...] = number((1024, 1024, 512, 256), 1)
+    dtype: str = choice("float32", "float32", "bfloat16")
+    log_window: int | None = number(None, 1)
+
+
+def make(config: DuelingConfig, game: Game) -> Network:
+    """Builds the dueling network for a game's observation and actions.
+
+    Raises:
+      InputError: no layer, or a window longer than the game's log.
+    """
+    hidden, window = config.hidden, config.log_window
+    if not hidden:
+        raise InputError("network.hidden=[] is empty; it must hold the width of at least one layer")
+    if window is not None and window > game.log_slots:
+        raise InputError(f"network.log_window={window} is out of range; {game.name} has {game.log_slots} log slots")
+    seen = inputs.whole(game) if window is None else inputs.window(game, window)
+
+    def first(x: Array) -> Array:
+        return hk.Linear(hidden[0], name=_FIRST)(x)
 
     def rest(activation: Array) -> tuple[Array, Array]:
         features = jax.nn.relu(activation)
         for n, width in enumerate(hidden[1:], start=1):
             features = jax.nn.relu(hk.Linear(width, name=f"trunk_{n}")(features))
-        return hk.Linear(num_actions, name="advantages")(features), hk.Linear(1, name="value")(features)[..., 0]
+        return hk.Linear(game.num_actions, name="advantages")(features), hk.Linear(1, name="value")(features)[..., 0]
 
-    whole = hk.without_apply_rng(hk.transform(lambda observation: rest(first(observation))))
+    whole = hk.without_apply_rng(hk.transform(lambda x: rest(first(x))))
     upper = hk.without_apply_rng(hk.transform(rest))
-    compute = jnp.dtype(dtype)
+    compute = jnp.dtype(config.dtype)
 
     def cast(tree: Any, to: Any) -> Any:
         return jax.tree.map(lambda x: x.astype(to), tree)
 
-    def apply(params: Any, observation: Array) -> tuple[Array, Array]:
-        return cast(whole.apply(cast(params, compute), observation.astype(compute)), jnp.float32)
+    def apply_inputs(params: Any, x: Array) -> tuple[Array, Array]:
+        return cast(whole.apply(cast(params, compute), x.astype(compute)), jnp.float32)
 
     def apply_rest(params: Any, activation: Array) -> tuple[Array, Array]:
         return cast(upper.apply(cast(params, compute), activation.astype(compute)), jnp.float32)
 
     return Network(
-        init=lambda key: whole.init(key, jnp.zeros(observation_size)),
-        apply=apply,
+        init=lambda key: whole.init(key, jnp.zeros(seen.size)),
+        apply=lambda params, observation: apply_inputs(params, seen.of_observation(observation)),
+        inputs=seen,
+        apply_inputs=apply_inputs,
         first_layer=lambda params: (params[_FIRST]["w"].astype(compute), params[_FIRST]["b"].astype(compute)),
         rest=apply_rest,
         width=hidden[0],

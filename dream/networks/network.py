@@ -8,24 +8,30 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
+from dream.networks.inputs import Inputs
 from envs import Game
 
 
 class Network(NamedTuple):
-    """A network whose first layer is linear.
+    """A network whose first layer is linear in the inputs it selects from the observation.
 
-    apply(params, x) = rest(params, x @ w + b) with (w, b) = first_layer(params).
+    apply(params, x) = apply_inputs(params, inputs.of_observation(x))
+                     = rest(params, inputs.of_observation(x) @ w + b) with (w, b) = first_layer(params).
 
     Attributes:
       init: key -> params, a pytree of float32 arrays.
-      apply: (params, observation float32[N]) -> outputs.
-      first_layer: params -> (w[N, width], b[width]), in the dtype of computation.
+      apply: (params, observation float32[observation_size]) -> outputs.
+      inputs: what the first layer sees.
+      apply_inputs: (params, inputs float32[inputs.size]) -> outputs.
+      first_layer: params -> (w[inputs.size, width], b[width]), in the dtype of computation.
       rest: (params, first layer's sums [width]) -> outputs.
       width: of the first layer.
     """
 
     init: Callable[[Array], Any]
     apply: Callable[[Any, Array], Any]
+    inputs: Inputs
+    apply_inputs: Callable[[Any, Array], Any]
     first_layer: Callable[[Any], tuple[Array, Array]]
     rest: Callable[[Any, Array], Any]
     width: int
@@ -35,7 +41,7 @@ class Carried(NamedTuple):
     """The first layer's sums over each player's log, carried along a game.
 
     Attributes:
-      sums: float[P, width].
+      sums: float32[P, width].
       lengths: int32[P], log slots they cover.
     """
 
@@ -43,31 +49,46 @@ class Carried(NamedTuple):
     lengths: Array
 
 
-class LogReader(NamedTuple):
-    """A network that reads views and multiplies only what is new in their logs.
+class Reader(NamedTuple):
+    """A network that reads the views of one game in order.
 
     Attributes:
-      start: () -> Carried, at the deal.
+      start: () -> memory, at the deal.
       prepare: params -> weights; outside the loop over decisions.
-      read: (weights, Carried, view, player) -> (outputs, Carried).
+      read: (weights, memory, view, player) -> (outputs, memory).
     """
 
-    start: Callable[[], Carried]
+    start: Callable[[], Any]
     prepare: Callable[[Any], Any]
-    read: Callable[[Any, Carried, Any, Array], tuple[Any, Carried]]
+    read: Callable[[Any, Any, Any, Array], tuple[Any, Any]]
 
 
-def log_reader(game: Game, network: Network) -> LogReader:
-    """Splits a network's first layer into the game's dense entries and a carried sum over its log.
-
-    x @ w = dense(view) @ w[dense_indices] + sum over log slots t and entries r of values[t, r] * w[rows[t, r]],
-    and a player's later view only adds slots, at most game.log_growth of them.
+def make_reader(game: Game, network: Network) -> Reader:
+    """Returns the cheapest reader: one that carries the log's share where the network sees the whole log.
 
     Args:
-      game: tells the parts of its observation (see envs.Game.log_slot).
+      game: whose views are read.
       network: on the game's observations.
     Returns:
-      A LogReader whose `read` equals network.apply(params, game.encode(view)) up to the order of summation.
+      A Reader whose `read` equals network.apply(params, game.encode(view)) up to the order of summation.
+    """
+    return _log_reader(game, network) if network.inputs.carries_log else dense_reader(network)
+
+
+def dense_reader(network: Network) -> Reader:
+    """Returns the reader that multiplies all inputs at every decision."""
+
+    def read(params: Any, memory: tuple[()], view: Any, player: Array) -> tuple[Any, tuple[()]]:
+        return network.apply_inputs(params, network.inputs.of_view(view)), memory
+
+    return Reader(lambda: (), lambda params: params, read)
+
+
+def _log_reader(game: Game, network: Network) -> Reader:
+    """Splits the first layer into the game's dense entries and a carried sum over its log.
+
+    x @ w = dense(view) @ w[dense_indices] + sum over log slots t and entries r of values[t, r] * w[rows[t, r]],
+    and a player's later view only adds slots, at most game.log_growth of them (see envs.Game.log_slot).
     """
 
     def prepare(params: Any) -> Any:
@@ -79,13 +100,11 @@ def log_reader(game: Game, network: Network) -> LogReader:
 
     def read(weights: Any, carried: Carried, view: Any, player: Array) -> tuple[Any, Carried]:
         params, w, w_dense, b = weights
-        sums = game.dense(view).astype(w.dtype) @ w_dense + b
-        if game.log_slots:
-            carried, own = _extend(game, w, carried, view, player)
-            sums = sums + own.astype(w.dtype)
+        carried, own = _extend(game, w, carried, view, player)
+        sums = game.dense(view).astype(w.dtype) @ w_dense + b + own.astype(w.dtype)
         return network.rest(params, sums), carried
 
-    return LogReader(start, prepare, read)
+    return Reader(start, prepare, read)
 
 
 def _extend(game: Game, w: Array, carried: Carried, view: Any, player: Array) -> tuple[Carried, Array]:

@@ -129,16 +129,18 @@ class GinRummy(Game):
         return self.rules.max_actions
 
     @property
-    def _event_size(self) -> int:
+    def log_width(self) -> int:
+        """Numbers that tell one event: actor, type, card, turn fraction."""
         return 1 + _TYPES + self.rules.num_cards + 1
 
     @property
-    def _log_offset(self) -> int:
+    def log_offset(self) -> int:
+        """Where the events start: after three facts a card."""
         return 3 * self.rules.num_cards
 
     @property
     def _scalar_offset(self) -> int:
-        return self._log_offset + self.rules.max_actions * self._event_size
+        return self.log_offset + self.rules.max_actions * self.log_width
 
     @property
     def observation_size(self) -> int:
@@ -263,7 +265,7 @@ class GinRummy(Game):
         return state.phase
 
     def result(self, state: GinState, player: Array) -> dict[str, Array]:
-        """Returns how the hand ended for a player: knock (gin included), gin and undercut by this player, deadwood kept."""
+        """Returns whether this player knocked (gin included), went gin, undercut, and the deadwood kept."""
         mine = state.knocker == player
         knocked = (state.ending == settlement.KNOCK) | (state.ending == settlement.GIN)
         by_name = {
@@ -278,7 +280,7 @@ class GinRummy(Game):
         """Returns the observation vector: float32[4887], indices as in the module's table."""
         dense = self.dense(view)
         log = self._events(view).reshape(-1)
-        return jnp.concatenate([dense[: self._log_offset], log, dense[self._log_offset :]])
+        return jnp.concatenate([dense[: self.log_offset], log, dense[self.log_offset :]])
 
     def dense(self, view: GinView) -> Array:
         """Returns the observation without its events: float32[167]."""
@@ -307,19 +309,19 @@ class GinRummy(Game):
         actor, kind, card = (x[:, None] for x in table.read(view.log))
         present = kind > 0
         slots = np.arange(self.rules.max_actions)[:, None]
-        column = np.arange(self._event_size)
+        column = np.arange(self.log_width)
         is_one = (
             ((column == 0) & present & (actor == view.seat))
             | ((column == kind) & present)
             | ((column == card + 1 + _TYPES) & (card >= 0))
         )
         turn = jnp.where(present, slots / np.float32(self.rules.max_actions), 0)
-        return jnp.where(column == self._event_size - 1, turn, is_one.astype(jnp.float32))
+        return jnp.where(column == self.log_width - 1, turn, is_one.astype(jnp.float32))
 
     @property
     def dense_indices(self) -> np.ndarray:
         """The observation's indices outside the event block."""
-        return np.r_[0 : self._log_offset, self._scalar_offset : self.observation_size]
+        return np.r_[0 : self.log_offset, self._scalar_offset : self.observation_size]
 
     def log_length(self, view: GinView) -> Array:
         """Returns the number of events: int32."""
@@ -328,7 +330,7 @@ class GinRummy(Game):
     def log_slot(self, view: GinView, slot: Array) -> LogSlot:
         """Returns the up to four non-zero entries of event `slot`: actor, type, card and turn fraction."""
         actor, kind, card = table.read(view.log[slot])
-        first = self._log_offset + self._event_size * slot
+        first = self.log_offset + self.log_width * slot
         present = kind > 0
         values = [
             present & (actor == view.seat),
@@ -336,7 +338,7 @@ class GinRummy(Game):
             present & (card >= 0),
             jnp.where(present, slot / np.float32(self.rules.max_actions), 0),
         ]
-        rows = [first, first + kind, first + 1 + _TYPES + card, first + self._event_size - 1]
+        rows = [first, first + kind, first + 1 + _TYPES + card, first + self.log_width - 1]
         values = jnp.stack([jnp.asarray(value, jnp.float32) for value in values])
         return LogSlot(jnp.where(values != 0, jnp.stack(rows), 0), values)
 

@@ -51,5 +51,5 @@ def deadwood_against(laid: Arrangement, defender: Array) -> Array:
 
 
 def layoff_deadwood(knocker: Array, defender: Array) -> Array:
-    """Returns `deadwood_against` the arrangement the knocker lays; int32 points, from two hands of int32[4] suit masks."""
+    """Returns `deadwood_against` the melds the knocker lays: int32 points, from two hands of int32[4] suit masks."""
     return deadwood_against(arrange(knocker), defender)

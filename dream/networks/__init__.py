@@ -1,0 +1,37 @@
+"""Networks, built by name from a configuration node."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import envs
+from dream import settings
+from dream.networks.network import Network
+from envs.errors import InputError, unknown
+
+__all__ = ["Network", "make_network"]
+
+_REGISTRY: dict[str, str] = {"dueling": "dream.networks.dueling:DuelingConfig"}
+"""Name -> "module:settings"; the module's make(settings, game) returns the Network."""
+
+
+def make_network(config: Any, game: envs.Game | None = None) -> Network:
+    """Builds a network.
+
+    Args:
+      config: the configuration's `network` node or a plain dict; `name` defaults to "dueling".
+      game: whose observations it reads and actions it rates; by default `gin_rummy`, float32[4887] and 107 actions.
+    Returns:
+      A Network: init(key) -> params, apply(params, observation float32[N]) -> (advantages float32[A], value float32).
+    Raises:
+      InputError: an unknown network or setting, or a value out of range.
+    """
+    if not hasattr(config, "get"):
+        raise InputError(f"network={config!r} must be a configuration node or a dict with a `name`")
+    name = config.get("name", "dueling")
+    if name not in _REGISTRY:
+        raise unknown("network", name, _REGISTRY)
+    module_name, schema = _REGISTRY[name].split(":")
+    module = importlib.import_module(module_name)
+    return module.make(settings.read(getattr(module, schema), config, "network"), game or envs.make("gin_rummy"))

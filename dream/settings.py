@@ -1,0 +1,113 @@
+"""Typed settings: dataclasses that say what a configuration node may hold, and the check of a node against them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+from omegaconf import DictConfig, ListConfig, OmegaConf
+
+from envs.errors import InputError, unknown
+
+T = typing.TypeVar("T")
+
+
+def number(default: Any, low: float = -math.inf, high: float = math.inf, *, above: bool = False) -> Any:
+    """Returns a dataclass field that holds a number in [low, high], or in (low, high] with `above`."""
+    return dataclasses.field(default=default, metadata={"low": low, "high": high, "above": above})
+
+
+def choice(default: str, *options: str) -> Any:
+    """Returns a dataclass field that holds one of the options, the default among them."""
+    return dataclasses.field(default=default, metadata={"options": options})
+
+
+def read(schema: type[T], node: Any, path: str) -> T:
+    """Builds settings from a configuration node.
+
+    Args:
+      schema: a dataclass whose fields are scalars, optional scalars, tuples, dicts or such dataclasses.
+      node: an OmegaConf node or a plain mapping; a missing key takes the field's default.
+      path: where the node stands, for messages, e.g. "algo".
+    Returns:
+      An instance of `schema`.
+    Raises:
+      InputError: an unknown key, a value of another type or out of range, the path named.
+    """
+    if isinstance(node, (DictConfig, ListConfig)):
+        node = OmegaConf.to_container(node, resolve=True)
+    if not isinstance(node, Mapping):
+        raise InputError(f"{path}={node!r} must hold {', '.join(f.name for f in dataclasses.fields(schema))}")
+    fields = {field.name: field for field in dataclasses.fields(schema)}
+    hints = typing.get_type_hints(schema)
+    for key in node:
+        if key not in fields:
+            raise unknown("setting", _join(path, key), [_join(path, name) for name in fields])
+    missing = [n for n, f in fields.items() if n not in node and _no_default(f)]
+    if missing:
+        raise InputError(f"{_join(path, missing[0])} is missing")
+    values = {key: _value(hints[key], fields[key], value, _join(path, key)) for key, value in node.items()}
+    return schema(**values)
+
+
+def _join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else str(key)
+
+
+def _no_default(field: dataclasses.Field) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def _value(hint: Any, field: dataclasses.Field, value: Any, path: str) -> Any:
+    """Returns a value converted to its field's type and checked for range."""
+    if dataclasses.is_dataclass(hint):
+        return read(hint, value, path)
+    if hint is Any:
+        return value
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is types.UnionType:
+        if value is None:
+            return None
+        hint = next(part for part in inner if part is not type(None))
+        origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (tuple, dict):
+        return _collection(origin, inner, field, value, path)
+    value = _scalar(hint, value, path)
+    _check_range(field.metadata, value, path)
+    return value
+
+
+def _collection(origin: type, inner: tuple, field: dataclasses.Field, value: Any, path: str) -> Any:
+    kind = list if origin is tuple else dict
+    if not isinstance(value, kind | tuple):
+        raise InputError(f"{path}={value!r} is not valid; it must be a {kind.__name__}")
+    if origin is dict:
+        return dict(value)
+    items = tuple(_scalar(inner[0], item, f"{path}[{n}]") for n, item in enumerate(value))
+    for n, item in enumerate(items):
+        _check_range(field.metadata, item, f"{path}[{n}]")
+    return items
+
+
+def _scalar(kind: type, value: Any, path: str) -> Any:
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind:
+        names = {int: "whole number", float: "number", str: "text", bool: "true or false"}
+        raise InputError(f"{path}={value!r} is not valid; it must be a {names[kind]}".replace("a true", "true"))
+    return value
+
+
+def _check_range(bounds: Mapping[str, Any], value: Any, path: str) -> None:
+    if "options" in bounds and value not in bounds["options"]:
+        raise unknown(path, value, bounds["options"])
+    if "low" in bounds:
+        low, high, above = bounds["low"], bounds["high"], bounds["above"]
+        if not (low < value if above else low <= value) or not value <= high:
+            rule = f"more than {low:g}" if above else f"at least {low:g}" if low > -math.inf else ""
+            limit = f"at most {high:g}" if high < math.inf else ""
+            raise InputError(f"{path}={value} is out of range; it must be {' and '.join(filter(None, (rule, limit)))}")
