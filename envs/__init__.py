@@ -2,5 +2,6 @@
 
 from envs.errors import InputError
 from envs.game import Game, LogSlot, Policy, make, names
+from envs.players import bot_names, make_bot
 
-__all__ = ["Game", "InputError", "Policy", "LogSlot", "make", "names"]
+__all__ = ["Game", "InputError", "LogSlot", "Policy", "bot_names", "make", "make_bot", "names"]

@@ -56,7 +56,7 @@ class Game(abc.ABC):
     """What results are told in; a reward of 1 is `reward_scale` of them."""
     reward_scale: float = 100.0
     phases: tuple[str, ...] = ("play",)
-    """Names of the values of `phase`."""
+    """Names of the kinds of decision, the values of `phase`."""
     log_slots: int = 0
     """Slots of the observation's log (see `log_slot`); 0 for a game without one."""
     log_offset: int = 0

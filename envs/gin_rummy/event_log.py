@@ -110,7 +110,7 @@ class GinRummy(Game):
     rules: GinRules = PRESETS["dream"]
     name = "gin_rummy"
     version = "1"
-    phases = PHASES
+    phases = PHASES[:OVER]
     log_growth = 3
 
     @property

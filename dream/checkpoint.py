@@ -1,0 +1,154 @@
+"""Checkpoints: a training state and what it needs to be understood, written whole or not at all.
+
+A run directory keeps them in checkpoints/<iteration>/, each with `state` (arrays) and `meta` (JSON); orbax writes into
+a temporary folder and renames it last, so that a killed process leaves only complete ones.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from envs.errors import InputError
+
+FOLDER = "checkpoints"
+FORMAT = 1
+"""Version of this layout, in every meta."""
+_META_FILE = "meta/metadata"
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """A complete checkpoint on disk.
+
+    Attributes:
+      path: its folder.
+      meta: `format`, `iteration`, `config` (resolved), `game` (identity), `counters`, `seconds`, `checksum` and more.
+    """
+
+    path: Path
+    meta: dict[str, Any]
+
+    def restore(self, like: Any) -> Any:
+        """Returns the stored state.
+
+        Args:
+          like: a state, or a pytree of shapes and dtypes, of the same structure.
+        Raises:
+          InputError: the stored arrays are damaged, or of other shapes.
+        """
+        import orbax.checkpoint as ocp
+
+        keys = jax.tree.map(_is_key, like)
+        plain = jax.tree.map(_as_plain_shape, like)
+        try:
+            with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as reader:
+                state = reader.restore(self.path / "state", args=ocp.args.StandardRestore(plain))
+        except Exception as error:
+            raise InputError(
+                f"{self.path} cannot be read as a checkpoint of this network ({_first_line(error)}); "
+                f"it is damaged or of another network: use another checkpoint of the run"
+            ) from error
+        if checksum(state) != self.meta["checksum"]:
+            raise InputError(f"{self.path} is damaged: its arrays do not match their checksum; use an earlier one")
+        return jax.tree.map(lambda x, is_key: jax.random.wrap_key_data(x) if is_key else x, state, keys)
+
+
+class CheckpointWriter:
+    """Writes a run's checkpoints and keeps the latest few."""
+
+    def __init__(self, run_dir: Path, keep: int) -> None:
+        """Opens the run's checkpoint folder.
+
+        Args:
+          run_dir: of the run; created if need be.
+          keep: how many to keep, at least 1.
+        """
+        import orbax.checkpoint as ocp
+
+        options = ocp.CheckpointManagerOptions(max_to_keep=keep, create=True, enable_async_checkpointing=False)
+        self._ocp = ocp
+        self._manager = ocp.CheckpointManager(Path(run_dir).absolute() / FOLDER, options=options)
+
+    def save(self, iteration: int, state: Any, meta: dict[str, Any]) -> None:
+        """Writes one checkpoint; returns when it is complete. An iteration already saved is left as it is."""
+        if iteration in self._manager.all_steps():
+            return
+        plain = jax.tree.map(lambda x: jax.random.key_data(x) if _is_key(x) else x, state)
+        meta = {"format": FORMAT, "iteration": iteration, "checksum": checksum(plain), **meta}
+        args = self._ocp.args
+        items = args.Composite(state=args.StandardSave(plain), meta=args.JsonSave(meta))
+        self._manager.save(iteration, args=items, force=True)
+        self._manager.wait_until_finished()
+
+    def close(self) -> None:
+        """Frees the writer."""
+        self._manager.close()
+
+
+def find(reference: str | Path) -> Checkpoint:
+    """Opens a checkpoint.
+
+    Args:
+      reference: a run directory, whose latest complete checkpoint is meant, or a checkpoint's folder.
+    Raises:
+      InputError: there is none, or it is not one of this project's, or its format is unknown.
+    """
+    path = Path(reference).expanduser().absolute()
+    if not path.exists():
+        raise InputError(f"{reference} does not exist; it must be a run directory or a checkpoint's folder")
+    if (path / FOLDER).is_dir():
+        path = path / FOLDER
+    if path.is_dir() and not (path / _META_FILE).exists():
+        complete = [child for child in path.iterdir() if child.name.isdigit()]
+        if not complete:
+            raise InputError(
+                f"{reference} holds no complete checkpoint; it must be a run directory with {FOLDER}/<iteration>/, "
+                "or such a folder"
+            )
+        path = max(complete, key=lambda child: int(child.name))
+    return Checkpoint(path, _read_meta(path))
+
+
+def _read_meta(path: Path) -> dict[str, Any]:
+    try:
+        meta = json.loads((path / _META_FILE).read_text())
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError(
+            f"{path} is not a complete checkpoint ({_first_line(error)}); it must be a folder this project wrote"
+        ) from error
+    needed = {"format", "iteration", "checksum", "config", "game"}
+    if not isinstance(meta, dict) or not needed <= meta.keys():
+        raise InputError(f"{path} is a foreign checkpoint: its meta lacks {', '.join(sorted(needed - set(meta)))}")
+    if meta["format"] != FORMAT:
+        raise InputError(f"{path} has format {meta['format']}; this version reads format {FORMAT}")
+    return meta
+
+
+def checksum(tree: Any) -> int:
+    """Returns the CRC-32 of all arrays of a pytree, in order."""
+    total = 0
+    for leaf in jax.tree.leaves(jax.device_get(tree)):
+        total = zlib.crc32(np.ascontiguousarray(leaf).tobytes(), total)
+    return total
+
+
+def _is_key(x: Any) -> bool:
+    return hasattr(x, "dtype") and jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)
+
+
+def _as_plain_shape(x: Any) -> jax.ShapeDtypeStruct:
+    """Returns shape and dtype with keys as words, on the first device, wherever the checkpoint was written."""
+    x = jax.eval_shape(jax.random.key_data, x) if _is_key(x) else x
+    return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=jax.sharding.SingleDeviceSharding(jax.devices()[0]))
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:120]}" if lines else type(error).__name__

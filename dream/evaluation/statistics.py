@@ -1,0 +1,55 @@
+"""Means with 95 % intervals."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+Z95 = 1.959963984540054
+"""The 97.5 % point of the standard normal distribution."""
+
+
+class Interval(NamedTuple):
+    """A mean and its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def mean_interval(samples: np.ndarray) -> Interval:
+    """Returns the mean and mean +- 1.96 s / sqrt(n), s the sample standard deviation.
+
+    Args:
+      samples: float[n], independent, n >= 2.
+    """
+    samples = np.asarray(samples, np.float64)
+    mean = float(samples.mean())
+    half = Z95 * float(samples.std(ddof=1)) / math.sqrt(samples.size)
+    return Interval(mean, mean - half, mean + half)
+
+
+def rate_interval(samples: np.ndarray, per_sample: int) -> Interval:
+    """Returns a rate and its Wilson interval, the number of trials corrected for their dependence within a sample.
+
+    The pairs of mirrored hands are independent, the hands of a pair are not. The effective number of trials is
+    p (1 - p) / Var(mean), Var estimated between samples, at most twice and at least half the plain number; Wilson's
+    interval then stays within [0, 1] and has a width where the rate is 0 or 1.
+
+    Args:
+      samples: float[n], each the rate among `per_sample` trials that may depend on each other; n >= 2.
+      per_sample: trials in a sample.
+    Source: Wilson 1927; effective sample size as in Kish 1965, section 8.2.
+    """
+    samples = np.asarray(samples, np.float64)
+    mean = float(samples.mean())
+    trials = float(samples.size * per_sample)
+    variance = float(samples.var(ddof=1)) / samples.size
+    if variance > 0:
+        trials = min(max(mean * (1 - mean) / variance, trials / 2), trials * 2)
+    z2 = Z95 * Z95 / trials
+    centre = (mean + z2 / 2) / (1 + z2)
+    half = math.sqrt(z2 * (mean * (1 - mean) + z2 / 4)) / (1 + z2)
+    return Interval(mean, max(0.0, centre - half), min(1.0, centre + half))

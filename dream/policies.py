@@ -1,0 +1,88 @@
+"""Trained players, loaded from a run or a checkpoint, and players by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jax
+
+import envs
+from dream import algorithms
+from dream.checkpoint import Checkpoint, find
+from envs import Game, InputError, Policy
+
+
+def load_policy(reference: str | Path, name: str = "current") -> Policy:
+    """Loads a trained player.
+
+    Args:
+      reference: a run directory, whose latest checkpoint is meant, or a checkpoint's folder.
+      name: which of the learner's policies: "current", or "average" where there is one.
+    Returns:
+      The Policy: `.params`, `.apply(params, view, legal)`, callable as policy(view, legal).
+    Raises:
+      InputError: no readable checkpoint there, one of another game version, or no policy of that name.
+    """
+    checkpoint = find(reference)
+    return policy_of(checkpoint, game_of(checkpoint), name)
+
+
+def game_of(checkpoint: Checkpoint) -> Game:
+    """Builds the game a checkpoint was trained on.
+
+    Raises:
+      InputError: this project's game of that name has another version or other rules.
+    """
+    env = checkpoint.meta["config"]["env"]
+    game = envs.make(env["name"], **env.get("rules", {}))
+    check_game(checkpoint, game)
+    return game
+
+
+def check_game(checkpoint: Checkpoint, game: Game) -> None:
+    """Raises InputError unless the checkpoint was trained on this very game, version and rules included."""
+    stored, wanted = checkpoint.meta["game"], game.identity
+    for part in ("name", "version", "rules"):
+        if stored.get(part) != wanted[part]:
+            raise InputError(
+                f"{checkpoint.path} was trained on {stored.get('name')} version {stored.get('version')}, "
+                f"not on {wanted['name']} version {wanted['version']}: its {part} differs"
+                + (f" ({_differences(stored.get(part), wanted[part])})" if part == "rules" else "")
+            )
+
+
+def _differences(stored: dict, wanted: dict) -> str:
+    flat = [
+        f"{k}: {stored.get('rules', stored).get(k)!r} there, {v!r} here" for k, v in wanted.get("rules", wanted).items()
+        if stored.get("rules", stored).get(k) != v
+    ]  # fmt: skip
+    return "; ".join(flat)
+
+
+def policy_of(checkpoint: Checkpoint, game: Game, name: str = "current") -> Policy:
+    """Restores one of a checkpoint's policies; raises InputError where it cannot be."""
+    config = checkpoint.meta["config"]
+    algorithm = algorithms.make(config["algo"], config["network"], game)
+    state = checkpoint.restore(jax.eval_shape(algorithm.init, jax.random.key(0)))
+    policies = algorithm.policies(state)
+    if name not in policies:
+        raise envs.errors.unknown(f"policy of {checkpoint.path}", name, policies)
+    return policies[name]
+
+
+def find_player(reference: str, game: Game) -> Policy:
+    """Returns an opponent: a rule-based player by name, or the trained player of a run or checkpoint.
+
+    Raises:
+      InputError: neither, or a player of another game.
+    """
+    if reference in envs.bot_names(game):
+        return envs.make_bot(reference, game)
+    if not Path(reference).expanduser().exists():
+        raise InputError(
+            f"unknown opponent {reference!r}; it must be one of {', '.join(envs.bot_names(game))}, "
+            "or the path of a run or checkpoint"
+        )
+    checkpoint = find(reference)
+    check_game(checkpoint, game)
+    return policy_of(checkpoint, game)

@@ -1,0 +1,135 @@
+"""where_needed is a select and lanes_last is vmap: batching changes the cost of a function, never its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import Array
+
+from envs.batching import lanes_last, where_needed
+
+MASKS: dict[str, Callable[[int], np.ndarray]] = {
+    "none": lambda n: np.zeros(n, bool),
+    "all": lambda n: np.ones(n, bool),
+    "first": lambda n: np.arange(n) == 0,
+    "last": lambda n: np.arange(n) == n - 1,
+    "some": lambda n: np.random.default_rng(n).random(n) < 0.3,
+}
+
+
+def _costly(x: Array, pair: tuple[Array, Array]) -> dict[str, Array]:
+    """Returns two results of different shape and type."""
+    return {"number": x * 2 + pair[0], "row": jnp.arange(3) * pair[1] + x}
+
+
+def _chosen(needed: Array, x: Array, pair: tuple[Array, Array], otherwise: dict[str, Array]) -> dict[str, Array]:
+    return where_needed(needed, _costly, otherwise, x, pair)
+
+
+def _arguments(n: int) -> tuple[Array, tuple[Array, Array], dict[str, Array]]:
+    x = jnp.arange(n, dtype=jnp.int32)
+    otherwise = {"number": -x.astype(jnp.float32), "row": jnp.full((n, 3), -7, jnp.int32)}
+    return x, (x % 5, x % 3), otherwise
+
+
+def _expected(needed: np.ndarray, arguments: tuple) -> dict[str, np.ndarray]:
+    """Selects with NumPy after computing every lane."""
+    x, pair, otherwise = arguments
+    results = jax.vmap(_costly)(x, pair)
+    return {
+        "number": np.where(needed, results["number"], otherwise["number"]),
+        "row": np.where(needed[:, None], results["row"], otherwise["row"]),
+    }
+
+
+def _assert_same(out: Any, expected: dict[str, np.ndarray], otherwise: dict[str, Array]) -> None:
+    for name, value in expected.items():
+        np.testing.assert_array_equal(out[name], value)
+        assert out[name].dtype == otherwise[name].dtype
+
+
+@pytest.fixture(params=["cpu", "gpu"])
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Traces as on each kind of backend: lanes gathered in chunks on a CPU, all lanes on an accelerator."""
+    monkeypatch.setattr(jax, "default_backend", lambda: request.param)
+    return request.param
+
+
+@pytest.mark.parametrize("kind", MASKS)
+@pytest.mark.parametrize("size", [1, 5, 64, 200, 512])
+def test_where_needed_is_a_select_under_vmap_and_jit(kind: str, size: int, backend: str) -> None:
+    """Sizes below, at and above a chunk and of whole blocks of the running count; from no lane needed to all."""
+    needed, arguments = MASKS[kind](size), _arguments(size)
+    out = jax.jit(jax.vmap(_chosen))(needed, *arguments)
+    _assert_same(out, _expected(needed, arguments), arguments[2])
+
+
+def test_chunks_of_more_than_the_smallest_size() -> None:
+    """With 4,096 lanes a chunk holds 128; one lane more than two chunks is needed."""
+    needed, arguments = np.zeros(4096, bool), _arguments(4096)
+    needed[np.random.default_rng(0).permutation(4096)[:257]] = True
+    _assert_same(jax.jit(jax.vmap(_chosen))(needed, *arguments), _expected(needed, arguments), arguments[2])
+
+
+@pytest.mark.parametrize("kind", ["none", "all", "some"])
+def test_where_needed_is_a_select_under_nested_vmap(kind: str, backend: str) -> None:
+    """Two mapped axes, the flag on both."""
+    needed, arguments = MASKS[kind](60), _arguments(60)
+    nested = jax.tree.map(lambda x: jnp.reshape(x, (12, 5, *x.shape[1:])), (jnp.asarray(needed), *arguments))
+    out = jax.jit(jax.vmap(jax.vmap(_chosen)))(*nested)
+    flat = jax.tree.map(lambda x: x.reshape(60, *x.shape[2:]), out)
+    _assert_same(flat, _expected(needed, arguments), arguments[2])
+
+
+def test_where_needed_with_an_argument_and_a_flag_shared_by_all_lanes(backend: str) -> None:
+    """What is not mapped is the same in every lane."""
+    x, pair, otherwise = _arguments(70)
+    one = jax.tree.map(lambda leaf: leaf[3], otherwise)
+    shared = (pair[0][7], pair[1][7])
+    for flag in (False, True):
+        out = jax.vmap(lambda x, flag=flag: _chosen(jnp.asarray(flag), x, shared, one))(x)
+        results = jax.vmap(lambda x: _costly(x, shared))(x)
+        for name, result in results.items():
+            np.testing.assert_array_equal(out[name], result if flag else np.broadcast_to(one[name], result.shape))
+
+
+@pytest.mark.parametrize("flag", [False, True])
+def test_where_needed_without_vmap_takes_one_branch(flag: bool) -> None:
+    """Unbatched, with and without jit, results have the types of `otherwise`."""
+    x, pair, otherwise = jax.tree.map(lambda leaf: leaf[4], _arguments(9))
+    expected = _costly(x, pair) if flag else otherwise
+    for call in (_chosen, jax.jit(_chosen)):
+        out = call(jnp.asarray(flag), x, pair, otherwise)
+        _assert_same(out, {name: np.asarray(value) for name, value in expected.items()}, otherwise)
+
+
+def _sum_and_scale(x: Array, y: Array) -> tuple[Array, Array]:
+    """Reduces the leading axis of x and stretches y, trailing axes being lanes."""
+    return x[0] + 2 * x[1] * y[None], jnp.stack([y, y + x[0, 0]])
+
+
+def test_lanes_last_equals_vmap() -> None:
+    """One and two mapped axes, all arguments mapped or only one, and none."""
+    laid = lanes_last(_sum_and_scale)
+    x = jnp.arange(5 * 4 * 2 * 3, dtype=jnp.int32).reshape(5, 4, 2, 3)
+    y = jnp.arange(5 * 4, dtype=jnp.int32).reshape(5, 4)
+    cases = [
+        (jax.vmap(jax.vmap(laid)), jax.vmap(jax.vmap(_sum_and_scale)), (x, y)),
+        (jax.vmap(laid, in_axes=(0, None)), jax.vmap(_sum_and_scale, in_axes=(0, None)), (x[0], y[0, 0])),
+        (jax.vmap(laid, in_axes=(None, 0)), jax.vmap(_sum_and_scale, in_axes=(None, 0)), (x[0, 0], y[0])),
+        (jax.vmap(laid, in_axes=(1, 0)), jax.vmap(_sum_and_scale, in_axes=(1, 0)), (x[0].swapaxes(0, 1), y[0])),
+        (laid, _sum_and_scale, (x[0, 0], y[0, 0])),
+    ]
+    for ours, plain, arguments in cases:
+        for out, expected in zip(jax.jit(ours)(*arguments), jax.jit(plain)(*arguments), strict=True):
+            np.testing.assert_array_equal(out, expected)
+
+
+def test_lanes_last_keeps_name_and_docstring() -> None:
+    """The wrapped function still tells what it is."""
+    assert lanes_last(_sum_and_scale).__doc__ == _sum_and_scale.__doc__
