@@ -10,6 +10,7 @@ import envs
 from dream import algorithms
 from dream.checkpoint import Checkpoint, find
 from envs import Game, InputError, Policy
+from envs.errors import unknown
 
 
 def load_policy(reference: str | Path, name: str = "current") -> Policy:
@@ -42,21 +43,16 @@ def game_of(checkpoint: Checkpoint) -> Game:
 def check_game(checkpoint: Checkpoint, game: Game) -> None:
     """Raises InputError unless the checkpoint was trained on this very game, version and rules included."""
     stored, wanted = checkpoint.meta["game"], game.identity
-    for part in ("name", "version", "rules"):
+    for part in ("name", "version"):
         if stored.get(part) != wanted[part]:
             raise InputError(
                 f"{checkpoint.path} was trained on {stored.get('name')} version {stored.get('version')}, "
-                f"not on {wanted['name']} version {wanted['version']}: its {part} differs"
-                + (f" ({_differences(stored.get(part), wanted[part])})" if part == "rules" else "")
+                f"not on {wanted['name']} version {wanted['version']}"
             )
-
-
-def _differences(stored: dict, wanted: dict) -> str:
-    flat = [
-        f"{k}: {stored.get('rules', stored).get(k)!r} there, {v!r} here" for k, v in wanted.get("rules", wanted).items()
-        if stored.get("rules", stored).get(k) != v
-    ]  # fmt: skip
-    return "; ".join(flat)
+    rules = stored.get("rules", {})
+    other = [f"{k}={rules.get(k)!r}, not {v!r}" for k, v in wanted["rules"].items() if rules.get(k) != v]
+    if other:
+        raise InputError(f"{checkpoint.path} was trained with other rules of {wanted['name']}: {'; '.join(other)}")
 
 
 def policy_of(checkpoint: Checkpoint, game: Game, name: str = "current") -> Policy:
@@ -66,7 +62,7 @@ def policy_of(checkpoint: Checkpoint, game: Game, name: str = "current") -> Poli
     state = checkpoint.restore(jax.eval_shape(algorithm.init, jax.random.key(0)))
     policies = algorithm.policies(state)
     if name not in policies:
-        raise envs.errors.unknown(f"policy of {checkpoint.path}", name, policies)
+        raise unknown(f"policy of {checkpoint.path}", name, policies)
     return policies[name]
 
 

@@ -107,7 +107,7 @@ def _check_range(bounds: Mapping[str, Any], value: Any, path: str) -> None:
         raise unknown(path, value, bounds["options"])
     if "low" in bounds:
         low, high, above = bounds["low"], bounds["high"], bounds["above"]
-        if not (low < value if above else low <= value) or not value <= high:
-            rule = f"more than {low:g}" if above else f"at least {low:g}" if low > -math.inf else ""
-            limit = f"at most {high:g}" if high < math.inf else ""
-            raise InputError(f"{path}={value} is out of range; it must be {' and '.join(filter(None, (rule, limit)))}")
+        if not math.isfinite(value) or not (low < value if above else low <= value) or not value <= high:
+            rule = f"more than {low}" if above else f"at least {low}" if low > -math.inf else ""
+            limit = f"at most {high}" if high < math.inf else ""
+            raise InputError(f"{path}={value} is out of range; it must be {' and '.join(filter(None, (rule, limit))) or 'finite'}")

@@ -137,12 +137,10 @@ class Game(abc.ABC):
     @property
     def identity(self) -> dict[str, Any]:
         """What a stored policy must agree with: name, version and rules."""
-        return {"name": self.name, "version": self.version, "rules": _plain(self)}
-
-
-def _plain(rules: Any) -> dict[str, Any]:
-    """Returns a frozen dataclass of rules as JSON values."""
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in dataclasses.asdict(rules).items()}
+        fields = dataclasses.asdict(self)
+        rules = fields.pop("rules", {}) | fields
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in rules.items()}
+        return {"name": self.name, "version": self.version, "rules": plain}
 
 
 @functools.partial(jax.tree_util.register_dataclass, data_fields=["params"], meta_fields=["apply"])

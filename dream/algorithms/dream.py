@@ -142,7 +142,9 @@ class _Dream:
     def optimizer(self) -> optax.GradientTransformation:
         return adam(max_grad_norm=self.config.max_grad_norm, l2=self.config.l2)
 
+    @functools.partial(jax.jit, static_argnums=0)
     def init(self, key: Array) -> DreamState:
+        """Draws a network; its target is a copy."""
         key, network_key = jax.random.split(key)
         params = self.network.init(network_key)
         return DreamState(params, params, self.optimizer.init(params), key, jnp.int32(0))

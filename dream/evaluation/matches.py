@@ -16,7 +16,7 @@ from dream.sampling import sample_action
 from envs import Game, Policy
 from envs.errors import InputError
 
-CHUNK = 2048
+CHUNK = 1024
 """Pairs of hands played at once."""
 
 

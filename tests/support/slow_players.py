@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 
 import slow_gin
+import slow_melds
 
 Player = Callable[[slow_gin.Hand, random.Random], int]
 """Chooses a legal action of the player to act."""
@@ -42,6 +43,13 @@ def taker(hand: slow_gin.Hand, rng: random.Random) -> int:
     return slow_gin.TOP if hand.phase != slow_gin.FORCED_STOCK else slow_gin.STOCK
 
 
+def drawer(hand: slow_gin.Hand, rng: random.Random) -> int:
+    """Never takes the pile's top and never knocks: two of them play until the stock is out."""
+    if hand.phase == slow_gin.DISCARD:
+        return slow_gin.FIRST_CARD + rng.choice(sorted(hand.discards()))
+    return slow_gin.PASS if hand.phase < slow_gin.FORCED_STOCK else slow_gin.STOCK
+
+
 def _greedy(hand: slow_gin.Hand, limit: int) -> int:
     if hand.phase == slow_gin.DISCARD:
         after = hand.discards()
@@ -50,7 +58,7 @@ def _greedy(hand: slow_gin.Hand, limit: int) -> int:
         return slow_gin.FIRST_CARD + card + (hand.rules.num_cards if knocks else 0)
     if hand.phase == slow_gin.FORCED_STOCK:
         return slow_gin.STOCK
-    mine = slow_gin.slow_melds.mask_of(hand.hands[hand.to_act])
+    mine = slow_melds.mask_of(hand.hands[hand.to_act])
     lowered = min(hand.deck.after_discard(mine | 1 << hand.pile[-1]).values()) < hand.deck.deadwood(mine)
     if lowered:
         return slow_gin.TOP
@@ -64,6 +72,8 @@ PAIRINGS: tuple[tuple[Player, Player], ...] = (
     (patient, patient),
     (at_random, greedy),
     (taker, taker),
+    (drawer, drawer),
+    (taker, drawer),
     (patient, hasty),
 )
 

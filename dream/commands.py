@@ -1,0 +1,66 @@
+"""What the commands share: overrides checked before anything happens, errors as one line with exit code 2."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dream.config import Composed, compose_config, composed_by_hydra, config_dir, jobs
+from envs.errors import InputError
+
+_SWEEP = {"-m", "--multirun"}
+_CACHE_VARIABLE = "JAX_COMPILATION_CACHE_DIR"
+
+
+def run_command(name: str, prepare: Callable[[Composed], Any], job: Callable[[Any], None]) -> None:
+    """Runs a Hydra application.
+
+    Args:
+      name: of its primary configuration file.
+      prepare: checks a composed configuration, writing nothing, and returns what the job needs; raises InputError.
+      job: does the work.
+    """
+    arguments = sys.argv[1:]
+    flags = {argument for argument in arguments if argument.startswith("-")}
+    overrides = [argument for argument in arguments if not argument.startswith("-")]
+    try:
+        if flags <= _SWEEP:
+            for one in jobs(overrides) if flags else [overrides]:
+                prepare(compose_config(name, one))
+    except InputError as error:
+        _refuse(error)
+    _cache_compilations()
+    _hand_to_hydra(name, prepare, job)
+
+
+def _hand_to_hydra(name: str, prepare: Callable[[Composed], Any], job: Callable[[Any], None]) -> None:
+    import hydra
+
+    @hydra.main(version_base="1.3", config_path=str(config_dir()), config_name=name)
+    def application(node: Any) -> None:
+        try:
+            job(prepare(composed_by_hydra(node)))
+        except InputError as error:
+            _refuse(error)
+        except FloatingPointError as error:
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(1)
+
+    application()
+
+
+def _refuse(error: InputError) -> None:
+    print(f"error: {error}", file=sys.stderr, flush=True)
+    sys.exit(2)
+
+
+def _cache_compilations() -> None:
+    """Keeps compiled programs between processes, where the user has not said otherwise."""
+    import jax
+
+    if _CACHE_VARIABLE not in os.environ:
+        home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+        jax.config.update("jax_compilation_cache_dir", str(home / "dream-jax"))

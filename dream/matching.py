@@ -1,0 +1,75 @@
+"""The match command's work: two players found, played, reported and written beside the checkpoint."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Any
+
+from dream import settings
+from dream.checkpoint import FOLDER, Checkpoint, find
+from dream.config import Composed, EvaluateConfig
+from dream.evaluation import match
+from dream.metrics import write_json
+from dream.policies import find_player, game_of, policy_of
+from dream.progress import report_table
+from dream.training import EVALUATION_FILE
+from envs import Game, InputError, Policy
+
+
+@dataclasses.dataclass(frozen=True)
+class Match:
+    """A match to be played."""
+
+    config: EvaluateConfig
+    checkpoint: Checkpoint
+    game: Game
+    policy: Policy
+    opponent: Policy
+
+
+def prepare_match(composed: Composed) -> Match:
+    """Checks a composed configuration and loads both players; writes nothing.
+
+    Raises:
+      InputError: a wrong setting, or a player that cannot be loaded.
+    """
+    if composed.node._is_missing("checkpoint"):
+        raise InputError("checkpoint= is missing; it must be a run directory or a checkpoint's folder")
+    config = settings.read(EvaluateConfig, composed.node, "")
+    if config.games % 2:
+        raise InputError(f"games={config.games} is odd; it must be even: every deal is played from both seats")
+    checkpoint = find(config.checkpoint)
+    game = game_of(checkpoint)
+    policy = policy_of(checkpoint, game, config.policy)
+    return Match(config, checkpoint, game, policy, find_player(config.opponent, game))
+
+
+def play_match(prepared: Match) -> None:
+    """Plays, prints the table and writes evaluation.json beside the checkpoint."""
+    config, checkpoint = prepared.config, prepared.checkpoint
+    report = match(
+        prepared.game,
+        prepared.policy,
+        prepared.opponent,
+        games=config.games,
+        seed=config.seed,
+        progress=_show,
+    )
+    report_table(f"{config.checkpoint} (iteration {checkpoint.meta['iteration']}) against {config.opponent}", report)
+    path = evaluation_path(config.checkpoint, checkpoint)
+    told: dict[str, Any] = {"iteration": checkpoint.meta["iteration"], "opponent": config.opponent, "seed": config.seed}
+    write_json(path, {**told, "policy": config.policy, "unit": prepared.game.unit, **report})
+    print(path)
+
+
+def evaluation_path(reference: str, checkpoint: Checkpoint) -> Path:
+    """Returns where a match's report goes: into the run directory, or beside the checkpoint's folder."""
+    given = Path(reference).expanduser().absolute()
+    return (given if (given / FOLDER).is_dir() else checkpoint.path.parent) / EVALUATION_FILE
+
+
+def _show(played: int) -> None:
+    if sys.stdout.isatty():
+        print(f"\r{played} hands", end="\r", flush=True)

@@ -1,0 +1,76 @@
+"""What a command shows while it works: a live display on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from dream.evaluation.statistics import Interval
+
+_SHOWN = {
+    "loss": "loss",
+    "value_explained_variance": "value EV",
+    "selfplay/knock_rate": "knocks",
+    "selfplay/length": "length",
+}
+"""Metric -> its short name on the progress line."""
+_SECONDS_BETWEEN_LINES = 5.0
+
+
+class RunProgress:
+    """Progress of a training run."""
+
+    def __init__(self, total: int, done: int) -> None:
+        """Opens the display.
+
+        Args:
+          total: iterations of the whole run.
+          done: iterations completed before.
+        """
+        self._total, self._printed = total, -_SECONDS_BETWEEN_LINES
+        self._bar: Progress | None = None
+        if sys.stdout.isatty():
+            columns = [BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()]
+            self._bar = Progress(TextColumn("training"), *columns, TextColumn("{task.fields[told]}"))
+            self._task = self._bar.add_task("", total=total, completed=done, told="compiling")
+            self._bar.start()
+
+    def show(self, record: dict[str, Any]) -> None:
+        """Shows an iteration's record; evaluations are always kept as a line."""
+        iteration, evaluated = record["iteration"], [name for name in record if name.startswith("eval/")]
+        told = "  ".join(f"{short} {record[name]:.3g}" for name, short in _SHOWN.items() if name in record)
+        line = f"iteration {iteration}/{self._total}  {record['seconds']:.0f} s  {told}" + _wins(record)
+        if self._bar is not None:
+            self._bar.update(self._task, completed=iteration, told=told)
+            if evaluated:
+                self._bar.console.print(line, highlight=False)
+        elif evaluated or time.monotonic() - self._printed > _SECONDS_BETWEEN_LINES or iteration == self._total:
+            self._printed = time.monotonic()
+            print(line, flush=True)
+
+    def close(self) -> None:
+        """Takes the live display down."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _wins(record: dict[str, Any]) -> str:
+    rates = [(name.split("/", 2)[1], x) for name, x in record.items() if name.endswith("/win_rate")]
+    return "".join(f"  wins against {opponent} {100 * rate:.1f} %" for opponent, rate in rates)
+
+
+def report_table(title: str, report: dict[str, Any]) -> None:
+    """Prints a match as a table: mean and 95 % interval of each quantity."""
+    table = Table(title=title, title_justify="left", caption=f"n = {report['n']} hands, {report['n_pairs']} pairs")
+    for column in ("quantity", "mean", "95 % interval"):
+        table.add_column(column, justify="left" if column == "quantity" else "right")
+    for name, value in report.items():
+        if isinstance(value, Interval):
+            mean, low, high = (f"{100 * x:.2f} %" if name.endswith("_rate") else f"{x:.2f}" for x in value)
+            table.add_row(name.replace("_", " ").removesuffix(" rate"), mean, f"{low} to {high}")
+    Console().print(table)

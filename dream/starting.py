@@ -1,0 +1,81 @@
+"""Where a run starts: a new run directory, or the checkpoint of an old one."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from omegaconf import OmegaConf
+
+from dream.checkpoint import Checkpoint, find
+from dream.config import Composed, check_run, update
+from dream.policies import check_game, game_of
+from dream.training import Start
+from envs import InputError
+
+_ROOT = Path("runs")
+
+
+def prepare_run(composed: Composed) -> Start:
+    """Checks a composed configuration and decides where the run starts; writes nothing.
+
+    Raises:
+      InputError: a wrong setting, an occupied run directory, or a checkpoint that cannot be gone on from.
+    """
+    if composed.node.resume is not None:
+        return _resume(composed)
+    config = check_run(composed.node)
+    run_dir = _new_run_dir(composed, config.env.name, config.seed)
+    if run_dir.exists() and (not run_dir.is_dir() or any(run_dir.iterdir())):
+        raise InputError(f"run_dir={run_dir} exists; choose a new folder, or go on with resume={run_dir}")
+    return _start(composed, composed.choices, run_dir, None)
+
+
+def _resume(composed: Composed) -> Start:
+    """Returns the start of a run that goes on: its own configuration with the values given beside `resume=`."""
+    reference = str(composed.node.resume)
+    checkpoint = find(reference)
+    game_of(checkpoint)
+    run_dir = checkpoint.path.parent.parent
+    given = composed.node.run_dir
+    if given is not None and Path(given).expanduser().absolute() != run_dir:
+        raise InputError(f"run_dir={given} is not the run that resume= goes on with, {run_dir}; leave it out")
+    stored = OmegaConf.create(checkpoint.meta["config"])
+    choices = checkpoint.meta["choices"]
+    node = update(stored, composed.overrides, choices, skip={"resume", "run_dir"})
+    config = check_run(node)
+    for part in ("network", "env", "seed"):
+        if node[part] != stored[part]:
+            raise InputError(
+                f"{part} cannot be changed by resume=: {checkpoint.path} has {_brief(stored[part])}, "
+                f"the overrides ask for {_brief(node[part])}"
+            )
+    if node.algo.name != stored.algo.name:
+        raise InputError(f"algo.name={node.algo.name} cannot be changed by resume=; the run has {stored.algo.name}")
+    done = checkpoint.meta["iteration"]
+    if config.iterations < done:
+        raise InputError(f"iterations={config.iterations} is less than the {done} iterations that {run_dir} has done")
+    return _start(Composed(node, composed.overrides, choices), choices, run_dir, checkpoint)
+
+
+def _brief(value: object) -> str:
+    return str(OmegaConf.to_container(value) if OmegaConf.is_config(value) else value)
+
+
+def _start(composed: Composed, choices: dict[str, str], run_dir: Path, checkpoint: Checkpoint | None) -> Start:
+    node = composed.node.copy()
+    node.run_dir = node.resume = None
+    config = check_run(node)
+    group = run_dir.parent.name if composed.sweep_dir else f"{config.algo['name']}_{config.env.name}"
+    return Start(config, OmegaConf.to_container(node, resolve=True), choices, run_dir, checkpoint, group)
+
+
+def _new_run_dir(composed: Composed, game: str, seed: int) -> Path:
+    """Returns the folder of a new run: the one asked for, the sweep's, or a new name under runs/."""
+    asked = composed.node.run_dir
+    if composed.sweep_dir:
+        return composed.sweep_dir
+    if asked is not None:
+        return Path(asked).expanduser().absolute()
+    stamp = time.strftime("%Y-%m-%d_%H-%M-%S")
+    return (_ROOT / f"{stamp}_{composed.choices['algo']}_{game}_seed{seed}").absolute()

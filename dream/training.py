@@ -1,0 +1,217 @@
+"""A run: iterations of any algorithm, with its record, checkpoints and evaluations, from any point on."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import math
+import platform
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+import jax
+from omegaconf import OmegaConf
+
+import envs
+from dream import algorithms, metrics
+from dream.checkpoint import Checkpoint, CheckpointWriter
+from dream.config import RunConfig
+from dream.evaluation import match
+from dream.policies import find_player
+from dream.progress import RunProgress, report_table
+from dream.stopping import StopRequest
+from dream.tracking import Tracker
+from envs import Policy
+
+CONFIG_FILE, VERSIONS_FILE, EVALUATION_FILE = "config.yaml", "versions.json", "evaluation.json"
+_PACKAGES = ("jax", "jaxlib", "dm-haiku", "optax", "chex", "numpy", "hydra-core", "orbax-checkpoint")
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """What a run starts from.
+
+    Attributes:
+      config: checked settings.
+      plain: the same as the resolved configuration, plain containers.
+      choices: the option chosen in each configuration group.
+      run_dir: where the run is kept.
+      checkpoint: to go on from, or None.
+      group: of the W&B run, where the configuration names none.
+    """
+
+    config: RunConfig
+    plain: dict[str, Any]
+    choices: dict[str, str]
+    run_dir: Path
+    checkpoint: Checkpoint | None
+    group: str
+
+
+class Run:
+    """A run under way: everything the loop needs between two iterations."""
+
+    def __init__(self, start: Start) -> None:
+        """Builds game, learner and state, restored where the run goes on, and only then writes to the run directory.
+
+        Raises:
+          InputError: a damaged checkpoint or one of another network.
+        """
+        self.clock = metrics.CompileClock()
+        self.start, self.config, self.run_dir = start, start.config, start.run_dir
+        self.game = envs.make(self.config.env.name, **self.config.env.rules)
+        self.algorithm = algorithms.make(self.config.algo, self.config.network, self.game)
+        key, stored = jax.random.key(self.config.seed), start.checkpoint
+        self.opponents = {name: find_player(name, self.game) for name in self.config.evaluation.opponents}
+        if stored is None:
+            self.state = self.algorithm.init(key)
+            self.totals = dict.fromkeys(metrics.COUNTERS, 0)
+            self.seconds_before, self.wandb_id, self.iteration = 0.0, uuid.uuid4().hex[:12], 0
+            self.compiled_before = 0.0
+        else:
+            self.state = stored.restore(jax.eval_shape(self.algorithm.init, key))
+            self.totals = stored.meta["counters"]
+            self.seconds_before, self.wandb_id = stored.meta["seconds"], stored.meta["wandb_id"]
+            self.compiled_before, self.iteration = stored.meta["compile_seconds"], stored.meta["iteration"]
+        self.began = time.monotonic()
+        self._prepare_folder()
+        self.writer = CheckpointWriter(self.run_dir, self.config.checkpoint.keep)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of work so far, those before a resume included."""
+        return self.seconds_before + time.monotonic() - self.began
+
+    @property
+    def compile_seconds(self) -> float:
+        """Seconds of them that went into tracing, lowering and compiling."""
+        return self.compiled_before + self.clock.seconds
+
+    def _prepare_folder(self) -> None:
+        self.run_dir.mkdir(parents=True, exist_ok=True)
+        metrics.write_text(self.run_dir / CONFIG_FILE, OmegaConf.to_yaml(OmegaConf.create(self.start.plain)))
+        path = self.run_dir / VERSIONS_FILE
+        metrics.write_json(path, {**versions(), "choices": self.start.choices, "started_at_iteration": self.iteration})
+        metrics.drop_after(self.run_dir, self.iteration)
+
+    def current(self) -> Policy:
+        """Returns the policy that is evaluated."""
+        return self.algorithm.policies(self.state)["current"]
+
+    def iterate(self) -> dict[str, Any]:
+        """Runs one iteration; returns its record, evaluated where it is due.
+
+        Raises:
+          FloatingPointError: the loss is no longer a number; the state stays as it was.
+        """
+        state, told = self.algorithm.iterate(self.state)
+        if not math.isfinite(told.get("loss", 0.0)):
+            raise FloatingPointError(
+                f"iteration {self.iteration + 1}: the loss is {told['loss']}; the last checkpoint is from before it"
+            )
+        self.state, self.iteration = state, self.iteration + 1
+        for name in metrics.COUNTERS:
+            self.totals[name] += round(told.pop(name, 0))
+        record = {"iteration": self.iteration, **self.totals, **told}
+        if self.iteration % self.config.evaluation.every == 0:
+            began = time.perf_counter()
+            record |= self._evaluate()
+            record["seconds_evaluate"] = time.perf_counter() - began
+        record |= {"seconds": round(self.seconds, 3), "compile_seconds": round(self.compile_seconds, 3)}
+        return record
+
+    def _evaluate(self) -> dict[str, float]:
+        """Returns the means of a short match against every opponent, under eval/<opponent>/."""
+        games, seed = self.config.evaluation.games, self.config.seed
+        flat = {}
+        for name, opponent in self.opponents.items():
+            report = match(self.game, self.current(), opponent, games=games, seed=seed)
+            flat |= {f"eval/{name}/{k}": v.mean for k, v in report.items() if hasattr(v, "mean")}
+        return flat
+
+    def save(self) -> None:
+        """Writes a checkpoint of the present state."""
+        meta = {
+            "config": self.start.plain,
+            "choices": self.start.choices,
+            "game": self.game.identity,
+            "counters": self.totals,
+            "seconds": self.seconds,
+            "compile_seconds": self.compile_seconds,
+            "wandb_id": self.wandb_id,
+        }
+        self.writer.save(self.iteration, self.state, meta)
+
+    def final_evaluation(self) -> dict[str, Any]:
+        """Plays the final matches and writes them beside the checkpoints; returns the reports by opponent."""
+        games = self.config.evaluation.final_games
+        reports = {
+            name: match(self.game, self.current(), player, games=games, seed=self.config.seed)
+            for name, player in self.opponents.items()
+        }
+        if reports:
+            first = next(iter(reports))
+            head = {"iteration": self.iteration, "opponent": first, **reports[first]}
+            metrics.write_json(self.run_dir / EVALUATION_FILE, {**head, "by_opponent": reports})
+        return reports
+
+
+def train(start: Start, stop: StopRequest) -> None:
+    """Runs to the last iteration, or until a signal asks to leave; either way the state is saved.
+
+    Raises:
+      InputError: the checkpoint to go on from cannot be used.
+      FloatingPointError: training diverged.
+    """
+    run = Run(start)
+    stop.protect()
+    tracker = Tracker(
+        run.config.tracking, run.run_dir, group=start.group, run_id=run.wandb_id, settings=start.plain
+    )  # fmt: skip
+    progress = RunProgress(run.config.iterations, run.iteration)
+    try:
+        while run.iteration < run.config.iterations and stop.received is None:
+            record = run.iterate()
+            metrics.append(run.run_dir, record)
+            progress.show(record)
+            tracker.log(record)
+            if run.iteration % run.config.checkpoint.every == 0:
+                run.save()
+        run.save()
+    finally:
+        progress.close()
+    if stop.received is None:
+        for opponent, report in run.final_evaluation().items():
+            report_table(f"iteration {run.iteration} against {opponent}", report)
+            tracker.log_evaluation(opponent, report)
+    tracker.close()
+    run.writer.close()
+    print(f"{run.run_dir} · iteration {run.iteration} · {run.seconds:.0f} s", flush=True)
+
+
+def versions() -> dict[str, Any]:
+    """Returns what a run was made with: versions, git commit, device."""
+    installed = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    device = jax.devices()[0]
+    return {
+        "python": platform.python_version(),
+        **installed,
+        "git_commit": _git("rev-parse", "HEAD"),
+        "git_changed_files": len((_git("status", "--porcelain") or "").splitlines()),
+        "device": f"{jax.device_count()} x {device.device_kind}",
+        "platform": platform.platform(),
+        "command": " ".join(sys.argv),
+    }
+
+
+def _git(*arguments: str) -> str | None:
+    """Returns what git says of this source tree, None outside one."""
+    command = ["git", "-C", str(Path(__file__).resolve().parent), *arguments]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
