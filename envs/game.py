@@ -143,6 +143,30 @@ class Game(abc.ABC):
         return {"name": self.name, "version": self.version, "rules": plain}
 
 
+class EnumerableGame(Game):
+    """A game small enough to be walked through whole; chance has no nodes of its own.
+
+    In a state reached by these functions what chance has not yet decided is undecided, however `init` holds it; a view
+    of the player to act has perfect recall, and its bytes are the key of the information set.
+    """
+
+    @abc.abstractmethod
+    def initial_outcomes(self) -> tuple[State, Array]:
+        """Returns every starting state and its probability: (states, leading axis [N]; float32[N])."""
+
+    @abc.abstractmethod
+    def outcomes(self, state: State, action: Array) -> tuple[State, Array, Array, Array]:
+        """Returns what an action of `state.current_player` can lead to, chance's share included.
+
+        Args:
+          state: one state, in play.
+          action: int32, legal in `state`.
+        Returns:
+          (states [K], probs float32[K], rewards float32[K, P], done bool[K]); K is the same for all states and actions,
+          and outcomes of probability 0 are padding.
+        """
+
+
 @functools.partial(jax.tree_util.register_dataclass, data_fields=["params"], meta_fields=["apply"])
 @dataclasses.dataclass(frozen=True)
 class Policy:

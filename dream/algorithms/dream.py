@@ -289,9 +289,7 @@ def _describe_play(game: Game, record: selfplay.Record, returns: Array) -> dict[
         return mean((x - mean(x)) ** 2)
 
     entropies = entropy(note.policy.astype(jnp.float32))
-    by_phase = [
-        (name, mean(entropies, valid & (record.decisions.phase == n))) for n, name in enumerate(game.phases)
-    ]
+    by_phase = [(name, mean(entropies, valid & (record.decisions.phase == n))) for n, name in enumerate(game.phases)]
     games = record.results["games"]
     return {
         "episodes": games,

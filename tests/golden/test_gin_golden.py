@@ -22,7 +22,7 @@ HANDS = GOLDEN["hands"]
 
 @pytest.fixture(scope="module")
 def replayed(game: Game) -> list[dict[str, np.ndarray]]:
-    """Replays all hands at once: what is seen before each action and after the last, with the rewards paid till then."""
+    """Replays all hands at once: what is seen before each action and after the last, and the rewards paid till then."""
     look = jax.jit(jax.vmap(lambda state: side_by_side.sight(game, state)))
     step = jax.jit(jax.vmap(game.step))
     states = jax.jit(jax.vmap(game.from_deck))(np.array([hand["deck"] for hand in HANDS]))

@@ -80,8 +80,11 @@ def test_layoffs_equal_the_joint_optimum_of_brute_force() -> None:
     np.testing.assert_array_equal(_each(gin_rummy.layoff_deadwood, knockers, defenders), expected)
     own = slow_melds.many_deadwoods(defenders)
     assert np.sum(own > expected) > 1_000
-    greedy = [FULL.least_after_layoffs(FULL.laid(_bits(a)), _loose(_bits(b))) for a, b in zip(knockers, defenders)]
-    assert np.sum(np.array(greedy) > expected) > 20
+    melds_first = [
+        FULL.least_after_layoffs(FULL.laid(_bits(a)), _loose(_bits(b)))
+        for a, b in zip(knockers, defenders, strict=True)
+    ]
+    assert np.sum(np.array(melds_first) > expected) > 20
 
 
 def _loose(hand: int) -> int:

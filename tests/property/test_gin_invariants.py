@@ -50,7 +50,8 @@ def test_random_hands_break_no_invariant(game: Game) -> None:
     """102,400 hands of random players, one of whom at times leaves the pile alone."""
     found = _sweep(game, gin_actors.at_random, 40, 102_400)
     assert {name: int(n) for name, n in found.breaches.items() if n} == {}
-    assert found.endings.sum() == 102_400 and found.endings[IN_PLAY] == 0
+    assert found.endings.sum() == 102_400
+    assert found.endings[IN_PLAY] == 0
     assert np.all(found.endings[[DRAW, KNOCK]] > 100)
     assert found.decisions > 102_400 * 60
 
@@ -58,15 +59,18 @@ def test_random_hands_break_no_invariant(game: Game) -> None:
 def test_greedy_hands_break_no_invariant(greedy: gin_sweep.Sweep) -> None:
     """Most hands of greedy players end in a knock, and every kind of knock occurs."""
     assert {name: int(n) for name, n in greedy.breaches.items() if n} == {}
-    assert greedy.endings.sum() == 24_576 and greedy.endings[IN_PLAY] == 0
-    assert np.all(greedy.endings[[KNOCK, GIN, UNDERCUT]] > 100) and greedy.endings[DRAW] < 1_000
+    assert greedy.endings.sum() == 24_576
+    assert greedy.endings[IN_PLAY] == 0
+    assert np.all(greedy.endings[[KNOCK, GIN, UNDERCUT]] > 100)
+    assert greedy.endings[DRAW] < 1_000
 
 
 def test_hands_without_the_pile_end_when_the_stock_is_out(game: Game) -> None:
     """Players who only draw from the stock never reach the action limit, and break no invariant."""
     found = _sweep(game, gin_actors.stock_only, 42, 8_192)
     assert {name: int(n) for name, n in found.breaches.items() if n} == {}
-    assert found.endings[IN_PLAY] == 0 and found.endings[DRAW] > 1_000
+    assert found.endings[IN_PLAY] == 0
+    assert found.endings[DRAW] > 1_000
 
 
 def test_knock_is_legal_exactly_where_ten_cards_keep_at_most_the_limit(game: Game, greedy: gin_sweep.Sweep) -> None:
@@ -75,7 +79,8 @@ def test_knock_is_legal_exactly_where_ten_cards_keep_at_most_the_limit(game: Gam
     suits, taken, packed = (x[acts][::2] for x in (greedy.turns.hand, greedy.turns.taken, greedy.turns.legal))
     legal = np.unpackbits(packed, axis=1)[:, 3:107].astype(bool)
     hands = np.asarray(jax.jit(jax.vmap(cards.to_cards))(suits))
-    assert len(hands) > 100_000 and np.all(hands.sum(axis=1) == 11)
+    assert len(hands) > 100_000
+    assert np.all(hands.sum(axis=1) == 11)
     held = np.argwhere(hands)[:, 1].reshape(-1, 11)
     after = np.asarray(_deadwoods(hands, held))
     allowed = held != taken[:, None]
@@ -83,7 +88,8 @@ def test_knock_is_legal_exactly_where_ten_cards_keep_at_most_the_limit(game: Gam
     np.testing.assert_array_equal(legal[rows, held], allowed)
     np.testing.assert_array_equal(legal[rows, held + 52], allowed & (after <= game.rules.knock_limit))
     assert legal.sum() == allowed.sum() + (allowed & (after <= game.rules.knock_limit)).sum()
-    assert np.any(~allowed & (after <= game.rules.knock_limit)) and np.any(after == 0)
+    assert np.any(~allowed & (after <= game.rules.knock_limit))
+    assert np.any(after == 0)
 
 
 @jax.jit

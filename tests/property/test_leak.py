@@ -40,7 +40,9 @@ LEAKS: dict[str, View] = {
 
 
 def _differ(one: Any, two: Any) -> Array:
-    return jnp.any(jnp.stack([jnp.any(a != b) for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True)]))
+    return jnp.any(
+        jnp.stack([jnp.any(a != b) for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True)])
+    )
 
 
 def _changes(game: Game, state: Any, seat: Array, key: Array) -> dict[str, Array]:
@@ -48,7 +50,10 @@ def _changes(game: Game, state: Any, seat: Array, key: Array) -> dict[str, Array
     other = gin_redeal.redealt(game, state, seat, key)
     acts = (state.current_player == seat) & _differ(game.legal_actions(state), game.legal_actions(other))
     views = {"honest": _honest, **LEAKS}
-    return {"legal": acts, **{name: _differ(see(game, state, seat), see(game, other, seat)) for name, see in views.items()}}
+    return {
+        "legal": acts,
+        **{name: _differ(see(game, state, seat), see(game, other, seat)) for name, see in views.items()},
+    }
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -88,7 +93,8 @@ def _count_changes(game: Game, key: Array) -> tuple[dict[str, Array], Array, Arr
 def changes(game: Game) -> dict[str, np.ndarray]:
     """Counts over every decision of 4,096 hands of players half greedy, half random."""
     totals, decisions, over = jax.device_get(_count_changes(game, jax.random.key(50)))
-    assert over == NUM_HANDS and decisions > 20 * NUM_HANDS
+    assert over == NUM_HANDS
+    assert decisions > 20 * NUM_HANDS
     return {**totals, "decisions": decisions}
 
 
@@ -126,8 +132,10 @@ def _views(game: Game, decks: Array, actions: Array) -> tuple[Any, Array]:
 
 
 def test_a_whole_hand_on_another_deck_looks_the_same(game: Game) -> None:
-    """The same public actions played on two decks: up to a random decision all views and legal actions of one player
-    agree, though the opponent holds, has been dealt and has drawn other cards."""
+    """The same public actions played on two decks: up to a random decision one player sees the same.
+
+    The opponent holds, was dealt and has drawn other cards; views and legal actions agree to the bit.
+    """
     rng = random.Random(51)
     decks, actions = side_by_side.sample(slow_gin.Rules(), 1_024, seed=52)
     observers = np.arange(1_024) % 2

@@ -1,6 +1,6 @@
-"""Whole hands of `gin_rummy` as stored inputs and outputs; run as a script to write them anew with the slow reference.
+"""Whole hands of `gin_rummy` as stored inputs and outputs.
 
-    python tests/support/gin_golden.py
+Run as a script, `python tests/support/gin_golden.py`, it writes them anew with the slow reference.
 """
 
 from __future__ import annotations

@@ -74,7 +74,8 @@ def other_deck(deck: Sequence[int], actions: Sequence[int], until: int, observer
     and draws and the stock that is left are any of the cards whose place the player has not seen.
 
     Args:
-      deck, actions: a hand as played.
+      deck: the deck of a hand.
+      actions: the hand as played.
       until: actions played, fewer than the whole hand.
       observer: the player who must notice nothing.
       rng: chooses among the decks that are possible.

@@ -19,7 +19,7 @@ _HALF = 26
 
 
 class Turn(NamedTuple):
-    """What the knock rule is judged by, at every step [T, N]: phase, hand to act, card taken, legal actions (packed)."""
+    """What the knock rule is judged by, at every step [T, N]: phase, hand, card taken, legal actions (packed)."""
 
     phase: Array
     hand: Array
@@ -64,7 +64,9 @@ def each_card_has_one_place(game: Game, state: Any) -> Array:
 
 
 def _same(one: Any, two: Any) -> Array:
-    return jnp.all(jnp.stack([jnp.all(a == b) for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True)]))
+    return jnp.all(
+        jnp.stack([jnp.all(a == b) for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True)])
+    )
 
 
 def _breaches(game: Game, before: Any, after: Any, rewards: Array, done: Array) -> dict[str, Array]:

@@ -53,6 +53,7 @@ class Hand:
     """
 
     def __init__(self, deck: Sequence[int], rules: Rules = Rules()) -> None:
+        """Deals a deck."""
         n, cards = rules.hand_size, [int(card) for card in deck]
         self.rules = rules
         self.deck = slow_melds.FULL if rules.num_cards == 52 else slow_melds.Deck(rules.num_ranks, rules.num_suits)

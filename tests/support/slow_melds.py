@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -102,9 +103,10 @@ class Deck:
 
     def after_discard(self, hand: int) -> dict[int, int]:
         """Maps each card of a hand to the deadwood its discard leaves."""
-        return self._after(hand, self.unions(hand))
+        return self.after_of(hand, self.unions(hand))
 
-    def _after(self, hand: int, unions: dict[int, int]) -> dict[int, int]:
+    def after_of(self, hand: int, unions: dict[int, int]) -> dict[int, int]:
+        """Returns `after_discard` of a hand whose `unions` are given."""
         total, held = self.points(hand), cards_of(hand)
         return {
             card: total - self.values[card] - max(p for used, p in unions.items() if not used >> card & 1)
@@ -118,7 +120,7 @@ class Deck:
         while stack:
             laid, used, start = stack.pop()
             yield laid
-            stack += [(laid + (m,), used | m, i + 1) for i, m in enumerate(melds[start:], start) if not m & used]
+            stack += [((*laid, m), used | m, i + 1) for i, m in enumerate(melds[start:], start) if not m & used]
 
     def laid(self, hand: int) -> Arrangement:
         """Returns what a knocker lays: least deadwood, then most cards in sets, then the first list of ids."""
@@ -151,7 +153,7 @@ class Deck:
             for card in cards_of(left):
                 for i, meld in enumerate(laid):
                     if self.fits(card, meld):
-                        stack.append((laid[:i] + (meld | 1 << card,) + laid[i + 1 :], left & ~(1 << card)))
+                        stack.append(((*laid[:i], meld | 1 << card, *laid[i + 1 :]), left & ~(1 << card)))
         return least
 
     def defence(self, knocker: int, defender: int) -> int:
@@ -171,7 +173,7 @@ def _held_melds(hands: np.ndarray) -> Iterator[list[int]]:
     for block in np.array_split(masks, max(1, len(masks) // 4096)):
         lane, which = np.nonzero((block[:, None] & melds) == melds)
         ends = np.searchsorted(lane, np.arange(len(block) + 1))
-        for start, end in zip(ends[:-1], ends[1:], strict=True):
+        for start, end in itertools.pairwise(ends):
             yield [FULL.all_melds[n] for n in which[start:end]]
 
 
@@ -185,6 +187,6 @@ def many_after_discards(hands: np.ndarray, not_held: int) -> np.ndarray:
     """Returns the deadwood each discard leaves: int[N, 52], `not_held` where the card is not in bool[N, 52]."""
     out = np.full(hands.shape, not_held)
     for row, hand, melds in zip(out, hands, _held_melds(hands), strict=True):
-        after = FULL._after(mask_of(np.flatnonzero(hand)), FULL.unions_of(melds))
+        after = FULL.after_of(mask_of(np.flatnonzero(hand)), FULL.unions_of(melds))
         row[list(after)] = list(after.values())
     return out

@@ -41,7 +41,10 @@ def test_wrong_name_says_what_would_be_right(name: str) -> None:
     with pytest.raises(InputError) as error:
         cards.card_id(name)
     text = str(error.value)
-    assert "\n" not in text and repr(name) in text and cards.RANKS in text and cards.SUITS in text
+    assert "\n" not in text
+    assert repr(name) in text
+    assert cards.RANKS in text
+    assert cards.SUITS in text
 
 
 def test_card_beyond_a_small_deck_is_unknown() -> None:
@@ -72,7 +75,8 @@ def test_masks_of_small_decks_leave_missing_suits_empty(ranks: int, suits: int) 
     """A deck with fewer suits still has four masks, and the round trip holds."""
     hand = np.arange(ranks * suits) % 2 == 0
     mask = cards.to_mask(hand, ranks)
-    assert mask.shape == (4,) and not np.any(np.asarray(mask)[suits:])
+    assert mask.shape == (4,)
+    assert not np.any(np.asarray(mask)[suits:])
     np.testing.assert_array_equal(cards.to_cards(mask, ranks, suits), hand)
     assert cards.cards_in(np.asarray(mask), ranks) == np.flatnonzero(hand).tolist()
 

@@ -37,7 +37,10 @@ DEADWOOD = {
     "the ace starts a run": ("AS 2S 3S KH JD 9C 7H 5D 4C TC", 10 + 10 + 9 + 7 + 5 + 4 + 10),
     "queen, king, ace is no run": ("QS KS AS 3H 5D 7C 9H JD 2C 4D", 10 + 10 + 1 + 3 + 5 + 7 + 9 + 10 + 2 + 4),
     "king, ace, two is no run": ("KS AS 2S 4H 6D 8C TH QD 5C 7D", 10 + 1 + 2 + 4 + 6 + 8 + 10 + 10 + 5 + 7),
-    "the last ranks are no neighbours of the next suit": ("KS AH 2H QS 5D 7C 9D JC 4C 6D", 10 + 1 + 2 + 10 + 5 + 7 + 9 + 10 + 4 + 6),
+    "the last ranks are no neighbours of the next suit": (
+        "KS AH 2H QS 5D 7C 9D JC 4C 6D",
+        10 + 1 + 2 + 10 + 5 + 7 + 9 + 10 + 4 + 6,
+    ),
     "gin of three melds": ("AS 2S 3S 7S 7H 7D 9C TC JC QC", 0),
     "gin of one run of ten": ("3D 4D 5D 6D 7D 8D 9D TD JD QD", 0),
     "two sets of four and a loose pair": ("2S 2H 2D 2C 9S 9H 9D 9C KS KH", 20),

@@ -29,7 +29,8 @@ def test_names_are_sorted_and_all_can_be_made() -> None:
 def test_unknown_game_lists_the_known_ones(name: str) -> None:
     """The message repeats the wrong name and gives every right one."""
     text = _message(name)
-    assert repr(name) in text and all(known in text for known in envs.names())
+    assert repr(name) in text
+    assert all(known in text for known in envs.names())
 
 
 def test_near_miss_is_suggested() -> None:
@@ -41,7 +42,8 @@ def test_near_miss_is_suggested() -> None:
 def test_unknown_rule_lists_the_known_ones() -> None:
     """The message repeats the wrong rule and gives every right one."""
     text = _message("gin_rummy", wildcards=2)
-    assert "'wildcards'" in text and all(field.name in text for field in dataclasses.fields(GinRules))
+    assert "'wildcards'" in text
+    assert all(field.name in text for field in dataclasses.fields(GinRules))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +53,8 @@ def test_unknown_rule_lists_the_known_ones() -> None:
 def test_value_of_another_type_names_the_right_type(rule: str, value: object, right: str) -> None:
     """Rule, value and the type wanted are all in the message."""
     text = _message("gin_rummy", **{rule: value})
-    assert f"{rule}={value!r}" in text and f"must be a {right}" in text
+    assert f"{rule}={value!r}" in text
+    assert f"must be a {right}" in text
 
 
 @pytest.mark.parametrize(
@@ -72,7 +75,8 @@ def test_value_of_another_type_names_the_right_type(rule: str, value: object, ri
 def test_value_out_of_range_names_the_range(rule: str, value: int, low: int, high: int) -> None:
     """Rule, value and the range are all in the message."""
     text = _message("gin_rummy", **{rule: value})
-    assert f"{rule}={value}" in text and f"[{low}, {high}]" in text
+    assert f"{rule}={value}" in text
+    assert f"[{low}, {high}]" in text
 
 
 @pytest.mark.parametrize(
@@ -99,5 +103,27 @@ def test_sizes_are_those_of_the_specification() -> None:
 def test_a_rule_changes_identity_and_equality() -> None:
     """Games with the same rules are one, another rule makes another game."""
     same, other = envs.make("gin_rummy", gin_bonus=50), envs.make("gin_rummy", gin_bonus=25)
-    assert same == envs.make("gin_rummy") and hash(same) == hash(envs.make("gin_rummy"))
-    assert other != same and other.identity != same.identity
+    assert same == envs.make("gin_rummy")
+    assert hash(same) == hash(envs.make("gin_rummy"))
+    assert other != same
+    assert other.identity != same.identity
+
+
+def test_unknown_player_lists_the_known_ones() -> None:
+    """The message names the game, the wrong player and every right one."""
+    game = envs.make("gin_rummy")
+    assert "random" in envs.bot_names(game)
+    with pytest.raises(envs.InputError) as error:
+        envs.make_bot("randon", game)
+    text = str(error.value)
+    assert "\n" not in text
+    assert "gin_rummy" in text
+    assert "did you mean 'random'?" in text
+    assert all(name in text for name in envs.bot_names(game))
+
+
+def test_every_player_can_be_built() -> None:
+    """Each name a game lists makes a Policy."""
+    for name in envs.names():
+        game = envs.make(name)
+        assert all(isinstance(envs.make_bot(bot, game), envs.Policy) for bot in envs.bot_names(game))

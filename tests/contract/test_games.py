@@ -1,0 +1,270 @@
+"""Every registered game keeps the promises of `envs.game.Game`; a new game inherits these tests."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import Array, lax
+
+import envs
+from envs.game import Game
+from envs.random_play import uniform_action
+
+LANES = 48
+
+
+@dataclasses.dataclass(frozen=True)
+class Played:
+    """Random games, [T, LANES, ...] each: the state before a step, all views of it, and what the step gave."""
+
+    game: Game
+    states: Any
+    views: Any
+    legal: np.ndarray
+    actions: np.ndarray
+    rewards: np.ndarray
+    done: np.ndarray
+
+    @property
+    def in_play(self) -> np.ndarray:
+        """Returns whether the game was not over yet: bool[T, LANES]."""
+        return self.states.current_player >= 0
+
+    def seen_by_actor(self) -> Any:
+        """Returns the view of the player to act: [T, LANES, ...]."""
+        t, lane = np.ogrid[: self.legal.shape[0], :LANES]
+        seat = np.maximum(self.states.current_player, 0)
+        return jax.tree.map(lambda x: x[t, lane, seat], self.views)
+
+
+def _seats(game: Game) -> np.ndarray:
+    return np.arange(game.num_players, dtype=np.int32)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _play(game: Game, key: Array) -> tuple:
+    deal_key, play_key = jax.random.split(key)
+    states = jax.vmap(game.init)(jax.random.split(deal_key, LANES))
+
+    def one(state: Any, bits: Array) -> tuple:
+        legal = game.legal_actions(state)
+        views = jax.vmap(lambda seat: game.view(state, seat))(_seats(game))
+        action = jnp.where(jnp.any(legal), uniform_action(bits, legal), 0)
+        after, rewards, done = game.step(state, action)
+        return after, (state, views, legal, action, rewards, done)
+
+    def body(states: Any, t: Array) -> tuple:
+        bits = jax.random.bits(jax.random.fold_in(play_key, t), (LANES,))
+        return jax.vmap(one)(states, bits)
+
+    return lax.scan(body, states, jnp.arange(game.max_length + 2))[1]
+
+
+@pytest.fixture(scope="module", params=envs.names())
+def played(request: pytest.FixtureRequest) -> Played:
+    """Random games of each registered game, to two steps past the longest."""
+    game = envs.make(request.param)
+    return Played(game, *jax.device_get(_play(game, jax.random.key(60))))
+
+
+@pytest.fixture(scope="module")
+def sampled(played: Played) -> Any:
+    """At most 480 views, of both players, from all stages of the games."""
+    flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[3:]), played.views)
+    size = len(jax.tree.leaves(flat)[0])
+    return jax.tree.map(lambda x: x[:: -(-size // 480)], flat)
+
+
+def test_a_game_describes_itself(played: Played) -> None:
+    """Sizes are positive integers, names are text."""
+    game = played.game
+    sizes = (game.num_players, game.num_actions, game.observation_size, game.max_length)
+    assert all(type(size) is int and size > 0 for size in sizes)
+    assert all(isinstance(text, str) and text for text in (game.name, game.version, game.unit, *game.phases))
+    assert game.reward_scale > 0
+    assert 0 <= game.log_growth <= max(game.log_slots, 0)
+
+
+def test_equal_games_are_one(played: Played) -> None:
+    """Equal, of equal hash, hence usable as a static argument of jit and as a key."""
+    again = envs.make(played.game.name)
+    assert again == played.game
+    assert hash(again) == hash(played.game)
+    assert len({again, played.game}) == 1
+
+
+def test_identity_is_json(played: Played) -> None:
+    """Name, version and rules survive JSON unchanged."""
+    identity = played.game.identity
+    assert json.loads(json.dumps(identity)) == identity
+    assert (identity["name"], identity["version"]) == (played.game.name, played.game.version)
+
+
+def test_a_state_in_words_is_json(played: Played) -> None:
+    """From the deal, the middle and past the end."""
+    for t in (0, played.legal.shape[0] // 2, -1):
+        words = played.game.to_dict(jax.tree.map(lambda x, t=t: x[t, 0], played.states))
+        assert words
+        assert json.loads(json.dumps(words)) == words
+
+
+def test_shapes_and_types(played: Played) -> None:
+    """Legal actions, rewards, done and player to act are as the interface says."""
+    game, batch = played.game, played.legal.shape[:2]
+    assert played.legal.dtype == bool
+    assert played.legal.shape == (*batch, game.num_actions)
+    assert played.rewards.dtype == np.float32
+    assert played.rewards.shape == (*batch, game.num_players)
+    assert played.done.dtype == bool
+    assert played.done.shape == batch
+    assert played.states.current_player.dtype == np.int32
+    assert played.states.current_player.shape == batch
+
+
+def test_player_to_act_and_legal_actions(played: Played) -> None:
+    """In play a seat is to act and has a choice; once over nobody is and nothing is legal."""
+    player = played.states.current_player
+    assert player.max() < played.game.num_players
+    assert player.min() == -1
+    np.testing.assert_array_equal(played.legal.any(axis=2), played.in_play)
+
+
+def test_games_end_in_time_and_stay_ended(played: Played) -> None:
+    """Done from the last action on, at most max_length actions, and no step changes a finished game."""
+    assert not played.in_play[played.game.max_length :].any()
+    np.testing.assert_array_equal(played.done[:-1], ~played.in_play[1:])
+    over = ~played.in_play[:-1]
+    assert over[-1].all()
+    assert played.in_play[0].all()
+    for leaf in jax.tree.leaves(played.states):
+        np.testing.assert_array_equal(leaf[:-1][over], leaf[1:][over])
+
+
+def test_rewards_are_zero_sum_and_end_games_only(played: Played) -> None:
+    """Nothing is paid before the last action nor after it; some games are decided."""
+    pays = played.in_play & played.done
+    assert not played.rewards[~pays].any()
+    assert played.rewards[pays].any()
+    np.testing.assert_allclose(played.rewards.sum(axis=2), 0, atol=1e-6)
+    assert np.isfinite(played.rewards).all()
+
+
+def test_observe_encodes_the_view(played: Played) -> None:
+    """observe(state, player) is encode(view(state, player)) to the bit: float32[observation_size], finite."""
+    game = played.game
+    some = jax.tree.map(lambda x: x[:: max(1, len(x) // 4)].reshape(-1, *x.shape[2:]), played.states)
+    seen = jax.tree.map(lambda x: x[:: max(1, len(x) // 4)].reshape(-1, *x.shape[3:]), played.views)
+    observe = jax.jit(jax.vmap(lambda state: jax.vmap(lambda seat: game.observe(state, seat))(_seats(game))))
+    observed = np.asarray(observe(some)).reshape(-1, game.observation_size)
+    assert observed.dtype == np.float32
+    assert np.isfinite(observed).all()
+    np.testing.assert_array_equal(observed, jax.jit(jax.vmap(game.encode))(seen))
+
+
+def test_view_is_small_plain_data(played: Played) -> None:
+    """Masks and small integers; less memory than the observation it encodes."""
+    leaves = [x[0, 0, 0] for x in jax.tree.leaves(played.views)]
+    assert all(np.issubdtype(x.dtype, np.unsignedinteger) or x.dtype == bool for x in leaves)
+    size = sum(x.nbytes for x in leaves)
+    assert size < 4 * played.game.observation_size
+    assert played.game.observation_size < 1_000 or 10 * size < 4 * played.game.observation_size
+
+
+def test_dense_part_and_log_slots_make_the_observation(played: Played, sampled: Any) -> None:
+    """encode(view) is dense(view) at dense_indices plus the entries of the log slots filled; other slots are empty."""
+    game = played.game
+    indices = np.asarray(game.dense_indices)
+    assert len(np.unique(indices)) == len(indices)
+    assert set(indices.tolist()) <= set(range(game.observation_size))
+    encoded, dense = (np.asarray(jax.jit(jax.vmap(part))(sampled)) for part in (game.encode, game.dense))
+    assert dense.shape[1:] == indices.shape
+    assert dense.dtype == np.float32
+    built = np.zeros_like(encoded)
+    built[:, indices] = dense
+    if game.log_slots:
+        span = game.log_offset + np.arange(game.log_slots * game.log_width)
+        assert not set(span.tolist()) & set(indices.tolist())
+        lengths, rows, values = _log(game, sampled)
+        filled = np.arange(game.log_slots) < lengths[:, None]
+        assert not values[~filled].any()
+        assert lengths.max() > 1
+        lane = np.broadcast_to(np.arange(len(built))[:, None, None], rows.shape)
+        np.add.at(built, (lane[filled], rows[filled]), values[filled])
+    np.testing.assert_array_equal(built, encoded)
+
+
+def _log(game: Game, views: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns lengths [N], rows and values [N, slots, R] of the views' logs; rows are 0 where the value is."""
+    slots = np.arange(game.log_slots, dtype=np.int32)
+    log = jax.jit(jax.vmap(lambda view: (game.log_length(view), jax.vmap(lambda s: game.log_slot(view, s))(slots))))
+    lengths, (rows, values) = jax.device_get(log(views))
+    assert lengths.dtype == np.int32
+    assert rows.dtype == np.int32
+    assert values.dtype == np.float32
+    within = rows - game.log_offset - slots[:, None] * game.log_width
+    assert np.all((values == 0) | ((within >= 0) & (within < game.log_width)))
+    return lengths, np.where(values == 0, 0, rows), values
+
+
+def test_log_only_grows_between_decisions(played: Played) -> None:
+    """A player's next decision repeats the slots of its last one and adds at most log_growth; at first from none."""
+    game = played.game
+    if not game.log_slots:
+        pytest.skip(f"{game.name} has no log")
+    seen, lanes = played.seen_by_actor(), range(0, LANES, 4)
+    most = 0
+    for lane in lanes:
+        lengths, rows, values = _log(game, jax.tree.map(lambda x, lane=lane: x[:, lane], seen))
+        for seat in _seats(game):
+            turns = np.flatnonzero(played.states.current_player[:, lane] == seat)
+            known = np.concatenate([[0], lengths[turns]]).astype(int)
+            assert np.all(np.diff(known) >= 0)
+            most = max(most, np.diff(known).max(initial=0))
+            for before, now, kept in zip(turns[:-1], turns[1:], known[1:-1], strict=True):
+                np.testing.assert_array_equal(rows[before, :kept], rows[now, :kept])
+                np.testing.assert_array_equal(values[before, :kept], values[now, :kept])
+    assert most == game.log_growth
+
+
+def test_potential_phase_and_result(played: Played) -> None:
+    """Finite float32 scalars; the phase of a decision is an index into the phases' names, and each occurs."""
+    game = played.game
+
+    def tell(state: Any) -> tuple:
+        told = jax.vmap(lambda seat: (game.potential(state, seat), game.result(state, seat)))(_seats(game))
+        return *told, game.phase(state)
+
+    potential, result, phase = jax.device_get(jax.jit(jax.vmap(jax.vmap(tell)))(played.states))
+    batch = played.legal.shape[:2]
+    assert phase.dtype == np.int32
+    assert phase.shape == batch
+    decisions = phase[played.in_play]
+    assert np.unique(decisions).tolist() == list(range(len(game.phases)))
+    for value in (potential, *result.values()):
+        assert value.dtype == np.float32
+        assert value.shape == (*batch, game.num_players)
+        assert np.isfinite(value).all()
+    assert all(isinstance(name, str) and name for name in result)
+
+
+def test_one_game_alone_plays_like_one_of_a_batch(played: Played) -> None:
+    """Unbatched calls, whose branches are taken one way, give what the batched ones gave."""
+    game = played.game
+    decided = np.flatnonzero((played.rewards != 0).any(axis=(0, 2)))[:2]
+    step, legal = jax.jit(game.step), jax.jit(game.legal_actions)
+    for lane in decided:
+        state = jax.tree.map(lambda x, lane=lane: jnp.asarray(x[0, lane]), played.states)
+        for t, action in enumerate(played.actions[:, lane]):
+            for ours, theirs in zip(jax.tree.leaves(state), jax.tree.leaves(played.states), strict=True):
+                np.testing.assert_array_equal(ours, theirs[t, lane])
+            np.testing.assert_array_equal(legal(state), played.legal[t, lane])
+            state, rewards, done = step(state, action)
+            np.testing.assert_array_equal(rewards, played.rewards[t, lane])
+            assert done == played.done[t, lane]
