@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 
 from dream.checkpoint import Checkpoint, find
 from dream.config import Composed, check_run, update
-from dream.policies import check_game, game_of
+from dream.policies import game_of
 from dream.training import Start
 from envs import InputError
 

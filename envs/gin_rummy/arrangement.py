@@ -77,9 +77,9 @@ def arrange(masks: Array) -> Arrangement:
 def _set_ids(masks: Array, cands: Candidates) -> tuple[Array, Array]:
     """Returns each option's meld id (65 for no set) and number of cards, for a, b and c: int32[3, 6, ...]."""
     lanes = (1,) * (masks.ndim - 1)
-    options = np.arange(OPTIONS).reshape((1, OPTIONS) + lanes)
+    options = np.arange(OPTIONS).reshape((1, OPTIONS, *lanes))
     rank = 31 - lax.clz(cands.bits | 1)
-    missing = over_suits(jnp.where((masks[:, None] & cands.bits) == 0, np.arange(NUM_SUITS).reshape((4, 1) + lanes), 0))
+    missing = over_suits(jnp.where((masks[:, None] & cands.bits) == 0, np.arange(NUM_SUITS).reshape((4, 1, *lanes)), 0))
     whole = jnp.where(cands.quad, 4, missing)[:, None]
     ids = jnp.where(options == NO_SET, 65, 5 * rank[:, None] + jnp.where(options == WHOLE, whole, options - 1))
     sizes = jnp.where(options == NO_SET, 0, 3 + ((options == WHOLE) & cands.quad[:, None]))

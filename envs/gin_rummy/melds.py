@@ -124,7 +124,7 @@ def candidates(masks: Array) -> Candidates:
 def removals(cands: Candidates) -> Array:
     """Returns the ranks each subset k of {a, b, c} takes from a suit: int32[8, ...]."""
     lanes = (1,) * (cands.bits.ndim - 1)
-    masks = [-_SUBSETS[:, n].astype(np.int32).reshape((8,) + lanes) for n in range(3)]
+    masks = [-_SUBSETS[:, n].astype(np.int32).reshape((8, *lanes)) for n in range(3)]
     return (masks[0] & cands.bits[0]) | (masks[1] & cands.bits[1]) | (masks[2] & cands.bits[2])
 
 
@@ -208,7 +208,7 @@ def deadwood_after_discard(masks: Array) -> Array:
     left = masks[None] & ~removed[:, None]
     part = points(run_cards(left))
     rest = _best_rest(choice_points(cands, part), part)
-    bits = _BITS.reshape((1, NUM_RANKS) + lanes)
+    bits = _BITS.reshape((1, NUM_RANKS, *lanes))
 
     def best_without(best: Array, subset: tuple[Array, Array, Array]) -> tuple[Array, None]:
         taken, kept, others = subset
@@ -217,7 +217,7 @@ def deadwood_after_discard(masks: Array) -> Array:
 
     nothing = jnp.full((NUM_SUITS, NUM_RANKS, *masks.shape[1:]), _IMPOSSIBLE, jnp.int32)
     best, _ = lax.scan(best_without, nothing, (removed, left, rest))
-    deadwood = over_suits(points(masks)) - VALUES.reshape((1, NUM_RANKS) + lanes) - best
+    deadwood = over_suits(points(masks)) - VALUES.reshape((1, NUM_RANKS, *lanes)) - best
     return jnp.where((masks[:, None] & bits) != 0, deadwood, NOT_HELD)
 
 
