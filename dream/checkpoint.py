@@ -48,7 +48,7 @@ class Checkpoint:
         keys = jax.tree.map(_is_key, like)
         plain = jax.tree.map(_as_plain_shape, like)
         try:
-            with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as reader:
+            with jax.enable_x64(True), ocp.Checkpointer(ocp.StandardCheckpointHandler()) as reader:
                 state = reader.restore(self.path / "state", args=ocp.args.StandardRestore(plain))
         except Exception as error:
             raise InputError(

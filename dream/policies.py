@@ -59,7 +59,7 @@ def policy_of(checkpoint: Checkpoint, game: Game, name: str = "current") -> Poli
     """Restores one of a checkpoint's policies; raises InputError where it cannot be."""
     config = checkpoint.meta["config"]
     algorithm = algorithms.make(config["algo"], config["network"], game)
-    state = checkpoint.restore(jax.eval_shape(algorithm.init, jax.random.key(0)))
+    state = checkpoint.restore(algorithm.init(jax.random.key(0)))
     policies = algorithm.policies(state)
     if name not in policies:
         raise unknown(f"policy of {checkpoint.path}", name, policies)

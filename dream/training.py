@@ -73,7 +73,7 @@ class Run:
             self.seconds_before, self.wandb_id, self.iteration = 0.0, uuid.uuid4().hex[:12], 0
             self.compiled_before = 0.0
         else:
-            self.state = stored.restore(jax.eval_shape(self.algorithm.init, key))
+            self.state = stored.restore(self.algorithm.init(key))
             self.totals = stored.meta["counters"]
             self.seconds_before, self.wandb_id = stored.meta["seconds"], stored.meta["wandb_id"]
             self.compiled_before, self.iteration = stored.meta["compile_seconds"], stored.meta["iteration"]

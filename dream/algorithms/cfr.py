@@ -1,0 +1,158 @@
+"""Counterfactual regret minimisation on the whole tree: CFR, CFR+, linear and discounted CFR, predictive CFR+.
+
+One iteration updates player 0, then player 1, each against the other's newest policy:
+
+    policy(i, a) = [R(i, a)]+ / sum over b of [R(i, b)]+        (uniform where the sum is 0)
+    r(i, a)      = Q(i, a) - sum over b of policy(i, b) Q(i, b)
+    R            = d(R) + r, and [.]+ of it in the plus variants
+    C(i, a)      = c C(i, a) + w X(i, a),  the average policy is C / sum over b of C(i, b)
+
+with Q the counterfactual values and X the player's own realisation plan (dream/evaluation/exact.py).
+Sources: Zinkevich et al. 2007; Tammelin 2014 (CFR+: w = t); Brown and Sandholm 2019 (discounts d and c);
+Farina et al. 2021 (PCFR+: the policy is matched to R plus the last r, w = t^2).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from dream.algorithms import Algorithm, Metrics
+from dream.evaluation.exact import SequenceForm, counterfactual_values, realisation, sequence_form
+from dream.evaluation.tables import normalised, table_index, table_policy
+from dream.evaluation.tree_cache import stored_tree
+from dream.settings import number
+from envs import Game, Policy
+
+
+@dataclasses.dataclass(frozen=True)
+class CfrConfig:
+    """Settings of tabular CFR; each variant's file in conf/algo holds its own.
+
+    Attributes:
+      name: the variant's.
+      updates: CFR iterations in one iteration of the run.
+      plus: whether regrets are floored at 0.
+      predictive: whether the last regret is expected to come again.
+      average_power: the policy of iteration t enters the average with weight t^average_power.
+      positive_power, negative_power: alpha and beta of discounted CFR: before each iteration's regret is added,
+        regrets are multiplied by t^power / (t^power + 1); None for no discount.
+    """
+
+    name: str
+    updates: int = number(1, 1)
+    plus: bool = False
+    predictive: bool = False
+    average_power: float = number(0.0, 0)
+    positive_power: float | None = None
+    negative_power: float | None = None
+
+
+class CfrState(NamedTuple):
+    """Regrets and average, float64[I, A] each; `last` is the newest instantaneous regret, `iteration` the run's."""
+
+    regrets: Array
+    weights: Array
+    last: Array
+    updates: Array
+    iteration: Array
+
+
+def regret_matching(regrets: Array, legal: Array) -> Array:
+    """Returns [R]+ normalised over legal actions, uniform where it is all 0: [..., A]."""
+    positive = jnp.where(legal, jnp.maximum(regrets, 0), 0)
+    total = jnp.sum(positive, axis=-1, keepdims=True)
+    uniform = legal / jnp.sum(legal, axis=-1, keepdims=True)
+    return jnp.where(total > 0, positive / jnp.where(total > 0, total, 1), uniform)
+
+
+def current_policy(config: CfrConfig, form: SequenceForm, state: CfrState) -> Array:
+    """Returns the policy that the regrets stand for: float64[I, A]."""
+    return regret_matching(state.regrets + (state.last if config.predictive else 0), form.legal)
+
+
+def update(config: CfrConfig, form: SequenceForm, state: CfrState) -> CfrState:
+    """Runs one CFR iteration, both players in turn."""
+    t = (state.updates + 1).astype(state.regrets.dtype)
+    for player in range(form.players):
+        state = _update_player(config, form, state, player, t)
+    return state._replace(updates=state.updates + 1)
+
+
+def _update_player(config: CfrConfig, form: SequenceForm, state: CfrState, player: int, t: Array) -> CfrState:
+    own = (form.owner == player)[:, None]
+    table = current_policy(config, form, state)
+    plan = realisation(form, table)
+    _, q = counterfactual_values(form, table, plan, player)
+    regret = jnp.where(form.legal & own, q - jnp.sum(table * q, axis=1, keepdims=True), 0)
+    regrets = jnp.where(own, _discounted(config, state.regrets, t) + regret, state.regrets)
+    reached = plan[1:].reshape(table.shape)
+    return state._replace(
+        regrets=jnp.maximum(regrets, 0) if config.plus else regrets,
+        weights=state.weights + jnp.where(own, t**config.average_power * reached, 0),
+        last=jnp.where(own, regret, state.last),
+    )
+
+
+def _discounted(config: CfrConfig, regrets: Array, t: Array) -> Array:
+    """Returns the regrets before iteration t, discounted; nothing is lost before the first."""
+
+    def factor(power: float | None) -> Array | float:
+        return 1.0 if power is None else (t - 1) ** power / ((t - 1) ** power + 1)
+
+    return regrets * jnp.where(regrets > 0, factor(config.positive_power), factor(config.negative_power))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def run_updates(config: CfrConfig, form: SequenceForm, state: CfrState, updates: Array | int) -> CfrState:
+    """Runs some CFR iterations in one compiled loop (float64: call under jax.enable_x64)."""
+    return lax.fori_loop(0, updates, lambda _, state: update(config, form, state), state)
+
+
+def make(config: CfrConfig, network: Any, game: Game) -> Algorithm:
+    """Builds the solver; the tree is expanded when it starts, the network node is not used.
+
+    Raises:
+      InputError: the game is not enumerable.
+    """
+    solver = _Cfr(config, game)
+    return Algorithm(solver.init, solver.iterate, solver.policies)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Cfr:
+    config: CfrConfig
+    game: Game
+
+    @functools.cached_property
+    def tree(self) -> Any:
+        return stored_tree(self.game)
+
+    @functools.cached_property
+    def index(self) -> dict[str, np.ndarray]:
+        return table_index(self.tree)
+
+    def init(self, key: Array) -> CfrState:
+        zeros = np.zeros(self.tree.legal.shape)
+        return CfrState(zeros, zeros, zeros, np.int64(0), np.int32(0))
+
+    def iterate(self, state: CfrState) -> tuple[CfrState, Metrics]:
+        with jax.enable_x64(True):
+            form = sequence_form(self.tree)
+            after = run_updates(self.config, form, state, self.config.updates)
+            after = jax.device_get(after._replace(iteration=after.iteration + 1))
+        touched = 2 * self.config.updates * self.tree.num_histories
+        return after, {"transitions": touched, "regret_positive": float(np.maximum(after.regrets, 0).sum())}
+
+    def policies(self, state: CfrState) -> dict[str, Policy]:
+        state = jax.device_get(state)
+        with jax.enable_x64(True):
+            current = np.asarray(current_policy(self.config, sequence_form(self.tree), state))
+        mean = normalised(state.weights, self.tree.legal)
+        return {"current": table_policy(self.index, current), "average": table_policy(self.index, mean)}
