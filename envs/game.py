@@ -187,6 +187,9 @@ class Policy:
 
 _REGISTRY: dict[str, str] = {
     "gin_rummy": "envs.gin_rummy.event_log:make",
+    "kuhn_poker": "envs.kuhn_poker:make",
+    "leduc_poker": "envs.leduc_poker:make",
+    "liars_dice": "envs.liars_dice:make",
 }
 """Name -> "module:function"; the function takes the rules as keywords and returns the Game."""
 

@@ -72,31 +72,41 @@ def regret_matching(regrets: Array, legal: Array) -> Array:
     return jnp.where(total > 0, positive / jnp.where(total > 0, total, 1), uniform)
 
 
-def current_policy(config: CfrConfig, form: SequenceForm, state: CfrState) -> Array:
-    """Returns the policy that the regrets stand for: float64[I, A]."""
-    return regret_matching(state.regrets + (state.last if config.predictive else 0), form.legal)
+def current_policy(config: CfrConfig, regrets: Array, last: Array, legal: Array) -> Array:
+    """Returns the policy that regrets stand for: [..., A]."""
+    return regret_matching(regrets + last if config.predictive else regrets, legal)
 
 
 def update(config: CfrConfig, form: SequenceForm, state: CfrState) -> CfrState:
     """Runs one CFR iteration, both players in turn."""
-    t = (state.updates + 1).astype(state.regrets.dtype)
-    for player in range(form.players):
-        state = _update_player(config, form, state, player, t)
-    return state._replace(updates=state.updates + 1)
+    t = (state.updates + 1).astype(jnp.float64)
+    sides = [_Side(*(side.rows(x) for x in (state.regrets, state.weights, state.last))) for side in form]
+    for player in range(2):
+        sides[player] = _update_side(config, form, sides, player, t)
+    regrets, weights, last = (jnp.concatenate(parts) for parts in zip(*sides, strict=True))
+    return CfrState(regrets, weights, last, state.updates + 1, state.iteration)
 
 
-def _update_player(config: CfrConfig, form: SequenceForm, state: CfrState, player: int, t: Array) -> CfrState:
-    own = (form.owner == player)[:, None]
-    table = current_policy(config, form, state)
-    plan = realisation(form, table)
-    _, q = counterfactual_values(form, table, plan, player)
-    regret = jnp.where(form.legal & own, q - jnp.sum(table * q, axis=1, keepdims=True), 0)
-    regrets = jnp.where(own, _discounted(config, state.regrets, t) + regret, state.regrets)
-    reached = plan[1:].reshape(table.shape)
-    return state._replace(
-        regrets=jnp.maximum(regrets, 0) if config.plus else regrets,
-        weights=state.weights + jnp.where(own, t**config.average_power * reached, 0),
-        last=jnp.where(own, regret, state.last),
+class _Side(NamedTuple):
+    """One player's rows of the state."""
+
+    regrets: Array
+    weights: Array
+    last: Array
+
+
+def _update_side(config: CfrConfig, form: SequenceForm, sides: list[_Side], player: int, t: Array) -> _Side:
+    own, other = sides[player], sides[1 - player]
+    rows = current_policy(config, own.regrets, own.last, form[player].legal)
+    theirs = current_policy(config, other.regrets, other.last, form[1 - player].legal)
+    _, q = counterfactual_values(form[player], rows, realisation(form[1 - player], theirs))
+    regret = jnp.where(form[player].legal, q - jnp.sum(rows * q, axis=1, keepdims=True), 0)
+    regrets = _discounted(config, own.regrets, t) + regret
+    reached = realisation(form[player], rows)[1:].reshape(rows.shape)
+    return _Side(
+        jnp.maximum(regrets, 0) if config.plus else regrets,
+        own.weights + t**config.average_power * reached,
+        regret,
     )
 
 
@@ -153,6 +163,6 @@ class _Cfr:
     def policies(self, state: CfrState) -> dict[str, Policy]:
         state = jax.device_get(state)
         with jax.enable_x64(True):
-            current = np.asarray(current_policy(self.config, sequence_form(self.tree), state))
+            current = np.asarray(current_policy(self.config, state.regrets, state.last, self.tree.legal))
         mean = normalised(state.weights, self.tree.legal)
         return {"current": table_policy(self.index, current), "average": table_policy(self.index, mean)}

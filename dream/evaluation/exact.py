@@ -33,182 +33,193 @@ _TOLERANCE = 1e-4
 
 
 class GatherSum(NamedTuple):
-    """Sums over groups of unequal size: sum over members of a group, groups bucketed by size and padded.
+    """Weighted sums over groups of unequal size; groups are bucketed by size and padded.
 
     Attributes:
-      buckets: int32[J, R] each: R groups of at most J members, padded with the index of a zero.
+      members: int32[J, R] each: R groups of at most J members.
+      weights: float64[J, R] each, 0 for padding.
       place: int32[groups], where each group's sum stands in the concatenated buckets; the last place is a zero.
     """
 
-    buckets: tuple[Array, ...]
+    members: tuple[Array, ...]
+    weights: tuple[Array, ...]
     place: Array
 
 
 def gather_sum(plan: GatherSum, values: Array) -> Array:
-    """Returns each group's sum of its members' values: [groups], from [n]."""
-    padded = jnp.append(values, 0)
-    sums = [jnp.sum(padded[bucket], axis=0) for bucket in plan.buckets]
+    """Returns each group's weighted sum of its members' values: [groups], from [n]."""
+    sums = [jnp.sum(w * values[m], axis=0) for m, w in zip(plan.members, plan.weights, strict=True)]
     return jnp.concatenate([*sums, jnp.zeros(1, values.dtype)])[plan.place]
 
 
-def plan_gather_sum(group: np.ndarray, groups: int) -> GatherSum:
-    """Plans the sums of values by group.
+def plan_gather_sum(group: np.ndarray, groups: int, member: np.ndarray, weight: np.ndarray) -> GatherSum:
+    """Plans weighted sums by group.
 
     Args:
-      group: int[n], each value's group.
+      group: int[n], the group of each term.
       groups: how many there are; some may be empty.
+      member: int[n], which value the term takes.
+      weight: float[n], what it is multiplied by.
     """
     order = np.argsort(group, kind="stable")
     counts = np.bincount(group, minlength=groups)
     starts = np.cumsum(counts) - counts
     place = np.full(groups, -1, np.int64)
-    buckets, used, low = [], 0, 0
+    members, weights, used, low = [], [], 0, 0
     while low < counts.max(initial=0):
         high = max(1, 2 * low)
         rows = np.flatnonzero((counts > low) & (counts <= high))
         low = high
         if not len(rows):
             continue
-        width = counts[rows].max()
-        column = np.arange(width)[:, None]
-        inside = column < counts[rows]
-        members = order[np.minimum(starts[rows] + column, len(group) - 1)]
-        buckets.append(np.where(inside, members, len(group)).astype(np.int32))
+        column = np.arange(counts[rows].max())[:, None]
+        terms = order[np.minimum(starts[rows] + column, len(group) - 1)]
+        members.append(member[terms].astype(np.int32))
+        weights.append(np.where(column < counts[rows], weight[terms], 0.0))
         place[rows] = used + np.arange(len(rows))
         used += len(rows)
-    return GatherSum(tuple(buckets), np.where(place < 0, used, place).astype(np.int32))
+    return GatherSum(tuple(members), tuple(weights), np.where(place < 0, used, place).astype(np.int32))
 
 
 @functools.partial(
     jax.tree_util.register_dataclass,
-    data_fields=["legal", "owner", "before", "others", "weight", "ending", "children"],
-    meta_fields=["players", "actions", "slices"],
+    data_fields=["legal", "before", "ends", "children"],
+    meta_fields=["first", "actions", "depths"],
 )
 @dataclasses.dataclass(frozen=True)
-class SequenceForm:
-    """What the sweeps need of a tree; Z terminal histories, sequences numbered as in tree.py.
+class Player:
+    """One player's side of the sequence form: J own information sets, numbered from 0, sequences as in tree.py.
 
     Attributes:
-      players, actions: numbers of them.
-      slices: (first, last + 1) information set of each depth, shallow first.
-      legal: bool[I, A].
-      owner: int32[I].
-      before: int32[I].
-      others: for each player int32[P - 1, Z], the others' last sequences at each terminal history.
-      weight: for each player float64[Z], chance * payoff.
-      ending: for each player, sums terminal histories by that player's last sequence.
-      children: for each depth, sums the values of the sets one deeper by their parent sequence, which is at this depth.
+      first: the first of its information sets in the tree's numbering.
+      actions: number of actions.
+      depths: where each depth's sets start, and the end.
+      legal: bool[J, A].
+      before: for each depth but the first int32, the parent action as A * set + action within the depth above.
+      ends: G of each sequence, from the opponent's realisation plan.
+      children: for each depth but the last, sums of the values of the sets one deeper by their parent action.
     """
 
-    players: int
+    first: int
     actions: int
-    slices: tuple[tuple[int, int], ...]
+    depths: tuple[int, ...]
     legal: Array
-    owner: Array
-    before: Array
-    others: tuple[Array, ...]
-    weight: tuple[Array, ...]
-    ending: tuple[GatherSum, ...]
+    before: tuple[Array, ...]
+    ends: GatherSum
     children: tuple[GatherSum, ...]
+
+    def rows(self, table: Array) -> Array:
+        """Returns the player's part of a table: [J, A], from [I, A]."""
+        return table[self.first : self.first + self.depths[-1]]
+
+    @property
+    def slices(self) -> list[slice]:
+        """The own information sets of each depth."""
+        return [slice(low, high) for low, high in itertools.pairwise(self.depths)]
+
+
+SequenceForm = tuple[Player, Player]
 
 
 @functools.lru_cache(maxsize=8)
 def sequence_form(tree: Tree) -> SequenceForm:
-    """Builds the sequence form of a tree, on the device in float64."""
-    players, actions = tree.game.num_players, tree.game.num_actions
-    ends = np.flatnonzero(tree.player < 0)
-    last = tree.sequence[ends]
-    sequences = 1 + actions * tree.num_infosets
-    bounds = np.searchsorted(tree.depth, np.arange(tree.depth.max(initial=0) + 2))
-    slices = tuple((int(low), int(high)) for low, high in itertools.pairwise(bounds))
-    children = []
-    for (low, high), (next_low, next_high) in zip(slices, [*slices[1:], (0, 0)], strict=True):
-        inside = tree.before[next_low:next_high] - 1 - actions * low
-        children.append(plan_gather_sum(inside, actions * (high - low)))
+    """Builds the sequence form of a two-player tree, on the device in float64.
+
+    Raises:
+      InputError: not two players.
+    """
+    if tree.game.num_players != 2:
+        raise InputError(f"{tree.game.name} has {tree.game.num_players} players; exact values are for two")
     with jax.enable_x64(True):
-        return jax.tree.map(
-            jnp.asarray,
-            SequenceForm(
-                players=players,
-                actions=actions,
-                slices=slices,
-                legal=tree.legal,
-                owner=tree.owner.astype(np.int32),
-                before=tree.before,
-                others=tuple(np.delete(last, p, axis=1).T.copy() for p in range(players)),
-                weight=tuple(tree.chance[ends] * tree.payoff[ends, p] for p in range(players)),
-                ending=tuple(plan_gather_sum(last[:, p], sequences) for p in range(players)),
-                children=tuple(children),
-            ),
-        )
+        return tuple(jax.tree.map(jnp.asarray, _side(tree, player)) for player in range(2))
 
 
-def realisation(form: SequenceForm, table: Array) -> Array:
-    """Returns X: each sequence's product of its owner's probabilities, float64[1 + I * A]; X(EMPTY) = 1."""
-    plan = jnp.ones(1, table.dtype)
-    for low, high in form.slices:
-        reach = plan[form.before[low:high]]
-        plan = jnp.concatenate([plan, (reach[:, None] * table[low:high]).reshape(-1)])
-    return plan
+def _side(tree: Tree, player: int) -> Player:
+    actions = tree.game.num_actions
+    firsts = np.searchsorted(tree.owner, np.arange(3))
+    own = slice(firsts[player], firsts[player + 1])
+    ends = tree.player < 0
+    # Sequences of one player, numbered from its own first set.
+    mine, others = (
+        np.where(tree.sequence[ends, p] == EMPTY, 0, tree.sequence[ends, p] - actions * firsts[p])
+        for p in (player, 1 - player)
+    )
+    weight = tree.chance[ends] * tree.payoff[ends, player]
+    depth, size = tree.depth[own], own.stop - own.start
+    bounds = np.searchsorted(depth, np.arange(depth.max(initial=-1) + 2))
+    parents = tree.before[own] - 1 - actions * firsts[player]
+    before, children = [], []
+    for above, low, high in zip(bounds[:-2], bounds[1:-1], bounds[2:], strict=True):
+        local = parents[low:high] - actions * above
+        before.append(local.astype(np.int32))
+        groups = actions * (low - above)
+        children.append(plan_gather_sum(local, groups, np.arange(high - low), np.ones(high - low)))
+    return Player(
+        first=int(firsts[player]),
+        actions=actions,
+        depths=tuple(int(bound) for bound in bounds),
+        legal=tree.legal[own],
+        before=tuple(before),
+        ends=plan_gather_sum(mine, 1 + actions * size, others, weight),
+        children=tuple(children),
+    )
 
 
-def own_reach(form: SequenceForm, plan: Array) -> Array:
-    """Returns X of each information set's parent sequence: float64[I]."""
-    return plan[form.before]
+def realisation(side: Player, rows: Array) -> Array:
+    """Returns X: each own sequence's product of the player's probabilities, float64[1 + J * A]; X(EMPTY) = 1."""
+    blocks = [jnp.ones(1, rows.dtype)]
+    for n, here in enumerate(side.slices):
+        reach = blocks[-1][side.before[n - 1]][:, None] if n else 1.0
+        blocks.append((reach * rows[here]).reshape(-1))
+    return jnp.concatenate(blocks)
 
 
-def terminal_values(form: SequenceForm, plan: Array, player: int) -> Array:
-    """Returns G of the player: float64[1 + I * A]."""
-    weight = form.weight[player]
-    for sequences in form.others[player]:
-        weight = weight * plan[sequences]
-    return gather_sum(form.ending[player], weight)
-
-
-def counterfactual_values(form: SequenceForm, table: Array | None, plan: Array, player: int) -> tuple[Array, Array]:
+def counterfactual_values(side: Player, rows: Array | None, opponent: Array) -> tuple[Array, Array]:
     """Sweeps a player's decisions backwards.
 
     Args:
-      form: the game.
-      table: float64[I, A], what the player plays; None for its best response.
-      plan: realisation of what the others play.
-      player: whose values.
+      side: the player.
+      rows: float64[J, A], what it plays; None for its best response.
+      opponent: the opponent's realisation plan.
     Returns:
-      (value of the game to the player, Q float64[I, A], 0 in the others' information sets).
+      (value of the game to the player, Q float64[J, A]).
     """
-    ends = terminal_values(form, plan, player)
-    values, below = [], jnp.zeros(0, ends.dtype)
-    for (low, high), children in zip(reversed(form.slices), reversed(form.children), strict=True):
-        own = (form.owner[low:high] == player)[:, None]
-        here = jax.lax.slice(ends, (1 + form.actions * low,), (1 + form.actions * high,))
-        q = jnp.where(own, (here + gather_sum(children, below)).reshape(-1, form.actions), 0)
-        if table is None:
-            best = jnp.max(jnp.where(form.legal[low:high], q, -jnp.inf), axis=1)
-            below = jnp.where(own[:, 0], best, 0)
+    ends = gather_sum(side.ends, opponent)
+    at_once, ends = ends[EMPTY], ends[1:].reshape(-1, side.actions)
+    values, below = [], None
+    for n in reversed(range(len(side.slices))):
+        here = side.slices[n]
+        q = ends[here]
+        if below is not None:
+            q = q + gather_sum(side.children[n], below).reshape(q.shape)
+        if rows is None:
+            below = jnp.max(jnp.where(side.legal[here], q, -jnp.inf), axis=1)
         else:
-            below = jnp.sum(table[low:high] * q, axis=1)
+            below = jnp.sum(rows[here] * q, axis=1)
         values.append(q)
-    first = form.slices[0]
-    return ends[EMPTY] + jnp.sum(below[: first[1] - first[0]]), jnp.concatenate(values[::-1])
+    total = at_once if below is None else at_once + jnp.sum(below)
+    return total, jnp.concatenate(values[::-1]) if values else jnp.zeros(side.legal.shape)
 
 
 @jax.jit
 def _expected_value(form: SequenceForm, table: Array) -> Array:
-    plan = realisation(form, table)
-    return jnp.stack([counterfactual_values(form, table, plan, p)[0] for p in range(form.players)])
+    plans = [realisation(side, side.rows(table)) for side in form]
+    return jnp.stack([counterfactual_values(form[p], form[p].rows(table), plans[1 - p])[0] for p in range(2)])
 
 
 @functools.partial(jax.jit, static_argnums=2)
 def _best_response(form: SequenceForm, table: Array, player: int) -> tuple[Array, Array]:
-    value, q = counterfactual_values(form, None, realisation(form, table), player)
-    best = jax.nn.one_hot(jnp.argmax(jnp.where(form.legal, q, -jnp.inf), axis=1), form.actions, dtype=table.dtype)
-    return value, jnp.where((form.owner == player)[:, None], best, table)
+    side, other = form[player], form[1 - player]
+    value, q = counterfactual_values(side, None, realisation(other, other.rows(table)))
+    best = jnp.argmax(jnp.where(side.legal, q, -jnp.inf), axis=1)
+    rows = jax.nn.one_hot(best, side.actions, dtype=table.dtype)
+    return value, jax.lax.dynamic_update_slice(table, rows, (side.first, 0))
 
 
 @jax.jit
 def _nash_conv(form: SequenceForm, table: Array) -> Array:
-    plan = realisation(form, table)
-    best = [counterfactual_values(form, None, plan, p)[0] for p in range(form.players)]
+    plans = [realisation(side, side.rows(table)) for side in form]
+    best = [counterfactual_values(form[p], None, plans[1 - p])[0] for p in range(2)]
     return sum(best) - jnp.sum(_expected_value(form, table))
 
 

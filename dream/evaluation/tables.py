@@ -53,7 +53,9 @@ def average(tree: Tree, tables: Iterable[np.ndarray], weights: Iterable[float]) 
     total = np.zeros(tree.legal.shape)
     with jax.enable_x64(True):
         for table, weight in zip(tables, weights, strict=True):
-            total += weight * np.asarray(realisation(form, checked(tree, table)))[1:].reshape(total.shape)
+            rows = checked(tree, table)
+            plans = [np.asarray(realisation(side, side.rows(rows)))[1:] for side in form]
+            total += weight * np.concatenate(plans).reshape(total.shape)
     return normalised(total, tree.legal)
 
 

@@ -40,7 +40,7 @@ class Tree:
       payoff: float64[N, P], rewards so far.
       levels: int64[L + 1], where each level starts.
       sequence: int32[N, P], the last sequence of each player.
-      views: pytree [I, ...], each information set's view. Sets are in order of the owner's earlier decisions.
+      views: pytree [I, ...], each information set's view. Sets are in order of owner, then of the owner's earlier decisions.
       legal: bool[I, A].
       owner: int8[I], the player to act.
       depth: int16[I], earlier decisions of that player.
@@ -141,9 +141,7 @@ def build_tree(
     )
 
 
-def _expand(
-    game: EnumerableGame, max_gib: float, progress: Callable[[int, int], None]
-) -> tuple[list[_Level], _Layout]:
+def _expand(game: EnumerableGame, max_gib: float, progress: Callable[[int, int], None]) -> tuple[list[_Level], _Layout]:
     """Expands level by level until every history is over."""
     states, chance = jax.device_get(jax.jit(game.initial_outcomes)())
     count = len(chance)
@@ -262,11 +260,11 @@ def _decisions_before(parent: np.ndarray, player: np.ndarray, starts: np.ndarray
 
 
 def _information_sets(keys: np.ndarray, owner: np.ndarray, depth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers information sets by depth, then owner: each history's set, and each set's first history."""
+    """Numbers information sets by owner, then depth: each history's set, and each set's first history."""
     rows = np.ascontiguousarray(np.concatenate([owner.view(np.uint8)[:, None], keys], axis=1))
     whole = rows.view(np.dtype((np.void, rows.shape[1])))[:, 0]
     _, first, ids = np.unique(whole, return_index=True, return_inverse=True)
-    order = np.lexsort((first, owner[first], depth[first]))
+    order = np.lexsort((first, depth[first], owner[first]))
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return rank[ids].astype(np.int32), first[order]

@@ -1,0 +1,163 @@
+"""Kuhn poker, two players: the game `kuhn_poker`, as OpenSpiel's default plays and tells it.
+
+Three cards, 0 lowest; each player antes a chip and holds a card. Actions: 0 pass (check or fold), 1 bet (bet or call).
+A second pass in a row shows the cards for the antes, a call for two chips each; a pass after a bet folds.
+
+Observation, float32[11], OpenSpiel's information-state tensor:
+
+| index | content |
+|---|---|
+| 0:2 | the player, one-hot |
+| 2:5 | own card, one-hot |
+| 5 + 2 i | action i, one-hot: pass, bet; zero where not yet taken |
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from envs import cards
+from envs.game import EnumerableGame, build_rules
+
+PASS, BET = range(2)
+_NUM_CARDS, _MAX_ACTIONS = 3, 3
+_CODE_BITS = 2
+_DEALS = np.array(list(itertools.permutations(range(_NUM_CARDS), 2)), np.int32)
+_NAMES = "JQK"
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KuhnState:
+    """A hand in play.
+
+    Attributes:
+      hands: int32[2], each player's card.
+      chips: int32[2], what each player has put in.
+      bets: int32, the actions so far: action + 1 in bits 2 i and 2 i + 1 for action i.
+      turn: int32, actions taken.
+      current_player: int32, -1 once the hand is over.
+    """
+
+    hands: Array
+    chips: Array
+    bets: Array
+    turn: Array
+    current_player: Array
+
+
+class KuhnView(NamedTuple):
+    """What a player may know: 3 bytes.
+
+    Attributes:
+      seat: uint8, the player.
+      card: uint8, the own card.
+      bets: uint8, the actions so far, packed as in KuhnState.
+    """
+
+    seat: Array
+    card: Array
+    bets: Array
+
+
+@dataclasses.dataclass(frozen=True)
+class KuhnPoker(EnumerableGame):
+    """Kuhn poker; rules and encoding as the module tells."""
+
+    name = "kuhn_poker"
+    version = "1"
+    num_actions = 2
+    observation_size = 2 + _NUM_CARDS + 2 * _MAX_ACTIONS
+    max_length = _MAX_ACTIONS
+    unit = "chips"
+    reward_scale = 1.0
+
+    def init(self, key: Array) -> KuhnState:
+        """Deals a shuffled deck."""
+        return self.from_deck(cards.shuffle(key, _NUM_CARDS))
+
+    def from_deck(self, deck: Array) -> KuhnState:
+        """Deals deck[0] to player 0 and deck[1] to player 1.
+
+        Args:
+          deck: integer[3], a permutation of the card ids.
+        """
+        return KuhnState(
+            hands=jnp.asarray(deck, jnp.int32)[:2],
+            chips=jnp.ones(2, jnp.int32),
+            bets=jnp.int32(0),
+            turn=jnp.int32(0),
+            current_player=jnp.int32(0),
+        )
+
+    def initial_outcomes(self) -> tuple[KuhnState, Array]:
+        """Returns the 6 deals, each of probability 1/6."""
+        return jax.vmap(self.from_deck)(_DEALS), jnp.full(len(_DEALS), 1 / len(_DEALS), jnp.float32)
+
+    def step(self, state: KuhnState, action: Array) -> tuple[KuhnState, Array, Array]:
+        """Plays an action; rewards are chips, zero until the hand ends."""
+        action = jnp.asarray(action, jnp.int32)
+        player, was_over = state.current_player, state.current_player < 0
+        facing = state.chips[0] != state.chips[1]
+        over = facing | ((state.turn == 1) & (action == PASS))
+        new = KuhnState(
+            hands=state.hands,
+            chips=state.chips + ((np.arange(2) == player) & (action == BET)),
+            bets=state.bets | (action + 1) << _CODE_BITS * state.turn,
+            turn=state.turn + 1,
+            current_player=jnp.where(over, -1, 1 - player),
+        )
+        new = jax.tree.map(lambda old, changed: jnp.where(was_over, old, changed), state, new)
+        showdown = jnp.where(state.hands[0] > state.hands[1], 0, 1)
+        winner = jnp.where(facing & (action == PASS), 1 - player, showdown)
+        won = jnp.where(np.arange(2) == winner, 1, -1) * jnp.min(new.chips)
+        rewards = jnp.where(over & ~was_over, won, 0).astype(jnp.float32)
+        return new, rewards, new.current_player < 0
+
+    def outcomes(self, state: KuhnState, action: Array) -> tuple[KuhnState, Array, Array, Array]:
+        """Returns the one outcome of an action; chance acts in the deal alone."""
+        after, rewards, done = jax.tree.map(lambda x: x[None], self.step(state, action))
+        return after, jnp.ones(1, jnp.float32), rewards, done
+
+    def legal_actions(self, state: KuhnState) -> Array:
+        """Returns bool[2]: both, while the hand is in play."""
+        return jnp.broadcast_to(state.current_player >= 0, (self.num_actions,))
+
+    def view(self, state: KuhnState, player: Array) -> KuhnView:
+        """Returns the own card and all actions."""
+        player = jnp.asarray(player, jnp.int32)
+        return KuhnView(
+            seat=player.astype(jnp.uint8),
+            card=jnp.where(player == 1, state.hands[1], state.hands[0]).astype(jnp.uint8),
+            bets=state.bets.astype(jnp.uint8),
+        )
+
+    def encode(self, view: KuhnView) -> Array:
+        """Returns the observation vector: float32[11], indices as in the module's table."""
+        codes = (view.bets >> np.arange(0, _CODE_BITS * _MAX_ACTIONS, _CODE_BITS, dtype=np.uint8)) & 3
+        bets = codes[:, None] == np.arange(1, 3)
+        parts = [view.seat == np.arange(2), view.card == np.arange(_NUM_CARDS), bets.reshape(-1)]
+        return jnp.concatenate(parts).astype(jnp.float32)
+
+    def to_dict(self, state: KuhnState) -> dict[str, Any]:
+        """Tells the hand in words: cards, chips put in, actions, who acts."""
+        state = jax.device_get(state)
+        codes = [int(state.bets) >> _CODE_BITS * i & 3 for i in range(int(state.turn))]
+        return {
+            "hands": [_NAMES[card] for card in state.hands],
+            "chips": state.chips.tolist(),
+            "actions": [("pass", "bet")[code - 1] for code in codes],
+            "current_player": int(state.current_player),
+        }
+
+
+def make(**rules: Any) -> KuhnPoker:
+    """Builds `kuhn_poker`, which has no rules to set."""
+    return build_rules(KuhnPoker, KuhnPoker(), rules)

@@ -1,0 +1,221 @@
+"""Leduc poker, two players: the game `leduc_poker`, as OpenSpiel's default plays and tells it.
+
+Six cards, two of each of three ranks (card // 2, 0 lowest); each player antes a chip and holds a card. Actions: 0 fold,
+1 call (or check), 2 raise. There are two rounds of betting, player 0 first in both, a raise being 2 chips in the first
+and 4 in the second, at most two a round; between the rounds the public card is turned. Whoever pairs it wins, else the
+higher rank; equal ranks draw.
+
+Observation, float32[30], OpenSpiel's information-state tensor:
+
+| index | content |
+|---|---|
+| 0:2 | the player, one-hot |
+| 2:8 | own card, one-hot |
+| 8:14 | public card, one-hot; zero in the first round |
+| 14 + 8 r + 2 i | action i of round r, one-hot: call, raise; zero for a fold and where not yet taken |
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from envs import cards
+from envs.game import EnumerableGame, build_rules
+
+FOLD, CALL, RAISE = range(3)
+_NUM_CARDS, _NUM_RANKS = 6, 3
+_ROUNDS, _ROUND_ACTIONS = 2, 4
+_RAISES = 2
+"""Raises allowed in a round, of both players together."""
+_RAISE_SIZES = 2, 4
+"""Chips, by round."""
+_CODE_BITS = 2
+_NO_CARD = 255
+_DEALS = np.array(list(itertools.permutations(range(_NUM_CARDS), 2)), np.int32)
+_LEFT = _NUM_CARDS - 2
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LeducState:
+    """A hand in play.
+
+    Attributes:
+      hands: int32[2], each player's card.
+      public: int32, the public card, face down in the first round; -1 where chance has not decided it.
+      chips: int32[2], what each player has put in.
+      bets: int32[2], the actions of each round: action + 1 in bits 2 i and 2 i + 1 for action i.
+      round: int32, 0 or 1.
+      turn: int32, actions taken in this round.
+      raises: int32, raises in this round.
+      current_player: int32, -1 once the hand is over.
+    """
+
+    hands: Array
+    public: Array
+    chips: Array
+    bets: Array
+    round: Array
+    turn: Array
+    raises: Array
+    current_player: Array
+
+
+class LeducView(NamedTuple):
+    """What a player may know: 5 bytes.
+
+    Attributes:
+      seat: uint8, the player.
+      card: uint8, the own card.
+      public: uint8, the public card, 255 in the first round.
+      bets: uint8[2], the actions of each round, packed as in LeducState.
+    """
+
+    seat: Array
+    card: Array
+    public: Array
+    bets: Array
+
+
+@dataclasses.dataclass(frozen=True)
+class LeducPoker(EnumerableGame):
+    """Leduc poker; rules and encoding as the module tells."""
+
+    name = "leduc_poker"
+    version = "1"
+    num_actions = 3
+    observation_size = 2 + 2 * _NUM_CARDS + 2 * _ROUNDS * _ROUND_ACTIONS
+    max_length = _ROUNDS * _ROUND_ACTIONS
+    unit = "chips"
+    reward_scale = 1.0
+    phases = ("first_round", "second_round")
+
+    def init(self, key: Array) -> LeducState:
+        """Deals a shuffled deck."""
+        return self.from_deck(cards.shuffle(key, _NUM_CARDS))
+
+    def from_deck(self, deck: Array) -> LeducState:
+        """Deals deck[0] to player 0, deck[1] to player 1 and deck[2] face down as the public card.
+
+        Args:
+          deck: integer[6], a permutation of the card ids.
+        """
+        deck = jnp.asarray(deck, jnp.int32)
+        return self._dealt(deck[:2], deck[2])
+
+    def _dealt(self, hands: Array, public: Array) -> LeducState:
+        return LeducState(
+            hands=jnp.asarray(hands, jnp.int32),
+            public=public,
+            chips=jnp.ones(2, jnp.int32),
+            bets=jnp.zeros(_ROUNDS, jnp.int32),
+            round=jnp.int32(0),
+            turn=jnp.int32(0),
+            raises=jnp.int32(0),
+            current_player=jnp.int32(0),
+        )
+
+    def initial_outcomes(self) -> tuple[LeducState, Array]:
+        """Returns the 30 deals of two cards, each of probability 1/30, the public card undecided."""
+        states = jax.vmap(lambda hands: self._dealt(hands, jnp.int32(-1)))(_DEALS)
+        return states, jnp.full(len(_DEALS), 1 / len(_DEALS), jnp.float32)
+
+    def step(self, state: LeducState, action: Array) -> tuple[LeducState, Array, Array]:
+        """Plays an action; rewards are chips, zero until the hand ends."""
+        action = jnp.asarray(action, jnp.int32)
+        player, was_over = state.current_player, state.current_player < 0
+        folds, raises = action == FOLD, action == RAISE
+        closes = (action == CALL) & (state.turn > 0)
+        over = folds | (closes & (state.round == _ROUNDS - 1))
+        turns = closes & ~over
+        level = jnp.max(state.chips) + jnp.where(raises, jnp.where(state.round == 0, *_RAISE_SIZES), 0)
+        code = (action + 1) << _CODE_BITS * state.turn
+        new = LeducState(
+            hands=state.hands,
+            public=state.public,
+            chips=jnp.where((np.arange(2) == player) & ~folds, level, state.chips),
+            bets=state.bets | jnp.where(np.arange(_ROUNDS) == state.round, code, 0),
+            round=state.round + turns,
+            turn=jnp.where(turns, 0, state.turn + 1),
+            raises=jnp.where(turns, 0, state.raises + raises),
+            current_player=jnp.where(over, -1, jnp.where(turns, 0, 1 - player)),
+        )
+        new = jax.tree.map(lambda old, changed: jnp.where(was_over, old, changed), state, new)
+        ranks = state.hands // 2
+        strength = ranks + _NUM_RANKS * (ranks == state.public // 2)
+        winner = jnp.where(folds, jnp.where(player == 0, -1, 1), jnp.sign(strength[0] - strength[1]))
+        won = winner * np.array([1, -1], np.int32) * jnp.min(new.chips)
+        rewards = jnp.where(over & ~was_over, won, 0).astype(jnp.float32)
+        return new, rewards, new.current_player < 0
+
+    def outcomes(self, state: LeducState, action: Array) -> tuple[LeducState, Array, Array, Array]:
+        """Returns what an action leads to: 4 public cards where it ends the first round, else one and padding."""
+        after, rewards, done = self.step(state, action)
+        turned = after.round > state.round
+        left = np.arange(_LEFT, dtype=np.int32)
+        left = left + (left >= jnp.min(state.hands))
+        left = left + (left >= jnp.max(state.hands))
+        states, rewards, done = jax.tree.map(
+            lambda x: jnp.broadcast_to(x, (_LEFT, *jnp.shape(x))), (after, rewards, done)
+        )
+        states = dataclasses.replace(states, public=jnp.where(turned, left, after.public))
+        probs = jnp.where(turned, 1 / _LEFT, np.arange(_LEFT) == 0).astype(jnp.float32)
+        return states, probs, rewards, done
+
+    def legal_actions(self, state: LeducState) -> Array:
+        """Returns bool[3]: fold where there is something to call, call, raise up to twice a round."""
+        legal = jnp.stack([state.chips[0] != state.chips[1], jnp.bool_(True), state.raises < _RAISES])
+        return legal & (state.current_player >= 0)
+
+    def view(self, state: LeducState, player: Array) -> LeducView:
+        """Returns the own card, the public card once it is turned, and all actions."""
+        player = jnp.asarray(player, jnp.int32)
+        return LeducView(
+            seat=player.astype(jnp.uint8),
+            card=jnp.where(player == 1, state.hands[1], state.hands[0]).astype(jnp.uint8),
+            public=jnp.where(state.round > 0, state.public, _NO_CARD).astype(jnp.uint8),
+            bets=state.bets.astype(jnp.uint8),
+        )
+
+    def phase(self, state: LeducState) -> Array:
+        """Returns the betting round."""
+        return state.round
+
+    def encode(self, view: LeducView) -> Array:
+        """Returns the observation vector: float32[30], indices as in the module's table."""
+        shifts = np.arange(0, _CODE_BITS * _ROUND_ACTIONS, _CODE_BITS, dtype=np.uint8)
+        codes = (view.bets[:, None] >> shifts) & 3
+        bets = codes[:, :, None] == np.array([CALL + 1, RAISE + 1])
+        ids = np.arange(_NUM_CARDS)
+        parts = [view.seat == np.arange(2), view.card == ids, view.public == ids, bets.reshape(-1)]
+        return jnp.concatenate(parts).astype(jnp.float32)
+
+    def to_dict(self, state: LeducState) -> dict[str, Any]:
+        """Tells the hand in words: cards, the public one even face down, chips put in, actions, who acts."""
+        state = jax.device_get(state)
+        codes = [[int(bets) >> _CODE_BITS * i & 3 for i in range(_ROUND_ACTIONS)] for bets in state.bets]
+        names = ("fold", "call", "raise")
+        return {
+            "hands": [_card_name(card) for card in state.hands],
+            "public": _card_name(state.public) if state.public >= 0 else None,
+            "phase": self.phases[int(state.round)],
+            "chips": state.chips.tolist(),
+            "actions": [[names[code - 1] for code in of_round if code] for of_round in codes],
+            "current_player": int(state.current_player),
+        }
+
+
+def _card_name(card: int) -> str:
+    return "JQK"[card // 2] + "SH"[card % 2]
+
+
+def make(**rules: Any) -> LeducPoker:
+    """Builds `leduc_poker`, which has no rules to set."""
+    return build_rules(LeducPoker, LeducPoker(), rules)
