@@ -40,7 +40,7 @@ class Tree:
       payoff: float64[N, P], rewards so far.
       levels: int64[L + 1], where each level starts.
       sequence: int32[N, P], the last sequence of each player.
-      views: pytree [I, ...], each information set's view. Sets are in order of owner, then of the owner's earlier decisions.
+      views: pytree [I, ...], each information set's view; sets are in order of owner, then of its earlier decisions.
       legal: bool[I, A].
       owner: int8[I], the player to act.
       depth: int16[I], earlier decisions of that player.
