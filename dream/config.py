@@ -49,10 +49,14 @@ class CheckpointConfig:
 
 @dataclasses.dataclass(frozen=True)
 class EvaluationConfig:
-    """Evaluation: every so many iterations over `games` hands, at the end over `final_games`."""
+    """Evaluation: every so many iterations over `games` hands, at the end over `final_games`.
+
+    Where the game is enumerable and `exact` is set, the exploitability of every policy comes with it.
+    """
 
     opponents: tuple[str, ...] = ("random",)
     every: int = number(20, 1)
+    exact: bool = True
     games: int = number(1000, 4)
     final_games: int = number(10000, 4)
 
@@ -78,7 +82,7 @@ class RunConfig:
     network: Any
     tracking: TrackingConfig
     checkpoint: CheckpointConfig
-    evaluation: EvaluationConfig
+    eval: EvaluationConfig
     iterations: int = number(800, 1)
     seed: int = number(0, 0, 2**32 - 1)
     run_dir: str | None = None
@@ -93,7 +97,7 @@ class EvaluateConfig:
     opponent: str = "random"
     games: int = number(10000, 4)
     seed: int = number(0, 0, 2**32 - 1)
-    policy: str = "current"
+    policy: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,11 +182,9 @@ def check_run(node: Any) -> RunConfig:
     game = envs.make(config.env.name, **config.env.rules)
     algorithms.make(config.algo, config.network, game)
     for name in ("games", "final_games"):
-        if getattr(config.evaluation, name) % 2:
-            raise InputError(
-                f"evaluation.{name}={getattr(config.evaluation, name)} is odd; it must be even: deals are mirrored"
-            )
-    for opponent in config.evaluation.opponents:
+        if getattr(config.eval, name) % 2:
+            raise InputError(f"eval.{name}={getattr(config.eval, name)} is odd; it must be even: deals are mirrored")
+    for opponent in config.eval.opponents:
         if opponent not in envs.bot_names(game):
             find_player(opponent, game)
     return config

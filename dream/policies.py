@@ -13,12 +13,12 @@ from envs import Game, InputError, Policy
 from envs.errors import unknown
 
 
-def load_policy(reference: str | Path, name: str = "current") -> Policy:
+def load_policy(reference: str | Path, name: str | None = None) -> Policy:
     """Loads a trained player.
 
     Args:
       reference: a run directory, whose latest checkpoint is meant, or a checkpoint's folder.
-      name: which of the learner's policies: "current", or "average" where there is one.
+      name: which of the learner's policies, "current" or "average"; by default the average where there is one.
     Returns:
       The Policy: `.params`, `.apply(params, view, legal)`, callable as policy(view, legal).
     Raises:
@@ -55,14 +55,24 @@ def check_game(checkpoint: Checkpoint, game: Game) -> None:
         raise InputError(f"{checkpoint.path} was trained with other rules of {wanted['name']}: {'; '.join(other)}")
 
 
-def policy_of(checkpoint: Checkpoint, game: Game, name: str = "current") -> Policy:
+def policy_of(checkpoint: Checkpoint, game: Game, name: str | None = None) -> Policy:
     """Restores one of a checkpoint's policies; raises InputError where it cannot be."""
     config = checkpoint.meta["config"]
     algorithm = algorithms.make(config["algo"], config["network"], game)
     state = checkpoint.restore(algorithm.init(jax.random.key(0)))
-    policies = algorithm.policies(state)
+    return chosen_policy(algorithm.policies(state), name)
+
+
+def chosen_policy(policies: dict[str, Policy], name: str | None = None) -> Policy:
+    """Returns a learner's policy by name; by default the average, where the learner's guarantee is about that.
+
+    Raises:
+      InputError: it has none of that name.
+    """
+    if name is None:
+        name = "average" if "average" in policies else "current"
     if name not in policies:
-        raise unknown(f"policy of {checkpoint.path}", name, policies)
+        raise unknown("policy", name, policies)
     return policies[name]
 
 

@@ -44,7 +44,7 @@ class RunProgress:
         """Shows an iteration's record; evaluations are always kept as a line."""
         iteration, evaluated = record["iteration"], [name for name in record if name.startswith("eval/")]
         told = "  ".join(f"{short} {record[name]:.3g}" for name, short in _SHOWN.items() if name in record)
-        line = f"iteration {iteration}/{self._total}  {record['seconds']:.0f} s  {told}" + _wins(record)
+        line = f"iteration {iteration}/{self._total}  {record['seconds']:.0f} s  {told}" + _evaluated(record)
         if self._bar is not None:
             self._bar.update(self._task, completed=iteration, told=told)
             if evaluated:
@@ -59,9 +59,16 @@ class RunProgress:
             self._bar.stop()
 
 
-def _wins(record: dict[str, Any]) -> str:
-    rates = [(name.split("/", 2)[1], x) for name, x in record.items() if name.endswith("/win_rate")]
-    return "".join(f"  wins against {opponent} {100 * rate:.1f} %" for opponent, rate in rates)
+def _evaluated(record: dict[str, Any]) -> str:
+    """Tells win rates and exploitability in a few words."""
+    told = ""
+    for name, value in record.items():
+        parts = name.split("/")
+        if name.endswith("/win_rate"):
+            told += f"  wins against {parts[1]} {100 * value:.1f} %"
+        elif name.startswith("eval/exploitability/"):
+            told += f"  exploitability of {parts[2]} {value:.4g}"
+    return told
 
 
 def report_table(title: str, report: dict[str, Any]) -> None:

@@ -21,11 +21,14 @@ from dream import algorithms, metrics
 from dream.checkpoint import Checkpoint, CheckpointWriter
 from dream.config import RunConfig
 from dream.evaluation import match
-from dream.policies import find_player
+from dream.evaluation.exact import nash_conv
+from dream.evaluation.tables import tabulate
+from dream.evaluation.tree_cache import stored_tree
+from dream.policies import chosen_policy, find_player
 from dream.progress import RunProgress, report_table
 from dream.stopping import StopRequest
 from dream.tracking import Tracker
-from envs import Policy
+from envs import EnumerableGame, Policy
 
 CONFIG_FILE, VERSIONS_FILE, EVALUATION_FILE = "config.yaml", "versions.json", "evaluation.json"
 _PACKAGES = ("jax", "jaxlib", "dm-haiku", "optax", "chex", "numpy", "hydra-core", "orbax-checkpoint")
@@ -66,7 +69,10 @@ class Run:
         self.game = envs.make(self.config.env.name, **self.config.env.rules)
         self.algorithm = algorithms.make(self.config.algo, self.config.network, self.game)
         key, stored = jax.random.key(self.config.seed), start.checkpoint
-        self.opponents = {name: find_player(name, self.game) for name in self.config.evaluation.opponents}
+        self.tree = None
+        if self.config.eval.exact and isinstance(self.game, EnumerableGame):
+            self.tree = stored_tree(self.game)
+        self.opponents = {name: find_player(name, self.game) for name in self.config.eval.opponents}
         if stored is None:
             self.state = self.algorithm.init(key)
             self.totals = dict.fromkeys(metrics.COUNTERS, 0)
@@ -98,9 +104,9 @@ class Run:
         metrics.write_json(path, {**versions(), "choices": self.start.choices, "started_at_iteration": self.iteration})
         metrics.drop_after(self.run_dir, self.iteration)
 
-    def current(self) -> Policy:
-        """Returns the policy that is evaluated."""
-        return self.algorithm.policies(self.state)["current"]
+    def policy(self) -> Policy:
+        """Returns the policy that plays matches."""
+        return chosen_policy(self.algorithm.policies(self.state))
 
     def iterate(self) -> dict[str, Any]:
         """Runs one iteration; returns its record, evaluated where it is due.
@@ -117,7 +123,7 @@ class Run:
         for name in metrics.COUNTERS:
             self.totals[name] += round(told.pop(name, 0))
         record = {"iteration": self.iteration, **self.totals, **told}
-        if self.iteration % self.config.evaluation.every == 0:
+        if self.iteration % self.config.eval.every == 0:
             began = time.perf_counter()
             record |= self._evaluate()
             record["seconds_evaluate"] = time.perf_counter() - began
@@ -125,13 +131,25 @@ class Run:
         return record
 
     def _evaluate(self) -> dict[str, float]:
-        """Returns the means of a short match against every opponent, under eval/<opponent>/."""
-        games, seed = self.config.evaluation.games, self.config.seed
+        """Returns what is measured of the present policies, under eval/."""
+        games, seed = self.config.eval.games, self.config.seed
         flat = {}
         for name, opponent in self.opponents.items():
-            report = match(self.game, self.current(), opponent, games=games, seed=seed)
+            report = match(self.game, self.policy(), opponent, games=games, seed=seed)
             flat |= {f"eval/{name}/{k}": v.mean for k, v in report.items() if hasattr(v, "mean")}
+        for name, values in self._exact().items():
+            flat |= {f"eval/{quantity}/{name}": value for quantity, value in values.items()}
         return flat
+
+    def _exact(self) -> dict[str, dict[str, float]]:
+        """Returns NashConv and exploitability of every policy, in the game's unit; {} where there is no tree."""
+        if self.tree is None:
+            return {}
+        exact = {}
+        for name, policy in self.algorithm.policies(self.state).items():
+            value = nash_conv(self.tree, tabulate(self.tree, policy)) * self.game.reward_scale
+            exact[name] = {"nash_conv": value, "exploitability": value / 2}
+        return exact
 
     def save(self) -> None:
         """Writes a checkpoint of the present state."""
@@ -148,15 +166,18 @@ class Run:
 
     def final_evaluation(self) -> dict[str, Any]:
         """Plays the final matches and writes them beside the checkpoints; returns the reports by opponent."""
-        games = self.config.evaluation.final_games
+        games = self.config.eval.final_games
         reports = {
-            name: match(self.game, self.current(), player, games=games, seed=self.config.seed)
+            name: match(self.game, self.policy(), player, games=games, seed=self.config.seed)
             for name, player in self.opponents.items()
         }
+        told = {"iteration": self.iteration, "unit": self.game.unit}
         if reports:
             first = next(iter(reports))
-            head = {"iteration": self.iteration, "opponent": first, **reports[first]}
-            metrics.write_json(self.run_dir / EVALUATION_FILE, {**head, "by_opponent": reports})
+            told |= {"opponent": first, **reports[first], "by_opponent": reports}
+        if self.tree is not None:
+            told["exact"] = self._exact()
+        metrics.write_json(self.run_dir / EVALUATION_FILE, told)
         return reports
 
 

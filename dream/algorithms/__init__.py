@@ -15,7 +15,10 @@ TrainState = Any
 """An algorithm's whole state: a pytree of arrays, typed PRNG keys among them, with `iteration`, int32."""
 Metrics = dict[str, float]
 
-_REGISTRY: dict[str, str] = {"dream": "dream.algorithms.dream:DreamConfig"}
+_REGISTRY: dict[str, str] = {
+    "dream": "dream.algorithms.dream:DreamConfig",
+    **dict.fromkeys(("cfr", "cfr_plus", "linear_cfr", "dcfr", "pcfr_plus"), "dream.algorithms.cfr:CfrConfig"),
+}
 """Name -> "module:settings"; the module's make(settings, game, network node) returns the Algorithm."""
 
 
