@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from omegaconf import OmegaConf
+
 from dream import settings
 from dream.checkpoint import FOLDER, Checkpoint, find
 from dream.config import Composed, EvaluateConfig
@@ -35,7 +37,7 @@ def prepare_match(composed: Composed) -> Match:
     Raises:
       InputError: a wrong setting, or a player that cannot be loaded.
     """
-    if composed.node._is_missing("checkpoint"):
+    if OmegaConf.is_missing(composed.node, "checkpoint"):
         raise InputError("checkpoint= is missing; it must be a run directory or a checkpoint's folder")
     config = settings.read(EvaluateConfig, composed.node, "")
     if config.games % 2:
