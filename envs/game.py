@@ -30,7 +30,7 @@ class LogSlot(NamedTuple):
     """What one slot of a view's log adds to the observation.
 
     Attributes:
-      rows: int32[R], observation indices within the slot; meaningless where the value is 0.
+      rows: int32[R], observation indices, all in the slot's span; meaningless where the value is 0.
       values: float32[R], the entries there; 0 where the slot has fewer than R, and in an empty slot.
     """
 
@@ -105,7 +105,7 @@ class Game(abc.ABC):
         return jnp.float32(0.0)
 
     def phase(self, state: State) -> Array:
-        """Returns the index in `phases` of the decision at hand: int32."""
+        """Returns the index in `phases` of the decision at hand: int32; meaningless once the game is over."""
         return jnp.int32(0)
 
     def result(self, state: State, player: Array) -> dict[str, Array]:
@@ -199,7 +199,7 @@ def names() -> list[str]:
     return sorted(_REGISTRY)
 
 
-def make(name: str, **rules: Any) -> Game:
+def make(name: str, /, **rules: Any) -> Game:
     """Builds a game.
 
     Args:

@@ -60,12 +60,19 @@ class GinRules:
             "knock_limit": (0, 98),
             "gin_bonus": (0, 1000),
             "undercut_bonus": (0, 1000),
-            "stock_floor": (0, self.num_cards - self.dealt - 1),
             "max_actions": (2, 250),
         }
         for name, (low, high) in bounds.items():
             if not low <= getattr(self, name) <= high:
                 raise InputError(f"rule {name}={getattr(self, name)} is out of range; it must be in [{low}, {high}]")
+        spare = self.num_cards - self.dealt - 1
+        if spare < 0:
+            raise InputError(
+                f"rules num_ranks={self.num_ranks}, num_suits={self.num_suits}, hand_size={self.hand_size} do not fit: "
+                f"{self.num_cards} cards, of which a deal and one stock card take {self.dealt + 1}"
+            )
+        if not 0 <= self.stock_floor <= spare:
+            raise InputError(f"rule stock_floor={self.stock_floor} is out of range; it must be in [0, {spare}]")
 
 
 PRESETS = {"dream": GinRules(gin_bonus=50, undercut_bonus=50)}
