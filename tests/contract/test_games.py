@@ -217,7 +217,8 @@ def test_log_only_grows_between_decisions(played: Played) -> None:
     """A player's next decision repeats the slots of its last one and adds at most log_growth; at first from none."""
     game = played.game
     if not game.log_slots:
-        pytest.skip(f"{game.name} has no log")
+        assert game.log_growth == game.log_width == 0
+        return
     seen, lanes = played.seen_by_actor(), range(0, LANES, 4)
     most = 0
     for lane in lanes:

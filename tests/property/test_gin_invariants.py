@@ -47,13 +47,14 @@ def test_the_check_of_card_places_can_fail(game: Game) -> None:
 
 
 def test_random_hands_break_no_invariant(game: Game) -> None:
-    """102,400 hands of random players, one of whom at times leaves the pile alone."""
+    """102,400 hands of random players; in half of them nobody takes from the pile, so that the stock runs out."""
     found = _sweep(game, gin_actors.at_random, 40, 102_400)
     assert {name: int(n) for name, n in found.breaches.items() if n} == {}
     assert found.endings.sum() == 102_400
     assert found.endings[IN_PLAY] == 0
     assert np.all(found.endings[[DRAW, KNOCK]] > 100)
-    assert found.decisions > 102_400 * 60
+    assert 40_000 < found.stock_out < 60_000
+    assert found.decisions > 102_400 * 50
 
 
 def test_greedy_hands_break_no_invariant(greedy: gin_sweep.Sweep) -> None:
@@ -63,14 +64,6 @@ def test_greedy_hands_break_no_invariant(greedy: gin_sweep.Sweep) -> None:
     assert greedy.endings[IN_PLAY] == 0
     assert np.all(greedy.endings[[KNOCK, GIN, UNDERCUT]] > 100)
     assert greedy.endings[DRAW] < 1_000
-
-
-def test_hands_without_the_pile_end_when_the_stock_is_out(game: Game) -> None:
-    """Players who only draw from the stock never reach the action limit, and break no invariant."""
-    found = _sweep(game, gin_actors.stock_only, 42, 8_192)
-    assert {name: int(n) for name, n in found.breaches.items() if n} == {}
-    assert found.endings[IN_PLAY] == 0
-    assert found.endings[DRAW] > 1_000
 
 
 def test_knock_is_legal_exactly_where_ten_cards_keep_at_most_the_limit(game: Game, greedy: gin_sweep.Sweep) -> None:

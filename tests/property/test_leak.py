@@ -67,20 +67,20 @@ def _count_changes(game: Game, key: Array) -> tuple[dict[str, Array], Array, Arr
     states = jax.vmap(game.init)(jax.random.split(deal_key, NUM_HANDS))
     seats = np.arange(2, dtype=np.int32)
 
-    def one(state: Any, bits: Array, key: Array) -> tuple[Any, dict[str, Array]]:
+    def one(state: Any, bits: Array, key: Array, style: Array) -> tuple[Any, dict[str, Array]]:
         changed = jax.vmap(functools.partial(_changes, game), (None, 0, 0))(state, seats, jax.random.split(key))
         acts = (state.current_player == seats) & (state.current_player >= 0)
         waits = (state.current_player != seats) & (state.current_player >= 0)
         when = jnp.stack([waits, acts])
         counts = {name: jnp.sum(when & flags[None], axis=1) for name, flags in changed.items()}
-        return game.step(state, gin_actors.mixed(game, state, bits))[0], counts
+        return game.step(state, gin_actors.mixed(game, state, bits, style))[0], counts
 
     def body(carry: tuple, t: Array) -> tuple:
         states, totals, decisions = carry
         decisions = decisions + jnp.sum(states.current_player >= 0)
         bits = jax.random.bits(jax.random.fold_in(play_key, t), (NUM_HANDS,))
         keys = jax.random.split(jax.random.fold_in(redeal_key, t), NUM_HANDS)
-        states, counts = jax.vmap(one)(states, bits, keys)
+        states, counts = jax.vmap(one)(states, bits, keys, np.arange(NUM_HANDS, dtype=np.int32))
         return (states, {name: totals[name] + jnp.sum(n, axis=0) for name, n in counts.items()}, decisions), None
 
     names = ["legal", "honest", *LEAKS]

@@ -14,27 +14,20 @@ from envs.batching import where_needed
 from envs.game import Game
 from envs.random_play import uniform_action
 
-Actor = Callable[[Game, Any, Array], Array]
-"""(game, state, uint32 random bits) -> action int32; anything, also illegal, once the game is over."""
+Actor = Callable[[Game, Any, Array, Array], Array]
+"""(game, state, uint32 random bits, int32 style of the whole hand) -> action int32; anything once it is over."""
 STOCK, TOP, PASS, FIRST_CARD = 0, 1, 2, 3
 _ACTIONS = np.arange(FIRST_CARD + 2 * cards.NUM_CARDS)
 
 
-def at_random(game: Game, state: Any, bits: Array) -> Array:
-    """Chooses uniformly; with one of the bits set only the stock is drawn from, so that it runs out."""
+def at_random(game: Game, state: Any, bits: Array, style: Array) -> Array:
+    """Chooses uniformly; of odd style never the pile's top, so that the stock runs out."""
     legal = game.legal_actions(state)
-    thrifty = legal & ~((_ACTIONS == TOP) & legal[STOCK])
-    legal = jnp.where(bits & 1, thrifty, legal)
+    legal = legal & ~((_ACTIONS == TOP) & (style % 2 == 1))
     return jnp.where(jnp.any(legal), uniform_action(bits, legal), (bits % len(_ACTIONS)).astype(jnp.int32))
 
 
-def stock_only(game: Game, state: Any, bits: Array) -> Array:
-    """Chooses uniformly among the actions that leave the pile's top alone: the stock runs out."""
-    legal = game.legal_actions(state) & (_ACTIONS != TOP)
-    return jnp.where(jnp.any(legal), uniform_action(bits, legal), (bits % len(_ACTIONS)).astype(jnp.int32))
-
-
-def greedy(game: Game, state: Any, bits: Array) -> Array:
+def greedy(game: Game, state: Any, bits: Array, style: Array) -> Array:
     """Takes the pile's top when that lowers deadwood, discards for least deadwood, knocks as soon as it may."""
     view, legal = game.view(state, state.current_player), game.legal_actions(state)
     discards, knocks = jnp.split(legal[FIRST_CARD:], 2)
@@ -49,6 +42,6 @@ def greedy(game: Game, state: Any, bits: Array) -> Array:
     return jnp.where(jnp.any(discards), discard, draw).astype(jnp.int32)
 
 
-def mixed(game: Game, state: Any, bits: Array) -> Array:
+def mixed(game: Game, state: Any, bits: Array, style: Array) -> Array:
     """Plays `greedy` half the time and `at_random` else."""
-    return jnp.where((bits >> 1) & 1, greedy(game, state, bits), at_random(game, state, bits))
+    return jnp.where(bits & 1, greedy(game, state, bits, style), at_random(game, state, bits, style))

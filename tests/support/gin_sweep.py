@@ -33,12 +33,14 @@ class Sweep(NamedTuple):
     Attributes:
       breaches: name of the invariant -> int32, how often it was broken.
       endings: int32[5], hands by `ending`.
+      stock_out: int32, hands drawn before the action limit.
       decisions: int32, actions played.
       turns: Turn if asked for, else ().
     """
 
     breaches: dict[str, Array]
     endings: Array
+    stock_out: Array
     decisions: Array
     turns: Any
 
@@ -98,7 +100,7 @@ def sweep(game: Game, actor: Actor, key: Array, num_hands: int, keep_turns: bool
 
     Args:
       game: `gin_rummy` with the full deck.
-      actor: chooses all actions; what it chooses once a hand is over must have no effect.
+      actor: chooses all actions, hand n in style n; what it chooses once a hand is over must have no effect.
       key: consumed.
       num_hands: hands, all at once.
       keep_turns: whether to record what the knock rule is judged by.
@@ -106,21 +108,21 @@ def sweep(game: Game, actor: Actor, key: Array, num_hands: int, keep_turns: bool
     deal_key, play_key = jax.random.split(key)
     states = jax.vmap(game.init)(jax.random.split(deal_key, num_hands))
 
-    def step(state: Any, bits: Array) -> tuple[Any, dict[str, Array], Turn]:
+    def step(state: Any, bits: Array, style: Array) -> tuple[Any, dict[str, Array], Turn]:
         turn = Turn(
             phase=state.phase.astype(jnp.uint8),
             hand=jnp.where(state.current_player == 1, state.table.hands[1], state.table.hands[0]),
             taken=state.table.taken.astype(jnp.int8),
             legal=jnp.packbits(game.legal_actions(state)),
         )
-        after, rewards, done = game.step(state, actor(game, state, bits))
+        after, rewards, done = game.step(state, actor(game, state, bits, style))
         return after, _breaches(game, state, after, rewards, done), turn
 
     def body(carry: tuple, t: Array) -> tuple:
         states, breaches, decisions = carry
         decisions = decisions + jnp.sum(states.phase != _OVER)
         bits = jax.random.bits(jax.random.fold_in(play_key, t), (num_hands,))
-        states, found, turns = jax.vmap(step)(states, bits)
+        states, found, turns = jax.vmap(step)(states, bits, np.arange(num_hands, dtype=np.int32))
         breaches = {name: breaches[name] + jnp.sum(broken) for name, broken in found.items()}
         return (states, breaches, decisions), turns if keep_turns else ()
 
@@ -129,4 +131,5 @@ def sweep(game: Game, actor: Actor, key: Array, num_hands: int, keep_turns: bool
     start = (states, {name: jnp.int32(0) for name in names}, jnp.int32(0))
     (states, breaches, decisions), turns = lax.scan(body, start, jnp.arange(game.max_length + 2))
     endings = jnp.sum(states.ending[:, None] == np.arange(5), axis=0)
-    return Sweep(breaches, endings, decisions, turns)
+    stock_out = jnp.sum((states.ending == 1) & (states.table.actions < game.max_length))
+    return Sweep(breaches, endings, stock_out, decisions, turns)

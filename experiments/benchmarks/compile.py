@@ -1,0 +1,107 @@
+"""Seconds to trace, lower and compile the game's, the learner's and the match's programs, no cache kept."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from common import Parser, at_least_one, run, spread
+
+import envs
+from dream import algorithms
+from dream.config import RunConfig, check_run, compose_config
+from dream.evaluation import matches
+from dream.policies import chosen_policy
+from envs import Game
+from envs.random_play import play_random
+
+_STAGES = ("trace", "lower", "compile")
+Program = tuple[Any, tuple[Any, ...]]
+"""A jitted function and its arguments, arrays or their shapes."""
+
+
+def main() -> None:
+    """Reads the arguments and measures."""
+    parser = Parser(__doc__)
+    parser.add_argument("overrides", nargs="*", help="of the configuration, e.g. preset=laptop")
+    parser.add_argument("--batch", type=at_least_one, default=1024, help="of the game's functions (default 1024)")
+    parser.add_argument("--only", nargs="+", metavar="PROGRAM", help="measure these alone; put overrides before it")
+    run(parser, measure)
+
+
+def measure(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Times the three stages of each program, all of JAX's caches emptied before."""
+    config = check_run(compose_config("config", arguments.overrides).node)
+    game = envs.make(config.env.name, **config.env.rules)
+    programs = _of_game(game, arguments.batch) | _of_run(config, game)
+    chosen = arguments.only or list(programs)
+    for name in chosen:
+        if name not in programs:
+            raise envs.InputError(f"--only {name} is unknown; known: {', '.join(programs)}")
+    told: dict[str, Any] = {"overrides": " ".join(arguments.overrides), "env": game.name, "batch": arguments.batch}
+    for name in chosen:
+        rounds = [_stages(*programs[name]) for _ in range(arguments.repeats)]
+        columns = dict(zip(_STAGES, zip(*rounds, strict=True), strict=True))
+        columns["total"] = tuple(sum(seconds) for seconds in rounds)
+        told[name] = {k: v for stage, seconds in columns.items() for k, v in spread(stage, list(seconds)).items()}
+    return told
+
+
+def _stages(function: Any, arguments: tuple[Any, ...]) -> list[float]:
+    """Returns the seconds of tracing, lowering and compiling."""
+    jax.clear_caches()
+    times = [time.perf_counter()]
+    traced = function.trace(*arguments)
+    times.append(time.perf_counter())
+    lowered = traced.lower()
+    times.append(time.perf_counter())
+    lowered.compile()
+    times.append(time.perf_counter())
+    return [end - start for start, end in itertools.pairwise(times)]
+
+
+def _of_game(game: Game, batch: int) -> dict[str, Program]:
+    """Returns the game's functions on a batch, and random play."""
+    keys = jax.random.split(jax.random.key(0), batch)
+    states = jax.eval_shape(jax.vmap(game.init), keys)
+    views = jax.eval_shape(jax.vmap(lambda state: game.view(state, 0)), states)
+    actions = jax.ShapeDtypeStruct((batch,), jnp.int32)
+    return {
+        "init": (_mapped(game.init), (keys,)),
+        "step": (_mapped(game.step), (states, actions)),
+        "legal_actions": (_mapped(game.legal_actions), (states,)),
+        "encode": (_mapped(game.encode), (views,)),
+        "play_random": (play_random, (game, jax.random.key(0), batch)),
+    }
+
+
+def _mapped(function: Callable[..., Any]) -> Any:
+    return jax.jit(jax.vmap(function))
+
+
+def _of_run(config: RunConfig, game: Game) -> dict[str, Program]:
+    """Returns the programs of an iteration and of its evaluation."""
+    algorithm = algorithms.make(config.algo, config.network, game)
+    # An Algorithm shows only `iterate`; its two programs belong to the object behind it.
+    learner = algorithm.iterate.__self__
+    if not hasattr(learner, "generate"):
+        raise envs.InputError(f"algo.name={config.algo['name']} has no generation and fit to compile; use dream")
+    state = jax.eval_shape(algorithm.init, jax.random.key(0))
+    replay, _ = jax.eval_shape(learner.generate, state)
+    policy = jax.eval_shape(lambda state: chosen_policy(algorithm.policies(state)), state)
+    pairs = min(matches.CHUNK, config.eval.games // 2)
+    seats = (game, policy, envs.make_bot("random", game), jax.random.key(0), pairs)
+    return {
+        "generate": (learner.generate, (learner, state)),
+        "learn": (learner.learn, (learner, state, replay)),
+        "match": (matches._play_pairs, seats),
+    }
+
+
+if __name__ == "__main__":
+    main()

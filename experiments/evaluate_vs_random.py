@@ -1,0 +1,45 @@
+"""A trained player against uniform random play: experiments/evaluate_vs_random.py RUN_OR_CHECKPOINT --games 10000."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+import dream
+import envs
+from dream import settings
+from dream.checkpoint import find
+from dream.config import EvaluateConfig
+from dream.evaluation import match
+from dream.matching import evaluation_path
+from dream.metrics import write_json
+from dream.policies import game_of
+from dream.progress import report_table
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {message}\n")
+
+
+def main() -> None:
+    """Plays mirrored deals, prints the table and writes evaluation.json, as python -m dream.evaluate does."""
+    parser = _Parser(description=__doc__)
+    parser.add_argument("checkpoint", help="a run directory (its latest checkpoint) or a checkpoint's folder")
+    parser.add_argument("--games", type=int, default=10000, help="hands, an even number (default %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of deals and actions (default %(default)s)")
+    try:
+        given = settings.read(EvaluateConfig, vars(parser.parse_args()), "")
+        checkpoint, policy = find(given.checkpoint), dream.load_policy(given.checkpoint)
+        game = game_of(checkpoint)
+        report = match(game, policy, envs.make_bot("random", game), games=given.games, seed=given.seed)
+    except envs.InputError as error:
+        parser.error(str(error))
+    iteration = checkpoint.meta["iteration"]
+    report_table(f"{given.checkpoint} (iteration {iteration}) against random", report)
+    told = {"iteration": iteration, "opponent": "random", "seed": given.seed, "policy": given.policy, "unit": game.unit}
+    write_json(evaluation_path(given.checkpoint, checkpoint), {**told, **report})
+
+
+if __name__ == "__main__":
+    main()

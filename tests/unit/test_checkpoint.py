@@ -1,0 +1,242 @@
+"""Checkpoints come back bit for bit, or say in one line why not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from dream_support import arrays
+
+from dream.checkpoint import FOLDER, FORMAT, Checkpoint, CheckpointWriter, checksum, find
+from envs import InputError
+
+META = {"config": {"seed": 1}, "game": {"name": "coin", "version": "1", "rules": {}}, "counters": {"decisions": 7}}
+
+
+class Nested(NamedTuple):
+    """A state with every kind of leaf a learner has."""
+
+    params: dict[str, Any]
+    key: jax.Array
+    keys: jax.Array
+    iteration: jax.Array
+    nothing: tuple[()] = ()
+
+
+def _state(seed: int, width: int = 40) -> Nested:
+    rng = np.random.default_rng(seed)
+    params = {
+        "w": jnp.asarray(rng.normal(size=(300, width)), jnp.float32),
+        "half": jnp.asarray(rng.normal(size=9), jnp.bfloat16),
+        "mask": jnp.asarray(rng.random(5) < 0.5),
+        "small": jnp.asarray([np.nan, np.inf, -0.0], jnp.float32),
+    }
+    key = jax.random.key(seed)
+    return Nested(params, key, jax.random.split(key, 3), jnp.int32(seed))
+
+
+def _assert_equal(one: Any, two: Any) -> None:
+    assert jax.tree.structure(one) == jax.tree.structure(two)
+    for a, b in zip(arrays(one), arrays(two), strict=True):
+        assert a.dtype == b.dtype
+        assert a.tobytes() == b.tobytes()
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[CheckpointWriter]:
+    """Writes into tmp_path / run and keeps two."""
+    made = CheckpointWriter(tmp_path / "run", keep=2)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run directory with the checkpoints of iterations 5 and 10; not to be changed."""
+    run_dir = tmp_path_factory.mktemp("saved") / "run"
+    made = CheckpointWriter(run_dir, keep=2)
+    for iteration in (5, 10):
+        made.save(iteration, _state(iteration), META)
+    made.close()
+    return run_dir
+
+
+def _refused(action: Any, *parts: str) -> None:
+    with pytest.raises(InputError) as error:
+        action()
+    assert "\n" not in str(error.value)
+    for part in parts:
+        assert part in str(error.value)
+
+
+def test_round_trip(saved: Path) -> None:
+    """Every leaf comes back bit for bit, typed PRNG keys as such, from a state or from its shapes alone."""
+    checkpoint = find(saved)
+    for like in (_state(0), jax.eval_shape(lambda: _state(0))):
+        restored = checkpoint.restore(like)
+        _assert_equal(restored, _state(10))
+        assert jax.random.uniform(restored.key) == jax.random.uniform(_state(10).key)
+    assert checkpoint.meta["iteration"] == 10
+    assert checkpoint.meta["format"] == FORMAT
+    assert {name: checkpoint.meta[name] for name in META} == META
+
+
+def test_references(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run means its latest checkpoint; the folder of checkpoints, one checkpoint and relative paths work too."""
+    monkeypatch.chdir(saved.parent)
+    for reference in (saved, str(saved), "run", "run/checkpoints", saved / FOLDER / "10"):
+        assert find(reference).path == saved / FOLDER / "10"
+    assert find("run/checkpoints/5").meta["iteration"] == 5
+    _assert_equal(find("run/checkpoints/5").restore(_state(0)), _state(5))
+
+
+def test_keeps_the_latest_two(writer: CheckpointWriter, tmp_path: Path) -> None:
+    """Of five checkpoints the last two stay, and they are readable."""
+    for iteration in (1, 2, 3, 10, 11):
+        writer.save(iteration, {"x": jnp.full(4, iteration)}, META)
+    assert sorted(p.name for p in (tmp_path / "run" / FOLDER).iterdir() if p.is_dir()) == ["10", "11"]
+    np.testing.assert_array_equal(find(tmp_path / "run").restore({"x": jnp.zeros(4, int)})["x"], 11)
+
+
+def test_a_later_state_of_the_same_iteration_replaces_the_old_one(writer: CheckpointWriter, tmp_path: Path) -> None:
+    """A run that goes on from an earlier checkpoint with other settings must not keep what it left behind."""
+    writer.save(4, {"x": jnp.zeros(4)}, META)
+    writer.save(4, {"x": jnp.ones(4)}, META)
+    np.testing.assert_array_equal(find(tmp_path / "run").restore({"x": jnp.zeros(4)})["x"], 1)
+
+
+def test_leftovers_of_a_killed_process_are_passed_over(saved: Path, tmp_path: Path) -> None:
+    """Unfinished folders, as orbax leaves them, count neither as checkpoints nor in the way of new ones."""
+    run_dir = tmp_path / "run"
+    shutil.copytree(saved, run_dir)
+    for name in ("15.orbax-checkpoint-tmp-1", "15.orbax-checkpoint-tmp"):
+        shutil.copytree(run_dir / FOLDER / "10", run_dir / FOLDER / name)
+        (run_dir / FOLDER / name / "meta" / "metadata").unlink()
+    assert find(run_dir).meta["iteration"] == 10
+    made = CheckpointWriter(run_dir, keep=2)
+    made.save(15, _state(15), META)
+    made.close()
+    _assert_equal(find(run_dir).restore(_state(0)), _state(15))
+
+
+def _files(checkpoint: Path) -> list[Path]:
+    return sorted(p for p in checkpoint.rglob("*") if p.is_file() and p.stat().st_size)
+
+
+def _use(path: Path) -> Any:
+    return find(path).restore(_state(0))
+
+
+@pytest.mark.parametrize("damage", ["truncate", "empty", "flip", "delete"])
+def test_a_damaged_file_is_told(saved: Path, tmp_path: Path, damage: str) -> None:
+    """Whichever file: the state comes back whole or there is one line; damage to what carries data never passes."""
+    needed = 0
+    for number, original in enumerate(_files(saved / FOLDER / "10")):
+        copy = tmp_path / str(number)
+        shutil.copytree(saved / FOLDER / "10", copy)
+        file = copy / original.relative_to(saved / FOLDER / "10")
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2] ^= 0x10
+        changed = {"truncate": bytes(data[: len(data) // 2]), "empty": b"", "flip": bytes(data)}
+        file.unlink() if damage == "delete" else file.write_bytes(changed[damage])
+        try:
+            _assert_equal(_use(copy), _state(10))
+        except InputError as error:
+            needed += 1
+            assert "\n" not in str(error)
+            assert str(copy) in str(error)
+        else:
+            assert file.stat().st_size < 5_000 if file.exists() else True, f"damage to {file} went unnoticed"
+    assert needed >= 3
+
+
+@pytest.mark.parametrize("place", [0.05, 0.35, 0.65, 0.95])
+def test_a_flipped_byte_of_the_arrays_is_told(saved: Path, tmp_path: Path, place: float) -> None:
+    """Anywhere in the largest file."""
+    shutil.copytree(saved / FOLDER / "10", tmp_path / "10")
+    file = max(_files(tmp_path / "10"), key=lambda p: p.stat().st_size)
+    data = bytearray(file.read_bytes())
+    data[int(len(data) * place)] ^= 0x01
+    file.write_bytes(data)
+    _refused(lambda: _use(tmp_path / "10"), str(tmp_path / "10"), "damaged", "use")
+
+
+def _with_meta(saved: Path, tmp_path: Path, change: Any) -> Path:
+    shutil.copytree(saved / FOLDER / "10", tmp_path / "10")
+    file = tmp_path / "10" / "meta" / "metadata"
+    meta = json.loads(file.read_text())
+    meta = change(meta)
+    file.write_text(json.dumps(meta))
+    return tmp_path / "10"
+
+
+def test_another_format(saved: Path, tmp_path: Path) -> None:
+    """Of another version of this project."""
+    path = _with_meta(saved, tmp_path, lambda meta: {**meta, "format": FORMAT + 1})
+    _refused(lambda: find(path), f"format {FORMAT + 1}", f"reads format {FORMAT}")
+
+
+@pytest.mark.parametrize("change", [lambda m: {"epoch": 3}, lambda m: [1, 2], lambda m: 3], ids=["keys", "list", "3"])
+def test_a_foreign_meta(saved: Path, tmp_path: Path, change: Any) -> None:
+    """JSON of someone else."""
+    path = _with_meta(saved, tmp_path, change)
+    _refused(lambda: find(path), "foreign", "checksum")
+
+
+def test_a_wrong_checksum(saved: Path, tmp_path: Path) -> None:
+    """The arrays are not those that were written."""
+    path = _with_meta(saved, tmp_path, lambda meta: {**meta, "checksum": meta["checksum"] ^ 1})
+    _refused(lambda: _use(path), str(path), "damaged", "earlier one")
+
+
+@pytest.mark.parametrize("shape", [41, 39])
+def test_another_network(saved: Path, shape: int) -> None:
+    """Arrays of other shapes, larger or smaller, are neither padded nor cut."""
+    _refused(lambda: find(saved).restore(_state(0, shape)), str(saved), "another network")
+
+
+def test_a_network_with_another_layer(saved: Path) -> None:
+    """A structure with a leaf more or a leaf less."""
+    state = _state(0)
+    more = state._replace(params={**state.params, "extra": jnp.zeros(3)})
+    less = state._replace(params={"w": state.params["w"]})
+    for like in (more, less):
+        _refused(lambda like=like: find(saved).restore(like), str(saved), "another network")
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    """Missing paths, empty folders, folders of other things, files."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "run" / FOLDER).mkdir(parents=True)
+    (tmp_path / "other" / "3").mkdir(parents=True)
+    (tmp_path / "other" / "3" / "weights.bin").write_bytes(b"123")
+    (tmp_path / "file.pkl").write_bytes(b"\x80\x04junk")
+    for name, told in (
+        ("missing", "does not exist"),
+        ("empty", "no complete checkpoint"),
+        ("run", "no complete checkpoint"),
+        ("other", "not a complete checkpoint"),
+        ("other/3", "complete checkpoint"),
+        ("file.pkl", "complete checkpoint"),
+    ):
+        _refused(lambda name=name: find(tmp_path / name), name, told)
+
+
+def test_checksum_sees_every_bit() -> None:
+    """Values, their order, and a single flipped bit."""
+    one = {"a": jnp.arange(6.0), "b": jnp.zeros(2)}
+    assert checksum(one) == checksum(jax.tree.map(lambda x: x + 0, one))
+    assert checksum(one) != checksum({"a": one["a"][::-1], "b": one["b"]})
+    assert checksum(one) != checksum({"a": one["a"].at[3].add(1e-6), "b": one["b"]})
+
+
+def test_a_checkpoint_is_a_folder_and_its_meta(saved: Path) -> None:
+    """What `find` returns is plain data."""
+    assert find(saved) == Checkpoint(saved / FOLDER / "10", find(saved).meta)

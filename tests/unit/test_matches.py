@@ -1,0 +1,135 @@
+"""Mirrored matches: the same deals from both seats, nothing counted twice, nothing left out."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from dream_support import CoinGame, coin_trees, random_table, scrambled_policy, trajectories
+
+from dream.evaluation import Interval, match, matches
+from envs import Game, InputError, Policy, make, make_bot
+
+GAME = CoinGame()
+_TREES = functools.cache(lambda: coin_trees(GAME))
+
+
+def _apply(params: Any, view: Any, legal: jax.Array) -> jax.Array:
+    """Looks a view up in a table: coin 3, moves 4 each."""
+    return params[view.coin, view.moves[0], view.moves[1]]
+
+
+def _tabular(table: dict[bytes, np.ndarray]) -> Policy:
+    chances = np.zeros((3, 4, 4, 3), np.float32)
+    for key, row in table.items():
+        coin, first, second = key[0], key[1], key[2]
+        chances[coin, first, second] = row
+    return Policy(_apply, jnp.array(chances))
+
+
+def _exact_points(ours: dict[bytes, np.ndarray], theirs: dict[bytes, np.ndarray]) -> float:
+    """Returns the mean points of the first player over both seats, by enumeration."""
+    total = 0.0
+    for seat in range(2):
+        mine = {key: ours[key] if (key[4] == seat) else theirs[key] for key in ours}
+        total += sum(
+            chance * sum(node.children[action][0][seat] for node, action in path)
+            for chance, path in trajectories(_TREES(), mine)
+        )
+    return total / 2 * GAME.reward_scale
+
+
+@pytest.fixture(scope="module")
+def gin() -> Game:
+    """Gin rummy in which nearly everyone may knock, so that players without skill win and lose."""
+    return make("gin_rummy", max_actions=30, knock_limit=70)
+
+
+@pytest.mark.parametrize("name", ["coin", "gin_rummy"])
+def test_a_player_without_randomness_ties_itself(name: str, gin: Game) -> None:
+    """Played against itself each deal gives the two seats opposite points, so every pair sums to 0 exactly."""
+    game, player = {"coin": GAME, "gin_rummy": gin}[name], scrambled_policy()
+    hands = matches._play_pairs(game, player, player, jax.random.key(1), 64)
+    assert np.any(hands["points_per_hand"] != 0)
+    np.testing.assert_array_equal(hands["points_per_hand"].sum(axis=1), 0)
+    np.testing.assert_array_equal(hands["win_rate"], hands["loss_rate"][:, ::-1])
+    np.testing.assert_array_equal(hands["mean_length"][:, 0], hands["mean_length"][:, 1])
+    report = match(game, player, player, games=128, seed=1)
+    assert report["points_per_hand"] == (0, 0, 0)
+    assert report["win_rate"].mean == report["loss_rate"].mean > 0
+
+
+def test_report_of_gin_rummy(gin: Game) -> None:
+    """All promised names with intervals; win, loss and draw share all hands; n and n_pairs as asked."""
+    report = match(gin, scrambled_policy(), scrambled_policy(), games=128, seed=3)
+    assert (report.pop("n"), report.pop("n_pairs")) == (128, 64)
+    rates = {"win_rate", "loss_rate", "draw_rate", "knock_rate", "gin_rate", "undercut_rate"}
+    assert rates | {"points_per_hand", "mean_length"} <= report.keys()
+    assert report["win_rate"].mean + report["loss_rate"].mean + report["draw_rate"].mean == pytest.approx(1)
+    for name, value in report.items():
+        assert isinstance(value, Interval)
+        assert value.low <= value.mean <= value.high
+        assert name not in rates or (value.low >= 0 and value.high <= 1)
+    assert report["knock_rate"].mean > 0.1
+    assert 2 < report["mean_length"].mean <= 30
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_points_equal_the_exact_expectation(seed: int) -> None:
+    """Two random policies over 20,000 hands: the exact mean lies within two half-widths of the measured one."""
+    ours, theirs = (random_table(_TREES(), 10 * seed + n) for n in range(2))
+    exact = _exact_points(ours, theirs)
+    points = match(GAME, _tabular(ours), _tabular(theirs), games=20_000, seed=seed)["points_per_hand"]
+    assert abs(points.mean - exact) < points.high - points.low
+    assert abs(exact) > 2 * (points.high - points.low)
+    back = match(GAME, _tabular(theirs), _tabular(ours), games=20_000, seed=seed)["points_per_hand"]
+    assert abs(back.mean + exact) < back.high - back.low
+
+
+def test_both_seats_are_played_alike() -> None:
+    """Of a pair the first hand is from seat 0 and the second from seat 1, on the same deal."""
+    ours, theirs = (_tabular(random_table(_TREES(), n)) for n in (3, 4))
+    hands = matches._play_pairs(GAME, ours, theirs, jax.random.key(0), 500)
+    np.testing.assert_array_equal(hands["coin"][:, 0], hands["coin"][:, 1])
+    assert 0.4 < hands["coin"].mean() < 0.6
+    by_seat = hands["points_per_hand"].mean(axis=0)
+    for seat in range(2):
+        chances = {key: (ours if key[4] == seat else theirs) for key in random_table(_TREES(), 0)}
+        table = {key: np.asarray(p.params)[key[0], key[1], key[2]] for key, p in chances.items()}
+        exact = sum(c * sum(n.children[a][0][seat] for n, a in path) for c, path in trajectories(_TREES(), table))
+        assert by_seat[seat] == pytest.approx(GAME.reward_scale * exact, abs=0.6)
+
+
+@pytest.mark.parametrize("games", [4, 2 * matches.CHUNK, 2 * matches.CHUNK + 2, 5 * matches.CHUNK])
+def test_chunks_do_not_show(games: int) -> None:
+    """Fewer hands than a chunk, as many, two more, and two and a half: n is as asked, progress counts up to it."""
+    told: list[int] = []
+    player = make_bot("random", GAME)
+    report = match(GAME, player, player, games=games, seed=5, progress=told.append)
+    assert (report["n"], report["n_pairs"]) == (games, games // 2)
+    assert told[-1] == games
+    assert told == sorted(set(told))
+    parts = [report[f"{name}_rate"].mean for name in ("win", "loss", "draw")]
+    assert sum(parts) == pytest.approx(1)
+    assert all(part * games == pytest.approx(round(part * games)) for part in parts)
+
+
+def test_chunks_are_dealt_differently() -> None:
+    """Two chunks hold different hands, and so do two seeds; the same seed gives the same report."""
+    player = make_bot("random", GAME)
+    one, again, other = (match(GAME, player, player, games=4 * matches.CHUNK, seed=s) for s in (1, 1, 2))
+    assert one == again
+    assert one["points_per_hand"] != other["points_per_hand"]
+    half = match(GAME, player, player, games=2 * matches.CHUNK, seed=1)
+    assert half["points_per_hand"].mean != one["points_per_hand"].mean
+
+
+@pytest.mark.parametrize("games", [0, 1, 2, 3, 7, -4, 101])
+def test_odd_or_too_few_hands(games: int) -> None:
+    """Said in one line."""
+    with pytest.raises(InputError, match=f"games={games} is not valid; it must be an even number, at least 4"):
+        match(GAME, make_bot("random", GAME), make_bot("random", GAME), games=games)

@@ -1,0 +1,42 @@
+"""Schedules: the written values at written iterations."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from dream.schedules import Schedule, at, constant
+
+
+@pytest.mark.parametrize(
+    ("iteration", "expected"),
+    [(0, 2.0), (1, 1.99525), (100, 1.525), (200, 1.05), (399, 0.10475), (400, 0.1), (9999, 0.1)],
+)
+def test_document_temperature(iteration: int, expected: float) -> None:
+    """2.0 to 0.1 over 400 iterations, then 0.1 for good; traced iterations included."""
+    schedule = Schedule(2.0, 0.1, 400)
+    assert at(schedule, jnp.int32(iteration)) == pytest.approx(expected, rel=1e-6)
+    assert jax.jit(lambda n: at(schedule, n))(jnp.int32(iteration)) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(("start", "end"), [(1.0, 0.0), (-2.0, 5.0)])
+def test_cosine(start: float, end: float) -> None:
+    """Half-way at half time, a share (1 - cos(pi / 4)) / 2 at a quarter, flat at both ends."""
+    schedule = Schedule(start, end, 1000, "cosine")
+    shares = {0: 0.0, 250: (1 - math.sqrt(0.5)) / 2, 500: 0.5, 750: (1 + math.sqrt(0.5)) / 2, 1000: 1.0, 2000: 1.0}
+    for iteration, share in shares.items():
+        assert at(schedule, jnp.int32(iteration)) == pytest.approx(start + (end - start) * share, abs=1e-5)
+    steps = [float(at(schedule, jnp.int32(n))) for n in (0, 1, 500, 501, 999, 1000)]
+    slopes = [abs(after - before) for before, after in zip(steps[::2], steps[1::2], strict=True)]
+    assert max(slopes[0], slopes[2]) < slopes[1] / 100
+
+
+def test_constant() -> None:
+    """The same at any iteration, and float32."""
+    for iteration in (0, 1, 10**6):
+        value = at(constant(0.5), jnp.int32(iteration))
+        assert value == 0.5
+        assert value.dtype == jnp.float32

@@ -1,0 +1,93 @@
+"""95 % intervals cover the truth in 95 % of simulated experiments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from dream.evaluation.statistics import Interval, mean_interval, rate_interval
+
+EXPERIMENTS = 2000
+_SLACK = 4 * math.sqrt(0.95 * 0.05 / EXPERIMENTS)
+
+
+def _coverage(truth: float, interval: Callable[[], Interval]) -> float:
+    found = [interval() for _ in range(EXPERIMENTS)]
+    for one in found[:50]:
+        assert one.low <= one.mean <= one.high
+    return sum(one.low <= truth <= one.high for one in found) / EXPERIMENTS
+
+
+@pytest.mark.parametrize("n", [60, 500])
+def test_mean_interval_covers(n: int) -> None:
+    """Normal, skewed and three-valued samples; within four standard errors of 95 %, a little less for short samples."""
+    rng = np.random.default_rng(n)
+    makers = {
+        2.0: lambda: rng.normal(2.0, 3.0, n),
+        0.5: lambda: rng.exponential(0.5, n),
+        0.0525: lambda: rng.choice([-0.25, 0.0, 0.35], n, p=[0.28, 0.37, 0.35]),
+    }
+    for truth, make in makers.items():
+        assert abs(_coverage(truth, lambda make=make: mean_interval(make())) - 0.95) < _SLACK + 1.0 / n
+
+
+def test_mean_interval_written_out() -> None:
+    """1, 2, 3, 6: mean 3, s^2 = 14 / 3."""
+    half = 1.959964 * math.sqrt(14 / 3) / 2
+    assert mean_interval(np.array([1, 2, 3, 6])) == pytest.approx((3, 3 - half, 3 + half), rel=1e-6)
+    assert mean_interval(np.float32([2, 2, 2])) == (2, 2, 2)
+
+
+def _pairs(rng: np.random.Generator, rate: float, correlation: float, n: int) -> np.ndarray:
+    """Returns pairs of correlated hits, bool[n, 2]: with chance |c| the second repeats, or mirrors, the first."""
+    one = rng.random((n, 2)) < rate
+    tied = rng.random(n) < abs(correlation)
+    one[tied, 1] = one[tied, 0] if correlation > 0 else ~one[tied, 0]
+    return one
+
+
+@pytest.mark.parametrize("correlation", [-0.5, -0.2, 0.0, 0.5, 0.9])
+def test_rate_interval_covers_with_dependent_hands(correlation: float) -> None:
+    """Rate 1/2, the hands of a pair alike or opposed, 200 pairs."""
+    rng = np.random.default_rng(7)
+    coverage = _coverage(0.5, lambda: rate_interval(_pairs(rng, 0.5, correlation, 200).mean(axis=1), 2))
+    assert abs(coverage - 0.95) < _SLACK + 0.005
+
+
+@pytest.mark.parametrize("rate", [0.003, 0.02, 0.3, 0.9, 0.97])
+@pytest.mark.parametrize("correlation", [0.0, 0.6])
+def test_rate_interval_covers_any_rate(rate: float, correlation: float) -> None:
+    """Rare and common events, 500 pairs; Wilson's interval errs on the safe side near 0 and 1."""
+    rng = np.random.default_rng(8)
+    coverage = _coverage(rate, lambda: rate_interval(_pairs(rng, rate, correlation, 500).mean(axis=1), 2))
+    common = 500 * min(rate, 1 - rate) > 15
+    assert coverage > 0.95 - _SLACK - (0.01 if common else 0.035)
+    assert coverage < (0.95 + _SLACK + 0.01 if common else 1.0)
+
+
+def test_dependence_changes_the_width() -> None:
+    """Hands of a pair that always agree are worth half their number, opposed ones more than it."""
+    rng = np.random.default_rng(9)
+
+    def width(correlation: float) -> float:
+        interval = rate_interval(_pairs(rng, 0.5, correlation, 4000).mean(axis=1), 2)
+        return interval.high - interval.low
+
+    free = width(0.0)
+    assert free == pytest.approx(2 * 1.96 * math.sqrt(0.25 / 8000), rel=0.05)
+    assert width(1.0) == pytest.approx(math.sqrt(2) * free, rel=0.05)
+    assert width(-0.4) < 0.9 * free
+
+
+@pytest.mark.parametrize(("rate", "low", "high"), [(0.0, 0.0, 0.0370), (1.0, 0.9630, 1.0)])
+def test_rates_of_nothing_and_everything_have_a_width(rate: float, low: float, high: float) -> None:
+    """Wilson for 0 and for 100 of 100: 0 to 3.70 % and 96.30 % to 100 %."""
+    assert rate_interval(np.full(50, rate), 2) == pytest.approx((rate, low, high), abs=1e-4)
+
+
+def test_rate_interval_is_wilsons() -> None:
+    """30 of 100 independent trials: 0.219 to 0.396 (Wilson 1927)."""
+    assert rate_interval(np.repeat([1.0, 0.0], [30, 70]), 1) == pytest.approx((0.3, 0.2189, 0.3958), abs=1e-3)
