@@ -58,11 +58,11 @@ class Actor(NamedTuple):
     """How self-play chooses actions; one lane's functions.
 
     Attributes:
-      start: () -> memory, at a deal.
+      start: key -> memory, at a deal.
       act: (memory, view, legal bool[A], player, key) -> (action int32, memory, note).
     """
 
-    start: Callable[[], Any]
+    start: Callable[[Array], Any]
     act: Callable[[Any, Any, Array, Array, Array], tuple[Array, Any, Any]]
 
 
@@ -97,20 +97,23 @@ def play(game: Game, actor: Actor, key: Array, *, games: int, lanes: int) -> Rec
       games: at least `lanes`.
       lanes: games in play at once.
     """
-    deal_key, act_key = jax.random.split(key)
+    deal_key, start_key, act_key = jax.random.split(key, 3)
     steps = longest(game, games, lanes)
-    blank = jax.eval_shape(lambda: (game.init(deal_key), actor.start()))
+    blank = jax.eval_shape(lambda: (game.init(deal_key), actor.start(start_key)))
     decide = jax.vmap(functools.partial(_decide, game, actor))
 
     def deal(needed: Array, state: Any, number: Array) -> Any:
         return where_needed(needed, lambda key, n: game.init(jax.random.fold_in(key, n)), state, deal_key, number)
+
+    def start(number: Array) -> Any:
+        return actor.start(jax.random.fold_in(start_key, number))
 
     def body(at: _Lanes) -> _Lanes:
         place = at.next_game + jnp.cumsum(at.free) - 1
         deals = at.free & (place < games)
         playing = deals | ~at.free
         states = jax.vmap(deal)(deals, at.states, place)
-        memories = _select(deals, actor.start(), at.memories)
+        memories = _select(deals, jax.vmap(start)(place), at.memories)
         keys = jax.random.split(jax.random.fold_in(act_key, at.t), lanes)
         states, memories, decision, result = decide(states, memories, keys)
         finished = playing & decision.done
@@ -130,7 +133,7 @@ def play(game: Game, actor: Actor, key: Array, *, games: int, lanes: int) -> Rec
         return jax.tree.map(lambda x: jnp.zeros((*axes, *x.shape), x.dtype), tree)
 
     _, _, decision, result = jax.eval_shape(functools.partial(_decide, game, actor), *blank, act_key)
-    start = _Lanes(
+    first = _Lanes(
         states=zeros(blank[0], lanes),
         memories=zeros(blank[1], lanes),
         free=jnp.ones(lanes, bool),
@@ -140,13 +143,13 @@ def play(game: Game, actor: Actor, key: Array, *, games: int, lanes: int) -> Rec
         results=zeros(result),
         t=jnp.int32(0),
     )
-    end = lax.while_loop(lambda at: (at.next_game < games) | ~jnp.all(at.free), body, start)
+    end = lax.while_loop(lambda at: (at.next_game < games) | ~jnp.all(at.free), body, first)
     return Record(end.record, end.valid, end.results)
 
 
-def _select(chosen: Array, one: Any, many: Any) -> Any:
-    """Returns `many` with `one` in the chosen lanes."""
-    return jax.tree.map(lambda x, y: jnp.where(chosen.reshape((-1,) + (1,) * x.ndim), x, y), one, many)
+def _select(chosen: Array, new: Any, old: Any) -> Any:
+    """Returns `new` in the chosen lanes, `old` in the others."""
+    return jax.tree.map(lambda x, y: jnp.where(chosen.reshape((-1,) + (1,) * (x.ndim - 1)), x, y), new, old)
 
 
 def _decide(game: Game, actor: Actor, state: Any, memory: Any, key: Array) -> tuple[Any, Any, Decision, dict]:
@@ -172,3 +175,36 @@ def _decide(game: Game, actor: Actor, state: Any, memory: Any, key: Array) -> tu
     result = {name: jnp.mean(value) for name, value in each.items()}
     drawn = jnp.all(rewards == 0).astype(jnp.float32)
     return after, memory, decision, {**result, "games": jnp.float32(1), "draw_rate": drawn}
+
+
+def describe(
+    game: Game, record: Record, returns: Array, values: Array, entropies: Array, own: Array
+) -> dict[str, Array]:
+    """Returns what self-play tells a researcher; `selfplay/` names are the game's own results, by player and hand.
+
+    Args:
+      game: what was played.
+      record: of the games.
+      returns, values, entropies: float32[T, lanes], training return, predicted value and policy entropy of decisions.
+      own: bool[T, lanes], the decisions learned from.
+    """
+    phase, games = record.decisions.phase, record.results["games"]
+
+    def mean(x: Array, where: Array = own) -> Array:
+        return jnp.sum(jnp.where(where, x, 0.0)) / jnp.maximum(jnp.sum(where), 1)
+
+    def variance(x: Array) -> Array:
+        return mean((x - mean(x)) ** 2)
+
+    decisions = jnp.sum(record.valid)
+    return {
+        "episodes": games,
+        "decisions": jnp.sum(own),
+        "transitions": decisions,
+        **{f"selfplay/{name}": total / games for name, total in record.results.items() if name != "games"},
+        "selfplay/length": decisions / games,
+        "training_return_mean": mean(returns),
+        "training_return_spread": jnp.sqrt(variance(returns)),
+        "value_explained_variance": 1.0 - variance(returns - values) / jnp.maximum(variance(returns), 1e-12),
+        **{f"entropy/{name}": mean(entropies, own & (phase == n)) for n, name in enumerate(game.phases)},
+    }

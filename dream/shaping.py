@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import TYPE_CHECKING
+
 import jax.numpy as jnp
 from jax import Array
 
+from dream import schedules
+from dream.schedules import Schedule
+from dream.settings import choice, number
+
+if TYPE_CHECKING:
+    from dream.selfplay import Decision
+    from envs import Game
+
 FORMS = ("potential", "literal")
+
+
+@dataclasses.dataclass(frozen=True)
+class ShapingConfig:
+    """What is added to the game's rewards in training.
+
+    Attributes:
+      form: see `shaping_reward`.
+      scale: raw points paid for each point of potential, e.g. for each point of deadwood shed.
+      draw_penalty: raw points each player gets where a game ends without a winner.
+    """
+
+    form: str = choice("potential", *FORMS)
+    scale: Schedule = schedules.constant(0.5)
+    draw_penalty: float = number(-5.0)
 
 
 def shaping_reward(before: Array, after: Array, done: Array, *, scale: Array, discount: float, form: str) -> Array:
@@ -45,3 +71,20 @@ def draw_penalty(rewards: Array, done: Array, penalty: float) -> Array:
     """
     drawn = done & jnp.all(rewards == 0, axis=-1)
     return jnp.where(drawn[..., None], penalty, jnp.zeros_like(rewards))
+
+
+def training_rewards(game: Game, config: ShapingConfig, played: Decision, *, scale: Array, discount: float) -> Array:
+    """Returns the game's rewards with shaping and draw penalty added: float32[..., P].
+
+    Args:
+      game: tells what a reward of 1 is in raw points.
+      config: form and penalty.
+      played: transitions, leading axes [...].
+      scale: the shaping's, now.
+      discount: of the return they are for.
+    """
+    rewards = played.rewards + draw_penalty(played.rewards, played.done, config.draw_penalty / game.reward_scale)
+    before, after = played.potentials[..., 0, :], played.potentials[..., 1, :]
+    return rewards + shaping_reward(
+        before, after, played.done[..., None], scale=scale, discount=discount, form=config.form
+    )

@@ -17,6 +17,7 @@ Metrics = dict[str, float]
 
 _REGISTRY: dict[str, str] = {
     "dream": "dream.algorithms.dream:DreamConfig",
+    "ppo": "dream.algorithms.ppo:PpoConfig",
     **dict.fromkeys(("cfr", "cfr_plus", "linear_cfr", "dcfr", "pcfr_plus"), "dream.algorithms.cfr:CfrConfig"),
 }
 """Name -> "module:settings"; the module's make(settings, game, network node) returns the Algorithm."""

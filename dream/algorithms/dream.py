@@ -29,24 +29,10 @@ from dream.returns import lambda_returns
 from dream.sampling import entropy, sample_action
 from dream.schedules import Schedule
 from dream.settings import choice, number
+from dream.shaping import ShapingConfig
 from dream.targets import advantage_targets
 from envs import Game, Policy
 from envs.errors import InputError
-
-
-@dataclasses.dataclass(frozen=True)
-class ShapingConfig:
-    """What is added to the game's rewards in training.
-
-    Attributes:
-      form: see dream/shaping.py.
-      scale: raw points paid for each point of potential, e.g. for each point of deadwood shed.
-      draw_penalty: raw points each player gets where a game ends without a winner.
-    """
-
-    form: str = choice("potential", *shaping.FORMS)
-    scale: Schedule = schedules.constant(0.5)
-    draw_penalty: float = number(-5.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,7 +168,8 @@ class _Dream:
         returns = self._returns(record, scale)
         d = record.decisions
         examples = Example(d.view, d.legal, d.action, returns, d.note.policy)
-        told = _describe_play(self.game, record, returns)
+        entropies = entropy(d.note.policy.astype(jnp.float32))
+        told = selfplay.describe(self.game, record, returns, d.note.value, entropies, record.valid)
         told |= {"temperature": temperature, "shaping_scale": scale}
         return collect(examples, record.valid), told
 
@@ -199,18 +186,12 @@ class _Dream:
             action = sample_action(key, (1 - explore) * policy + explore * uniform if explore else policy)
             return action, memory, Thought(policy.astype(jnp.float16), value)
 
-        return selfplay.Actor(self.reader.start, act)
+        return selfplay.Actor(lambda key: self.reader.start(), act)
 
     def _returns(self, record: selfplay.Record, scale: Array) -> Array:
         """Returns each decision's discounted training return to the player who took it: float32[T, lanes]."""
         config, d = self.config, record.decisions
-        before, after = d.potentials[:, :, 0], d.potentials[:, :, 1]
-        rewards = d.rewards + shaping.draw_penalty(
-            d.rewards, d.done, config.shaping.draw_penalty / self.game.reward_scale
-        )
-        rewards += shaping.shaping_reward(
-            before, after, d.done[..., None], scale=scale, discount=config.discount, form=config.shaping.form
-        )
+        rewards = shaping.training_rewards(self.game, config.shaping, d, scale=scale, discount=config.discount)
         lane = functools.partial(lambda_returns, discount=config.discount, trace=config.trace)
         return jax.vmap(lane, in_axes=1, out_axes=1)(rewards, d.done | ~record.valid, d.player, d.note.value)
 
@@ -275,30 +256,3 @@ class _Dream:
             "target_clipped": jnp.sum(legal & (jnp.abs(aims) >= self.config.advantage_clip)) / count,
         }
         return total, told
-
-
-def _describe_play(game: Game, record: selfplay.Record, returns: Array) -> dict[str, Array]:
-    """Returns the diagnostics of self-play; `selfplay/` names tell the game's own results, by player and hand."""
-    valid, note = record.valid, record.decisions.note
-    count = jnp.sum(valid)
-
-    def mean(x: Array, where: Array = valid) -> Array:
-        return jnp.sum(jnp.where(where, x, 0.0)) / jnp.maximum(jnp.sum(where), 1)
-
-    def variance(x: Array) -> Array:
-        return mean((x - mean(x)) ** 2)
-
-    entropies = entropy(note.policy.astype(jnp.float32))
-    by_phase = [(name, mean(entropies, valid & (record.decisions.phase == n))) for n, name in enumerate(game.phases)]
-    games = record.results["games"]
-    return {
-        "episodes": games,
-        "decisions": count,
-        "transitions": count,
-        **{f"selfplay/{name}": total / games for name, total in record.results.items() if name != "games"},
-        "selfplay/length": count / games,
-        "training_return_mean": mean(returns),
-        "training_return_spread": jnp.sqrt(variance(returns)),
-        "value_explained_variance": 1.0 - variance(returns - note.value) / jnp.maximum(variance(returns), 1e-12),
-        **{f"entropy/{name}": value for name, value in by_phase},
-    }

@@ -1,0 +1,251 @@
+"""Proximal policy optimisation over any Game, by self-play, against fixed opponents, or a mixture of them.
+
+Each iteration plays whole games; with G the lambda-return to the player who decided and V the value then,
+
+    A = (G - V), normalised over the minibatch,    rho = pi(a) / pi_then(a),
+    loss = -mean min(rho A, clip(rho, 1 - c, 1 + c) A) + w_v mean (V - G)^2 - w_e mean entropy(pi).
+
+pi is the softmax of the network's advantage head over legal actions, so that the trunk is the same as DREAM's.
+Sources: Schulman et al. 2017, eq. 7 and 9; Schulman et al. 2016 (GAE), whose advantage is G - V here.
+Deviation: iterations hold whole games, not a fixed number of steps, so no return is cut off and bootstrapped.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array, lax
+
+from dream import schedules, selfplay, shaping
+from dream.algorithms import Algorithm, Metrics
+from dream.fit import adam, fit
+from dream.networks import Network, make_network
+from dream.networks.network import Reader, make_reader
+from dream.opponents import SELF, Mixture, is_learner, make_mixture, policy_at, seat
+from dream.replay import Replay, batches_per_pass, collect, nth_of_passes
+from dream.returns import lambda_returns
+from dream.sampling import entropy, sample_action
+from dream.schedules import Schedule
+from dream.settings import number
+from dream.shaping import ShapingConfig
+from envs import Game, Policy
+from envs.errors import InputError
+
+_LOW = -1e9
+"""Stands for minus infinity in logits."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PpoConfig:
+    """Settings of PPO; conf/algo/ppo.yaml says what each does."""
+
+    name: str = "ppo"
+    games_per_iteration: int = number(1024, 1)
+    lanes: int | None = number(None, 1)
+    opponents: tuple[str, ...] = (SELF,)
+    shares: tuple[float, ...] | None = number(None, 0)
+    batch_size: int = number(2048, 1)
+    epochs: int = number(4, 1)
+    learning_rate: float = number(2.5e-4, 0, above=True)
+    learning_rate_decay: Schedule = schedules.constant(1.0)
+    discount: float = number(1.0, 0, 1)
+    trace: float = number(0.95, 0, 1)
+    clip: float = number(0.2, 0, above=True)
+    entropy_weight: float = number(0.01, 0)
+    value_weight: float = number(0.5, 0)
+    max_grad_norm: float = number(0.5, 0, above=True)
+    play_temperature: float | None = number(None, 0, above=True)
+    shaping: ShapingConfig = ShapingConfig(scale=schedules.constant(0.0), draw_penalty=0.0)
+
+
+class PpoState(NamedTuple):
+    """All that a run needs to go on: parameters, Adam's state, PRNG key, completed iterations."""
+
+    params: Any
+    optimizer_state: Any
+    key: Array
+    iteration: Array
+
+
+class Memory(NamedTuple):
+    """The actor's memory: who plays, and the network's reader."""
+
+    table: Any
+    reader: Any
+
+
+class Thought(NamedTuple):
+    """What the actor notes: probability of the action, value, entropy, and whether the learner decided."""
+
+    chance: Array
+    value: Array
+    entropy: Array
+    own: Array
+
+
+class Example(NamedTuple):
+    """One decision to learn from; `chance` is the probability the action had."""
+
+    view: Any
+    legal: Array
+    action: Array
+    chance: Array
+    value: Array
+    returns: Array
+
+
+def masked_softmax(logits: Array, legal: Array) -> Array:
+    """Returns softmax over legal actions, 0 elsewhere: float32[..., A]; all 0 where nothing is legal."""
+    chances = jax.nn.softmax(jnp.where(legal, logits, _LOW), axis=-1)
+    return jnp.where(legal, chances, 0.0)
+
+
+def clipped_loss(ratio: Array, advantage: Array, clip: float) -> Array:
+    """Returns -min(rho A, clip(rho, 1 - c, 1 + c) A), elementwise."""
+    return -jnp.minimum(ratio * advantage, jnp.clip(ratio, 1 - clip, 1 + clip) * advantage)
+
+
+def make(config: PpoConfig, network: Any, game: Game) -> Algorithm:
+    """Builds the learner.
+
+    Raises:
+      InputError: settings that contradict each other, an unknown opponent, or a wrong network node.
+    """
+    lanes = config.lanes or config.games_per_iteration
+    if lanes > config.games_per_iteration:
+        raise InputError(f"algo.lanes={lanes} is more than algo.games_per_iteration={config.games_per_iteration}")
+    return learner(config, network, game, make_mixture(config.opponents, config.shares, game))
+
+
+def learner(config: PpoConfig, network: Any, game: Game, mixture: Mixture) -> Algorithm:
+    """Builds the learner against given opponents."""
+    built = make_network(network, game)
+    lanes = config.lanes or config.games_per_iteration
+    parts = _Ppo(config, game, built, make_reader(game, built), mixture, lanes)
+    return Algorithm(parts.init, parts.iterate, parts.policies)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Ppo:
+    """The parts, put together."""
+
+    config: PpoConfig
+    game: Game
+    network: Network
+    reader: Reader
+    mixture: Mixture
+    lanes: int
+
+    @functools.cached_property
+    def optimizer(self) -> optax.GradientTransformation:
+        return adam(max_grad_norm=self.config.max_grad_norm, l2=0.0)
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def init(self, key: Array) -> PpoState:
+        """Draws a network."""
+        key, network_key = jax.random.split(key)
+        params = self.network.init(network_key)
+        return PpoState(params, self.optimizer.init(params), key, jnp.int32(0))
+
+    def iterate(self, state: PpoState) -> tuple[PpoState, Metrics]:
+        began = time.perf_counter()
+        replay, played = jax.block_until_ready(self.generate(state, self.mixture.players))
+        generated = time.perf_counter()
+        state, fitted = jax.block_until_ready(self.learn(state, replay))
+        seconds = {"seconds_generate": generated - began, "seconds_fit": time.perf_counter() - generated}
+        metrics = {name: float(x) for name, x in jax.device_get({**played, **fitted}).items()}
+        return state, {**metrics, **seconds}
+
+    def policies(self, state: PpoState) -> dict[str, Policy]:
+        temperature = self.config.play_temperature or 1.0
+        return {"current": Policy(self._play, {"network": state.params, "temperature": jnp.float32(temperature)})}
+
+    def _play(self, params: Any, view: Any, legal: Array) -> Array:
+        logits, _ = self.network.apply_inputs(params["network"], self.network.inputs.of_view(view))
+        return masked_softmax(logits / params["temperature"], legal)
+
+    def _keys(self, state: PpoState) -> Array:
+        return jax.random.split(jax.random.fold_in(state.key, state.iteration))
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def generate(self, state: PpoState, players: tuple[Policy, ...]) -> tuple[Replay, dict[str, Array]]:
+        """Plays an iteration's games and turns the learner's decisions into examples."""
+        config, (key, _) = self.config, self._keys(state)
+        actor = self._actor(state.params, self.mixture._replace(players=players))
+        record = selfplay.play(self.game, actor, key, games=config.games_per_iteration, lanes=self.lanes)
+        d, note = record.decisions, record.decisions.note
+        scale = schedules.at(config.shaping.scale, state.iteration)
+        rewards = shaping.training_rewards(self.game, config.shaping, d, scale=scale, discount=config.discount)
+        lane = functools.partial(lambda_returns, discount=config.discount, trace=config.trace)
+        returns = jax.vmap(lane, in_axes=1, out_axes=1)(rewards, d.done | ~record.valid, d.player, note.value)
+        own = record.valid & note.own
+        examples = Example(d.view, d.legal, d.action, note.chance, note.value, returns)
+        told = selfplay.describe(self.game, record, returns, note.value, note.entropy, own)
+        return collect(examples, own), told | {"shaping_scale": scale}
+
+    def _actor(self, params: Any, mixture: Mixture) -> selfplay.Actor:
+        weights = self.reader.prepare(params)
+
+        def start(key: Array) -> Memory:
+            return Memory(seat(mixture, key), self.reader.start())
+
+        def act(memory: Memory, view: Any, legal: Array, player: Array, key: Array) -> tuple[Array, Memory, Thought]:
+            (logits, value), reader = self.reader.read(weights, memory.reader, view, player)
+            own = masked_softmax(logits, legal)
+            action = sample_action(key, policy_at(mixture, memory.table, player, own, view, legal))
+            note = Thought(own[action], value, entropy(own), is_learner(memory.table, player))
+            return action, Memory(memory.table, reader), note
+
+        return selfplay.Actor(start, act)
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def learn(self, state: PpoState, replay: Replay) -> tuple[PpoState, dict[str, Array]]:
+        """Fits the network to the examples, `epochs` passes over them."""
+        config, (_, key) = self.config, self._keys(state)
+        steps = config.epochs * batches_per_pass(replay, config.batch_size)
+        learning_rate = config.learning_rate * schedules.at(config.learning_rate_decay, state.iteration)
+        params, optimizer_state, told = fit(
+            self._loss,
+            self.optimizer,
+            state.params,
+            state.optimizer_state,
+            lambda n: nth_of_passes(replay, key, n, config.batch_size),
+            learning_rate=learning_rate,
+            steps=steps,
+        )
+        told |= {
+            "learning_rate": learning_rate,
+            "gradient_steps": steps,
+            "network_rows": replay.count + 1.0 * steps * config.batch_size,
+        }
+        return PpoState(params, optimizer_state, state.key, state.iteration + 1), told
+
+    def _loss(self, params: Any, rows: Example) -> tuple[Array, dict[str, Array]]:
+        config = self.config
+        legal = jnp.unpackbits(rows.legal, axis=-1, count=self.game.num_actions).astype(bool)
+        x = jax.vmap(self.network.inputs.of_view)(rows.view)
+        logits, value = self.network.apply_inputs(params, lax.stop_gradient(x))
+        logs = jax.nn.log_softmax(jnp.where(legal, logits, _LOW), axis=-1)
+        action = rows.action.astype(jnp.int32)[:, None]
+        change = jnp.take_along_axis(logs, action, axis=-1)[:, 0] - jnp.log(jnp.maximum(rows.chance, 1e-9))
+        advantage = rows.returns - rows.value
+        advantage = (advantage - jnp.mean(advantage)) / (jnp.std(advantage) + 1e-8)
+        policy_loss = jnp.mean(clipped_loss(jnp.exp(change), advantage, config.clip))
+        value_loss = jnp.mean((value - rows.returns) ** 2)
+        spread = jnp.mean(-jnp.sum(jnp.where(legal, jnp.exp(logs) * logs, 0.0), axis=-1))
+        total = policy_loss + config.value_weight * value_loss - config.entropy_weight * spread
+        told = {
+            "loss": total,
+            "loss_policy": policy_loss,
+            "loss_value": value_loss,
+            "entropy": spread,
+            "kl": jnp.mean(jnp.exp(change) - 1.0 - change),
+            "clipped": jnp.mean(jnp.abs(jnp.exp(change) - 1.0) > config.clip),
+        }
+        return total, told
