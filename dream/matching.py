@@ -60,16 +60,16 @@ def play_match(prepared: Match) -> None:
         progress=_show,
     )
     report_table(f"{config.checkpoint} (iteration {checkpoint.meta['iteration']}) against {config.opponent}", report)
-    path = evaluation_path(config.checkpoint, checkpoint)
+    path = beside(config.checkpoint, checkpoint) / EVALUATION_FILE
     told: dict[str, Any] = {"iteration": checkpoint.meta["iteration"], "opponent": config.opponent, "seed": config.seed}
     write_json(path, {**told, "policy": config.policy, "unit": prepared.game.unit, **report})
     print(path)
 
 
-def evaluation_path(reference: str, checkpoint: Checkpoint) -> Path:
-    """Returns where a match's report goes: into the run directory, or beside the checkpoint's folder."""
+def beside(reference: str, checkpoint: Checkpoint) -> Path:
+    """Returns the folder for a report: the run directory that was named, or the one that holds the checkpoint."""
     given = Path(reference).expanduser().absolute()
-    return (given if (given / FOLDER).is_dir() else checkpoint.path.parent) / EVALUATION_FILE
+    return given if (given / FOLDER).is_dir() else checkpoint.path.parent
 
 
 def _show(played: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -50,8 +49,8 @@ def make_mixture(names: tuple[str, ...], shares: tuple[float, ...] | None, game:
     shares = shares or (1.0,) * len(names)
     if len(shares) != len(names) or not sum(shares) > 0:
         raise InputError(
-            f"algo.shares={list(shares)} does not fit algo.opponents={list(names)}; it must give each opponent a share, "
-            "not all 0"
+            f"algo.shares={list(shares)} does not fit algo.opponents={list(names)}; "
+            "it must give each opponent a share, not all 0"
         )
     fixed = [(find_player(name, game), share) for name, share in zip(names, shares, strict=True) if name != SELF]
     own = sum(share for name, share in zip(names, shares, strict=True) if name == SELF)
@@ -85,6 +84,5 @@ def policy_at(mixture: Mixture, table: Table, player: Array, own: Array, view: A
     """
     others = ~is_learner(table, player)
     for n, fixed in enumerate(mixture.players, start=1):
-        apply: Callable[..., Array] = fixed
-        own = where_needed(others & (table.opponent == n), apply, own, view, legal)
+        own = where_needed(others & (table.opponent == n), fixed, own, view, legal)
     return own

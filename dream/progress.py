@@ -32,7 +32,7 @@ class RunProgress:
           total: iterations of the whole run.
           done: iterations completed before.
         """
-        self._total, self._printed = total, -_SECONDS_BETWEEN_LINES
+        self._total, self._lines = total, Lines()
         self._bar: Progress | None = None
         if sys.stdout.isatty():
             columns = [BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()]
@@ -49,14 +49,27 @@ class RunProgress:
             self._bar.update(self._task, completed=iteration, told=told)
             if evaluated:
                 self._bar.console.print(line, highlight=False)
-        elif evaluated or time.monotonic() - self._printed > _SECONDS_BETWEEN_LINES or iteration == self._total:
-            self._printed = time.monotonic()
-            print(line, flush=True)
+        else:
+            self._lines.show(line, last=bool(evaluated) or iteration == self._total)
 
     def close(self) -> None:
         """Takes the live display down."""
         if self._bar is not None:
             self._bar.stop()
+
+
+class Lines:
+    """Progress as lines, not more than one every few seconds."""
+
+    def __init__(self) -> None:
+        """Starts with a line at once."""
+        self._printed = -_SECONDS_BETWEEN_LINES
+
+    def show(self, line: str, *, last: bool = False) -> None:
+        """Prints a line if it is time for one, or the last."""
+        if last or time.monotonic() - self._printed > _SECONDS_BETWEEN_LINES:
+            self._printed = time.monotonic()
+            print(line, flush=True)
 
 
 def _evaluated(record: dict[str, Any]) -> str:

@@ -81,11 +81,12 @@ class Memory(NamedTuple):
 
 
 class Thought(NamedTuple):
-    """What the actor notes: probability of the action, value, entropy, and whether the learner decided."""
+    """What the actor notes: probability of the action, value, entropy, the learner's seat, whether it decided."""
 
     chance: Array
     value: Array
     entropy: Array
+    seat: Array
     own: Array
 
 
@@ -187,7 +188,10 @@ class _Ppo:
         own = record.valid & note.own
         examples = Example(d.view, d.legal, d.action, note.chance, note.value, returns)
         told = selfplay.describe(self.game, record, returns, note.value, note.entropy, own)
-        return collect(examples, own), told | {"shaping_scale": scale}
+        seats = jnp.arange(self.game.num_players) == note.seat[..., None]
+        earned = jnp.sum(jnp.where(record.valid[..., None] & seats, d.rewards, 0.0))
+        told |= {"shaping_scale": scale, "learner_reward": earned / config.games_per_iteration}
+        return collect(examples, own), told
 
     def _actor(self, params: Any, mixture: Mixture) -> selfplay.Actor:
         weights = self.reader.prepare(params)
@@ -199,7 +203,8 @@ class _Ppo:
             (logits, value), reader = self.reader.read(weights, memory.reader, view, player)
             own = masked_softmax(logits, legal)
             action = sample_action(key, policy_at(mixture, memory.table, player, own, view, legal))
-            note = Thought(own[action], value, entropy(own), is_learner(memory.table, player))
+            table = memory.table
+            note = Thought(own[action], value, entropy(own), table.seat, is_learner(table, player))
             return action, Memory(memory.table, reader), note
 
         return selfplay.Actor(start, act)

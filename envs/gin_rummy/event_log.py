@@ -69,7 +69,7 @@ class GinState:
 
 
 class GinView(NamedTuple):
-    """What a player may know; 200 bytes for the full deck, against 19,548 of the observation.
+    """What a player may know; 194 bytes for the full deck, against 19,548 of the observation.
 
     Attributes:
       hand: uint16[4] suit masks of the own hand.
@@ -178,8 +178,7 @@ class GinRummy(Game):
             jnp.where(action == _PASS, table.PASS, jnp.where(action == _TAKE, table.DRAW_DISCARD, table.DRAW_STOCK)),
         )
         after = table.move(rules, state.table, player, kind, (action - _DISCARDS) % rules.num_cards)
-        out_of_cards = discards & (table.stock_left(rules, after) <= rules.stock_floor)
-        drawn_hand = ~knocks & (out_of_cards | (after.actions >= rules.max_actions))
+        drawn_hand = ~knocks & self._is_dead(after, discards)
         passes = action == _PASS
         phase = jnp.where(discards, DRAW, jnp.where(passes, state.phase + 1, DISCARD))
         over = knocks | drawn_hand
@@ -191,7 +190,8 @@ class GinRummy(Game):
             table.hand_of(after, 1 - player),
             jnp.where(player == 1, after.deadwood[0], after.deadwood[1]),
         )
-        new = GinState(
+        new = dataclasses.replace(
+            state,
             table=after,
             phase=jnp.where(over, OVER, phase),
             current_player=jnp.where(over, -1, jnp.where(discards | passes, 1 - player, player)),
@@ -203,6 +203,11 @@ class GinRummy(Game):
         signs = jnp.where(np.arange(2) == player, 1, -1)
         rewards = jnp.where(was_over, 0, signs * settled.points) / np.float32(self.reward_scale)
         return new, rewards, new.phase == OVER
+
+    def _is_dead(self, after: Table, discards: Array) -> Array:
+        """Returns whether an action that was no knock ends the hand as a draw, from the table after it."""
+        out_of_cards = discards & (table.stock_left(self.rules, after) <= self.rules.stock_floor)
+        return out_of_cards | (after.actions >= self.rules.max_actions)
 
     def legal_actions(self, state: GinState) -> Array:
         """Returns bool[107]; a card taken from the pile may not be discarded in the same turn."""

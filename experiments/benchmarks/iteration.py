@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from common import Parser, parameters, run, spread
+from common import Parser, run, spread
 
 import envs
 from dream import algorithms
@@ -61,7 +61,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         "overrides": " ".join(arguments.overrides),
         "env": game.name,
         "evaluation_games": config.eval.games,
-        "parameters": parameters(config.network, game),
+        "algo": config.algo["name"],
         **_figures(rows[0], rows[1:]),
         "jax_compile_seconds": clock.seconds,
     }

@@ -84,7 +84,7 @@ def _generation(game: Game, reader: Reader, params: Any, temperature: Array, *, 
     @jax.jit
     def generate(params: Any, key: Array, temperature: Array) -> selfplay.Record:
         act = functools.partial(_act, reader, reader.prepare(params), temperature)
-        return selfplay.play(game, selfplay.Actor(reader.start, act), key, games=games, lanes=lanes)
+        return selfplay.play(game, selfplay.Actor(lambda key: reader.start(), act), key, games=games, lanes=lanes)
 
     return Work(
         lambda n: generate(params, jax.random.key(n), temperature),

@@ -1,0 +1,107 @@
+"""A learned best response: PPO trained against a frozen policy, a lower bound on how much the policy can lose.
+
+Several are trained from different seeds; the one that earns most on deals kept for the choice is measured on fresh
+mirrored deals. Its points a hand, b, bound the policy's exploitability (NashConv / 2) from below: with both seats
+played equally often, no answer to the policy earns less than the best one, and the game's values cancel. How far below
+it lies is told by the same method on games where exploitability is exact.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from dream import algorithms, settings
+from dream.algorithms import ppo
+from dream.evaluation.matches import match
+from dream.opponents import Mixture
+from dream.settings import number
+from envs import Game, Policy
+
+_CHOICE_SEED, _FINAL_SEED = 1_000_003, 2_000_003
+"""Seeds of the deals for the choice and for the measurement, apart from each other and from those of training."""
+
+
+@dataclasses.dataclass(frozen=True)
+class BestResponseConfig:
+    """Settings of the learned best response.
+
+    Attributes:
+      iterations: of PPO, each over algo.games_per_iteration games.
+      seeds: one training each.
+      choice_games: hands on which the best of them is chosen.
+      games: hands on which it is measured.
+      algo: settings of PPO; `opponents` is not used.
+      network: the answering network's node.
+    """
+
+    iterations: int = number(300, 1)
+    seeds: tuple[int, ...] = number((0, 1, 2), 0, 2**32 - 1)
+    choice_games: int = number(2048, 4)
+    games: int = number(10000, 4)
+    algo: dict[str, Any] = dataclasses.field(default_factory=dict)
+    network: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+class Learned(NamedTuple):
+    """A learned best response.
+
+    Attributes:
+      policy: the best one.
+      seed: its training's.
+      report: its match against the frozen policy on fresh deals, as `match` gives it.
+      curves: by seed, points a hand of each iteration's training games.
+    """
+
+    policy: Policy
+    seed: int
+    report: dict[str, Any]
+    curves: dict[int, list[float]]
+
+
+def learn_best_response(
+    game: Game,
+    policy: Policy,
+    config: BestResponseConfig,
+    progress: Callable[[int, int, float], None] = lambda seed, iteration, points: None,
+) -> Learned:
+    """Trains best responses to a frozen policy and measures the best.
+
+    Args:
+      game: with two players.
+      policy: frozen.
+      config: budget, seeds and settings.
+      progress: called with seed, iteration and points a hand of the iteration's training games.
+    Raises:
+      InputError: a wrong setting of PPO or the network.
+    """
+    learner = make_learner(game, policy, config)
+    curves, answers = {}, {}
+    for seed in config.seeds:
+        state, curve = learner.init(jax.random.key(seed)), []
+        for iteration in range(config.iterations):
+            state, told = learner.iterate(state)
+            curve.append(told["learner_reward"] * game.reward_scale)
+            progress(seed, iteration + 1, curve[-1])
+        curves[seed], answers[seed] = curve, learner.policies(state)["current"]
+    earned = {
+        seed: match(game, answer, policy, games=config.choice_games, seed=_CHOICE_SEED)["points_per_hand"].mean
+        for seed, answer in answers.items()
+    }
+    best = max(earned, key=lambda seed: earned[seed])
+    report = match(game, answers[best], policy, games=config.games, seed=_FINAL_SEED)
+    return Learned(answers[best], best, report, curves)
+
+
+def make_learner(game: Game, policy: Policy, config: BestResponseConfig) -> algorithms.Algorithm:
+    """Builds the PPO learner that sits opposite the frozen policy in every game.
+
+    Raises:
+      InputError: a wrong setting of PPO or the network.
+    """
+    checked = settings.read(ppo.PpoConfig, {**config.algo, "name": "ppo"}, "best_response.algo")
+    return ppo.learner(checked, config.network, game, Mixture((policy,), np.array([0.0, 1.0], np.float32)))
