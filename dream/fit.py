@@ -47,7 +47,7 @@ def fit(
     def step(n: Array, carry: tuple[Any, Any, dict[str, Array]]) -> tuple[Any, Any, dict[str, Array]]:
         params, optimizer_state, sums = carry
         gradient, info = jax.grad(loss, has_aux=True)(params, batch(n))
-        info["gradient_norm"] = optax.global_norm(gradient)
+        info["gradient_norm"] = optax.tree.norm(gradient)
         direction, optimizer_state = optimizer.update(gradient, optimizer_state, params)
         params = jax.tree.map(lambda p, d: p - learning_rate * d, params, direction)
         return params, optimizer_state, jax.tree.map(jnp.add, sums, info)

@@ -19,6 +19,8 @@ _REGISTRY: dict[str, str] = {
     "dream": "dream.algorithms.dream:DreamConfig",
     "ppo": "dream.algorithms.ppo:PpoConfig",
     **dict.fromkeys(("cfr", "cfr_plus", "linear_cfr", "dcfr", "pcfr_plus"), "dream.algorithms.cfr:CfrConfig"),
+    "external_mccfr": "dream.algorithms.mccfr:ExternalConfig",
+    "outcome_mccfr": "dream.algorithms.mccfr:OutcomeConfig",
 }
 """Name -> "module:settings"; the module's make(settings, game, network node) returns the Algorithm."""
 

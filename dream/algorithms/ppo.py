@@ -32,7 +32,7 @@ from dream.replay import Replay, batches_per_pass, collect, nth_of_passes
 from dream.returns import lambda_returns
 from dream.sampling import entropy, sample_action
 from dream.schedules import Schedule
-from dream.settings import number
+from dream.settings import choice, number
 from dream.shaping import ShapingConfig
 from envs import Game, Policy
 from envs.errors import InputError
@@ -59,6 +59,7 @@ class PpoConfig:
     clip: float = number(0.2, 0, above=True)
     entropy_weight: float = number(0.01, 0)
     value_weight: float = number(0.5, 0)
+    value_loss: str = choice("absolute", "absolute", "relative")
     max_grad_norm: float = number(0.5, 0, above=True)
     play_temperature: float | None = number(None, 0, above=True)
     shaping: ShapingConfig = ShapingConfig(scale=schedules.constant(0.0), draw_penalty=0.0)
@@ -243,6 +244,8 @@ class _Ppo:
         advantage = (advantage - jnp.mean(advantage)) / (jnp.std(advantage) + 1e-8)
         policy_loss = jnp.mean(clipped_loss(jnp.exp(change), advantage, config.clip))
         value_loss = jnp.mean((value - rows.returns) ** 2)
+        if config.value_loss == "relative":
+            value_loss = value_loss / jnp.maximum(jnp.var(rows.returns), 1e-6)
         spread = jnp.mean(-jnp.sum(jnp.where(legal, jnp.exp(logs) * logs, 0.0), axis=-1))
         total = policy_loss + config.value_weight * value_loss - config.entropy_weight * spread
         told = {

@@ -1,0 +1,306 @@
+"""Sampled walks of a game's tree, many at once: external and outcome sampling with baselines.
+
+A traversal updates one player, p. Chance is sampled by its probabilities and the opponent by its policy; at p's own
+histories external sampling follows every action, outcome sampling one, drawn from
+
+    xi(h, a) = exploration / |A(h)| + (1 - exploration) policy(h, a).
+
+Values go up the branches that were followed, xi being 1 where p follows all actions and the policy at the opponent's:
+
+    u(h, a) = b(h, a) + [a followed] (u(c) - b(c)) / xi(h, a),   c the history that chance led to after a,
+    u(h)    = sum over a of policy(h, a) u(h, a);  the payoff to p where the game is over.
+
+b is any function of histories, with b(h, a) the mean of b(c) over chance: E[u(h, a) | h met] is the exact value whatever
+b is, and with the exact value as b there is no variance left. With 1 / w(h) the product of p's own xi on the way to h,
+
+    E[sum over h met in I of w(h) u(h, a)] = Q(I, a),
+    E[sum over h met in I of w(h) policy(I, a)] = X(I, a) * sum over h in I of chance(h)     at the opponent's sets I,
+
+Q the counterfactual values and X the opponent's realisation plan (dream/evaluation/exact.py).
+All branches of one traversal share a level's draws: each is still drawn with its own probabilities, and values of an
+information set's actions become more alike in their noise, which their differences lose.
+Sources: Lanctot et al. 2009, "Monte Carlo sampling for regret minimization in extensive games", sections 3.1 and 3.2;
+Schmid et al. 2019, "Variance reduction in MCCFR using baselines", eq. 9-11; Davis et al. 2020, "Low-variance and
+zero-variance baselines", for baselines by history and for chance.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dream.algorithms.cfr import regret_matching
+from dream.evaluation.tree import TERMINAL, Tree
+from envs.errors import InputError
+
+BASELINES = ("none", "average", "history")
+
+
+@functools.partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["first", "chance", "cumulative", "infoset", "payoff"],
+    meta_fields=["infosets", "second", "outcomes", "widths"],
+)
+@dataclasses.dataclass(frozen=True)
+class Branches:
+    """A two-player tree laid out for sampling; N histories, I information sets, A actions, L levels.
+
+    History N stands for none; information set I for none, also where a game is over.
+
+    Attributes:
+      first: int32[N + 1, A], the first history an action leads to, the others follow it; N where it is illegal.
+      chance: float64[N + 1], a history's probability among those the action before it leads to.
+      cumulative: float64[N + 1], the same summed over those up to it: 1 at the last.
+      infoset: int32[N + 1].
+      payoff: float64[2, N + 1], 0 where the game goes on.
+      infosets: I.
+      second: the first information set of player 1; player 0's come before.
+      outcomes: by level, the most histories of the level that one action leads to; at level 0 the number of roots.
+      widths: by player and level, the most histories external sampling may meet there.
+    """
+
+    first: Array
+    chance: Array
+    cumulative: Array
+    infoset: Array
+    payoff: Array
+    infosets: int
+    second: int
+    outcomes: tuple[int, ...]
+    widths: tuple[tuple[int, ...], tuple[int, ...]]
+
+    @property
+    def levels(self) -> int:
+        """L."""
+        return len(self.outcomes)
+
+    @property
+    def nothing(self) -> int:
+        """N."""
+        return self.first.shape[0] - 1
+
+
+@functools.lru_cache(maxsize=4)
+def branches(tree: Tree) -> Branches:
+    """Lays out a tree for sampling, on the device.
+
+    Raises:
+      InputError: not two players.
+    """
+    game, count = tree.game, tree.num_histories
+    if game.num_players != 2:
+        raise InputError(f"{game.name} has {game.num_players} players; MCCFR is for two")
+    roots = int(tree.levels[1])
+    pair = tree.parent.astype(np.int64) * game.num_actions + tree.action
+    pair[:roots] = -1
+    starts = np.flatnonzero(np.diff(pair, prepend=-2))
+    sizes = np.diff(starts, append=count)
+    first = np.full((count + 1) * game.num_actions, count, np.int32)
+    first[pair[starts[1:]]] = starts[1:]
+    chance = tree.chance / np.where(tree.parent < 0, 1.0, tree.chance[tree.parent])
+    summed = np.cumsum(chance)
+    cumulative = summed - np.repeat(summed[starts] - chance[starts], sizes)
+    cumulative[starts + sizes - 1] = 1.0
+    over = tree.infoset == TERMINAL
+    with jax.enable_x64(True):
+        return Branches(
+            first=jnp.asarray(first.reshape(count + 1, -1)),
+            chance=jnp.asarray(np.append(chance, 0.0)),
+            cumulative=jnp.asarray(np.append(cumulative, 1.0)),
+            infoset=jnp.asarray(np.append(np.where(over, tree.num_infosets, tree.infoset), tree.num_infosets)),
+            payoff=jnp.asarray(np.append(np.where(over, tree.payoff.T, 0.0), np.zeros((2, 1)), axis=1)),
+            infosets=tree.num_infosets,
+            second=int(np.searchsorted(tree.owner, 1)),
+            outcomes=tuple(np.maximum.reduceat(sizes, np.searchsorted(starts, tree.levels[:-1])).tolist()),
+            widths=(_widths(tree, pair, 0), _widths(tree, pair, 1)),
+        )
+
+
+def _widths(tree: Tree, pair: np.ndarray, player: int) -> tuple[int, ...]:
+    """Returns, by level, the most histories in play that external sampling for a player may meet in one traversal."""
+    below, pairs = np.zeros((0, 0), np.int32), np.zeros(0, np.int64)
+    for low, high in reversed(list(itertools.pairwise(tree.levels))):
+        here = np.zeros((high - low, 1 + below.shape[1]), np.int32)
+        here[:, 0] = tree.player[low:high] >= 0
+        if len(below):
+            starts = np.flatnonzero(np.diff(pairs, prepend=-2))
+            by_action = np.maximum.reduceat(below, starts)
+            parents = pairs[starts] // tree.game.num_actions
+            starts = np.flatnonzero(np.diff(parents, prepend=-2))
+            own = tree.player[parents[starts]] == player
+            here[parents[starts] - low, 1:] = np.where(
+                own[:, None], np.add.reduceat(by_action, starts), np.maximum.reduceat(by_action, starts)
+            )
+        below, pairs = here, pair[low:high]
+    return tuple(int(width) for width in below.max(axis=0) if width)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scheme:
+    """How to sample and what to correct by.
+
+    Attributes:
+      external: external sampling, else outcome sampling.
+      exploration: share of uniform play in what outcome sampling draws the updated player's actions from.
+      baseline: "none"; "average": by information set and action, to the player who acts there; "history": by history,
+        to player 0. The other player's value is the negative.
+    """
+
+    external: bool
+    exploration: float
+    baseline: str
+
+
+class Visits(NamedTuple):
+    """Histories in play met by B traversals, M places each, some empty; values are those to the updated player.
+
+    Attributes:
+      history: int32[B, M], N where a place is empty.
+      infoset: int32[B, M], I likewise.
+      own: bool[B, M], whether the updated player acts.
+      weight: float64[B, M], w.
+      legal: bool[B, M, A].
+      policy: float64[B, M, A], of who acts.
+      followed: float64[B, M, A], xi where an action was followed, else 0.
+      child: int32[B, M, A], the history that followed, else N.
+      below: float64[B, M, A], u(c), else 0.
+      values: float64[B, M, A], u(h, a).
+    """
+
+    history: Array
+    infoset: Array
+    own: Array
+    weight: Array
+    legal: Array
+    policy: Array
+    followed: Array
+    child: Array
+    below: Array
+    values: Array
+
+
+def traverse(
+    scheme: Scheme, tree: Branches, regrets: Array, baseline: Array, player: int, draws: Array
+) -> Visits:
+    """Runs B traversals for one player, all with the policy that the same regrets stand for.
+
+    Args:
+      scheme: how.
+      tree: the game.
+      regrets: float64[I, A].
+      baseline: float64[I, A] of an "average" one, float64[N + 1] of a "history" one, else not used.
+      player: who is updated.
+      draws: float64[2, L, B] uniform in [0, 1): of the actions at each level, and of the chance before it.
+    Returns:
+      What they met, by level: the places of one level follow those of the level before.
+    """
+    deal = jnp.searchsorted(tree.cumulative[: tree.outcomes[0]], draws[1, 0], side="right")
+    history, weight = deal.astype(jnp.int32)[:, None], jnp.ones((draws.shape[2], 1))
+    widths = (*(tree.widths[player] if scheme.external else (1,) * len(tree.widths[player])), 0)
+    levels, places = [], []
+    for depth, width in enumerate(widths[1:]):
+        visits = _visit(scheme, tree, regrets, player, history, weight, draws[0, depth])
+        child = _outcome(tree, visits.child, draws[1, depth + 1], tree.outcomes[depth + 1])
+        place, history, weight = _arrange(scheme, tree, visits._replace(child=child), width)
+        levels.append(visits._replace(child=child))
+        places.append(place)
+    above = jnp.zeros((draws.shape[2], 0))
+    for depth in reversed(range(len(levels))):
+        levels[depth] = _valued(scheme, tree, baseline, player, levels[depth], places[depth], above, depth)
+        above = jnp.sum(levels[depth].policy * levels[depth].values, axis=2)
+    return Visits(*(jnp.concatenate(parts, axis=1) for parts in zip(*levels, strict=True)))
+
+
+def _visit(
+    scheme: Scheme, tree: Branches, regrets: Array, player: int, history: Array, weight: Array, draw: Array
+) -> Visits:
+    """Chooses the actions to follow; `child` is the first history each leads to."""
+    infoset, first = tree.infoset[history], tree.first[history]
+    legal = first < tree.nothing
+    own = (infoset < tree.infosets) & ((infoset >= tree.second) == bool(player))
+    policy = jnp.where(legal, regret_matching(regrets[infoset], legal), 0.0)
+    chance = policy
+    if not scheme.external:
+        uniform = legal / jnp.maximum(jnp.sum(legal, axis=2, keepdims=True), 1)
+        explored = scheme.exploration * uniform + (1 - scheme.exploration) * policy
+        chance = jnp.where(own[:, :, None], explored, policy)
+    actions = policy.shape[2]
+    summed = chance @ np.triu(np.ones((actions, actions)))
+    before, threshold = jnp.pad(summed[:, :, :-1], ((0, 0), (0, 0), (1, 0))), draw[:, None, None] * summed[:, :, -1:]
+    drawn = (before <= threshold) & (threshold < summed) & (chance > 0)
+    followed = jnp.where(drawn, chance, 0.0)
+    if scheme.external:
+        followed = jnp.where(own[:, :, None], legal.astype(chance.dtype), followed)
+    child = jnp.where(followed > 0, first, tree.nothing)
+    empty = jnp.zeros_like(policy)
+    return Visits(history, infoset, own, weight, legal, policy, followed, child, empty, empty)
+
+
+def _outcome(tree: Branches, first: Array, draw: Array, outcomes: int) -> Array:
+    """Draws what chance does after each action, among at most so many histories from the first on: int32[B, M, A]."""
+    child, further = first, jnp.ones(first.shape, bool)
+    for n in range(outcomes - 1):
+        further = further & (tree.cumulative[first + n] <= draw[:, None, None])
+        child = child + further
+    return child
+
+
+def _arrange(scheme: Scheme, tree: Branches, visits: Visits, width: int) -> tuple[Array, Array, Array]:
+    """Gives the histories followed that are in play their places in the next level, in order.
+
+    Returns:
+      (place int32[B, M, A], `width` for those without; history int32[B, width]; weight float64[B, width]).
+    """
+    lanes = visits.infoset.shape[0]
+    goes_on = tree.infoset[visits.child] < tree.infosets
+    if not scheme.external:
+        reach = jnp.where(visits.own, jnp.sum(visits.followed, axis=2), 1.0)
+        history = jnp.sum(jnp.where(goes_on, visits.child, 0), axis=2)
+        history = jnp.where(jnp.any(goes_on, axis=2), history, tree.nothing)
+        weight = visits.weight / jnp.where(reach > 0, reach, 1.0)
+        return jnp.where(goes_on, 0, width), history[:, :width], weight[:, :width]
+    flat = goes_on.reshape(lanes, -1)
+    place = jnp.where(flat, jnp.cumsum(flat, axis=1) - 1, width)
+    history = jnp.full((lanes, width), tree.nothing, jnp.int32)
+    history = history.at[jnp.arange(lanes)[:, None], place].set(visits.child.reshape(lanes, -1), mode="drop")
+    return place.reshape(goes_on.shape), history, jnp.ones((lanes, width))
+
+
+def _valued(
+    scheme: Scheme, tree: Branches, baseline: Array, player: int, visits: Visits, place: Array, ahead: Array, depth: int
+) -> Visits:
+    """Fills in `below` and `values` from the values of the next level's histories: float64[B, width]."""
+    below = tree.payoff[player][visits.child]
+    if ahead.shape[1]:
+        flat = place.reshape(place.shape[0], -1)
+        there = jnp.take_along_axis(ahead, flat, axis=1, mode="fill", fill_value=0.0)
+        below = below + there.reshape(place.shape)
+    mean, at_child = _baselines(scheme, tree, baseline, player, visits, tree.outcomes[depth + 1])
+    taken = visits.followed > 0
+    values = mean + jnp.where(taken, (below - at_child) / jnp.where(taken, visits.followed, 1.0), 0.0)
+    return visits._replace(below=below, values=values)
+
+
+def _baselines(
+    scheme: Scheme, tree: Branches, baseline: Array, player: int, visits: Visits, outcomes: int
+) -> tuple[Array | float, Array | float]:
+    """Returns b(h, a) and b(c) to the updated player: float64[B, M, A] each."""
+    if scheme.baseline == "none":
+        return 0.0, 0.0
+    if scheme.baseline == "average":
+        mean = jnp.where(visits.own[:, :, None], 1.0, -1.0) * baseline[visits.infoset]
+        return mean, mean
+    baseline = baseline if player == 0 else -baseline
+    first = tree.first[visits.history]
+    mean, further = tree.chance[first] * baseline[first], jnp.ones(first.shape, bool)
+    for n in range(1, outcomes):
+        further = further & (tree.cumulative[first + n - 1] < 1.0)
+        mean = mean + jnp.where(further, tree.chance[first + n] * baseline[first + n], 0.0)
+    return mean, baseline[visits.child]
