@@ -11,8 +11,12 @@ from typing import Any
 import jax
 
 FILE = "metrics.jsonl"
-COUNTERS = ("episodes", "decisions", "transitions", "network_rows", "gradient_steps")
-"""What an iteration counts; a record holds the run's totals."""
+COUNTERS = ("episodes", "decisions", "nodes", "transitions", "network_rows", "gradient_steps")
+"""What an iteration counts; a record holds the run's totals.
+
+episodes: whole games. decisions: those learned from. nodes: decisions of all players, looked at or played. transitions:
+moves of the game, chance's and those only looked at included. network_rows: inputs a network was applied to.
+"""
 
 
 def append(run_dir: Path, record: dict[str, Any]) -> None:

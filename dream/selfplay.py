@@ -200,6 +200,7 @@ def describe(
     return {
         "episodes": games,
         "decisions": jnp.sum(own),
+        "nodes": decisions,
         "transitions": decisions,
         **{f"selfplay/{name}": total / games for name, total in record.results.items() if name != "games"},
         "selfplay/length": decisions / games,

@@ -157,8 +157,9 @@ class _Cfr:
             form = sequence_form(self.tree)
             after = run_updates(self.config, form, state, self.config.updates)
             after = jax.device_get(after._replace(iteration=after.iteration + 1))
-        touched = 2 * self.config.updates * self.tree.num_histories
-        return after, {"transitions": touched, "regret_positive": float(np.maximum(after.regrets, 0).sum())}
+        passes = 2 * self.config.updates
+        nodes, transitions = passes * int(np.sum(self.tree.player >= 0)), passes * self.tree.num_histories
+        return after, {"nodes": nodes, "transitions": transitions, "regret_positive": float(np.maximum(after.regrets, 0).sum())}
 
     def policies(self, state: CfrState) -> dict[str, Policy]:
         state = jax.device_get(state)
