@@ -80,7 +80,7 @@ class Run:
             self.compiled_before = 0.0
         else:
             self.state = stored.restore(self.algorithm.init(key))
-            self.totals = stored.meta["counters"]
+            self.totals = dict.fromkeys(metrics.COUNTERS, 0) | stored.meta["counters"]
             self.seconds_before, self.wandb_id = stored.meta["seconds"], stored.meta["wandb_id"]
             self.compiled_before, self.iteration = stored.meta["compile_seconds"], stored.meta["iteration"]
         self.began = time.monotonic()

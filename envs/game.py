@@ -190,6 +190,7 @@ _REGISTRY: dict[str, str] = {
     "kuhn_poker": "envs.kuhn_poker:make",
     "leduc_poker": "envs.leduc_poker:make",
     "liars_dice": "envs.liars_dice:make",
+    "mini_gin_rummy": "envs.gin_rummy.mini:make",
 }
 """Name -> "module:function"; the function takes the rules as keywords and returns the Game."""
 
@@ -224,7 +225,7 @@ def build_rules(kind: type, preset: Any, given: dict[str, Any]) -> Any:
     Raises:
       InputError: an unknown rule, a value of another type, or one the dataclass refuses.
     """
-    fields = {field.name for field in dataclasses.fields(kind)}
+    fields = {field.name for field in dataclasses.fields(kind) if field.init}
     for key, value in given.items():
         if key not in fields:
             raise unknown("rule", key, fields)

@@ -159,7 +159,8 @@ class _Cfr:
             after = jax.device_get(after._replace(iteration=after.iteration + 1))
         passes = 2 * self.config.updates
         nodes, transitions = passes * int(np.sum(self.tree.player >= 0)), passes * self.tree.num_histories
-        return after, {"nodes": nodes, "transitions": transitions, "regret_positive": float(np.maximum(after.regrets, 0).sum())}
+        positive = float(np.maximum(after.regrets, 0).sum())
+        return after, {"nodes": nodes, "transitions": transitions, "regret_positive": positive}
 
     def policies(self, state: CfrState) -> dict[str, Policy]:
         state = jax.device_get(state)

@@ -93,48 +93,56 @@ def scheme_of(config: ExternalConfig) -> Scheme:
 def update(config: ExternalConfig, tree: Branches, state: MccfrState) -> MccfrState:
     """Samples and learns from one batch of traversals for each player in turn."""
     key = jax.random.fold_in(state.key, state.updates)
-    shape = 2, 2, tree.levels, config.batch
-    for player, draws in enumerate(jax.random.uniform(key, shape, jnp.float64)):
-        visits = traverse(scheme_of(config), tree, state.regrets, state.baseline, player, draws)
-        state = _learn(config, tree, state, visits, player)
+    bits = jax.random.bits(key, (2, tree.draws, config.batch), jnp.uint32)
+    for player in range(2):
+        draws = bits[player].astype(jnp.float64) * 2.0**-32
+        levels = traverse(scheme_of(config), tree, state.regrets, state.baseline, player, draws)
+        state = _learn(config, tree, state, levels, player)
     return state._replace(updates=state.updates + 1)
 
 
-def _learn(config: ExternalConfig, tree: Branches, state: MccfrState, visits: Visits, player: int) -> MccfrState:
-    """Adds what traversals for a player met to regrets, average and baseline."""
-    met = visits.infoset < tree.infosets
-    weight = visits.weight[:, :, None] / config.batch
-    value = jnp.sum(visits.policy * visits.values, axis=2, keepdims=True)
-    regret = jnp.where(visits.legal, weight * (visits.values - value), 0.0)
-    own = jnp.where(visits.own, visits.infoset, tree.infosets)
-    regrets = state.regrets.at[own].add(regret, mode="drop")
-    if config.plus:
-        regrets = regrets.at[own].max(0.0, mode="drop")
-    others = jnp.where(visits.own, tree.infosets, visits.infoset)
+def _learn(config: ExternalConfig, tree: Branches, state: MccfrState, levels: list[Visits], player: int) -> MccfrState:
+    """Adds what a batch of traversals for a player met to regrets, average and baseline."""
+    regrets, weights, nowhere = state.regrets, state.weights, tree.infosets
     time = (state.updates + 1).astype(jnp.float64) ** config.average_power
-    weights = state.weights.at[others].add(time * weight * visits.policy, mode="drop")
-    decisions = jnp.sum(met)
-    counts = state.counts + jnp.stack([decisions, config.batch + jnp.sum(visits.followed > 0)])
-    baseline = _moved(config, tree, state.baseline, visits, player)
-    return state._replace(regrets=regrets, weights=weights, baseline=baseline, counts=counts)
+    own = [jnp.where(visits.own, visits.infoset, nowhere) for visits in levels]
+    for visits, mine, actors in zip(levels, own, tree.actors, strict=True):
+        weight = visits.weight[:, :, None] / config.batch
+        if actors[player]:
+            value = jnp.sum(visits.policy * visits.values, axis=2, keepdims=True)
+            regret = jnp.where(visits.legal, weight * (visits.values - value), 0.0)
+            regrets = regrets.at[mine].add(regret, mode="drop")
+        if actors[1 - player]:
+            others = jnp.where(visits.own, nowhere, visits.infoset)
+            weights = weights.at[others].add(time * weight * visits.policy, mode="drop")
+    if config.plus:
+        for mine in own:
+            regrets = regrets.at[mine].max(0.0, mode="drop")
+    decisions = sum(jnp.sum(visits.infoset < nowhere) for visits in levels)
+    followed = sum(jnp.sum(visits.followed > 0) for visits in levels)
+    return state._replace(
+        regrets=regrets,
+        weights=weights,
+        baseline=_moved(config, state.baseline, levels, player),
+        counts=state.counts + jnp.stack([decisions, config.batch + followed]),
+    )
 
 
-def _moved(
-    config: ExternalConfig, tree: Branches, baseline: Array, visits: Visits, player: int
-) -> Array:
+def _moved(config: ExternalConfig, baseline: Array, levels: list[Visits], player: int) -> Array:
     """Returns the baseline after it has seen the values below the actions that were followed."""
     if config.baseline == "none":
         return baseline
-    followed, size = visits.followed > 0, baseline.size
-    if config.baseline == "average":
-        actions = visits.policy.shape[2]
-        place = visits.infoset[:, :, None] * actions + np.arange(actions)
-        sign = jnp.where(visits.own, 1.0, -1.0)[:, :, None]
-    else:
+    places, samples = [], []
+    for visits in levels:
         place, sign = visits.child, 1.0 - 2.0 * player
-    place, sample = jnp.where(followed, place, size).reshape(-1), (sign * visits.below).reshape(-1)
-    flat = baseline.reshape(-1)
-    count = jnp.zeros(size).at[place].add(1.0, mode="drop")[place]
+        if config.baseline == "average":
+            actions = visits.policy.shape[2]
+            place = visits.infoset[:, :, None] * actions + np.arange(actions, dtype=np.int32)
+            sign = jnp.where(visits.own, 1.0, -1.0)[:, :, None]
+        places.append(jnp.where(visits.followed > 0, place, baseline.size).reshape(-1))
+        samples.append((sign * visits.below).reshape(-1))
+    place, sample, flat = jnp.concatenate(places), jnp.concatenate(samples), baseline.reshape(-1)
+    count = jnp.zeros(flat.shape).at[place].add(1.0, mode="drop")[place]
     step = (1 - (1 - config.baseline_rate) ** count) / jnp.maximum(count, 1.0)
     return flat.at[place].add(step * (sample - flat[place]), mode="drop").reshape(baseline.shape)
 

@@ -46,7 +46,7 @@ BASELINES = ("none", "average", "history")
 @functools.partial(
     jax.tree_util.register_dataclass,
     data_fields=["first", "chance", "cumulative", "infoset", "payoff"],
-    meta_fields=["infosets", "second", "outcomes", "widths"],
+    meta_fields=["infosets", "second", "actors", "outcomes", "widths"],
 )
 @dataclasses.dataclass(frozen=True)
 class Branches:
@@ -62,6 +62,7 @@ class Branches:
       payoff: float64[2, N + 1], 0 where the game goes on.
       infosets: I.
       second: the first information set of player 1; player 0's come before.
+      actors: by level but the last, whether player 0 and whether player 1 acts at some history there.
       outcomes: by level, the most histories of the level that one action leads to; at level 0 the number of roots.
       widths: by player and level, the most histories external sampling may meet there.
     """
@@ -73,13 +74,14 @@ class Branches:
     payoff: Array
     infosets: int
     second: int
+    actors: tuple[tuple[bool, bool], ...]
     outcomes: tuple[int, ...]
     widths: tuple[tuple[int, ...], tuple[int, ...]]
 
     @property
-    def levels(self) -> int:
-        """L."""
-        return len(self.outcomes)
+    def draws(self) -> int:
+        """Random numbers that a traversal takes: the deal, the actions of every level, chance where it acts."""
+        return len(self.outcomes) + sum(most > 1 for most in self.outcomes[1:])
 
     @property
     def nothing(self) -> int:
@@ -118,6 +120,10 @@ def branches(tree: Tree) -> Branches:
             payoff=jnp.asarray(np.append(np.where(over, tree.payoff.T, 0.0), np.zeros((2, 1)), axis=1)),
             infosets=tree.num_infosets,
             second=int(np.searchsorted(tree.owner, 1)),
+            actors=tuple(
+                tuple(bool(np.any(tree.player[low:high] == player)) for player in range(2))
+                for low, high in itertools.pairwise(tree.levels[:-1])
+            ),
             outcomes=tuple(np.maximum.reduceat(sizes, np.searchsorted(starts, tree.levels[:-1])).tolist()),
             widths=(_widths(tree, pair, 0), _widths(tree, pair, 1)),
         )
@@ -159,7 +165,7 @@ class Scheme:
 
 
 class Visits(NamedTuple):
-    """Histories in play met by B traversals, M places each, some empty; values are those to the updated player.
+    """Histories in play met by B traversals at one level, M places each, some empty; values to the updated player.
 
     Attributes:
       history: int32[B, M], N where a place is empty.
@@ -188,7 +194,7 @@ class Visits(NamedTuple):
 
 def traverse(
     scheme: Scheme, tree: Branches, regrets: Array, baseline: Array, player: int, draws: Array
-) -> Visits:
+) -> list[Visits]:
     """Runs B traversals for one player, all with the policy that the same regrets stand for.
 
     Args:
@@ -197,25 +203,27 @@ def traverse(
       regrets: float64[I, A].
       baseline: float64[I, A] of an "average" one, float64[N + 1] of a "history" one, else not used.
       player: who is updated.
-      draws: float64[2, L, B] uniform in [0, 1): of the actions at each level, and of the chance before it.
+      draws: float64[tree.draws, B], uniform in [0, 1); in the order of play.
     Returns:
-      What they met, by level: the places of one level follow those of the level before.
+      What they met, by level.
     """
-    deal = jnp.searchsorted(tree.cumulative[: tree.outcomes[0]], draws[1, 0], side="right")
-    history, weight = deal.astype(jnp.int32)[:, None], jnp.ones((draws.shape[2], 1))
+    coming = iter(draws)
+    deal = jnp.searchsorted(tree.cumulative[: tree.outcomes[0]], next(coming), side="right", method="scan_unrolled")
+    history, weight = deal.astype(jnp.int32)[:, None], jnp.ones((draws.shape[1], 1))
     widths = (*(tree.widths[player] if scheme.external else (1,) * len(tree.widths[player])), 0)
     levels, places = [], []
-    for depth, width in enumerate(widths[1:]):
-        visits = _visit(scheme, tree, regrets, player, history, weight, draws[0, depth])
-        child = _outcome(tree, visits.child, draws[1, depth + 1], tree.outcomes[depth + 1])
-        place, history, weight = _arrange(scheme, tree, visits._replace(child=child), width)
-        levels.append(visits._replace(child=child))
+    for width, outcomes in zip(widths[1:], tree.outcomes[1:], strict=True):
+        visits = _visit(scheme, tree, regrets, player, history, weight, next(coming))
+        if outcomes > 1:
+            visits = visits._replace(child=_outcome(tree, visits.child, next(coming), outcomes))
+        place, history, weight = _arrange(scheme, tree, visits, width)
+        levels.append(visits)
         places.append(place)
-    above = jnp.zeros((draws.shape[2], 0))
-    for depth in reversed(range(len(levels))):
-        levels[depth] = _valued(scheme, tree, baseline, player, levels[depth], places[depth], above, depth)
-        above = jnp.sum(levels[depth].policy * levels[depth].values, axis=2)
-    return Visits(*(jnp.concatenate(parts, axis=1) for parts in zip(*levels, strict=True)))
+    ahead = jnp.zeros((draws.shape[1], 0))
+    for n in reversed(range(len(levels))):
+        levels[n] = _valued(scheme, tree, baseline, player, levels[n], places[n], ahead, tree.outcomes[n + 1])
+        ahead = jnp.sum(levels[n].policy * levels[n].values, axis=2)
+    return levels
 
 
 def _visit(
@@ -266,15 +274,16 @@ def _arrange(scheme: Scheme, tree: Branches, visits: Visits, width: int) -> tupl
         history = jnp.where(jnp.any(goes_on, axis=2), history, tree.nothing)
         weight = visits.weight / jnp.where(reach > 0, reach, 1.0)
         return jnp.where(goes_on, 0, width), history[:, :width], weight[:, :width]
-    flat = goes_on.reshape(lanes, -1)
-    place = jnp.where(flat, jnp.cumsum(flat, axis=1) - 1, width)
+    within = jnp.cumsum(goes_on, axis=2, dtype=jnp.int32)
+    before = jnp.cumsum(within[:, :, -1], axis=1, dtype=jnp.int32) - within[:, :, -1]
+    place = jnp.where(goes_on, before[:, :, None] + within - 1, width)
     history = jnp.full((lanes, width), tree.nothing, jnp.int32)
-    history = history.at[jnp.arange(lanes)[:, None], place].set(visits.child.reshape(lanes, -1), mode="drop")
-    return place.reshape(goes_on.shape), history, jnp.ones((lanes, width))
+    history = history.at[jnp.arange(lanes, dtype=jnp.int32)[:, None, None], place].set(visits.child, mode="drop")
+    return place, history, jnp.ones((lanes, width))
 
 
 def _valued(
-    scheme: Scheme, tree: Branches, baseline: Array, player: int, visits: Visits, place: Array, ahead: Array, depth: int
+    scheme: Scheme, tree: Branches, baseline: Array, player: int, visits: Visits, place: Array, ahead: Array, outcomes: int
 ) -> Visits:
     """Fills in `below` and `values` from the values of the next level's histories: float64[B, width]."""
     below = tree.payoff[player][visits.child]
@@ -282,7 +291,7 @@ def _valued(
         flat = place.reshape(place.shape[0], -1)
         there = jnp.take_along_axis(ahead, flat, axis=1, mode="fill", fill_value=0.0)
         below = below + there.reshape(place.shape)
-    mean, at_child = _baselines(scheme, tree, baseline, player, visits, tree.outcomes[depth + 1])
+    mean, at_child = _baselines(scheme, tree, baseline, player, visits, outcomes)
     taken = visits.followed > 0
     values = mean + jnp.where(taken, (below - at_child) / jnp.where(taken, visits.followed, 1.0), 0.0)
     return visits._replace(below=below, values=values)

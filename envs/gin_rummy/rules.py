@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 
 from envs.cards import NUM_RANKS, NUM_SUITS
-from envs.errors import InputError
+from envs.errors import InputError, unknown
 
 _MOST_CARDS_IN_HAND = 10
 """The meld kernel is exact up to eleven cards: a hand and the card drawn."""
+_MOST_TURNS = 124
+"""Two passes and two actions a turn must stay within the bound of max_actions."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,3 +79,53 @@ class GinRules:
 
 PRESETS = {"dream": GinRules(gin_bonus=50, undercut_bonus=50)}
 """Named rule sets; a game names the one it starts from."""
+
+
+KNOCK_FORMS = ("each_discard", "best_discard")
+
+
+@dataclasses.dataclass(frozen=True)
+class MiniRules(GinRules):
+    """Rules of gin rummy on a reduced deck; what is not told here is as in GinRules.
+
+    Attributes:
+      max_turns: the hand is a draw after this many turns, a turn being a draw with its discard or knock.
+      knock_form: "each_discard" has a knock for each card, as the full game; "best_discard" a single one, which
+        discards the card that leaves the least deadwood, be it the one just taken from the pile.
+      suit_symmetry: whether each player names the suits by its own cards, so that hands that differ by a renaming of
+        suits look alike (see suits.py).
+      max_actions: follows from max_turns and first_offer.
+    """
+
+    num_ranks: int = 4
+    num_suits: int = 2
+    hand_size: int = 3
+    knock_limit: int = 5
+    undercut_on_tie: bool = False
+    stock_floor: int = 0
+    max_actions: int = dataclasses.field(default=0, init=False)
+    max_turns: int = 2
+    knock_form: str = "each_discard"
+    suit_symmetry: bool = False
+
+    def __post_init__(self) -> None:
+        """Checks the ranges and works out max_actions.
+
+        Raises:
+          InputError: a rule out of range.
+        """
+        if not 1 <= self.max_turns <= _MOST_TURNS:
+            raise InputError(f"rule max_turns={self.max_turns} is out of range; it must be in [1, {_MOST_TURNS}]")
+        if self.knock_form not in KNOCK_FORMS:
+            raise unknown("knock_form", self.knock_form, KNOCK_FORMS)
+        object.__setattr__(self, "max_actions", 2 * self.max_turns + 2 * self.first_offer)
+        super().__post_init__()
+
+
+MINI_PRESETS = {
+    "4x2": MiniRules(),
+    "3x3": MiniRules(num_ranks=3, num_suits=3),
+    "5x2": MiniRules(num_ranks=5, hand_size=4, knock_limit=3),
+    "3x4": MiniRules(num_ranks=3, num_suits=4, hand_size=4, knock_limit=3, suit_symmetry=True),
+}
+"""Named reduced decks, ranks x suits."""

@@ -24,7 +24,7 @@ _STOP_FIRST = np.array([0.3, -0.2], np.float32)
 _GO_ON_FIRST = np.array([0.0, 0.0, 0.1], np.float32)
 _STOP_SECOND = np.array([[0.0, -0.1, 0.0], [0.0, 0.2, 0.5]], np.float32)
 _GO_ON_SECOND = np.array([0.0, 0.0, -0.25], np.float32)
-_LAST = np.array([[0.4, -0.3, 0.0, 0.1, -0.6, 0.7, 0.2, -0.5], [-0.4, 0.6, 0.3, 0.0, 0.8, -0.7, -0.1, 0.5]], np.float32)
+_LAST = np.array([[0.4, 0.0, 0.0, 0.1, -0.6, 0.7, 0.2, -0.5], [-0.4, 0.6, 0.3, 0.0, 0.8, -0.7, -0.1, 0.5]], np.float32)
 _POTENTIAL = np.array([[-0.5, -0.2, -0.7, -0.3], [-0.1, -0.6, -0.4, -0.8]], np.float32)
 
 

@@ -103,7 +103,7 @@ def differences(game: Game, networks: dict[str, tuple[Network, Any]]) -> tuple[d
         return sample_action(key, legal.astype(jnp.float32)), after, told
 
     pair = networks["whole"][0], networks["bfloat16"][0]
-    actor = selfplay.Actor(lambda: {name: reader.start() for name, reader in readers.items()}, act)
+    actor = selfplay.Actor(lambda key: {name: reader.start() for name, reader in readers.items()}, act)
     record = jax.jit(lambda key: selfplay.play(game, actor, key, games=GAMES, lanes=LANES))(jax.random.key(6))
     return jax.device_get((record.decisions.note, record.valid))
 

@@ -34,7 +34,7 @@ def _scrambling() -> selfplay.Actor:
     def act(memory: Array, view: Any, legal: Array, player: Array, key: Array) -> tuple[Array, Array, Array]:
         return scrambled(view, legal), memory + 1, memory
 
-    return selfplay.Actor(lambda: jnp.int32(0), act)
+    return selfplay.Actor(lambda key: jnp.int32(0), act)
 
 
 def _played(game: Game, games: int, lanes: int, actor: selfplay.Actor | None = None) -> selfplay.Record:
@@ -128,7 +128,7 @@ def test_random_actors_play_the_policy_they_are_given() -> None:
         return sample_action(key, legal / jnp.sum(legal)), (), jnp.cumsum(view.moves)[-1] * 0
 
     games = 3000
-    record = _played(GAME, games, 500, selfplay.Actor(lambda: (), act))
+    record = _played(GAME, games, 500, selfplay.Actor(lambda key: (), act))
     d, trees = record.decisions, coin_trees(GAME)
     uniform = {key: (row > 0) / (row > 0).sum() for key, row in random_table(trees, 0).items()}
     counts: dict[tuple, int] = {}
