@@ -3,26 +3,53 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
-from envs.errors import unknown
+from envs.errors import InputError, unknown
 from envs.game import Game, Policy
 
-_REGISTRY: dict[str, str] = {"random": "envs.random_play:random_policy"}
-"""Name -> "module:function"; the function returns the Policy."""
+_EVERYWHERE: dict[str, str] = {"random": "envs.random_play:random_policy"}
+"""Name -> "module:function", players of every game; the function takes the player's options and returns the Policy."""
+_RULE_BOTS = (
+    "greedy",
+    "heuristic",
+    "aggressive_knock",
+    "meld_builder",
+    "early_knock",
+    "defensive",
+    "eaai_simple",
+    "camper",
+)
+_OF_GAME: dict[str, dict[str, str]] = {
+    "gin_rummy": {name: f"envs.gin_rummy.bots:{name}" for name in _RULE_BOTS},
+}
+"""The same for the players of one game."""
+
+
+def _players(game: Game) -> dict[str, str]:
+    return _EVERYWHERE | _OF_GAME.get(game.name, {})
 
 
 def bot_names(game: Game) -> list[str]:
     """Returns the names `make_bot` knows for a game."""
-    return sorted(_REGISTRY)
+    return sorted(_players(game))
 
 
-def make_bot(name: str, game: Game) -> Policy:
+def make_bot(name: str, game: Game, **options: Any) -> Policy:
     """Builds a rule-based player of a game.
 
+    Args:
+      name: one of bot_names(game).
+      game: what it plays.
+      **options: the player's own.
     Raises:
-      InputError: no player of that name plays the game.
+      InputError: no player of that name plays the game, or an unknown option.
     """
     if name not in bot_names(game):
         raise unknown(f"player of {game.name}", name, bot_names(game))
-    module, function = _REGISTRY[name].split(":")
-    return getattr(importlib.import_module(module), function)()
+    module, function = _players(game)[name].split(":")
+    maker = getattr(importlib.import_module(module), function)
+    try:
+        return maker(**options)
+    except TypeError as error:
+        raise InputError(f"player {name!r} does not take {', '.join(options)}") from error
