@@ -187,6 +187,7 @@ class Policy:
 
 _REGISTRY: dict[str, str] = {
     "gin_rummy": "envs.gin_rummy.event_log:make",
+    "gin_rummy_openspiel": "envs.gin_rummy.openspiel:make",
     "kuhn_poker": "envs.kuhn_poker:make",
     "leduc_poker": "envs.leduc_poker:make",
     "liars_dice": "envs.liars_dice:make",

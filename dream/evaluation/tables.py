@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 
 from dream.evaluation.exact import checked, realisation, sequence_form
 from dream.evaluation.tree import Tree
@@ -70,9 +70,7 @@ def view_hash(view: Any, salt: Array) -> Array:
     """Returns a hash of a view's bytes: uint32."""
     code = salt.astype(jnp.uint32)
     for leaf in jax.tree.leaves(view):
-        flat = jnp.ravel(leaf)
-        words = lax.bitcast_convert_type(flat, jnp.uint8) if flat.dtype.itemsize == 1 else flat
-        for word in words.astype(jnp.uint32):
+        for word in jnp.ravel(leaf).astype(jnp.uint32):
             code = (code ^ word) * _ODD
             code = code ^ (code >> 15)
     return code
