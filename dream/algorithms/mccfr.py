@@ -97,11 +97,11 @@ def update(config: ExternalConfig, tree: Branches, state: MccfrState) -> MccfrSt
     for player in range(2):
         draws = bits[player].astype(jnp.float64) * 2.0**-32
         levels = traverse(scheme_of(config), tree, state.regrets, state.baseline, player, draws)
-        state = _learn(config, tree, state, levels, player)
+        state = learn(config, tree, state, levels, player)
     return state._replace(updates=state.updates + 1)
 
 
-def _learn(config: ExternalConfig, tree: Branches, state: MccfrState, levels: list[Visits], player: int) -> MccfrState:
+def learn(config: ExternalConfig, tree: Branches, state: MccfrState, levels: list[Visits], player: int) -> MccfrState:
     """Adds what a batch of traversals for a player met to regrets, average and baseline."""
     regrets, weights, nowhere = state.regrets, state.weights, tree.infosets
     time = (state.updates + 1).astype(jnp.float64) ** config.average_power

@@ -5,23 +5,23 @@ histories external sampling follows every action, outcome sampling one, drawn fr
 
     xi(h, a) = exploration / |A(h)| + (1 - exploration) policy(h, a).
 
-Values go up the branches that were followed, xi being 1 where p follows all actions and the policy at the opponent's:
+Values go up the branches that were followed, xi being 1 where all actions are and the policy at the opponent's:
 
     u(h, a) = b(h, a) + [a followed] (u(c) - b(c)) / xi(h, a),   c the history that chance led to after a,
-    u(h)    = sum over a of policy(h, a) u(h, a);  the payoff to p where the game is over.
+    u(h)    = sum over a of policy(h, a) u(h, a), the payoff to p where the game is over.
 
-b is any function of histories, with b(h, a) the mean of b(c) over chance: E[u(h, a) | h met] is the exact value whatever
-b is, and with the exact value as b there is no variance left. With 1 / w(h) the product of p's own xi on the way to h,
+b(c) is any function of histories and b(h, a) its mean over chance. E[u(h, a) | h met] is the exact value whatever b
+is; with the exact values as b no variance is left in it. With 1 / w(h) the product of p's own xi on the way to h,
 
     E[sum over h met in I of w(h) u(h, a)] = Q(I, a),
     E[sum over h met in I of w(h) policy(I, a)] = X(I, a) * sum over h in I of chance(h)     at the opponent's sets I,
 
 Q the counterfactual values and X the opponent's realisation plan (dream/evaluation/exact.py).
-All branches of one traversal share a level's draws: each is still drawn with its own probabilities, and values of an
-information set's actions become more alike in their noise, which their differences lose.
-Sources: Lanctot et al. 2009, "Monte Carlo sampling for regret minimization in extensive games", sections 3.1 and 3.2;
-Schmid et al. 2019, "Variance reduction in MCCFR using baselines", eq. 9-11; Davis et al. 2020, "Low-variance and
-zero-variance baselines", for baselines by history and for chance.
+All branches of one traversal share the draws of a level: each still goes by its own probabilities, and the values of
+two actions have more of their noise in common, which their difference, the regret, loses.
+Sources: Lanctot et al. 2009, "Monte Carlo sampling for regret minimization in extensive games"; Schmid et al. 2019,
+"Variance reduction in MCCFR for extensive form games using baselines", eq. 9-11; Davis et al. 2020, "Low-variance and
+zero-variance baselines for extensive-form games" (baselines by history, chance's included).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Branches:
       second: the first information set of player 1; player 0's come before.
       actors: by level but the last, whether player 0 and whether player 1 acts at some history there.
       outcomes: by level, the most histories of the level that one action leads to; at level 0 the number of roots.
-      widths: by player and level, the most histories external sampling may meet there.
+      widths: by player and level but the last, the most histories in play that external sampling may meet.
     """
 
     first: Array
@@ -192,6 +192,16 @@ class Visits(NamedTuple):
     values: Array
 
 
+class _Walk(NamedTuple):
+    """What stays the same during a batch of traversals; attributes as the arguments of `traverse`."""
+
+    scheme: Scheme
+    tree: Branches
+    regrets: Array
+    baseline: Array
+    player: int
+
+
 def traverse(
     scheme: Scheme, tree: Branches, regrets: Array, baseline: Array, player: int, draws: Array
 ) -> list[Visits]:
@@ -203,52 +213,57 @@ def traverse(
       regrets: float64[I, A].
       baseline: float64[I, A] of an "average" one, float64[N + 1] of a "history" one, else not used.
       player: who is updated.
-      draws: float64[tree.draws, B], uniform in [0, 1); in the order of play.
+      draws: float64[tree.draws, B], uniform in [0, 1), in the order of play.
     Returns:
       What they met, by level.
     """
+    walk = _Walk(scheme, tree, regrets, baseline, player)
     coming = iter(draws)
     deal = jnp.searchsorted(tree.cumulative[: tree.outcomes[0]], next(coming), side="right", method="scan_unrolled")
     history, weight = deal.astype(jnp.int32)[:, None], jnp.ones((draws.shape[1], 1))
-    widths = (*(tree.widths[player] if scheme.external else (1,) * len(tree.widths[player])), 0)
+    widths = tree.widths[player] if scheme.external else (1,) * len(tree.widths[player])
     levels, places = [], []
-    for width, outcomes in zip(widths[1:], tree.outcomes[1:], strict=True):
-        visits = _visit(scheme, tree, regrets, player, history, weight, next(coming))
+    for width, outcomes in zip((*widths[1:], 0), tree.outcomes[1:], strict=True):
+        visits = _visit(walk, history, weight, next(coming))
         if outcomes > 1:
             visits = visits._replace(child=_outcome(tree, visits.child, next(coming), outcomes))
-        place, history, weight = _arrange(scheme, tree, visits, width)
+        place, history, weight = _arrange(walk, visits, width)
         levels.append(visits)
         places.append(place)
     ahead = jnp.zeros((draws.shape[1], 0))
     for n in reversed(range(len(levels))):
-        levels[n] = _valued(scheme, tree, baseline, player, levels[n], places[n], ahead, tree.outcomes[n + 1])
+        levels[n] = _valued(walk, levels[n], places[n], ahead, tree.outcomes[n + 1])
         ahead = jnp.sum(levels[n].policy * levels[n].values, axis=2)
     return levels
 
 
-def _visit(
-    scheme: Scheme, tree: Branches, regrets: Array, player: int, history: Array, weight: Array, draw: Array
-) -> Visits:
+def _visit(walk: _Walk, history: Array, weight: Array, draw: Array) -> Visits:
     """Chooses the actions to follow; `child` is the first history each leads to."""
+    scheme, tree = walk.scheme, walk.tree
     infoset, first = tree.infoset[history], tree.first[history]
     legal = first < tree.nothing
-    own = (infoset < tree.infosets) & ((infoset >= tree.second) == bool(player))
-    policy = jnp.where(legal, regret_matching(regrets[infoset], legal), 0.0)
+    own = (infoset < tree.infosets) & ((infoset >= tree.second) == bool(walk.player))
+    policy = jnp.where(legal, regret_matching(walk.regrets[infoset], legal), 0.0)
     chance = policy
     if not scheme.external:
         uniform = legal / jnp.maximum(jnp.sum(legal, axis=2, keepdims=True), 1)
         explored = scheme.exploration * uniform + (1 - scheme.exploration) * policy
         chance = jnp.where(own[:, :, None], explored, policy)
-    actions = policy.shape[2]
-    summed = chance @ np.triu(np.ones((actions, actions)))
-    before, threshold = jnp.pad(summed[:, :, :-1], ((0, 0), (0, 0), (1, 0))), draw[:, None, None] * summed[:, :, -1:]
-    drawn = (before <= threshold) & (threshold < summed) & (chance > 0)
-    followed = jnp.where(drawn, chance, 0.0)
+    followed = jnp.where(_drawn(chance, draw), chance, 0.0)
     if scheme.external:
         followed = jnp.where(own[:, :, None], legal.astype(chance.dtype), followed)
     child = jnp.where(followed > 0, first, tree.nothing)
-    empty = jnp.zeros_like(policy)
-    return Visits(history, infoset, own, weight, legal, policy, followed, child, empty, empty)
+    unknown = jnp.zeros_like(policy)
+    return Visits(history, infoset, own, weight, legal, policy, followed, child, unknown, unknown)
+
+
+def _drawn(chance: Array, draw: Array) -> Array:
+    """Returns which action each place's row of probabilities yields for its lane's draw: bool[B, M, A]."""
+    actions = chance.shape[2]
+    summed = chance @ np.triu(np.ones((actions, actions)))
+    before = jnp.pad(summed[:, :, :-1], ((0, 0), (0, 0), (1, 0)))
+    threshold = draw[:, None, None] * summed[:, :, -1:]
+    return (before <= threshold) & (threshold < summed) & (chance > 0)
 
 
 def _outcome(tree: Branches, first: Array, draw: Array, outcomes: int) -> Array:
@@ -260,19 +275,19 @@ def _outcome(tree: Branches, first: Array, draw: Array, outcomes: int) -> Array:
     return child
 
 
-def _arrange(scheme: Scheme, tree: Branches, visits: Visits, width: int) -> tuple[Array, Array, Array]:
-    """Gives the histories followed that are in play their places in the next level, in order.
+def _arrange(walk: _Walk, visits: Visits, width: int) -> tuple[Array, Array, Array]:
+    """Gives the followed histories that are in play their places in the next level, in order.
 
     Returns:
       (place int32[B, M, A], `width` for those without; history int32[B, width]; weight float64[B, width]).
     """
-    lanes = visits.infoset.shape[0]
+    tree, lanes = walk.tree, visits.infoset.shape[0]
     goes_on = tree.infoset[visits.child] < tree.infosets
-    if not scheme.external:
-        reach = jnp.where(visits.own, jnp.sum(visits.followed, axis=2), 1.0)
-        history = jnp.sum(jnp.where(goes_on, visits.child, 0), axis=2)
+    if not walk.scheme.external:
+        history = jnp.sum(jnp.where(goes_on, visits.child, 0), axis=2, dtype=jnp.int32)
         history = jnp.where(jnp.any(goes_on, axis=2), history, tree.nothing)
-        weight = visits.weight / jnp.where(reach > 0, reach, 1.0)
+        chance = jnp.where(visits.own, jnp.sum(visits.followed, axis=2), 1.0)
+        weight = visits.weight / jnp.where(chance > 0, chance, 1.0)
         return jnp.where(goes_on, 0, width), history[:, :width], weight[:, :width]
     within = jnp.cumsum(goes_on, axis=2, dtype=jnp.int32)
     before = jnp.cumsum(within[:, :, -1], axis=1, dtype=jnp.int32) - within[:, :, -1]
@@ -282,31 +297,28 @@ def _arrange(scheme: Scheme, tree: Branches, visits: Visits, width: int) -> tupl
     return place, history, jnp.ones((lanes, width))
 
 
-def _valued(
-    scheme: Scheme, tree: Branches, baseline: Array, player: int, visits: Visits, place: Array, ahead: Array, outcomes: int
-) -> Visits:
+def _valued(walk: _Walk, visits: Visits, place: Array, ahead: Array, outcomes: int) -> Visits:
     """Fills in `below` and `values` from the values of the next level's histories: float64[B, width]."""
-    below = tree.payoff[player][visits.child]
+    below = walk.tree.payoff[walk.player][visits.child]
     if ahead.shape[1]:
         flat = place.reshape(place.shape[0], -1)
         there = jnp.take_along_axis(ahead, flat, axis=1, mode="fill", fill_value=0.0)
         below = below + there.reshape(place.shape)
-    mean, at_child = _baselines(scheme, tree, baseline, player, visits, outcomes)
+    mean, at_child = _baselines(walk, visits, outcomes)
     taken = visits.followed > 0
     values = mean + jnp.where(taken, (below - at_child) / jnp.where(taken, visits.followed, 1.0), 0.0)
     return visits._replace(below=below, values=values)
 
 
-def _baselines(
-    scheme: Scheme, tree: Branches, baseline: Array, player: int, visits: Visits, outcomes: int
-) -> tuple[Array | float, Array | float]:
+def _baselines(walk: _Walk, visits: Visits, outcomes: int) -> tuple[Array | float, Array | float]:
     """Returns b(h, a) and b(c) to the updated player: float64[B, M, A] each."""
-    if scheme.baseline == "none":
+    tree = walk.tree
+    if walk.scheme.baseline == "none":
         return 0.0, 0.0
-    if scheme.baseline == "average":
-        mean = jnp.where(visits.own[:, :, None], 1.0, -1.0) * baseline[visits.infoset]
+    if walk.scheme.baseline == "average":
+        mean = jnp.where(visits.own[:, :, None], 1.0, -1.0) * walk.baseline[visits.infoset]
         return mean, mean
-    baseline = baseline if player == 0 else -baseline
+    baseline = walk.baseline if walk.player == 0 else -walk.baseline
     first = tree.first[visits.history]
     mean, further = tree.chance[first] * baseline[first], jnp.ones(first.shape, bool)
     for n in range(1, outcomes):
