@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from envs import Game
+from envs import Game, InputError
 from envs.batching import where_needed
 
 
@@ -79,6 +79,17 @@ class _Lanes(NamedTuple):
     t: Array
 
 
+def lanes_for(lanes: int | None, games: int) -> int:
+    """Returns the lanes asked for, by default one a game.
+
+    Raises:
+      InputError: more lanes than games.
+    """
+    if lanes is not None and lanes > games:
+        raise InputError(f"algo.lanes={lanes} is more than algo.games_per_iteration={games}")
+    return lanes or games
+
+
 def longest(game: Game, games: int, lanes: int) -> int:
     """Returns the most steps that `games` games on `lanes` lanes can take, each lane taking the next game when free."""
     return game.max_length * (-(-games // lanes) + (games > lanes))
@@ -129,22 +140,24 @@ def play(game: Game, actor: Actor, key: Array, *, games: int, lanes: int) -> Rec
             t=at.t + 1,
         )
 
-    def zeros(tree: Any, *axes: int) -> Any:
-        return jax.tree.map(lambda x: jnp.zeros((*axes, *x.shape), x.dtype), tree)
-
     _, _, decision, result = jax.eval_shape(functools.partial(_decide, game, actor), *blank, act_key)
     first = _Lanes(
-        states=zeros(blank[0], lanes),
-        memories=zeros(blank[1], lanes),
+        states=_zeros(blank[0], lanes),
+        memories=_zeros(blank[1], lanes),
         free=jnp.ones(lanes, bool),
         next_game=jnp.int32(0),
-        record=zeros(decision, steps, lanes),
+        record=_zeros(decision, steps, lanes),
         valid=jnp.zeros((steps, lanes), bool),
-        results=zeros(result),
+        results=_zeros(result),
         t=jnp.int32(0),
     )
     end = lax.while_loop(lambda at: (at.next_game < games) | ~jnp.all(at.free), body, first)
     return Record(end.record, end.valid, end.results)
+
+
+def _zeros(tree: Any, *axes: int) -> Any:
+    """Returns zeros of a tree's dtypes and shapes, some axes put first."""
+    return jax.tree.map(lambda x: jnp.zeros((*axes, *x.shape), x.dtype), tree)
 
 
 def _select(chosen: Array, new: Any, old: Any) -> Any:

@@ -103,12 +103,10 @@ def make(config: DreamConfig, network: Any, game: Game) -> Algorithm:
     Raises:
       InputError: settings that contradict each other, or a wrong network node.
     """
-    lanes = config.lanes or config.games_per_iteration
-    if lanes > config.games_per_iteration:
-        raise InputError(f"algo.lanes={lanes} is more than algo.games_per_iteration={config.games_per_iteration}")
     for name in ("start", "end"):
         if not getattr(config.temperature, name) > 0:
             raise InputError(f"algo.temperature.{name}={getattr(config.temperature, name)} must be more than 0")
+    lanes = selfplay.lanes_for(config.lanes, config.games_per_iteration)
     built = make_network(network, game)
     learner = _Dream(config, game, built, make_reader(game, built), lanes)
     return Algorithm(learner.init, learner.iterate, learner.policies)

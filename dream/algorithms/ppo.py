@@ -35,7 +35,6 @@ from dream.schedules import Schedule
 from dream.settings import choice, number
 from dream.shaping import ShapingConfig
 from envs import Game, Policy
-from envs.errors import InputError
 
 _LOW = -1e9
 """Stands for minus infinity in logits."""
@@ -119,16 +118,17 @@ def make(config: PpoConfig, network: Any, game: Game) -> Algorithm:
     Raises:
       InputError: settings that contradict each other, an unknown opponent, or a wrong network node.
     """
-    lanes = config.lanes or config.games_per_iteration
-    if lanes > config.games_per_iteration:
-        raise InputError(f"algo.lanes={lanes} is more than algo.games_per_iteration={config.games_per_iteration}")
     return learner(config, network, game, make_mixture(config.opponents, config.shares, game))
 
 
 def learner(config: PpoConfig, network: Any, game: Game, mixture: Mixture) -> Algorithm:
-    """Builds the learner against given opponents."""
+    """Builds the learner against given opponents.
+
+    Raises:
+      InputError: more lanes than games, or a wrong network node.
+    """
     built = make_network(network, game)
-    lanes = config.lanes or config.games_per_iteration
+    lanes = selfplay.lanes_for(config.lanes, config.games_per_iteration)
     parts = _Ppo(config, game, built, make_reader(game, built), mixture, lanes)
     return Algorithm(parts.init, parts.iterate, parts.policies)
 
