@@ -1,0 +1,84 @@
+"""Collects finished runs of one setting into a result file, and draws their evaluation curves.
+
+    python experiments/collect_runs.py experiments/results/laptop runs/<seed 0> runs/<seed 1> runs/<seed 2>
+
+writes <target>.json - final evaluation, curve, seconds, commit and machine of each run - and <target>.svg.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from dream import metrics
+
+CURVE = ("win_rate", "points_per_hand", "knock_rate")
+
+
+def collect(run: Path) -> dict[str, Any]:
+    """Returns what is kept of one run."""
+    report = json.loads((run / "evaluation.json").read_text())
+    versions = json.loads((run / "versions.json").read_text())
+    records = metrics.read(run)
+    prefix = f"eval/{report['opponent']}/"
+    points = [record for record in records if prefix + CURVE[0] in record]
+    return {
+        "final": {name: value for name, value in report.items() if name != "by_opponent"},
+        "curve": [
+            {"iteration": r["iteration"], "seconds": r["seconds"], **{name: r[prefix + name] for name in CURVE}}
+            for r in points
+        ],
+        "iterations": records[-1]["iteration"],
+        "seconds": records[-1]["seconds"],
+        "compile_seconds": records[-1]["compile_seconds"],
+        "decisions": records[-1]["decisions"],
+        "git_commit": versions["git_commit"],
+        "device": versions["device"],
+        "jax": versions["jax"],
+        "command": versions["command"].split("run.py ", 1)[-1],
+    }
+
+
+def draw(runs: list[dict[str, Any]], path: Path) -> None:
+    """Draws win rate against iterations and against seconds, one line a seed."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "dream"
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
+    for axes, axis in zip(panels, ("iteration", "seconds"), strict=True):
+        for seed, run in enumerate(runs):
+            axes.plot(
+                [p[axis] for p in run["curve"]], [100 * p["win_rate"] for p in run["curve"]], label=f"seed {seed}"
+            )
+        axes.axhline(95, color="grey", linewidth=0.8, linestyle="--")
+        axes.set_xlabel(axis)
+    panels[0].set_ylabel("hands won against random, %")
+    panels[0].legend()
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    """Runs the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("target", type=Path)
+    parser.add_argument("runs", type=Path, nargs="+")
+    arguments = parser.parse_args()
+    missing = [run for run in arguments.runs if not (run / "evaluation.json").exists()]
+    if missing:
+        print(f"error: {missing[0]} is not a finished run; it must hold evaluation.json", file=sys.stderr)
+        sys.exit(2)
+    runs = [collect(run) for run in arguments.runs]
+    metrics.write_json(arguments.target.with_suffix(".json"), {"runs": runs})
+    draw(runs, arguments.target.with_suffix(".svg"))
+    print(arguments.target.with_suffix(".json"))
+
+
+if __name__ == "__main__":
+    main()
