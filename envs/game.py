@@ -192,6 +192,7 @@ _REGISTRY: dict[str, str] = {
     "leduc_poker": "envs.leduc_poker:make",
     "liars_dice": "envs.liars_dice:make",
     "mini_gin_rummy": "envs.gin_rummy.mini:make",
+    "rummy500": "envs.rummy500.game:make",
 }
 """Name -> "module:function"; the function takes the rules as keywords and returns the Game."""
 

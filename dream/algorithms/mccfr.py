@@ -17,8 +17,8 @@ averaging them makes regrets comparable with CFR's and changes no policy, as reg
 Baselines are moved towards u(c), the value below the action that was followed, by the share 1 - (1 - rate)^n of the
 distance to the mean of an update's n samples, as by n steps of `rate`.
 Sources: Lanctot et al. 2009; Lanctot 2013, "Monte Carlo sampling and regret minimization", section 4.6 (averaging);
-Schmid et al. 2019 (baselines; theirs is fed u(h, a), here u(c), which has the same mean and less variance; `plus`, with
-average_power 1, is their VR-MCCFR+); Davis et al. 2020 (baselines by history).
+Schmid et al. 2019 (baselines; theirs is fed u(h, a), which divides by xi, here u(c); `plus` with average_power 1 is
+their VR-MCCFR+); Davis et al. 2020 (baselines by history).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class MccfrState(NamedTuple):
     Attributes:
       regrets, weights: float64[I, A], R and C.
       baseline: float64[I, A] by information set, [N + 1] by history, [1] where there is none.
-      counts: int64[2], decisions and histories met so far.
+      counts: int64[3], histories met so far: those that gave a regret, those in play, all.
       updates: int64, done so far.
       key: PRNG key, the run's.
       iteration: int32, the run's.
@@ -118,13 +118,14 @@ def learn(config: ExternalConfig, tree: Branches, state: MccfrState, levels: lis
     if config.plus:
         for mine in own:
             regrets = regrets.at[mine].max(0.0, mode="drop")
-    decisions = sum(jnp.sum(visits.infoset < nowhere) for visits in levels)
+    decisions = sum(jnp.sum(visits.own) for visits in levels)
+    nodes = sum(jnp.sum(visits.infoset < nowhere) for visits in levels)
     followed = sum(jnp.sum(visits.followed > 0) for visits in levels)
     return state._replace(
         regrets=regrets,
         weights=weights,
         baseline=_moved(config, state.baseline, levels, player),
-        counts=state.counts + jnp.stack([decisions, config.batch + followed]),
+        counts=state.counts + jnp.stack([decisions, nodes, config.batch + followed]),
     )
 
 
@@ -184,17 +185,18 @@ class _Mccfr:
         zeros = np.zeros(self.tree.legal.shape)
         sizes = {"none": 1, "average": zeros.shape, "history": self.tree.num_histories + 1}
         baseline = np.zeros(sizes[self.config.baseline])
-        return MccfrState(zeros, zeros, baseline, np.zeros(2, np.int64), np.int64(0), key, np.int32(0))
+        return MccfrState(zeros, zeros, baseline, np.zeros(3, np.int64), np.int64(0), key, np.int32(0))
 
     def iterate(self, state: MccfrState) -> tuple[MccfrState, Metrics]:
         with jax.enable_x64(True):
             updates = self.config.trajectories // self.config.batch
             after = run_updates(self.config, branches(self.tree), state, updates)
             after = jax.device_get(after._replace(key=None, iteration=after.iteration + 1))
-        decisions, transitions = (after.counts - np.asarray(state.counts)).tolist()
+        decisions, nodes, transitions = (after.counts - np.asarray(state.counts)).tolist()
         told = {
             "episodes": 2 * self.config.trajectories,
             "decisions": decisions,
+            "nodes": nodes,
             "transitions": transitions,
             "regret_positive": float(np.maximum(after.regrets, 0).sum()),
         }

@@ -64,6 +64,13 @@ def test_thirds_leave_no_gap_at_the_end() -> None:
         assert np.all((drawn >= 3) & (drawn < 3 + legal))
 
 
+@pytest.mark.parametrize(("number", "expected"), [(0.0, 1), (1 - 2**-24, 3), (1.0, 3)])
+def test_the_ends_of_the_unit_interval(monkeypatch: pytest.MonkeyPatch, number: float, expected: int) -> None:
+    """The smallest and the largest random number, and one that rounding has made 1, give possible actions."""
+    monkeypatch.setattr(jax.random, "uniform", lambda key: jnp.float32(number))
+    assert sample_action(jax.random.key(0), jnp.array([0.0, 0.25, 0.0, 0.75, 0.0, 0.0])) == expected
+
+
 def test_same_key_same_action() -> None:
     """The draw is a function of the key; other keys draw otherwise."""
     weights = jnp.ones(50)

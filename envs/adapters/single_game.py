@@ -1,0 +1,70 @@
+"""One game at a time on the host, for the adapters: a game's functions compiled once, on and to NumPy."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from envs.game import Game, Policy
+
+
+class SingleGame:
+    """A game in play, and the draws of its players.
+
+    Attributes:
+      game: its rules.
+      state: the state.
+      rewards: float32[P], paid so far.
+    """
+
+    def __init__(self, game: Game) -> None:
+        """Takes a game; `deal` starts it."""
+        self.game, self._functions = game, _compiled(game)
+        self.state: Any = None
+        self.rewards = np.zeros(game.num_players, np.float32)
+
+    def deal(self, seed: int) -> None:
+        """Deals anew from a seed."""
+        self.state = self._functions["init"](np.uint32(seed))
+        self.rewards = np.zeros(self.game.num_players, np.float32)
+
+    @property
+    def current_player(self) -> int:
+        """Who is to act, -1 once the game is over."""
+        return int(self.state.current_player)
+
+    def legal(self) -> np.ndarray:
+        """Returns the legal actions: bool[A]."""
+        return np.asarray(self._functions["legal"](self.state))
+
+    def observe(self, player: int) -> np.ndarray:
+        """Returns a player's observation: float32[observation_size]."""
+        return np.array(self._functions["observe"](self.state, np.int32(player)))
+
+    def step(self, action: int) -> np.ndarray:
+        """Plays a legal action and returns what it paid: float32[P]."""
+        self.state, paid, _ = self._functions["step"](self.state, np.int32(action))
+        self.rewards = self.rewards + np.asarray(paid)
+        return np.asarray(paid)
+
+    def sample(self, policy: Policy, rng: np.random.Generator) -> int:
+        """Draws an action of the player to act from a policy."""
+        view = self._functions["view"](self.state, np.int32(self.current_player))
+        chances = np.asarray(_apply(policy.apply)(policy.params, view, self.legal()), np.float64)
+        return int(rng.choice(len(chances), p=chances / chances.sum()))
+
+
+@functools.cache
+def _compiled(game: Game) -> dict[str, Callable[..., Any]]:
+    functions = {"step": game.step, "legal": game.legal_actions, "view": game.view, "observe": game.observe}
+    functions["init"] = lambda seed: game.init(jax.random.key(seed))
+    return {name: jax.jit(function) for name, function in functions.items()}
+
+
+@functools.cache
+def _apply(apply: Callable[..., Any]) -> Callable[..., Any]:
+    return jax.jit(apply)

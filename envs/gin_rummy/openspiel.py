@@ -1,0 +1,395 @@
+"""OpenSpiel's gin rummy, exactly: the game `gin_rummy_openspiel`, in lockstep with pyspiel 2.0.2, quirks included.
+
+Cards are OpenSpiel's ids, num_ranks * suit + rank with suits s, c, d, h = 0..3. Actions, 241 for any deck: 0..51 a card
+(discard, lay off); 52 draw the upcard; 53 draw from the stock; 54 pass; 55 knock; 56 + m lay meld m (openspiel_melds.py).
+
+Phases: 0 first upcard, 1 draw, 2 discard, 3 knock (the knocker discards, lays melds, passes), 4 layoff (the defender lays
+off cards, passes), 5 melds (the defender lays melds, passes; at once after gin), 6 wall, 7 over.
+
+Observation, float32, 644 for any deck:
+
+| index | content |
+|---|---|
+| 0:2 | observing player, one-hot |
+| 2:106 | hands of player 0 and 1; only the observer's own is shown |
+| 106:108 | player to act, one-hot (once over, who would have been) |
+| 108:118 | knock card: as many ones as points |
+| 118:170 | upcard |
+| 170:222 | discard pile, the upcard not included |
+| 222:274 | stock: as many ones as cards |
+| 274:459, 459:644 | melds laid by player 0 and 1 |
+
+Quirks: the deadwood that allows a knock may exceed the true one (deadwood_with_draw); a tie scores nothing; a card taken
+may be discarded at once, and when that happens twice in a row the hand is a draw; the 50th upcard taken, the first offer
+apart, ends it; a hand that has come to two stock cards allows a pass or a knock with the upcard.
+
+Where OpenSpiel itself gets stuck: if a knocker has no discard within the knock card, the ones that leave least are legal
+and what they leave is its limit; a draw from an empty stock ends the hand as a draw.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from envs import cards
+from envs.batching import where_needed
+from envs.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS
+from envs.game import Game, build_rules
+from envs.gin_rummy import melds, openspiel_melds
+from envs.gin_rummy.openspiel_melds import MELD_MASKS, NUM_MELDS
+from envs.gin_rummy.openspiel_state import (
+    DISCARD,
+    DRAW,
+    FIRST_UPCARD,
+    KNOCK,
+    KNOCKS,
+    LAYOFF,
+    LAYS,
+    MELDS,
+    MOST_MELDS,
+    MOST_TAKES,
+    NO_CARD,
+    NUM_ACTIONS,
+    NUM_WORDS,
+    OBSERVATION_SIZE,
+    OVER,
+    PASS,
+    PHASES,
+    STOCK,
+    TAKE,
+    WALL,
+    WALL_STOCK,
+    OpenSpielRules,
+    OpenSpielState,
+    OpenSpielView,
+    in_words,
+    of,
+)
+
+
+def _kept(hand: Array, knock_card: Array) -> Array:
+    """Returns the cards whose discard leaves no more than the knock card, or, failing that, least: int32[4]."""
+    after = melds.deadwood_after_discard(hand)
+    limit = jnp.maximum(knock_card, jnp.min(after))
+    return jnp.sum(jnp.where(after <= limit, np.left_shift(1, np.arange(NUM_RANKS)), 0), axis=1)
+
+
+class _Move(NamedTuple):
+    """What kind of action is taken; bool each, all False once the hand is over."""
+
+    offered: Array
+    takes: Array
+    capped: Array
+    stock: Array
+    passes: Array
+    knocks: Array
+    lays: Array
+    discards: Array
+    knock_discards: Array
+    lays_off: Array
+
+
+@dataclasses.dataclass(frozen=True)
+class OpenSpielGinRummy(Game):
+    """OpenSpiel's gin rummy; rules and encoding as the module tells."""
+
+    rules: OpenSpielRules = OpenSpielRules()
+    name = "gin_rummy_openspiel"
+    version = "1"
+    phases = PHASES[:OVER]
+    num_actions = NUM_ACTIONS
+    observation_size = OBSERVATION_SIZE
+
+    @property
+    def max_length(self) -> int:
+        """Two passes, two actions a turn by stock or pile, and the end: a knock, melds and the defender's answer."""
+        stock = self.rules.num_cards - self.rules.dealt
+        return 2 + 2 * (stock + 1) + 2 * MOST_TAKES + (1 + MOST_MELDS + 1) + (self.rules.hand_size + 2) + 1
+
+    def init(self, key: Array) -> OpenSpielState:
+        """Deals a shuffled deck; `key` is consumed."""
+        return self.from_deck(cards.shuffle(key, self.rules.num_cards))
+
+    def from_deck(self, deck: Array) -> OpenSpielState:
+        """Deals a hand to player 0, a hand to player 1, the upcard; what follows is drawn in order.
+
+        Args:
+          deck: integer[cards], a permutation of OpenSpiel's card ids.
+        """
+        rules, size = self.rules, self.rules.hand_size
+        deck = jnp.asarray(deck).astype(jnp.uint8)
+        place = jnp.zeros(rules.num_cards, jnp.int32).at[deck].set(np.arange(rules.num_cards) // size)
+        upcard = deck[2 * size].astype(jnp.int32)
+        value = jnp.minimum(upcard % rules.num_ranks + 1, 10)
+        nothing = jnp.zeros(NUM_SUITS, jnp.uint16)
+        zero, none = jnp.int32(0), jnp.int32(-1)
+        return OpenSpielState(
+            deck=deck,
+            hands=jnp.stack([cards.to_mask(place == player, rules.num_ranks) for player in range(2)]),
+            known=jnp.stack([nothing, nothing]),
+            pile=nothing,
+            laid_off=nothing,
+            laid=jnp.full((2, MOST_MELDS), NO_CARD, jnp.uint8),
+            upcard=upcard,
+            previous=none,
+            drawn=zero,
+            takes=zero,
+            passes=zero,
+            knock_card=jnp.where(value == 1, 0, value) if rules.oklahoma else jnp.int32(rules.knock_card),
+            phase=jnp.int32(FIRST_UPCARD),
+            turn=zero,
+            current_player=zero,
+            knocker=none,
+            repeated=jnp.bool_(False),
+            can_knock=jnp.bool_(False),
+        )
+
+    def _read(self, state: OpenSpielState, action: Array) -> _Move:
+        phase, card = state.phase, action < TAKE
+        offered = phase == FIRST_UPCARD
+        takes = (action == TAKE) & (offered | (phase == DRAW))
+        counted = takes & ~offered
+        return _Move(
+            offered=offered,
+            takes=takes,
+            capped=counted & (state.takes + 1 == MOST_TAKES),
+            stock=(action == STOCK) & (offered | (phase == DRAW)),
+            passes=(action == PASS) & (phase != OVER),
+            knocks=(action == KNOCKS) & ((phase == DISCARD) | (phase == WALL)),
+            lays=(action >= LAYS) & ((phase == KNOCK) | (phase == MELDS)),
+            discards=card & (phase == DISCARD),
+            knock_discards=card & (phase == KNOCK),
+            lays_off=card & (phase == LAYOFF),
+        )
+
+    def step(self, state: OpenSpielState, action: Array) -> tuple[OpenSpielState, Array, Array]:
+        """Plays an action; rewards are OpenSpiel's returns / 100, zero until the hand ends."""
+        action = jnp.asarray(action, jnp.int32)
+        move = self._read(state, action)
+        moved = self._move_cards(state, action, move)
+        phase, turn = self._next(state, moved, action, move)
+        over = phase == OVER
+        eleven = of(moved.hands, turn) | jnp.where(phase == WALL, self._bit(moved.upcard), np.uint16(0))
+        eleven = eleven.astype(jnp.int32)
+        asked = (phase == WALL) | ((phase == DISCARD) & (move.takes | move.stock))
+        deadwood = openspiel_melds.deadwood_with_draw(eleven, asked, state.knock_card)
+        knocker = jnp.where(move.knocks, state.turn, state.knocker)
+        new = dataclasses.replace(
+            moved,
+            phase=phase,
+            turn=turn,
+            current_player=jnp.where(over, -1, turn),
+            knocker=knocker,
+            can_knock=asked & (deadwood <= state.knock_card),
+        )
+        pays = over & (state.phase != OVER) & (knocker >= 0)
+        won = jnp.where(pays, self._points(new), 0)
+        signs = jnp.where(np.arange(2) == knocker, 1, -1)
+        return new, signs * won / np.float32(self.reward_scale), over
+
+    def _bit(self, card: Array) -> Array:
+        return cards.card_mask(card, self.rules.num_ranks)
+
+    def _move_cards(self, state: OpenSpielState, action: Array, move: _Move) -> OpenSpielState:
+        """Returns the state with the cards where the action puts them; whose turn it is is left as it was."""
+        rules = self.rules
+        nothing = np.uint16(0)
+        draws = move.stock & (state.drawn < rules.num_cards - rules.dealt)
+        picks = (move.takes & ~move.capped) | (move.knocks & (state.phase == WALL))
+        top = state.deck[jnp.minimum(rules.dealt + state.drawn, rules.num_cards - 1)].astype(jnp.int32)
+        gone = move.discards | move.knock_discards | move.lays_off
+        upcard, card = self._bit(state.upcard), self._bit(jnp.where(gone, action, -1))
+        meld = jnp.asarray(MELD_MASKS)[jnp.clip(action - LAYS, 0, NUM_MELDS - 1)]
+        lost = card | jnp.where(move.lays, meld, nothing)
+        picked = jnp.where(picks, upcard, nothing)
+        own = (np.arange(2) == state.turn)[:, None]
+        filled = jnp.sum(state.laid != NO_CARD, axis=1, keepdims=True)
+        lays = own & move.lays & (np.arange(MOST_MELDS) == filled)
+        piled = jnp.where(move.stock, upcard, nothing) | jnp.where(move.knock_discards, card, nothing)
+        gained = picked | jnp.where(draws, self._bit(top), nothing)
+        return dataclasses.replace(
+            state,
+            hands=jnp.where(own, (state.hands | gained) & ~lost, state.hands),
+            known=jnp.where(own, (state.known | picked) & ~lost, state.known),
+            pile=state.pile | piled,
+            laid_off=state.laid_off | jnp.where(move.lays_off, card, nothing),
+            laid=jnp.where(lays, (action - LAYS).astype(jnp.uint8), state.laid),
+            upcard=jnp.where(move.discards, action, jnp.where(picks | move.stock, -1, state.upcard)),
+            previous=jnp.where(move.takes | move.stock, state.upcard, state.previous),
+            drawn=state.drawn + draws,
+            takes=state.takes + (move.takes & ~move.offered),
+            passes=state.passes + (move.passes & move.offered),
+            repeated=jnp.where(move.discards, action == state.previous, state.repeated),
+        )
+
+    def _next(self, state: OpenSpielState, moved: OpenSpielState, action: Array, move: _Move) -> tuple[Array, Array]:
+        """Returns phase and turn after an action, from the states before it and after its cards were moved."""
+        stuck = move.discards & moved.repeated & state.repeated
+        empty = move.stock & (moved.drawn == state.drawn)
+        at_wall = self._stock(moved) == WALL_STOCK
+        gin = jnp.all(of(moved.hands, state.turn) == 0)
+        after_pass = jnp.where(
+            state.phase == KNOCK, jnp.where(gin, MELDS, LAYOFF), jnp.where(state.phase == LAYOFF, MELDS, OVER)
+        )
+        phase = jnp.where(move.takes | move.stock, DISCARD, state.phase)
+        phase = jnp.where(move.discards, jnp.where(at_wall, WALL, DRAW), phase)
+        phase = jnp.where(move.knocks, KNOCK, phase)
+        phase = jnp.where(move.passes & ~move.offered, after_pass, phase)
+        phase = jnp.where(stuck | empty | move.capped, OVER, phase)
+        swaps = move.discards | (move.passes & (move.offered | (state.phase == KNOCK)))
+        return phase, jnp.where(swaps, 1 - state.turn, state.turn)
+
+    def _points(self, state: OpenSpielState) -> Array:
+        """Returns what the knocker wins, from a finished hand: int32 points."""
+        left = [melds.over_suits(melds.points(state.hands[player].astype(jnp.int32))) for player in range(2)]
+        own = jnp.where(state.knocker == 1, left[1], left[0])
+        margin = left[0] + left[1] - 2 * own + jnp.where(own == 0, self.rules.gin_bonus, 0)
+        return margin - jnp.where(margin < 0, self.rules.undercut_bonus, 0)
+
+    def _stock(self, state: OpenSpielState) -> Array:
+        return self.rules.num_cards - self.rules.dealt - state.drawn
+
+    def legal_actions(self, state: OpenSpielState) -> Array:
+        """Returns bool[241], OpenSpiel's legal actions."""
+        words = self.legal_words(state)
+        bits = (words[:, None] >> np.arange(32, dtype=np.uint32)) & np.uint32(1)
+        return bits.astype(bool).reshape(-1)[:NUM_ACTIONS]
+
+    def legal_words(self, state: OpenSpielState) -> Array:
+        """Returns the legal actions packed, action a in bit a % 32 of word a // 32: uint32[8]."""
+        phase = state.phase
+        hand = of(state.hands, state.turn)
+        lays = (phase == KNOCK) | (phase == LAYOFF) | (phase == MELDS)
+        offered, wall = phase == FIRST_UPCARD, phase == WALL
+        chooses = offered & (state.passes < 2)
+        flags = [
+            chooses | (phase == DRAW),
+            (offered & ~chooses) | (phase == DRAW),
+            chooses | wall,
+            state.can_knock & ((phase == DISCARD) | wall),
+        ]
+        words = self._pack(jnp.where(phase == DISCARD, hand, np.uint16(0)), flags)
+        return where_needed(lays, self._laying_words, words, state)
+
+    def _pack(self, masks: Array, flags: list[Array]) -> Array:
+        """Packs suit masks of card actions and the four flags of 52..55: uint32[8]."""
+        low, high = jnp.uint32(0), jnp.uint32(0)
+        for suit in range(self.rules.num_suits):
+            mask, shift = masks[suit].astype(jnp.uint32), suit * self.rules.num_ranks
+            if shift < 32:
+                low = low | (mask << shift)
+            if shift >= 32:
+                high = high | (mask << (shift - 32))
+            elif shift + self.rules.num_ranks > 32:
+                high = high | (mask >> (32 - shift))
+        for n, flag in enumerate(flags):
+            high = high | (flag.astype(jnp.uint32) << (TAKE - 32 + n))
+        return jnp.stack([low, high, *[jnp.uint32(0)] * (NUM_WORDS - 2)])
+
+    def _laying_words(self, state: OpenSpielState) -> Array:
+        """Returns the legal actions of the phases after a knock, packed: uint32[8]."""
+        phase, hand = state.phase, of(state.hands, state.turn).astype(jnp.int32)
+        knocks = phase == KNOCK
+        discards = knocks & (jnp.sum(lax.population_count(hand)) > self.rules.hand_size)
+        kept = where_needed(discards, _kept, hand, hand, state.knock_card)
+        ids = of(state.laid, state.knocker)
+        laid = jnp.where((ids != NO_CARD)[:, None], jnp.asarray(MELD_MASKS)[jnp.minimum(ids, NUM_MELDS - 1)], 0)
+        ranks = (1 << self.rules.num_ranks) - 1
+        fits = openspiel_melds.layoffs(laid.astype(jnp.int32), state.laid_off.astype(jnp.int32), ranks) & hand
+        limit = jnp.maximum(state.knock_card, melds.deadwood(hand))
+        passes = ~knocks | (~discards & (melds.over_suits(melds.points(hand)) <= limit))
+        no = jnp.bool_(False)
+        chosen = jnp.where(discards, kept, jnp.where(phase == LAYOFF, fits, 0))
+        words = self._pack(chosen, [no, no, passes, no])
+        layable = jnp.where((knocks & ~discards) | (phase == MELDS), hand, 0)
+        legal = openspiel_melds.legal_melds(layable, limit, knocks & ~discards)
+        spread = jnp.pad(legal, (LAYS, 32 * NUM_WORDS - NUM_ACTIONS)).reshape(-1, 32)
+        weights = np.left_shift(np.uint32(1), np.arange(32, dtype=np.uint32))
+        return words | jnp.sum(jnp.where(spread, weights, np.uint32(0)), axis=1, dtype=jnp.uint32)
+
+    def view(self, state: OpenSpielState, player: Array) -> OpenSpielView:
+        """Returns what `player` may know."""
+        player = jnp.asarray(player, jnp.int32)
+
+        def small(value: Array) -> Array:
+            return jnp.where(value < 0, NO_CARD, value).astype(jnp.uint8)
+
+        return OpenSpielView(
+            hand=of(state.hands, player),
+            known=state.known,
+            pile=state.pile,
+            laid_off=state.laid_off,
+            laid=state.laid,
+            upcard=small(state.upcard),
+            previous=small(state.previous),
+            stock=small(self._stock(state)),
+            takes=small(state.takes),
+            passes=small(state.passes),
+            knock_card=small(state.knock_card),
+            phase=small(state.phase),
+            seat=small(player),
+            turn=small(state.turn),
+            repeated=state.repeated,
+        )
+
+    def encode(self, view: OpenSpielView) -> Array:
+        """Returns OpenSpiel's observation tensor: float32[644], indices as in the module's table."""
+        ids, seats = np.arange(NUM_CARDS), np.arange(2)
+        own, pile = self._cards(view.hand), self._cards(view.pile)
+        hands = own[None] & (seats == view.seat)[:, None]
+        laid = jnp.any(view.laid[:, :, None] == np.arange(NUM_MELDS), axis=1)
+        parts = [
+            seats == view.seat,
+            hands,
+            seats == view.turn,
+            np.arange(10) < view.knock_card,
+            ids == view.upcard,
+            pile,
+            ids < view.stock,
+            laid,
+        ]
+        return jnp.concatenate([part.reshape(-1) for part in parts]).astype(jnp.float32)
+
+    def _cards(self, masks: Array) -> Array:
+        """Returns which card ids suit masks hold: bool[52]."""
+        held = cards.to_cards(masks, self.rules.num_ranks, self.rules.num_suits)
+        return jnp.pad(held, (0, NUM_CARDS - self.rules.num_cards))
+
+    def potential(self, state: OpenSpielState, player: Array) -> Array:
+        """Returns -deadwood / 100 of the hand of `player`, the least over one discard if it has drawn."""
+        hand = of(state.hands, player).astype(jnp.int32)
+        drawn = jnp.sum(lax.population_count(hand)) > self.rules.hand_size
+        deadwood = jnp.where(drawn, jnp.min(melds.deadwood_after_discard(hand)), melds.deadwood(hand))
+        return -deadwood / np.float32(self.reward_scale)
+
+    def phase(self, state: OpenSpielState) -> Array:
+        """Returns the index into PHASES."""
+        return state.phase
+
+    def result(self, state: OpenSpielState, player: Array) -> dict[str, Array]:
+        """Returns whether this player knocked (gin included), went gin, undercut, and the deadwood kept."""
+        points = jax.vmap(lambda hand: melds.over_suits(melds.points(hand.astype(jnp.int32))))(state.hands)
+        own, other = of(points, player), of(points, 1 - player)
+        ended, mine = (state.phase == OVER) & (state.knocker >= 0), state.knocker == player
+        by_name = {
+            "knock_rate": ended & mine,
+            "gin_rate": ended & mine & (own == 0),
+            "undercut_rate": ended & ~mine & (own < other),
+            "deadwood": jnp.where(ended, own, 0),
+        }
+        return {name: value.astype(jnp.float32) for name, value in by_name.items()}
+
+    def to_dict(self, state: OpenSpielState) -> dict[str, Any]:
+        """Tells the hand in words, cards named as OpenSpiel does ("As" is the ace of spades)."""
+        return in_words(self.rules, jax.device_get(state))
+
+
+def make(**rules: Any) -> OpenSpielGinRummy:
+    """Builds `gin_rummy_openspiel`: OpenSpiel's defaults with the given rules replaced."""
+    return OpenSpielGinRummy(build_rules(OpenSpielRules, OpenSpielRules(), rules))

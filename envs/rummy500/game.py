@@ -1,0 +1,336 @@
+"""Rummy 500 with 374 actions, for two to six players: the game `rummy500`.
+
+A turn is a draw, any number of plays, and a discard; each is an action, and the same player acts until the discard.
+The actions are in `envs.rummy500.actions`, the rules that may be set in `envs.rummy500.rules`.
+
+Observation, float32, for P players, others told relative to the own seat:
+
+| size | content |
+|---|---|
+| 52 | own hand |
+| 52 | in the pile |
+| 52 | recency in the pile, (index + 1) / cards in it |
+| 52 | on the table in a set |
+| 56 | on the table in a run, 14 places a suit, the ace low or high |
+| 52 P | who laid it, own first |
+| 52 (P - 1) | other players' hands, so far as all saw the card taken |
+| 52 | the card that must be played before the turn ends |
+| 52 | cards taken from the pile in the turn under way |
+| P | cards in hand / 10 |
+| P | points laid / 100 |
+| P | the player to act, one-hot |
+| P | the own seat, one-hot |
+| 6 | stock / 52; to draw; to play; that card's chain goes up, down, is backed |
+| 1 | turns / max_turns |
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from envs import cards
+from envs.game import Game, build_rules
+from envs.rummy500 import actions, plays
+from envs.rummy500.rules import HAND_VALUES, RummyRules
+from envs.rummy500.state import (
+    HAND,
+    IN_RUN,
+    IN_SET,
+    PILE,
+    STOCK,
+    RummyState,
+    RummyView,
+    melds_of,
+    run_places,
+    sizes,
+    table_of,
+    view_of,
+)
+
+DRAW, PLAY = range(2)
+_CARDS = cards.NUM_CARDS
+_IDS = np.arange(_CARDS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rummy500(Game):
+    """Rummy 500; rules and encoding as the module tells."""
+
+    rules: RummyRules = RummyRules()
+    name = "rummy500"
+    version = "1"
+    num_actions = actions.NUM_ACTIONS
+    phases = ("draw", "play")
+
+    @property
+    def num_players(self) -> int:
+        """Players at the table."""
+        return self.rules.num_players
+
+    @property
+    def observation_size(self) -> int:
+        """Numbers in the observation."""
+        players = self.num_players
+        return 6 * _CARDS + 56 + _CARDS * (2 * players - 1) + 4 * players + 7
+
+    @property
+    def max_length(self) -> int:
+        """Actions after which a round is over: a draw and a discard a turn, and no more plays than cards."""
+        return 2 * self.rules.max_turns + _CARDS
+
+    @property
+    def worst_reward(self) -> float:
+        """No reward is less: the points of the whole deck, in one hand."""
+        return -float(HAND_VALUES.sum()) / self.reward_scale
+
+    def init(self, key: Array) -> RummyState:
+        """Deals a shuffled deck; the first player is drawn by lot where the rules say so."""
+        deal_key, first_key = jax.random.split(key)
+        dealt = self.from_deck(cards.shuffle(deal_key))
+        if not self.rules.random_first:
+            return dealt
+        first = jax.random.randint(first_key, (), 0, self.num_players, jnp.int32)
+        return dataclasses.replace(dealt, current_player=first)
+
+    def from_deck(self, deck: Array) -> RummyState:
+        """Deals each hand in turn, then the upcard; the stock follows, its top first. Player 0 acts first.
+
+        Args:
+          deck: integer[52], a permutation of the card ids.
+        """
+        rules = self.rules
+        deck = jnp.asarray(deck, jnp.uint8)
+        zones = np.full(_CARDS, STOCK, np.int8)
+        zones[: rules.dealt - 1] = HAND + np.arange(rules.dealt - 1) // rules.hand_size
+        zones[rules.dealt - 1] = PILE
+        return RummyState(
+            zone=jnp.zeros(_CARDS, jnp.int8).at[deck].set(zones),
+            owner=jnp.full(_CARDS, -1, jnp.int8),
+            position=jnp.where(deck[rules.dealt - 1] == _IDS, 0, -1).astype(jnp.int8),
+            seen=jnp.zeros(_CARDS, bool),
+            fresh=jnp.zeros(_CARDS, bool),
+            deck=deck,
+            drawn=jnp.int32(rules.dealt),
+            ace_high=jnp.zeros(4, bool),
+            points=jnp.zeros(self.num_players, jnp.int16),
+            duty=jnp.int32(-1),
+            duty_direction=jnp.int32(0),
+            duty_backed=jnp.bool_(False),
+            drew=jnp.bool_(False),
+            turns=jnp.int32(0),
+            current_player=jnp.int32(0),
+            went_out=jnp.int32(-1),
+        )
+
+    def step(self, state: RummyState, action: Array) -> tuple[RummyState, Array, Array]:
+        """Plays an action; rewards are paid when the round ends."""
+        action = jnp.asarray(action, jnp.int32)
+        is_draw, is_discard = action < actions.SET, action >= actions.DISCARD
+        drawn, played, discarded = self._draw(state, action), self._play(state, action), self._discard(state, action)
+        new = jax.tree.map(lambda a, b, c: jnp.where(is_draw, a, jnp.where(is_discard, c, b)), drawn, played, discarded)
+        was_over = state.current_player < 0
+        new = jax.tree.map(lambda old, changed: jnp.where(was_over, old, changed), state, new)
+        done = new.current_player < 0
+        rewards = jnp.where(done & ~was_over, self._rewards(new), 0).astype(jnp.float32)
+        return new, rewards, done
+
+    def _draw(self, state: RummyState, action: Array) -> RummyState:
+        """Draws from the stock, or takes from the pile; an empty stock ends the round."""
+        player = state.current_player
+        from_stock = action == actions.STOCK
+        empty = state.drawn >= _CARDS
+        top = state.deck[jnp.minimum(state.drawn, _CARDS - 1)]
+        card = action - actions.TAKE
+        first = state.position[jnp.maximum(card, 0)]
+        taken = (state.zone == PILE) & (state.position >= first) & ~from_stock
+        gained = taken | (from_stock & ~empty & (top == _IDS))
+        return dataclasses.replace(
+            state,
+            zone=jnp.where(gained, HAND + player, state.zone).astype(jnp.int8),
+            position=jnp.where(taken, -1, state.position).astype(jnp.int8),
+            seen=state.seen | taken,
+            fresh=taken,
+            drawn=state.drawn + (from_stock & ~empty),
+            duty=jnp.where(from_stock, -1, card),
+            drew=jnp.bool_(True),
+            current_player=jnp.where(from_stock & empty, -1, player),
+        )
+
+    def _play(self, state: RummyState, action: Array) -> RummyState:
+        """Lays a meld or one card."""
+        player = state.current_player
+        laid = jnp.asarray(actions.LAID)[action]
+        is_set = (action < actions.RUN) | ((action >= actions.ON_SET) & (action < actions.LOW_END))
+        suit = jnp.asarray(actions.ACE_HIGH_SUIT)[action]
+        scored = jnp.asarray(actions.POINTS)[action]
+        duty = self._next_duty(state, action)
+        return dataclasses.replace(
+            state,
+            zone=jnp.where(laid, jnp.where(is_set, IN_SET, IN_RUN), state.zone).astype(jnp.int8),
+            owner=jnp.where(laid, player, state.owner).astype(jnp.int8),
+            seen=state.seen & ~laid,
+            ace_high=state.ace_high | (np.arange(4) == suit),
+            points=state.points + jnp.where(np.arange(self.num_players) == player, scored, 0),
+            duty=duty.card,
+            duty_direction=duty.direction,
+            duty_backed=duty.backed,
+        )
+
+    def _next_duty(self, state: RummyState, action: Array) -> plays.Duty:
+        """Returns what must still be played: nothing, the same card, or the next link beyond it."""
+        at_end = action >= actions.LOW_END
+        goes_up = action >= actions.HIGH_END
+        card = (action - actions.LOW_END) % _CARDS
+        from_hand = ~state.fresh[card]
+        is_card = card == state.duty
+        backed = state.duty_backed | from_hand
+        met = ~at_end | (is_card & backed) | (state.duty < 0)
+        direction = jnp.where(goes_up, 1, -1)
+        following = 13 * (card // 13) + (card % 13 + direction) % 13
+        moves_on = ~met & is_card
+        return plays.Duty(
+            card=jnp.where(met, -1, jnp.where(moves_on, following, state.duty)),
+            direction=jnp.where(met, 0, jnp.where(moves_on, direction, state.duty_direction)),
+            backed=~met & backed,
+        )
+
+    def _discard(self, state: RummyState, action: Array) -> RummyState:
+        """Discards and passes the turn; an empty hand or the last turn ends the round."""
+        player, rules = state.current_player, self.rules
+        dropped = action - actions.DISCARD == _IDS
+        size = jnp.sum(state.zone == PILE)
+        zone = jnp.where(dropped, PILE, state.zone).astype(jnp.int8)
+        out = ~jnp.any(zone == HAND + player)
+        turns = state.turns + 1
+        return dataclasses.replace(
+            state,
+            zone=zone,
+            position=jnp.where(dropped, size, state.position).astype(jnp.int8),
+            seen=state.seen & ~dropped,
+            fresh=jnp.zeros(_CARDS, bool),
+            drew=jnp.bool_(False),
+            turns=turns,
+            current_player=jnp.where(out | (turns >= rules.max_turns), -1, (player + 1) % rules.num_players),
+            went_out=jnp.where(out, player, -1),
+        )
+
+    def scores(self, state: RummyState) -> Array:
+        """Returns each player's points laid less those in hand, if the round ended now: int32[P]."""
+        held = state.zone == HAND + np.arange(self.num_players)[:, None]
+        return state.points - jnp.sum(jnp.where(held, HAND_VALUES, 0), axis=1, dtype=jnp.int32)
+
+    def _rewards(self, state: RummyState) -> Array:
+        scores = self.scores(state) / np.float32(self.reward_scale)
+        if self.rules.rewards == "points":
+            return scores
+        others = (jnp.sum(scores) - scores) / (self.num_players - 1)
+        return scores - others
+
+    def legal_actions(self, state: RummyState) -> Array:
+        """Returns bool[374]; a card of the pile may be taken only if it can be played and a card kept to discard."""
+        table = table_of(state)
+        take = plays.takeable(
+            self.rules,
+            table._replace(hand=table.hand | table.fresh),
+            state.position.reshape(4, 13).astype(jnp.int32),
+            jnp.sum(state.zone == PILE),
+        )
+        duty = plays.Duty(state.duty, state.duty_direction, state.duty_backed)
+        lay = plays.plays(self.rules, table, duty)
+        draw = jnp.concatenate([jnp.ones(1, bool), take])
+        in_play = state.current_player >= 0
+        return jnp.concatenate([draw & ~state.drew, lay & state.drew]) & in_play
+
+    def view(self, state: RummyState, player: Array) -> RummyView:
+        """Returns the own hand, the table, the pile in order, and whatever all saw."""
+        return view_of(state, player, self.num_players)
+
+    def encode(self, view: RummyView) -> Array:
+        """Returns the observation vector, as in the module's table."""
+        players = np.arange(self.num_players)
+        in_pile = view.position != 255
+        runs = cards.to_cards(view.runs).reshape(4, 13)
+        parts = [
+            cards.to_cards(view.hand),
+            in_pile,
+            jnp.where(in_pile, (view.position + 1.0) / jnp.maximum(jnp.sum(in_pile), 1), 0),
+            cards.to_cards(view.sets),
+            run_places(runs, view.ace_high),
+            view.owner == players[:, None],
+            view.holder == players[1:, None],
+            view.duty == _IDS,
+            cards.to_cards(view.fresh),
+            view.sizes / np.float32(10),
+            view.points / np.float32(100),
+            view.to_act == players,
+            view.seat == players,
+            jnp.stack([view.stock / np.float32(_CARDS), *(jnp.float32(flag) for flag in self._flags(view))]),
+            view.turns[None] / np.float32(self.rules.max_turns),
+        ]
+        return jnp.concatenate([part.astype(jnp.float32).reshape(-1) for part in parts])
+
+    def _flags(self, view: RummyView) -> list[Array]:
+        in_play = view.to_act != 255
+        direction = view.duty_direction
+        return [in_play & ~view.drew, in_play & view.drew, direction == 1, direction == 2, view.duty_backed]
+
+    def potential(self, state: RummyState, player: Array) -> Array:
+        """Returns the own score if the round ended now, / 100."""
+        return self.scores(state)[player] / np.float32(self.reward_scale)
+
+    def phase(self, state: RummyState) -> Array:
+        """Returns the index in `phases`."""
+        return jnp.where(state.drew, PLAY, DRAW).astype(jnp.int32)
+
+    def result(self, state: RummyState, player: Array) -> dict[str, Array]:
+        """Returns the share of the win (the highest score wins, ties share), whether the player went out, its score."""
+        scores = self.scores(state)
+        best = scores == jnp.max(scores)
+        by_name = {
+            "win_rate": best[player] / jnp.sum(best),
+            "went_out_rate": state.went_out == player,
+            "score": scores[player],
+            "cards_left": sizes(state, self.num_players)[player],
+        }
+        return {name: value.astype(jnp.float32) for name, value in by_name.items()}
+
+    def to_dict(self, state: RummyState) -> dict[str, Any]:
+        """Tells the round in card names: hands, pile (oldest first), melds, points, stock (top first), who acts."""
+        state = jax.device_get(state)
+        zone, position = np.asarray(state.zone), np.asarray(state.position)
+        pile = sorted(np.flatnonzero(zone == PILE), key=lambda card: position[card])
+        hands = [np.flatnonzero(zone == HAND + player) for player in range(self.num_players)]
+        return {
+            "hands": [_named(hand) for hand in hands],
+            "pile": _named(pile),
+            "melds": [_named(meld) for meld in melds_of(state)],
+            "points": state.points.tolist(),
+            "stock": _named(state.deck[int(state.drawn) :]),
+            "current_player": int(state.current_player),
+            "must_play": None if state.duty < 0 else cards.card_name(state.duty),
+            "phase": self.phases[int(state.drew)],
+            "scores": np.asarray(self.scores(state)).tolist(),
+            "went_out": int(state.went_out),
+            "turns": int(state.turns),
+        }
+
+
+def _named(ids: Any) -> list[str]:
+    return [cards.card_name(int(card)) for card in ids]
+
+
+def make(**rules: Any) -> Rummy500:
+    """Builds `rummy500`.
+
+    Args:
+      **rules: fields of `RummyRules`.
+    Raises:
+      InputError: an unknown rule, or a value out of range.
+    """
+    return Rummy500(build_rules(RummyRules, RummyRules(), rules))

@@ -1,0 +1,171 @@
+"""Games a second of OpenSpiel's gin rummy, ours and pyspiel's own loop in C++, both on all cores: random, simple bot.
+
+Games are played to their ends with the full legal actions and exact deadwood; a lane whose game has ended is dealt the
+next one within a few steps, so that lanes stay busy. Compilation is apart, pyspiel is measured in the same rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import multiprocessing
+import os
+import statistics
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from common import Parser, Work, at_least_one, interleaved, ratio, run, spread
+from jax import Array, lax
+
+import envs
+from envs import Game
+from envs.batching import lanes_last, where_needed
+from envs.gin_rummy import simple_bot
+
+_STEPS_A_DEAL = 8
+"""Steps between two deals to the lanes whose games have ended."""
+_SECONDS = 1.0
+_CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def main() -> None:
+    """Reads the arguments and measures."""
+    parser = Parser(__doc__)
+    parser.add_argument("--batch", type=at_least_one, default=4096, metavar="GAMES", help="lanes (default %(default)s)")
+    parser.add_argument("--steps", type=at_least_one, default=400, help="steps of a call (default %(default)s)")
+    parser.add_argument("--no-pyspiel", action="store_true", help="leave pyspiel out")
+    run(parser, measure)
+
+
+def measure(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Times both kinds of play, ours and pyspiel's, in the same rounds."""
+    game = envs.make("gin_rummy_openspiel")
+    kinds = {"random": _pick_uniform, "simple_bot": _pick_simple_bot}
+    works = {kind: _ours(game, pick, arguments) for kind, pick in kinds.items()}
+    with multiprocessing.get_context("spawn").Pool(_CORES) as pool:
+        peers = {} if arguments.no_pyspiel else {f"pyspiel_{kind}": _pyspiel(pool, kind) for kind in kinds}
+        timings = interleaved(works | peers, arguments.repeats, _SECONDS)
+    figures: dict[str, Any] = {"batch": arguments.batch, "cores": _CORES}
+    for kind in kinds:
+        mine = timings[kind].rates("games")
+        figures[kind] = spread("games_per_s", mine) | spread("decisions_per_s", timings[kind].rates("decisions"))
+        figures[kind] |= {"compile_seconds": timings[kind].compile_seconds}
+        figures[kind] |= {
+            "decisions_per_game": statistics.mean(c["decisions"] / c["games"] for c in timings[kind].counts)
+        }
+        if peers:
+            theirs = timings[f"pyspiel_{kind}"].rates("games")
+            figures[kind] |= spread("pyspiel_games_per_s", theirs) | ratio(mine, theirs)
+    return figures
+
+
+@lanes_last
+def _nth_action(bits: Array, words: Array) -> Array:
+    """Returns a uniformly random one of the actions set in words uint32[8, ...]: int32, from bits uint32[...]."""
+    counts = lax.population_count(words)
+    total = functools.reduce(jnp.add, list(counts))
+    high, low = bits >> 16, bits & np.uint32(0xFFFF)
+    n = (high * total + (low * total >> 16)) >> 16
+    word, index, before = words[0], jnp.zeros_like(n), jnp.zeros_like(n)
+    base = jnp.zeros_like(n)
+    for w in range(1, words.shape[0]):
+        before = before + counts[w - 1]
+        beyond = n >= before
+        index = jnp.where(beyond, np.uint32(w), index)
+        word, base = jnp.where(beyond, words[w], word), jnp.where(beyond, before, base)
+    n = n - base
+    position = jnp.zeros_like(n)
+    for half in (16, 8, 4, 2, 1):
+        below = lax.population_count(word & np.uint32((1 << half) - 1))
+        upper = n >= below
+        n, word = jnp.where(upper, n - below, n), jnp.where(upper, word >> half, word)
+        position = position + jnp.where(upper, np.uint32(half), np.uint32(0))
+    return (index * 32 + position).astype(jnp.int32)
+
+
+def _pick_uniform(game: Any, state: Any, bits: Array) -> Array:
+    return _nth_action(bits, game.legal_words(state))
+
+
+def _pick_simple_bot(game: Game, state: Any, bits: Array) -> Array:
+    probs = simple_bot.make(game)(game.view(state, state.turn), game.legal_actions(state))
+    return jnp.argmax(probs).astype(jnp.int32)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1, 4))
+def _go_on(game: Game, pick: Any, states: Any, key: Array, blocks: int) -> tuple[Any, Array, Array]:
+    """Plays blocks of steps and returns the states, the games finished and the decisions made."""
+    size = states.turn.shape[0]
+
+    def body(carry: tuple, t: Array) -> tuple:
+        states, decisions = carry
+        bits = jax.random.bits(jax.random.fold_in(key, t), (size,))
+        actions = jax.vmap(lambda state, word: pick(game, state, word))(states, bits)
+        decisions = decisions + jnp.sum(states.current_player >= 0)
+        return (jax.vmap(game.step)(states, actions)[0], decisions), None
+
+    def block(carry: tuple, b: Array) -> tuple:
+        states, decisions, games = carry
+        steps = b * _STEPS_A_DEAL + jnp.arange(_STEPS_A_DEAL)
+        (states, decisions), _ = lax.scan(body, (states, decisions), steps)
+        over = states.current_player < 0
+        keys = jax.random.split(jax.random.fold_in(key, -1 - b), size)
+        states = jax.vmap(lambda done, state, deal: where_needed(done, game.init, state, deal))(over, states, keys)
+        return (states, decisions, games + jnp.sum(over)), None
+
+    start = (states, jnp.int32(0), jnp.int32(0))
+    (states, decisions, games), _ = lax.scan(block, start, jnp.arange(blocks))
+    return states, games, decisions
+
+
+def _ours(game: Game, pick: Any, arguments: argparse.Namespace) -> Work:
+    """Plays on with all lanes for a number of steps; counts games finished and decisions."""
+    keys = jax.random.split(jax.random.key(1), arguments.batch)
+    states = jax.jit(jax.vmap(game.init))(keys)
+
+    def play(n: int) -> tuple[Array, Array]:
+        nonlocal states
+        blocks = -(-arguments.steps // _STEPS_A_DEAL)
+        states, games, decisions = _go_on(game, pick, states, jax.random.key(n), blocks)
+        return games, decisions
+
+    return Work(play, lambda played: {"games": played[0], "decisions": played[1]})
+
+
+def _pyspiel(pool: Any, kind: str) -> Work:
+    """Plays on pyspiel in as many processes as there are cores."""
+
+    def play(n: int) -> float:
+        return sum(pool.starmap(_evaluate_bots, [(kind, n * _CORES + core) for core in range(_CORES)]))
+
+    return Work(play, lambda games: {"games": games})
+
+
+@functools.cache
+def _players(kind: str) -> tuple[Any, list[Any]]:
+    import pyspiel
+
+    game = pyspiel.load_game("gin_rummy")
+    if kind == "random":
+        return game.new_initial_state(), [pyspiel.make_uniform_random_bot(seat, seat) for seat in range(2)]
+    parameters = game.get_parameters()
+    return game.new_initial_state(), [pyspiel.make_simple_gin_rummy_bot(parameters, seat) for seat in range(2)]
+
+
+def _evaluate_bots(kind: str, seed: int) -> int:
+    """Returns how many games a core plays in half a second."""
+    import pyspiel
+
+    root, bots = _players(kind)
+    began, games = time.perf_counter(), 0
+    while time.perf_counter() - began < _SECONDS / 2:
+        pyspiel.evaluate_bots(root.clone(), bots, 1_000_003 * seed + games)
+        games += 1
+    return games
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,239 @@
+"""The commands, run as a user runs them: what they leave on disk, and that a run goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import math
+import pathlib
+import shutil
+import subprocess
+
+import jax
+import numpy as np
+import pytest
+from command_support import REPO, TINY, succeed, wandb_records, without_seconds
+from omegaconf import OmegaConf
+
+import dream
+import envs
+from dream import metrics
+from dream.checkpoint import find
+
+RATES = ("win_rate", "loss_rate", "draw_rate", "knock_rate", "gin_rate", "undercut_rate")
+
+
+def _runs(run_dir: pathlib.Path) -> list:
+    """Returns what each offline W&B run of a run directory says of itself."""
+    return [next(r.run for r in records if r.HasField("run")) for records in wandb_records(run_dir)]
+
+
+def test_files_of_a_run(whole: pathlib.Path) -> None:
+    """The resolved configuration, versions with the git commit, the record, two checkpoints, the final evaluation."""
+    config = OmegaConf.load(whole / "config.yaml")
+    assert (config.iterations, config.env.name, config.algo.name) == (4, "gin_rummy", "dream")
+    assert config.algo.games_per_iteration == 16
+    versions = json.loads((whole / "versions.json").read_text())
+    assert versions["jax"] == jax.__version__
+    head = subprocess.run(["git", "-C", str(REPO), "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    assert versions["git_commit"] == (head.stdout.strip() or None)
+    assert sorted(p.name for p in (whole / "checkpoints").iterdir()) == ["2", "4"]
+    assert find(whole).meta["iteration"] == 4
+    assert find(whole).meta["game"] == envs.make("gin_rummy").identity
+    left = {"config.yaml", "versions.json", "metrics.jsonl", "evaluation.json", "checkpoints", "wandb"}
+    assert {p.name for p in whole.iterdir()} == left
+    assert {p.name for p in whole.parent.iterdir()} == {"whole", "stdout"}
+
+
+def test_record_of_a_run(whole: pathlib.Path) -> None:
+    """One line an iteration with counters and seconds that grow, diagnostics, and evaluations where due."""
+    lines = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
+    assert [line["iteration"] for line in lines] == [1, 2, 3, 4]
+    for name in ("seconds", "episodes", "decisions", "transitions", "network_rows", "gradient_steps"):
+        values = [line[name] for line in lines]
+        assert values == sorted(values)
+        assert values[0] > 0
+    assert [line["episodes"] for line in lines] == [16, 32, 48, 64]
+    for line in lines:
+        assert ("eval/random/win_rate" in line) == (line["iteration"] % 2 == 0)
+        told = {"loss", "loss_advantage", "loss_value", "target_spread", "advantage_spread", "value_explained_variance"}
+        told |= {"gradient_norm", "target_drift", "temperature", "selfplay/length", "selfplay/deadwood"}
+        told |= {f"selfplay/{kind}_rate" for kind in ("knock", "gin", "undercut", "draw")} | {"entropy/discard"}
+        assert told <= line.keys()
+
+
+def _check_report(report: dict, hands: int) -> None:
+    assert (report["n"], report["n_pairs"]) == (hands, hands // 2)
+    for name in (*RATES, "points_per_hand", "mean_length"):
+        assert report[name].keys() == {"mean", "low", "high"}
+        assert report[name]["low"] <= report[name]["mean"] <= report[name]["high"]
+    for name in RATES:
+        assert report[name]["low"] >= 0
+        assert report[name]["high"] <= 1
+    assert sum(report[name]["mean"] for name in ("win_rate", "loss_rate", "draw_rate")) == pytest.approx(1)
+
+
+def test_final_evaluation_of_a_run(whole: pathlib.Path) -> None:
+    """evaluation.json, and the same as a table; a plain line for every evaluated iteration."""
+    report = json.loads((whole / "evaluation.json").read_text())
+    _check_report(report, 32)
+    assert (report["iteration"], report["opponent"]) == (4, "random")
+    assert report["by_opponent"]["random"]["win_rate"] == report["win_rate"]
+    shown = (whole.parent / "stdout").read_text()
+    assert f"{report['mean_length']['mean']:.2f}" in shown
+    assert "iteration 2/4" in shown
+    assert "iteration 4/4" in shown
+    assert "\x1b[" not in shown
+
+
+@pytest.fixture(scope="module")
+def halves(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """The same run as `whole`, ended after two iterations and resumed to four."""
+    folder = tmp_path_factory.mktemp("halves")
+    succeed("dream.run", "preset=tiny", "iterations=2", "run_dir=run", cwd=folder)
+    assert find(folder / "run").meta["iteration"] == 2
+    succeed("dream.run", "resume=run", "iterations=4", cwd=folder)
+    return folder / "run"
+
+
+def test_two_halves_are_a_whole(whole: pathlib.Path, halves: pathlib.Path) -> None:
+    """2 + resume + 2 iterations equal 4: the state bit for bit, the record and the evaluation but for seconds."""
+    one, two = find(whole), find(halves)
+    assert (one.meta["iteration"], one.meta["checksum"]) == (two.meta["iteration"], two.meta["checksum"])
+    assert one.meta["counters"] == two.meta["counters"]
+    records = [[without_seconds(record) for record in metrics.read(run)] for run in (whole, halves)]
+    assert len(records[0]) == 4
+    assert records[0] == records[1]
+    assert (whole / "evaluation.json").read_text() == (halves / "evaluation.json").read_text()
+    assert OmegaConf.load(halves / "config.yaml") == OmegaConf.load(whole / "config.yaml")
+    seconds = [record["seconds"] for record in metrics.read(halves)]
+    assert seconds == sorted(seconds)
+
+
+def test_wandb_of_a_resumed_run(whole: pathlib.Path, halves: pathlib.Path) -> None:
+    """Both offline parts have one id, group and job type; another run has another id in the same group."""
+    first, second = _runs(halves)
+    assert first.run_id == second.run_id == find(halves).meta["wandb_id"]
+    for run in (first, second):
+        assert (run.run_group, run.job_type, run.project, run.display_name) == (
+            "dream_gin_rummy", "train", "dream", "run",
+        )  # fmt: skip
+    (other,) = _runs(whole)
+    assert other.run_group == first.run_group
+    assert other.run_id != first.run_id
+
+
+def test_wandb_holds_the_record(whole: pathlib.Path) -> None:
+    """One W&B history entry an iteration with the three axes, and the table of the evaluation."""
+    (records,) = wandb_records(whole)
+    history = [
+        {"/".join(item.nested_key) or item.key: json.loads(item.value_json) for item in record.history.item}
+        for record in records
+        if record.HasField("history")
+    ]
+    rows = [entry for entry in history if "loss" in entry]
+    for entry, line in zip(rows, metrics.read(whole), strict=True):
+        for name in ("iteration", "decisions", "seconds", "loss"):
+            assert entry[name] == line[name]
+    assert any(name.startswith("evaluation/random/") for entry in history for name in entry)
+    config = {item.key: json.loads(item.value_json) for r in records for item in r.run.config.update}
+    assert config["algo"]["games_per_iteration"] == 16
+
+
+def test_resume_from_an_earlier_checkpoint(whole: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """With another setting: the run's later checkpoint, record and evaluation are those of the new work."""
+    run_dir = tmp_path / "run"
+    shutil.copytree(whole, run_dir)
+    earlier = run_dir / "checkpoints" / "2"
+    succeed("dream.run", f"resume={earlier}", "algo.learning_rate=0.5", "tracking.mode=disabled", cwd=tmp_path)
+    assert [record["iteration"] for record in metrics.read(run_dir)] == [1, 2, 3, 4]
+    rates = [record["learning_rate"] for record in metrics.read(run_dir)]
+    assert rates == pytest.approx([2e-3, 2e-3, 0.5, 0.5])
+    assert find(run_dir).meta["iteration"] == 4
+    assert find(run_dir).meta["config"]["algo"]["learning_rate"] == 0.5
+    assert find(run_dir).meta["checksum"] != find(whole).meta["checksum"]
+
+
+def test_sweep(tmp_path: pathlib.Path) -> None:
+    """-m seed=1,2 runs two jobs into two folders of one sweep, each a whole run of its own seed."""
+    succeed("dream.run", "-m", *TINY, "seed=1,2", "iterations=1", "eval.final_games=4", cwd=tmp_path)
+    (sweep,) = (tmp_path / "runs").iterdir()
+    assert sweep.name.endswith("_sweep")
+    jobs = sorted(path for path in sweep.iterdir() if path.is_dir())
+    assert [job.name for job in jobs] == ["0", "1"]
+    for seed, job in zip((1, 2), jobs, strict=True):
+        assert OmegaConf.load(job / "config.yaml").seed == seed
+        assert (job / "evaluation.json").exists()
+        assert len(metrics.read(job)) == 1
+    assert len({find(job).meta["checksum"] for job in jobs}) == 2
+    assert {path.name for path in tmp_path.iterdir()} == {"runs"}
+
+
+@pytest.mark.parametrize("opponent", ["random", "itself"])
+def test_evaluate(whole: pathlib.Path, tmp_path: pathlib.Path, opponent: str) -> None:
+    """Against a named player from a run, against a checkpoint from a checkpoint; the report lies beside it."""
+    run_dir = tmp_path / "run"
+    shutil.copytree(whole, run_dir)
+    (run_dir / "evaluation.json").unlink()
+    one = {"random": "run", "itself": "run/checkpoints/4"}[opponent]
+    other = {"random": "random", "itself": "run"}[opponent]
+    done = succeed("dream.evaluate", f"checkpoint={one}", f"opponent={other}", "games=64", "seed=3", cwd=tmp_path)
+    (path,) = tmp_path.rglob("evaluation.json")
+    report = json.loads(path.read_text())
+    _check_report(report, 64)
+    assert (report["opponent"], report["seed"], report["iteration"]) == (other, 3, 4)
+    assert report["unit"] == "points"
+    assert f"{report['points_per_hand']['mean']:.2f}" in done.stdout
+    assert "95 %" in done.stdout
+    assert "64" in done.stdout
+    assert {p.name for p in tmp_path.iterdir()} == {"run"}
+    assert find(run_dir).meta["iteration"] == 4
+
+
+def test_evaluation_script_is_the_command(whole: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """experiments/evaluate_vs_random.py writes what python -m dream.evaluate writes."""
+    script = REPO / "experiments" / "evaluate_vs_random.py"
+    if not script.exists():
+        pytest.skip("the script is not there")
+    reports = []
+    for name in ("command", "script"):
+        shutil.copytree(whole, tmp_path / name)
+        if name == "command":
+            succeed("dream.evaluate", f"checkpoint={name}", "opponent=random", "games=32", "seed=1", cwd=tmp_path)
+        else:
+            succeed(str(script), name, "--games", "32", "--seed", "1", cwd=tmp_path)
+        reports.append(json.loads((tmp_path / name / "evaluation.json").read_text()))
+    assert reports[0] == reports[1]
+
+
+def test_load_policy(whole: pathlib.Path) -> None:
+    """A run or a checkpoint as a Policy: .params, .apply, callable; a distribution over legal actions."""
+    game = envs.make("gin_rummy")
+    view, legal = jax.jit(lambda s: (game.view(s, 0), game.legal_actions(s)))(jax.jit(game.init)(jax.random.key(1)))
+    references = (whole, str(whole / "checkpoints" / "4"), whole / "checkpoints" / "2")
+    policies = [dream.load_policy(reference) for reference in references]
+    chances = [np.asarray(jax.jit(policy)(view, legal)) for policy in policies]
+    assert chances[0].sum() == pytest.approx(1)
+    assert np.all(chances[0][~np.asarray(legal)] == 0)
+    assert np.all(chances[0][np.asarray(legal)] > 0)
+    np.testing.assert_array_equal(chances[0], chances[1])
+    assert not np.array_equal(chances[0], chances[2])
+    np.testing.assert_array_equal(jax.jit(policies[0].apply)(policies[0].params, view, legal), chances[0])
+    assert sum(x.size for x in jax.tree.leaves(policies[0].params)) > 4887 * 16
+
+
+def test_losing_wandb_ends_nothing(tmp_path: pathlib.Path) -> None:
+    """With a wandb that cannot be used the run says so once and goes on; the folder has its default name."""
+    broken = tmp_path / "path" / "wandb"
+    broken.mkdir(parents=True)
+    (broken / "__init__.py").write_text("def init(*a, **k):\n    raise RuntimeError('no W&B today')\n")
+    where = tmp_path / "here"
+    where.mkdir()
+    path = f"{broken.parent}"
+    arguments = ("preset=tiny", "iterations=1", "seed=7", "eval.final_games=4")
+    done = succeed("dream.run", *arguments, cwd=where, PYTHONPATH=path)
+    assert done.stderr.count("W&B is lost") == 1
+    (run_dir,) = (where / "runs").iterdir()
+    assert run_dir.name.endswith("_dream_gin_rummy_seed7")
+    assert len(metrics.read(run_dir)) == 1
+    assert math.isfinite(metrics.read(run_dir)[0]["loss"])
+    assert (run_dir / "evaluation.json").exists()

@@ -1,0 +1,204 @@
+"""Wrong input gets exactly one line on stderr, exit code 2, and changes nothing on disk."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pathlib
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+from command_support import command, environment, snapshot
+
+from dream import training
+
+RUN = {
+    "unknown key": (["iteration=4"], "did you mean 'iterations'"),
+    "unknown nested key": (["algo.learning_rat=1e-3"], "did you mean 'algo.learning_rate'"),
+    "added key": (["+algo.foo=1"], "unknown setting 'algo.foo'"),
+    "no equals sign": (["iterations"], "iterations"),
+    "not Hydra's grammar": (["iterations=[1,2"], "[1,2"),
+    "a sweep without -m": (["iterations=1,2"], "--multirun"),
+    "text for a whole number": (["iterations=abc"], "iterations='abc' is not valid; it must be a whole number"),
+    "fraction for a whole number": (["algo.epochs=1.5"], "algo.epochs=1.5 is not valid; it must be a whole number"),
+    "null for a number": (["algo.epochs=null"], "algo.epochs=None is not valid"),
+    "too few iterations": (["iterations=0"], "iterations=0 is out of range; it must be at least 1"),
+    "negative seed": (["seed=-1"], "seed=-1 is out of range"),
+    "learning rate 0": (["algo.learning_rate=0"], "it must be more than 0"),
+    "learning rate nan": (["algo.learning_rate=nan"], "algo.learning_rate=nan"),
+    "unknown option": (["algo.epoch_unit=epochs"], "known: minibatches, passes"),
+    "misspelt option": (["algo.shaping.form=literl"], "did you mean 'literal'"),
+    "temperature 0": (["algo.temperature.start=0"], "algo.temperature.start=0.0 must be more than 0"),
+    "number for a mapping": (["algo.temperature=2"], "algo.temperature=2 must hold start, end, over, form"),
+    "more lanes than games": (["algo.lanes=9000"], "algo.lanes=9000 is more than algo.games_per_iteration=8192"),
+    "unknown algorithm": (["algo=draem"], "did you mean 'dream'"),
+    "unknown preset": (["preset=laptp"], "did you mean 'laptop'"),
+    "unknown experiment": (["experiment=nothing"], "nothing"),
+    "unknown env": (["env=gin_rumy"], "did you mean 'gin_rummy'"),
+    "unknown game": (["env.name=gin_rumy"], "did you mean 'gin_rummy'"),
+    "unknown rule": (["+env.rules.knock=1"], "did you mean 'knock_limit'"),
+    "rule of another type": (["env.rules.knock_limit=ten"], "knock_limit='ten'"),
+    "rule out of range": (["env.rules.knock_limit=1000"], "it must be in [0, 98]"),
+    "rules are a number": (["env.rules=3"], "env.rules=3 is not valid; it must be a dict"),
+    "no layers": (["network.hidden=[]"], "network.hidden=[] is empty"),
+    "layer of no width": (["network.hidden=[16,0]"], "network.hidden[1]=0 is out of range"),
+    "unknown dtype": (["network.dtype=float16"], "did you mean 'bfloat16'"),
+    "window too long": (["network.log_window=81"], "gin_rummy has 80 log slots"),
+    "odd number of hands": (["eval.games=5"], "eval.games=5 is odd"),
+    "unknown opponent": (["eval.opponents=[randm]"], "unknown opponent 'randm'"),
+    "opponents are no list": (["eval.opponents=random"], "it must be a list"),
+    "unknown tracking mode": (["tracking.mode=ofline"], "did you mean 'offline'"),
+    "nothing kept": (["checkpoint.keep=0"], "checkpoint.keep=0 is out of range"),
+    "broken interpolation": (["algo.epochs=${nothing}"], "nothing"),
+    "run_dir is a file": (["run_dir=file"], "file exists; choose a new folder"),
+    "run_dir is inside a file": (["run_dir=file/run"], "file"),
+    "run_dir is in use": (["run_dir=run"], "go on with resume="),
+    "missing checkpoint": (["resume=nowhere"], "nowhere does not exist"),
+    "foreign folder": (["resume=foreign"], "foreign holds no complete checkpoint"),
+    "resume with another network": (["resume=run", "network.hidden=[16,9]"], "network cannot be changed"),
+    "resume with another seed": (["resume=run", "seed=5"], "seed cannot be changed"),
+    "resume with other rules": (["resume=run", "env.rules.knock_limit=9"], "env cannot be changed"),
+    "resume with fewer iterations": (["resume=run", "iterations=3"], "less than the 4 iterations"),
+    "resume with another preset": (["resume=run", "preset=laptop"], "preset=laptop cannot be changed"),
+    "resume with an unknown key": (["resume=run", "algo.foo=3"], "unknown setting 'algo.foo'"),
+    "resume into another folder": (["resume=run", "run_dir=elsewhere"], "leave it out"),
+    "one wrong job of a sweep": (["-m", "seed=1,2", "algo.epochs=1,two"], "algo.epochs='two'"),
+    "sweep into a folder in use": (["-m", "seed=1,2", "run_dir=run"], "exists"),
+}
+EVALUATE = {
+    "no checkpoint": ([], "checkpoint= is missing"),
+    "missing checkpoint": (["checkpoint=nowhere"], "nowhere does not exist"),
+    "foreign folder": (["checkpoint=foreign"], "no complete checkpoint"),
+    "a file": (["checkpoint=run/config.yaml"], "is not a complete checkpoint"),
+    "missing iteration": (["checkpoint=run/checkpoints/3"], "does not exist"),
+    "odd number of hands": (["checkpoint=run", "games=7"], "games=7 is odd"),
+    "too few hands": (["checkpoint=run", "games=2"], "games=2 is out of range"),
+    "unknown opponent": (["checkpoint=run", "opponent=randm"], "unknown opponent 'randm'"),
+    "foreign opponent": (["checkpoint=run", "opponent=foreign"], "no complete checkpoint"),
+    "unknown policy": (["checkpoint=run", "policy=best"], "known: current"),
+    "unknown key": (["checkpoint=run", "gmaes=4"], "did you mean 'games'"),
+}
+
+Attempt = Callable[..., str]
+
+
+@pytest.fixture
+def folder(whole: pathlib.Path, tmp_path: pathlib.Path) -> pathlib.Path:
+    """A working folder with a finished run, a file, and a folder of other things."""
+    shutil.copytree(whole, tmp_path / "run", symlinks=True)
+    (tmp_path / "file").write_text("text")
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "weights.bin").write_bytes(b"\x00" * 99)
+    return tmp_path
+
+
+@pytest.fixture
+def refused(
+    folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Iterator[Attempt]:
+    """Runs a command inside this process and checks how it refuses; returns its one line."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    monkeypatch.chdir(folder)
+    for name, value in environment().items():
+        monkeypatch.setenv(name, value)
+
+    def iterate(run: training.Run) -> None:
+        pytest.fail("the command went to work")
+
+    monkeypatch.setattr(training.Run, "iterate", iterate)
+
+    def attempt(module: str, *arguments: str) -> str:
+        before = snapshot(folder)
+        monkeypatch.setattr(sys, "argv", [module, *arguments])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as left:
+            importlib.import_module(module).main()
+        out, err = capfd.readouterr()
+        assert left.value.code == 2, err
+        assert not out
+        assert err.startswith("error: ")
+        assert err.endswith("\n")
+        assert err.count("\n") == 1
+        assert snapshot(folder) == before
+        return err
+
+    yield attempt
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_run_refuses(name: str, refused: Attempt) -> None:
+    """python -m dream.run with one wrong thing."""  # noqa: D403
+    arguments, told = RUN[name]
+    assert told in refused("dream.run", *arguments)
+
+
+@pytest.mark.parametrize("name", EVALUATE)
+def test_evaluate_refuses(name: str, refused: Attempt) -> None:
+    """python -m dream.evaluate with one wrong thing."""  # noqa: D403
+    arguments, told = EVALUATE[name]
+    assert told in refused("dream.evaluate", *arguments)
+
+
+def _change_meta(checkpoint: pathlib.Path, change: Callable[[dict], None]) -> None:
+    file = checkpoint / "meta" / "metadata"
+    meta = json.loads(file.read_text())
+    change(meta)
+    file.write_text(json.dumps(meta))
+
+
+def _truncate(checkpoint: pathlib.Path) -> None:
+    largest = max(checkpoint.rglob("*"), key=lambda path: path.stat().st_size if path.is_file() else 0)
+    largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
+
+
+DAMAGE = {
+    "truncated": (_truncate, "damaged"),
+    "without meta": (lambda path: (path / "meta" / "metadata").unlink(), "complete checkpoint"),
+    "of no format of ours": (lambda path: _change_meta(path, lambda m: m.pop("checksum")), "foreign checkpoint"),
+    "of a later format": (lambda path: _change_meta(path, lambda m: m.update(format=99)), "format 99"),
+    "of another game version": (
+        lambda path: _change_meta(path, lambda m: m["game"].update(version="0")), "version 0, not on gin_rummy version",
+    ),
+    "of other rules": (
+        lambda path: _change_meta(path, lambda m: m["game"]["rules"].update(gin_bonus=25)), "gin_bonus=25, not 50",
+    ),
+    "of another network": (
+        lambda path: _change_meta(path, lambda m: m["config"]["network"].update(hidden=[16, 9])), "another network",
+    ),
+}  # fmt: skip
+USES = {
+    "run": ("dream.run", "resume=run", "iterations=6", "tracking.mode=disabled"),
+    "evaluate": ("dream.evaluate", "checkpoint=run/checkpoints/4", "games=4"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("name", DAMAGE)
+def test_checkpoint_that_cannot_be_used(name: str, use: str, folder: pathlib.Path, refused: Attempt) -> None:
+    """To go on from or to evaluate, a checkpoint that is damaged or of something else."""
+    damage, told = DAMAGE[name]
+    damage(folder / "run" / "checkpoints" / "4")
+    assert told in refused(*USES[use])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("algo.learning_rat=1",), ("-m", "seed=1,2", "iterations=0"), ("resume=run", "iterations=6")],
+    ids=["key", "sweep", "damaged"],
+)
+def test_in_a_process_of_its_own(arguments: tuple[str, ...], folder: pathlib.Path) -> None:
+    """The same from the shell: nothing else speaks, not even libraries as the process ends."""
+    for file in (folder / "run" / "checkpoints" / "4" / "state" / "d").iterdir():
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 3])
+    before = snapshot(folder)
+    done = command("dream.run", *arguments, cwd=folder)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert snapshot(folder) == before

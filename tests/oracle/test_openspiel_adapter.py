@@ -1,0 +1,84 @@
+"""Our games and policies under OpenSpiel's own checker, algorithms and bots."""
+
+from __future__ import annotations
+
+import random
+
+import jax
+import numpy as np
+import openspiel_lockstep as lockstep
+import pyspiel
+import pytest
+from open_spiel.python.algorithms import exploitability, external_sampling_mccfr
+
+import envs
+from dream.evaluation import exact
+from dream.evaluation.tables import table_index, table_policy
+from dream.evaluation.tree import build_tree
+from envs import InputError
+from envs.adapters import open_spiel
+from envs.gin_rummy import simple_bot
+from envs.random_play import random_policy
+
+
+@pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker", "gin_rummy_openspiel"])
+def test_openspiels_own_checker_accepts_the_game(name: str) -> None:
+    """pyspiel.random_sim_test: random games with every consistency check OpenSpiel makes, serialisation included."""
+    pyspiel.random_sim_test(open_spiel.game(envs.make(name), deals=50), num_sims=2, serialize=True, verbose=False)
+
+
+def test_exploitability_of_an_exported_leduc_policy_is_ours() -> None:
+    """OpenSpiel's exploitability of a policy on our Leduc as a pyspiel game equals our exact one."""
+    game = envs.make("leduc_poker")
+    tree = build_tree(game)
+    rng = np.random.default_rng(91)
+    table = np.where(tree.legal, rng.random(tree.legal.shape), 0).astype(np.float32)
+    table /= table.sum(axis=1, keepdims=True)
+    exported = open_spiel.policy(table_policy(table_index(tree), jax.numpy.asarray(table)), game)
+    theirs = exploitability.nash_conv(open_spiel.game(game), exported)
+    assert theirs == pytest.approx(exact.nash_conv(tree, table), abs=1e-5)
+
+
+def test_openspiels_solver_runs_on_our_game() -> None:
+    """External-sampling MCCFR lowers Kuhn's exploitability."""
+    game = open_spiel.game(envs.make("kuhn_poker"))
+    np.random.seed(92)
+    solver = external_sampling_mccfr.ExternalSamplingSolver(game)
+    solver.iteration()
+    before = exploitability.exploitability(game, solver.average_policy())
+    for _ in range(150):
+        solver.iteration()
+    assert exploitability.exploitability(game, solver.average_policy()) < before / 2
+
+
+def test_our_simple_bot_plays_openspiels_gin_like_theirs() -> None:
+    """On pyspiel's own states, our faithful bot chooses what theirs does; evaluate_bots takes it."""
+    game = envs.make("gin_rummy_openspiel")
+    ours = [open_spiel.bot(simple_bot.make(game, faithful=True), game, seat) for seat in range(2)]
+    native, root, _ = lockstep.root()
+    theirs = [pyspiel.make_simple_gin_rummy_bot(native.get_parameters(), seat) for seat in range(2)]
+    for seed in range(3):
+        returns = pyspiel.evaluate_bots(root.clone(), [ours[0], theirs[1]], seed)
+        assert returns == pyspiel.evaluate_bots(root.clone(), theirs, seed)
+    assert open_spiel.bot(random_policy(), game, 0).provides_policy()
+
+
+def test_a_recorded_history_replays() -> None:
+    """A pyspiel history, chance moves and all, leads to our state with the same tensor."""
+    game = envs.make("gin_rummy_openspiel")
+    _, root, _ = lockstep.root()
+    rng = random.Random(93)
+    state = root.clone()
+    while not state.is_terminal():
+        if not state.is_chance_node() and rng.random() < 0.05:
+            ours = open_spiel.state_of(game, state)
+            for seat in range(2):
+                np.testing.assert_array_equal(game.observe(ours, seat), state.observation_tensor(seat))
+        state.apply_action(rng.choice(state.legal_actions()))
+
+
+def test_a_state_of_another_game_is_refused() -> None:
+    """One line says whose state it is."""
+    state = pyspiel.load_game("kuhn_poker").new_initial_state()
+    with pytest.raises(InputError, match="kuhn_poker"):
+        open_spiel.state_of(envs.make("gin_rummy_openspiel"), state)

@@ -1,0 +1,103 @@
+"""The hand evaluator's names, errors, laziness and command."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from envs.errors import InputError
+from envs.hand_evaluator import JOKER, HandEvaluator, best_dump_points, read_card
+from envs.hand_evaluator.__main__ import main
+
+ARTICLE = ["3H", "4H", "5H", "6H", "7H", "7C", "7S", "6S", "10S", "JD", "6D", "KH", "2C", "3D", "4S"]
+
+
+def test_names_and_ids_are_the_same_cards() -> None:
+    """Ten in both spellings, lower case, NumPy integers, jokers."""
+    assert [read_card(card) for card in ("3H", "10S", "TS", "jd", np.int8(51))] == [15, 9, 9, 36, 51]
+    assert read_card("*") == read_card("joker") == JOKER
+
+
+def test_combo_in_words() -> None:
+    """Runs, sets, dump with its points and count."""
+    best = HandEvaluator(ARTICLE).best()
+    assert str(best) == "run 3H 4H 5H, set 6S 6H 6D, set 7S 7H 7C, dump 2C 3D 4S TS JD KH (39)"
+    assert best.dump_count == 6
+
+
+def test_other_values() -> None:
+    """With worthless court cards the same hand leaves less."""
+    assert HandEvaluator(ARTICLE).best(values=[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0, 0]).dump_points == 19
+
+
+def test_ace_after_the_king() -> None:
+    """Only where asked, and in one run not at both ends."""
+    hand = ["QS", "KS", "AS"]
+    assert HandEvaluator(hand).best().dump_points == 21
+    assert HandEvaluator(hand, ace_high=True).best().runs == ((11, 12, 0),)
+    suit = [*range(13), 0]
+    assert max(len(run) for combo in HandEvaluator(suit, ace_high=True).combos() for run in combo.runs) == 13
+
+
+def test_combos_of_a_huge_hand_come_one_by_one() -> None:
+    """Both decks: the first ones at once, though nobody could list them all."""
+    combos = list(itertools.islice(HandEvaluator(list(range(52)) * 2).combos(), 5))
+    assert len(set(combos)) == 5
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: HandEvaluator(["3H", "3H", "3H"]), "third copy of 3H"),
+        (lambda: HandEvaluator(["3H", "3H"]).add("3H"), "third copy of 3H"),
+        (lambda: HandEvaluator(["3H"]).remove("4H"), "4H is not in the hand"),
+        (lambda: HandEvaluator(["3H"]).remove("*"), r"\* is not in the hand"),
+        (lambda: HandEvaluator(["1H"]), "unknown card '1H'"),
+        (lambda: HandEvaluator([53]), "unknown card 53"),
+        (lambda: HandEvaluator(["*"]), "jokers=True"),
+        (lambda: HandEvaluator().add("*"), "jokers=True"),
+        (lambda: HandEvaluator(["*"] * 5, jokers=True), "too many jokers"),
+        (lambda: HandEvaluator().combos("best"), "unknown level 'best'"),
+        (lambda: HandEvaluator().combos(method="articel"), "did you mean 'article'"),
+        (lambda: HandEvaluator(ace_high=True).combos(method="article"), "ace after the king"),
+        (lambda: HandEvaluator(values=[1]), "13 whole numbers"),
+        (lambda: best_dump_points(np.zeros((1, 51))), "counts has shape"),
+        (lambda: best_dump_points(np.full((1, 52), 3)), "hand 0 has 3 of AS"),
+    ],
+)
+def test_wrong_input_is_named(call: Any, message: str) -> None:
+    """One clear error."""
+    with pytest.raises(InputError, match=message) as raised:
+        call()
+    assert "\n" not in str(raised.value)
+
+
+def test_jokers_come_and_go() -> None:
+    """A joker ties the hand together; without it the islands are back."""
+    hand = HandEvaluator(["3H", "4H", "9S"], jokers=True)
+    wild = hand.add("*")
+    assert (len(hand.islands), len(wild.islands)) == (2, 1)
+    assert wild.best().dump == (read_card("9S"),)
+    assert wild.add("5H").remove("*").best().dump_points == 9
+    assert [island.cards for island in wild.remove("*").islands] == [island.cards for island in hand.islands]
+
+
+def test_command_shows_grid_and_combos(capsys: pytest.CaptureFixture[str]) -> None:
+    """The best combo first."""
+    main(ARTICLE)
+    shown = capsys.readouterr().out
+    assert "15 cards, islands: 5" in shown
+    assert "3 combos (maximal), best 39 points" in shown
+    assert shown.index("3H 4H 5H ") < shown.index("3H 4H 5H 6H 7H")
+
+
+@pytest.mark.parametrize("arguments", [["3H", "3H", "3H"], ["11H"], ["3H", "--level", "l2"], ["3H", "--top", "0"], []])
+def test_command_refuses_wrong_input(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 2 and one line."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("error: ")
