@@ -47,47 +47,50 @@ def make_env(game: Game, opponents: Policy | Sequence[Policy], seat: int = 0, wo
 def _env_class() -> type:
     import gymnasium
 
-    class SeatEnv(gymnasium.Env):
-        """One seat of a game."""
+    return type("SeatEnv", (_Seat, gymnasium.Env), {"__doc__": "One seat of a game."})
 
-        metadata = {"render_modes": []}  # noqa: RUF012
 
-        def __init__(self, game: Game, players: list[Policy | None], seat: int, worst: float) -> None:
-            self.observation_space = gymnasium.spaces.Box(-_BOUND, _BOUND, (game.observation_size,), np.float32)
-            self.action_space = gymnasium.spaces.Discrete(game.num_actions)
-            self._play, self._players, self._seat, self._worst = SingleGame(game), players, seat, worst
-            self._over = True
+class _Seat:
+    """One seat of a game; all that is not gymnasium.Env's own."""
 
-        def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[np.ndarray, dict]:
-            """Deals and lets the others act; rounds that end before the seat's first turn are dealt again."""
-            super().reset(seed=seed)
-            self._over = True
-            while self._over:
-                self._play.deal(int(self.np_random.integers(2**31)))
-                self._others()
-            return self._play.observe(self._seat), self._info()
+    metadata = {"render_modes": []}  # noqa: RUF012
 
-        def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-            """Plays the seat's action and the others' after it."""
-            if self._over:
-                raise InputError("the episode is over; call reset")
-            if not (0 <= int(action) < self.action_space.n and self._play.legal()[int(action)]):
-                self._over = True
-                info = {**self._info(), "illegal_action": int(action)}
-                return self._play.observe(self._seat), self._worst, True, False, info
-            before = self._play.rewards[self._seat]
-            self._play.step(int(action))
+    def __init__(self, game: Game, players: list[Policy | None], seat: int, worst: float) -> None:
+        import gymnasium
+
+        self.observation_space = gymnasium.spaces.Box(-_BOUND, _BOUND, (game.observation_size,), np.float32)
+        self.action_space = gymnasium.spaces.Discrete(game.num_actions)
+        self._play, self._players, self._seat, self._worst = SingleGame(game), players, seat, worst
+        self._over = True
+
+    def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[np.ndarray, dict]:
+        """Deals and lets the others act; rounds that end before the seat's first turn are dealt again."""
+        super().reset(seed=seed)
+        self._over = True
+        while self._over:
+            self._play.deal(int(self.np_random.integers(2**31)))
             self._others()
-            reward = float(self._play.rewards[self._seat] - before)
-            return self._play.observe(self._seat), reward, self._over, False, self._info()
+        return self._play.observe(self._seat), self._info()
 
-        def _others(self) -> None:
-            play = self._play
-            while play.current_player not in (-1, self._seat):
-                play.step(play.sample(self._players[play.current_player], self.np_random))
-            self._over = play.current_player < 0
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+        """Plays the seat's action and the others' after it."""
+        if self._over:
+            raise InputError("the episode is over; call reset")
+        if not (0 <= int(action) < self.action_space.n and self._play.legal()[int(action)]):
+            self._over = True
+            info = {**self._info(), "illegal_action": int(action)}
+            return self._play.observe(self._seat), self._worst, True, False, info
+        before = self._play.rewards[self._seat]
+        self._play.step(int(action))
+        self._others()
+        reward = float(self._play.rewards[self._seat] - before)
+        return self._play.observe(self._seat), reward, self._over, False, self._info()
 
-        def _info(self) -> dict[str, Any]:
-            return {"action_mask": (self._play.legal() & (not self._over)).astype(np.int8)}
+    def _others(self) -> None:
+        play = self._play
+        while play.current_player not in (-1, self._seat):
+            play.step(play.sample(self._players[play.current_player], self.np_random))
+        self._over = play.current_player < 0
 
-    return SeatEnv
+    def _info(self) -> dict[str, Any]:
+        return {"action_mask": (self._play.legal() & (not self._over)).astype(np.int8)}

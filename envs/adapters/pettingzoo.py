@@ -29,75 +29,77 @@ def make_env(game: Game) -> Any:
 
 @functools.cache
 def _env_class() -> type:
-    import gymnasium
     import pettingzoo
 
-    class GameEnv(pettingzoo.AECEnv):
-        """A game, agent by agent."""
+    return type("GameEnv", (_Agents, pettingzoo.AECEnv), {"__doc__": "A game, agent by agent."})
 
-        def __init__(self, game: Game) -> None:
-            super().__init__()
-            self.metadata = {"name": f"{game.name}_v{game.version}", "is_parallelizable": False, "render_modes": []}
-            self.render_mode = None
-            self.possible_agents = [f"player_{seat}" for seat in range(game.num_players)]
-            self._play = SingleGame(game)
-            self._rng = np.random.default_rng()
-            seen = gymnasium.spaces.Box(-_BOUND, _BOUND, (game.observation_size,), np.float32)
-            mask = gymnasium.spaces.Box(0, 1, (game.num_actions,), np.int8)
-            space = gymnasium.spaces.Dict({"observation": seen, "action_mask": mask})
-            self.observation_spaces = dict.fromkeys(self.possible_agents, space)
-            self.action_spaces = {agent: gymnasium.spaces.Discrete(game.num_actions) for agent in self.possible_agents}
 
-        def observation_space(self, agent: str) -> Any:
-            """Returns an agent's space, the same object every time."""
-            return self.observation_spaces[agent]
+class _Agents:
+    """A game agent by agent; all that is not AECEnv's own."""
 
-        def action_space(self, agent: str) -> Any:
-            """Returns an agent's space, the same object every time."""
-            return self.action_spaces[agent]
+    def __init__(self, game: Game) -> None:
+        import gymnasium
 
-        def reset(self, seed: int | None = None, options: dict | None = None) -> None:
-            """Deals."""
-            if seed is not None:
-                self._rng = np.random.default_rng(seed)
-            self._play.deal(int(self._rng.integers(2**31)))
-            self.agents = self.possible_agents[:]
-            self.rewards = dict.fromkeys(self.agents, 0.0)
-            self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
-            self.terminations = dict.fromkeys(self.agents, False)
-            self.truncations = dict.fromkeys(self.agents, False)
-            self.infos = {agent: {} for agent in self.agents}
-            self.agent_selection = self.agents[self._play.current_player]
+        super().__init__()
+        self.metadata = {"name": f"{game.name}_v{game.version}", "is_parallelizable": False, "render_modes": []}
+        self.render_mode = None
+        self.possible_agents = [f"player_{seat}" for seat in range(game.num_players)]
+        self._play = SingleGame(game)
+        self._rng = np.random.default_rng()
+        seen = gymnasium.spaces.Box(-_BOUND, _BOUND, (game.observation_size,), np.float32)
+        mask = gymnasium.spaces.Box(0, 1, (game.num_actions,), np.int8)
+        space = gymnasium.spaces.Dict({"observation": seen, "action_mask": mask})
+        self.observation_spaces = dict.fromkeys(self.possible_agents, space)
+        self.action_spaces = {agent: gymnasium.spaces.Discrete(game.num_actions) for agent in self.possible_agents}
 
-        def observe(self, agent: str) -> dict[str, np.ndarray]:
-            """Returns what an agent sees, and what it may do."""
-            seat = self.possible_agents.index(agent)
-            mask = self._play.legal() & (self._play.current_player == seat)
-            return {"observation": self._play.observe(seat), "action_mask": mask.astype(np.int8)}
+    def observation_space(self, agent: str) -> Any:
+        """Returns an agent's space, the same object every time."""
+        return self.observation_spaces[agent]
 
-        def step(self, action: int | None) -> None:
-            """Plays the selected agent's action; once the game is over, None retires agent by agent."""
-            agent = self.agent_selection
-            if self.terminations[agent] or self.truncations[agent]:
-                self._was_dead_step(action)
-                return
-            legal = self._play.legal()
-            if action is None or not (0 <= int(action) < len(legal) and legal[int(action)]):
-                allowed = ", ".join(map(str, np.flatnonzero(legal)))
-                raise InputError(f"illegal action {action} of {agent}; legal: {allowed}")
-            self._cumulative_rewards[agent] = 0.0
-            paid = self._play.step(int(action))
-            self.rewards = {name: float(paid[i]) for i, name in enumerate(self.possible_agents)}
-            self._accumulate_rewards()
-            if self._play.current_player < 0:
-                self.terminations = dict.fromkeys(self.agents, True)
-            else:
-                self.agent_selection = self.possible_agents[self._play.current_player]
+    def action_space(self, agent: str) -> Any:
+        """Returns an agent's space, the same object every time."""
+        return self.action_spaces[agent]
 
-        def render(self) -> None:
-            """Shows nothing."""
+    def reset(self, seed: int | None = None, options: dict | None = None) -> None:
+        """Deals."""
+        if seed is not None:
+            self._rng = np.random.default_rng(seed)
+        self._play.deal(int(self._rng.integers(2**31)))
+        self.agents = self.possible_agents[:]
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self.infos = {agent: {} for agent in self.agents}
+        self.agent_selection = self.agents[self._play.current_player]
 
-        def close(self) -> None:
-            """Has nothing to free."""
+    def observe(self, agent: str) -> dict[str, np.ndarray]:
+        """Returns what an agent sees, and what it may do."""
+        seat = self.possible_agents.index(agent)
+        mask = self._play.legal() & (self._play.current_player == seat)
+        return {"observation": self._play.observe(seat), "action_mask": mask.astype(np.int8)}
 
-    return GameEnv
+    def step(self, action: int | None) -> None:
+        """Plays the selected agent's action; once the game is over, None retires agent by agent."""
+        agent = self.agent_selection
+        if self.terminations[agent] or self.truncations[agent]:
+            self._was_dead_step(action)
+            return
+        legal = self._play.legal()
+        if action is None or not (0 <= int(action) < len(legal) and legal[int(action)]):
+            allowed = ", ".join(map(str, np.flatnonzero(legal)))
+            raise InputError(f"illegal action {action} of {agent}; legal: {allowed}")
+        self._cumulative_rewards[agent] = 0.0
+        paid = self._play.step(int(action))
+        self.rewards = {name: float(paid[i]) for i, name in enumerate(self.possible_agents)}
+        self._accumulate_rewards()
+        if self._play.current_player < 0:
+            self.terminations = dict.fromkeys(self.agents, True)
+        else:
+            self.agent_selection = self.possible_agents[self._play.current_player]
+
+    def render(self) -> None:
+        """Shows nothing."""
+
+    def close(self) -> None:
+        """Has nothing to free."""

@@ -147,21 +147,21 @@ def test_expectation_is_what_cfr_computes(sampler: str, baseline: str, player: i
         np.testing.assert_allclose(state.weights, average, atol=1e-12)
 
 
-@pytest.mark.parametrize(("exploration", "cells"), [(0.25, 16), (1.0, 4)])
-def test_any_exploration_is_unbiased(exploration: float, cells: int) -> None:
+@pytest.mark.parametrize(("exploration", "cells", "player"), [(0.25, 16, 0), (1.0, 4, 0), (1.0, 4, 1)])
+def test_any_exploration_is_unbiased(exploration: float, cells: int, player: int) -> None:
     """With little of it and when nothing but it decides; without baseline."""
     tree, grid = tree_of("kuhn_poker"), kuhn_grid(cells)
     regrets = quarters(tree, 7)
     config = OutcomeConfig(batch=grid.shape[1], exploration=exploration)
-    for player in range(2):
-        state, _ = sampled(tree, config, regrets, np.zeros(1), player, grid)
-        regret, average = exact_regret_and_average(tree, policy_of(tree, regrets), player)
-        np.testing.assert_allclose(state.regrets - regrets, regret, atol=1e-12)
-        np.testing.assert_allclose(state.weights, average, atol=1e-12)
+    state, _ = sampled(tree, config, regrets, np.zeros(1), player, grid)
+    regret, average = exact_regret_and_average(tree, policy_of(tree, regrets), player)
+    np.testing.assert_allclose(state.regrets - regrets, regret, atol=1e-12)
+    np.testing.assert_allclose(state.weights, average, atol=1e-12)
 
 
-@pytest.mark.parametrize("player", range(2))
-@pytest.mark.parametrize("baseline", ["none", "history", "exact"])
+@pytest.mark.parametrize(
+    ("baseline", "player"), [("none", 0), ("history", 0), ("history", 1), ("exact", 0), ("exact", 1)]
+)
 def test_expectation_over_all_cards_of_leduc(baseline: str, player: int) -> None:
     """External sampling against an opponent without randomness: 30 deals, 4 public cards at each of three levels."""
     tree, cards = tree_of("leduc_poker"), (30, 4, 4, 4)
@@ -200,7 +200,7 @@ def chance_to_meet(tree: Tree, played: np.ndarray) -> np.ndarray:
     return np.bincount(tree.infoset[playing], reach[playing])
 
 
-@pytest.mark.parametrize("baseline", ["none", "average", "history"])
+@pytest.mark.parametrize("baseline", ["none", "history"])
 def test_outcome_sampling_of_leduc_within_standard_errors(baseline: str) -> None:
     """Random draws and policies: the errors of all regrets to be met often are, in standard errors, those of chance."""
     tree, batches = tree_of("leduc_poker"), 100
@@ -277,8 +277,7 @@ def test_better_baselines_leave_less_variance(sampler: str) -> None:
     assert left["history"] < left["average"] < left["none"] < left["wrong"]
 
 
-@pytest.mark.parametrize("kind", ["average", "history"])
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize(("sampler", "kind"), [("external", "history"), ("outcome", "average")])
 def test_baseline_moves_as_by_one_step_a_sample(sampler: str, kind: str) -> None:
     """Samples, n of them, move it by 1 - (1 - rate)^n of the way to their mean; what was not followed stays."""
     tree, rng = tree_of("kuhn_poker"), np.random.default_rng(0)
@@ -315,12 +314,11 @@ def test_counters_count_what_was_met(name: str) -> None:
     assert counted[1] < counted[2]
 
 
-@pytest.mark.parametrize("plus", [False, True])
-def test_iterations_split_anywhere(plus: bool) -> None:
+def test_iterations_split_anywhere() -> None:
     """The draws hang on the update alone: one iteration of six updates is three of two, bit for bit."""
     game, told = envs.make("kuhn_poker"), []
     for trajectories, iterations in ((48, 1), (16, 3)):
-        setting = {"name": "outcome_mccfr", "batch": 8, "baseline": "average", "plus": plus, "average_power": 1.0}
+        setting = {"name": "outcome_mccfr", "batch": 8, "baseline": "average", "plus": True, "average_power": 1.0}
         algorithm = algorithms.make({**setting, "trajectories": trajectories}, {}, game)
         state = algorithm.init(jax.random.key(4))
         for _ in range(iterations):
@@ -328,7 +326,7 @@ def test_iterations_split_anywhere(plus: bool) -> None:
         told.append(state)
     for name in ("regrets", "weights", "baseline", "counts", "updates"):
         np.testing.assert_array_equal(getattr(told[0], name), getattr(told[1], name))
-    assert (told[0].regrets.min() == 0.0) == plus
+    assert told[0].regrets.min() == 0.0
 
 
 def test_batch_must_divide_the_trajectories() -> None:

@@ -67,7 +67,7 @@ _step = jax.jit(TAGGED.step)
 
 def _slow_coin_game(number: int) -> Told:
     """Plays game `number` alone, step by step."""
-    deal_key = jax.random.split(KEY)[0]
+    deal_key = jax.random.split(KEY, 3)[0]
     state, moves = TAGGED.init(jax.random.fold_in(deal_key, number)), []
     first = b"".join(np.asarray(x).tobytes() for x in TAGGED.view(state, 0))
     while int(state.current_player) >= 0:
