@@ -182,7 +182,7 @@ def check_run(node: Any) -> RunConfig:
     game = envs.make(config.env.name, **config.env.rules)
     algorithms.make(config.algo, config.network, game)
     for name in ("games", "final_games"):
-        if getattr(config.eval, name) % 2:
+        if game.num_players == 2 and getattr(config.eval, name) % 2:
             raise InputError(f"eval.{name}={getattr(config.eval, name)} is odd; it must be even: deals are mirrored")
     for opponent in config.eval.opponents:
         if opponent not in envs.bot_names(game):

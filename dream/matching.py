@@ -40,10 +40,13 @@ def prepare_match(composed: Composed) -> Match:
     if OmegaConf.is_missing(composed.node, "checkpoint"):
         raise InputError("checkpoint= is missing; it must be a run directory or a checkpoint's folder")
     config = settings.read(EvaluateConfig, composed.node, "")
-    if config.games % 2:
-        raise InputError(f"games={config.games} is odd; it must be even: every deal is played from both seats")
     checkpoint = find(config.checkpoint)
     game = game_of(checkpoint)
+    if config.games % game.num_players:
+        raise InputError(
+            f"games={config.games} is not valid; it must be a multiple of {game.num_players}: "
+            "every deal is played from every seat"
+        )
     policy = policy_of(checkpoint, game, config.policy)
     return Match(config, checkpoint, game, policy, find_player(config.opponent, game))
 

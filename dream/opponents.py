@@ -58,12 +58,15 @@ def make_mixture(names: tuple[str, ...], shares: tuple[float, ...] | None, game:
     return Mixture(tuple(player for player, _ in fixed), chances)
 
 
-def seat(mixture: Mixture, key: Array) -> Table:
-    """Draws who plays a game: the learner's seat with equal chances, its opponent by share; `key` is consumed."""
+def seat(mixture: Mixture, players: int, key: Array) -> Table:
+    """Draws who plays a game: the learner's seat with equal chances, its opponent by share; `key` is consumed.
+
+    With more than two players, one opponent has all the other seats.
+    """
     seat_key, opponent_key = jax.random.split(key)
     drawn = jax.random.uniform(opponent_key)
     opponent = jnp.sum(drawn >= np.cumsum(mixture.chances)[:-1], dtype=jnp.int32)
-    return Table(jax.random.randint(seat_key, (), 0, 2, jnp.int32), opponent)
+    return Table(jax.random.randint(seat_key, (), 0, players, jnp.int32), opponent)
 
 
 def is_learner(table: Table, player: Array) -> Array:

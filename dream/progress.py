@@ -77,7 +77,7 @@ def _evaluated(record: dict[str, Any]) -> str:
     told = ""
     for name, value in record.items():
         parts = name.split("/")
-        if name.endswith("/win_rate"):
+        if name.startswith("eval/") and name.endswith("/win_rate"):
             told += f"  wins against {parts[1]} {100 * value:.1f} %"
         elif name.startswith("eval/exploitability/"):
             told += f"  exploitability of {parts[2]} {value:.4g}"

@@ -132,7 +132,7 @@ class Run:
 
     def _evaluate(self) -> dict[str, float]:
         """Returns what is measured of the present policies, under eval/."""
-        games, seed = self.config.eval.games, self.config.seed
+        games, seed = self._whole(self.config.eval.games), self.config.seed
         flat = {}
         for name, opponent in self.opponents.items():
             report = match(self.game, self.policy(), opponent, games=games, seed=seed)
@@ -140,6 +140,11 @@ class Run:
         for name, values in self._exact().items():
             flat |= {f"eval/{quantity}/{name}": value for quantity, value in values.items()}
         return flat
+
+    def _whole(self, games: int) -> int:
+        """Returns the hands of whole deals, each played from every seat, nearest to a number of hands from below."""
+        players = self.game.num_players
+        return max(games // players, 2) * players
 
     def _exact(self) -> dict[str, dict[str, float]]:
         """Returns NashConv and exploitability of every policy, in the game's unit; {} where there is no tree."""
@@ -166,7 +171,7 @@ class Run:
 
     def final_evaluation(self) -> dict[str, Any]:
         """Plays the final matches and writes them beside the checkpoints; returns the reports by opponent."""
-        games = self.config.eval.final_games
+        games = self._whole(self.config.eval.final_games)
         reports = {
             name: match(self.game, self.policy(), player, games=games, seed=self.config.seed)
             for name, player in self.opponents.items()

@@ -21,6 +21,7 @@ _RULE_BOTS = (
     "camper",
 )
 _OF_GAME: dict[str, dict[str, str]] = {
+    "rummy500": {"greedy": "envs.rummy500.bots:greedy_policy"},
     "gin_rummy": {name: f"envs.gin_rummy.bots:{name}" for name in _RULE_BOTS},
 }
 """The same for the players of one game."""

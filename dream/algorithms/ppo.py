@@ -198,7 +198,7 @@ class _Ppo:
         weights = self.reader.prepare(params)
 
         def start(key: Array) -> Memory:
-            return Memory(seat(mixture, key), self.reader.start())
+            return Memory(seat(mixture, self.game.num_players, key), self.reader.start())
 
         def act(memory: Memory, view: Any, legal: Array, player: Array, key: Array) -> tuple[Array, Memory, Thought]:
             (logits, value), reader = self.reader.read(weights, memory.reader, view, player)

@@ -1,4 +1,4 @@
-"""Matches over mirrored deals: every deck is played twice, seats swapped, and the pair is the sample."""
+"""Matches over mirrored deals: every deck is played once from each seat, and these hands together are the sample."""
 
 from __future__ import annotations
 
@@ -32,55 +32,60 @@ def match(
     """Plays a match of two players and reports it from the first one's side.
 
     Args:
-      game: with two players.
+      game: what is played; with more than two players the opponent has all the other seats.
       policy, opponent: who plays.
-      games: hands, an even number: each deal is played twice, `policy` in seat 0 and in seat 1.
+      games: hands, a multiple of the players: each deal is played from every seat.
       seed: of deals and actions.
       progress: called with the number of hands played so far.
     Returns:
-      `n` hands, `n_pairs`, and an Interval for each of `win_rate`, `loss_rate`, `draw_rate`, `points_per_hand` (in
-      game.unit), `mean_length` and the names of game.result.
+      `n` hands, `n_pairs` deals, and an Interval for each of `win_rate`, `loss_rate`, `draw_rate`, `points_per_hand`
+      (in game.unit), `mean_length` and the names of game.result.
     Raises:
-      InputError: games is not even and at least 4.
+      InputError: games is not such a multiple, of two deals at least.
     """
-    if games < 4 or games % 2:
-        raise InputError(f"games={games} is not valid; it must be an even number, at least 4: deals are mirrored")
-    pairs, key = games // 2, jax.random.key(seed)
+    seats = game.num_players
+    if games < 2 * seats or games % seats:
+        raise InputError(
+            f"games={games} is not valid; it must be a multiple of {seats}, at least {2 * seats}: "
+            "every deal is played from every seat"
+        )
+    pairs, key = games // seats, jax.random.key(seed)
     parts, played = [], 0
     for chunk in range(-(-pairs // CHUNK)):
         # A chunk is always full, so that one compiled program serves all; what is too many is dropped below.
         size = CHUNK if pairs > CHUNK else pairs
         parts.append(jax.device_get(_play_pairs(game, policy, opponent, jax.random.fold_in(key, chunk), size)))
         played = min(pairs, played + size)
-        progress(2 * played)
+        progress(seats * played)
     hands = {name: np.concatenate([part[name] for part in parts])[:pairs] for name in parts[0]}
     return {"n": games, "n_pairs": pairs} | {name: _interval(name, x) for name, x in hands.items()}
 
 
 def _interval(name: str, hands: np.ndarray) -> Interval:
-    """Returns the interval of a quantity from its values float[pairs, 2]; names that end in `_rate` are rates."""
+    """Returns the interval of a quantity from its values float[pairs, P]; names that end in `_rate` are rates."""
     samples = hands.mean(axis=1)
     return rate_interval(samples, hands.shape[1]) if name.endswith("_rate") else mean_interval(samples)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 4))
 def _play_pairs(game: Game, policy: Policy, opponent: Policy, key: Array, pairs: int) -> dict[str, Array]:
-    """Plays `pairs` deals from both seats: float32[pairs, 2] by name."""
+    """Plays `pairs` deals, each from every seat: float32[pairs, P] by name."""
+    players, hands = game.num_players, game.num_players * pairs
     deal_key, play_key = jax.random.split(key)
     deals = jax.vmap(game.init)(jax.random.split(deal_key, pairs))
-    states = jax.tree.map(lambda x: jnp.repeat(x, 2, axis=0), deals)
-    seats = jnp.tile(jnp.arange(2), pairs)
+    states = jax.tree.map(lambda x: jnp.repeat(x, players, axis=0), deals)
+    seats = jnp.tile(jnp.arange(players), pairs)
     turn = jax.vmap(functools.partial(_turn, game, policy, opponent))
 
     def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         states, rewards, length, over, t = carry
-        keys = jax.random.split(jax.random.fold_in(play_key, t), 2 * pairs)
+        keys = jax.random.split(jax.random.fold_in(play_key, t), hands)
         states, gained, now_over = turn(states, seats, keys)
         return states, rewards + gained, length + ~over, now_over, t + 1
 
-    start = (states, jnp.zeros((2 * pairs, 2)), jnp.zeros(2 * pairs), jnp.zeros(2 * pairs, bool), jnp.int32(0))
+    start = (states, jnp.zeros((hands, players)), jnp.zeros(hands), jnp.zeros(hands, bool), jnp.int32(0))
     states, rewards, length, _, _ = lax.while_loop(lambda carry: ~jnp.all(carry[3]), body, start)
-    reward = rewards[jnp.arange(2 * pairs), seats]
+    reward = rewards[jnp.arange(hands), seats]
     told = {
         "win_rate": reward > 0,
         "loss_rate": reward < 0,
@@ -89,7 +94,7 @@ def _play_pairs(game: Game, policy: Policy, opponent: Policy, key: Array, pairs:
         **jax.vmap(game.result)(states, seats),
         "mean_length": length,
     }
-    return {name: x.astype(jnp.float32).reshape(pairs, 2) for name, x in told.items()}
+    return {name: x.astype(jnp.float32).reshape(pairs, players) for name, x in told.items()}
 
 
 def _turn(

@@ -74,7 +74,7 @@ EVALUATE = {
     "foreign folder": (["checkpoint=foreign"], "no complete checkpoint"),
     "a file": (["checkpoint=run/config.yaml"], "is not a complete checkpoint"),
     "missing iteration": (["checkpoint=run/checkpoints/3"], "does not exist"),
-    "odd number of hands": (["checkpoint=run", "games=7"], "games=7 is odd"),
+    "odd number of hands": (["checkpoint=run", "games=7"], "games=7 is not valid; it must be a multiple of 2"),
     "too few hands": (["checkpoint=run", "games=2"], "games=2 is out of range"),
     "unknown opponent": (["checkpoint=run", "opponent=randm"], "unknown opponent 'randm'"),
     "foreign opponent": (["checkpoint=run", "opponent=foreign"], "no complete checkpoint"),

@@ -101,7 +101,7 @@ def sampled(
         return jax.device_get((state, levels))
 
 
-@functools.partial(jax.jit, static_argnums=(0, 3))
+# EAGER
 def _run(config: Config, tree: object, state: MccfrState, player: int, draws: jax.Array) -> tuple:
     levels = traverse(scheme_of(config), tree, state.regrets, state.baseline, player, draws)
     return learn(config, tree, state, levels, player), levels

@@ -131,5 +131,5 @@ def test_chunks_are_dealt_differently() -> None:
 @pytest.mark.parametrize("games", [0, 1, 2, 3, 7, -4, 101])
 def test_odd_or_too_few_hands(games: int) -> None:
     """Said in one line."""
-    with pytest.raises(InputError, match=f"games={games} is not valid; it must be an even number, at least 4"):
+    with pytest.raises(InputError, match=f"games={games} is not valid; it must be a multiple of 2, at least 4"):
         match(GAME, make_bot("random", GAME), make_bot("random", GAME), games=games)
