@@ -308,7 +308,8 @@ class OpenSpielGinRummy(Game):
         chosen = jnp.where(discards, kept, jnp.where(phase == LAYOFF, fits, 0))
         words = self._pack(chosen, [no, no, passes, no])
         layable = jnp.where((knocks & ~discards) | (phase == MELDS), hand, 0)
-        legal = openspiel_melds.legal_melds(layable, limit, knocks & ~discards)
+        enough = jnp.where(knocks, limit, 1000)  # the defender lays what it likes
+        legal = openspiel_melds.legal_melds(layable, enough, knocks & ~discards)
         spread = jnp.pad(legal, (LAYS, 32 * NUM_WORDS - NUM_ACTIONS)).reshape(-1, 32)
         weights = np.left_shift(np.uint32(1), np.arange(32, dtype=np.uint32))
         return words | jnp.sum(jnp.where(spread, weights, np.uint32(0)), axis=1, dtype=jnp.uint32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 from collections.abc import Iterator
@@ -17,9 +18,16 @@ from dream_support import arrays
 from dream.checkpoint import FOLDER, FORMAT, Checkpoint, CheckpointWriter, checksum, find
 from envs import InputError
 
-# What orbax leaves unfinished when it cannot read an array is told by the interpreter when it is collected.
+# Of what orbax leaves unfinished when it cannot read an array the interpreter tells when that is collected.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 META = {"config": {"seed": 1}, "game": {"name": "coin", "version": "1", "rules": {}}, "counters": {"decisions": 7}}
+
+
+@pytest.fixture(autouse=True)
+def _collected() -> Iterator[None]:
+    """Collects what orbax has left before another test begins."""
+    yield
+    gc.collect()
 
 
 class Nested(NamedTuple):
