@@ -21,10 +21,15 @@ _RULE_BOTS = (
     "camper",
 )
 _OF_GAME: dict[str, dict[str, str]] = {
+    "gin_rummy_openspiel": {"simple_bot": "envs.gin_rummy.simple_bot:make"},
     "rummy500": {"greedy": "envs.rummy500.bots:greedy_policy"},
-    "gin_rummy": {name: f"envs.gin_rummy.bots:{name}" for name in _RULE_BOTS},
+    "gin_rummy": {
+        "simple_bot": "envs.gin_rummy.simple_bot:make",
+        **{name: f"envs.gin_rummy.bots:{name}" for name in _RULE_BOTS},
+    },
 }
-"""The same for the players of one game."""
+"""The same for the players of one game; those in _FOR_ITS_RULES are given the game first."""
+_FOR_ITS_RULES = ("simple_bot",)
 
 
 def _players(game: Game) -> dict[str, str]:
@@ -51,6 +56,6 @@ def make_bot(name: str, game: Game, **options: Any) -> Policy:
     module, function = _players(game)[name].split(":")
     maker = getattr(importlib.import_module(module), function)
     try:
-        return maker(**options)
+        return maker(game, **options) if name in _FOR_ITS_RULES else maker(**options)
     except TypeError as error:
         raise InputError(f"player {name!r} does not take {', '.join(options)}") from error

@@ -64,7 +64,7 @@ def arrange(masks: Array) -> Arrangement:
     total = choice_points(cands, points(run_cards(left)))
     ids, sizes = _set_ids(masks, cands)
     in_sets = of_choice(sizes)
-    first, second, third = _sorted3(*of_choice(ids))
+    first, second, third = sorted3(*of_choice(ids))
     order = (first * 66 + second) * 66 + third
     # 7 bits of points, 4 of cards in sets, 19 of ids: one int32 compares all three in turn.
     score = (((total << 4) | (in_sets[0] + in_sets[1] + in_sets[2])) << 19) + (1 << 19) - 1 - order
@@ -86,7 +86,8 @@ def _set_ids(masks: Array, cands: Candidates) -> tuple[Array, Array]:
     return ids, sizes
 
 
-def _sorted3(x: Array, y: Array, z: Array) -> tuple[Array, Array, Array]:
+def sorted3(x: Array, y: Array, z: Array) -> tuple[Array, Array, Array]:
+    """Sorts three arrays elementwise: the least, the middle, the greatest."""
     low, high = jnp.minimum(x, y), jnp.maximum(x, y)
     return jnp.minimum(low, z), jnp.maximum(low, jnp.minimum(high, z)), jnp.maximum(high, z)
 
@@ -102,7 +103,7 @@ def _sets_of(masks: Array, cands: Candidates, chosen: Array) -> Array:
 def _ascending(sets: Array) -> Array:
     """Orders up to three sets by rank, empty ones last: int32[3, 4, ...]."""
     ranks = sets[:, 0] | sets[:, 1] | sets[:, 2] | sets[:, 3]
-    low, middle, high = _sorted3(*jnp.where(ranks == 0, 1 << NUM_RANKS, ranks))
+    low, middle, high = sorted3(*jnp.where(ranks == 0, 1 << NUM_RANKS, ranks))
     any_rank = sets[0] | sets[1] | sets[2]
     return jnp.stack([any_rank & rank for rank in (low, middle, high)])
 

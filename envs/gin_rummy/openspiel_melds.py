@@ -80,7 +80,7 @@ def best_group(masks: Array) -> Group:
     cands = melds.candidates(masks)
     left = masks[None] & ~melds.removals(cands)[:, None]
     total = melds.choice_points(cands, melds.points(melds.run_cards(left)))
-    first, second, third = arrangement._sorted3(*melds.of_choice(_keys(cands)))
+    first, second, third = arrangement.sorted3(*melds.of_choice(_keys(cands)))
     order = (first * _KEYS + second) * _KEYS + third
     # One comparison of points and order; the order of the winner tells its sets.
     best = jnp.max((total << _KEY_BITS) + (1 << _KEY_BITS) - 1 - order, axis=0)

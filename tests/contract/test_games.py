@@ -18,6 +18,7 @@ from envs.game import Game
 from envs.random_play import uniform_action
 
 LANES = 48
+DEALS = 2_048
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,23 +49,41 @@ def _seats(game: Game) -> np.ndarray:
     return np.arange(game.num_players, dtype=np.int32)
 
 
+def _action(game: Game, state: Any, bits: Array) -> Array:
+    legal = game.legal_actions(state)
+    return jnp.where(jnp.any(legal), uniform_action(bits, legal), 0)
+
+
+def _bits(key: Array, t: Array) -> Array:
+    return jax.random.bits(jax.random.fold_in(key, t), (DEALS,))
+
+
 @functools.partial(jax.jit, static_argnums=0)
 def _play(game: Game, key: Array) -> tuple:
+    """Plays LANES games picked from DEALS: half of them decided ones, as far as there are any, half drawn ones."""
     deal_key, play_key = jax.random.split(key)
-    states = jax.vmap(game.init)(jax.random.split(deal_key, LANES))
+    deals = jax.vmap(game.init)(jax.random.split(deal_key, DEALS))
+
+    def look(carry: tuple, t: Array) -> tuple:
+        states, decided = carry
+        actions = jax.vmap(functools.partial(_action, game))(states, _bits(play_key, t))
+        states, rewards, _ = jax.vmap(game.step)(states, actions)
+        return (states, decided | jnp.any(rewards != 0, axis=1)), None
+
+    decided = lax.scan(look, (deals, jnp.zeros(DEALS, bool)), jnp.arange(game.max_length))[0][1]
+    order = jnp.argsort(~decided)
+    lanes = jnp.concatenate([order[: LANES // 2], order[LANES // 2 - LANES :]])
 
     def one(state: Any, bits: Array) -> tuple:
-        legal = game.legal_actions(state)
         views = jax.vmap(lambda seat: game.view(state, seat))(_seats(game))
-        action = jnp.where(jnp.any(legal), uniform_action(bits, legal), 0)
+        action = _action(game, state, bits)
         after, rewards, done = game.step(state, action)
-        return after, (state, views, legal, action, rewards, done)
+        return after, (state, views, game.legal_actions(state), action, rewards, done)
 
     def body(states: Any, t: Array) -> tuple:
-        bits = jax.random.bits(jax.random.fold_in(play_key, t), (LANES,))
-        return jax.vmap(one)(states, bits)
+        return jax.vmap(one)(states, _bits(play_key, t)[lanes])
 
-    return lax.scan(body, states, jnp.arange(game.max_length + 2))[1]
+    return lax.scan(body, jax.tree.map(lambda x: x[lanes], deals), jnp.arange(game.max_length + 2))[1]
 
 
 @pytest.fixture(scope="module", params=envs.names())

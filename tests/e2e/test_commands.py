@@ -168,41 +168,49 @@ def test_sweep(tmp_path: pathlib.Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"runs"}
 
 
-@pytest.mark.parametrize("opponent", ["random", "itself"])
-def test_evaluate(whole: pathlib.Path, tmp_path: pathlib.Path, opponent: str) -> None:
-    """Against a named player from a run, against a checkpoint from a checkpoint; the report lies beside it."""
-    run_dir = tmp_path / "run"
-    shutil.copytree(whole, run_dir)
-    (run_dir / "evaluation.json").unlink()
-    one = {"random": "run", "itself": "run/checkpoints/4"}[opponent]
-    other = {"random": "random", "itself": "run"}[opponent]
-    done = succeed("dream.evaluate", f"checkpoint={one}", f"opponent={other}", "games=64", "seed=3", cwd=tmp_path)
-    (path,) = tmp_path.rglob("evaluation.json")
+def _evaluated(folder: pathlib.Path, whole: pathlib.Path, *arguments: str) -> tuple[dict, str]:
+    """Evaluates a copy of the run, named `run`, and returns the only report written and what was shown."""
+    shutil.copytree(whole, folder / "run")
+    (folder / "run" / "evaluation.json").unlink()
+    done = succeed("dream.evaluate", *arguments, "games=64", "seed=3", cwd=folder)
+    (path,) = folder.rglob("evaluation.json")
+    assert {p.name for p in folder.iterdir()} == {"run"}
+    assert find(folder / "run").meta["iteration"] == 4
     report = json.loads(path.read_text())
     _check_report(report, 64)
-    assert (report["opponent"], report["seed"], report["iteration"]) == (other, 3, 4)
-    assert report["unit"] == "points"
-    assert f"{report['points_per_hand']['mean']:.2f}" in done.stdout
-    assert "95 %" in done.stdout
-    assert "64" in done.stdout
-    assert {p.name for p in tmp_path.iterdir()} == {"run"}
-    assert find(run_dir).meta["iteration"] == 4
+    assert (report["seed"], report["iteration"], report["unit"]) == (3, 4, "points")
+    return report, done.stdout
 
 
-def test_evaluation_script_is_the_command(whole: pathlib.Path, tmp_path: pathlib.Path) -> None:
+@pytest.fixture(scope="module")
+def against_random(whole: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, str]:
+    """The finished run against uniform random play."""
+    return _evaluated(tmp_path_factory.mktemp("evaluated"), whole, "checkpoint=run", "opponent=random")
+
+
+def test_evaluate(against_random: tuple[dict, str]) -> None:
+    """The report lies beside the checkpoint, and the table tells the same."""
+    report, shown = against_random
+    assert report["opponent"] == "random"
+    assert f"{report['points_per_hand']['mean']:.2f}" in shown
+    assert "95 %" in shown
+    assert "64" in shown
+
+
+def test_evaluate_a_checkpoint_against_a_run(whole: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Both players by their folders; the report lies in the run they belong to."""
+    report, _ = _evaluated(tmp_path, whole, "checkpoint=run/checkpoints/4", "opponent=run")
+    assert report["opponent"] == "run"
+
+
+def test_evaluation_script_is_the_command(
+    whole: pathlib.Path, against_random: tuple[dict, str], tmp_path: pathlib.Path
+) -> None:
     """experiments/evaluate_vs_random.py writes what python -m dream.evaluate writes."""
+    shutil.copytree(whole, tmp_path / "run")
     script = REPO / "experiments" / "evaluate_vs_random.py"
-    if not script.exists():
-        pytest.skip("the script is not there")
-    reports = []
-    for name in ("command", "script"):
-        shutil.copytree(whole, tmp_path / name)
-        if name == "command":
-            succeed("dream.evaluate", f"checkpoint={name}", "opponent=random", "games=32", "seed=1", cwd=tmp_path)
-        else:
-            succeed(str(script), name, "--games", "32", "--seed", "1", cwd=tmp_path)
-        reports.append(json.loads((tmp_path / name / "evaluation.json").read_text()))
-    assert reports[0] == reports[1]
+    succeed(str(script), "run", "--games", "64", "--seed", "3", cwd=tmp_path)
+    assert json.loads((tmp_path / "run" / "evaluation.json").read_text()) == against_random[0]
 
 
 def test_load_policy(whole: pathlib.Path) -> None:
@@ -211,7 +219,8 @@ def test_load_policy(whole: pathlib.Path) -> None:
     view, legal = jax.jit(lambda s: (game.view(s, 0), game.legal_actions(s)))(jax.jit(game.init)(jax.random.key(1)))
     references = (whole, str(whole / "checkpoints" / "4"), whole / "checkpoints" / "2")
     policies = [dream.load_policy(reference) for reference in references]
-    chances = [np.asarray(jax.jit(policy)(view, legal)) for policy in policies]
+    ask = jax.jit(lambda policy, view, legal: policy(view, legal))
+    chances = [np.asarray(ask(policy, view, legal)) for policy in policies]
     assert chances[0].sum() == pytest.approx(1)
     assert np.all(chances[0][~np.asarray(legal)] == 0)
     assert np.all(chances[0][np.asarray(legal)] > 0)

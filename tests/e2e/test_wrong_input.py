@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import pathlib
@@ -126,6 +127,7 @@ def refused(
         return err
 
     yield attempt
+    gc.collect()
     for number, handler in handlers.items():
         signal.signal(number, handler)
 
