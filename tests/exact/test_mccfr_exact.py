@@ -91,12 +91,18 @@ def baseline_of(tree: Tree, kind: str, table: np.ndarray, seed: int) -> tuple[st
 
 
 def sampled(
-    tree: Tree, config: Config, regrets: np.ndarray, baseline: np.ndarray, player: int, draws: np.ndarray
+    tree: Tree,
+    config: Config,
+    regrets: np.ndarray,
+    baseline: np.ndarray,
+    player: int,
+    draws: np.ndarray,
+    updates: int = 0,
 ) -> tuple[MccfrState, list[Visits]]:
     """Returns the state after one player's batch of traversals, begun without an average, and what they met."""
     zeros = np.zeros_like(regrets)
     with jax.enable_x64(True):
-        state = MccfrState(regrets, zeros, baseline, np.zeros(3, np.int64), np.int64(0), None, np.int32(0))
+        state = MccfrState(regrets, zeros, baseline, np.zeros(3, np.int64), np.int64(updates), None, np.int32(0))
         state, levels = _run(config, branches(tree), jax.tree.map(jnp.asarray, state), player, jnp.asarray(draws))
         return jax.device_get((state, levels))
 
@@ -192,6 +198,16 @@ def own_samples(levels: list[Visits]) -> tuple[np.ndarray, np.ndarray]:
         sets.append(met.infoset[met.own])
         samples.append(rows[met.own])
     return np.concatenate(sets), np.concatenate(samples)
+
+
+def test_average_weighs_later_updates_more() -> None:
+    """The policy of update t enters with t^power: 9 times as much in the third with power 2."""
+    tree, draws = tree_of("kuhn_poker"), np.random.default_rng(0).random((4, 5))
+    regrets, config = quarters(tree, 2), ExternalConfig(batch=5, average_power=2.0)
+    first, third = (sampled(tree, config, regrets, np.zeros(1), 0, draws, updates)[0] for updates in (0, 2))
+    assert first.weights.any()
+    np.testing.assert_allclose(third.weights, 9 * first.weights)
+    np.testing.assert_allclose(third.regrets, first.regrets)
 
 
 def chance_to_meet(tree: Tree, played: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 META = {"config": {"seed": 1}, "game": {"name": "coin", "version": "1", "rules": {}}, "counters": {"decisions": 7}}
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def _collected() -> Iterator[None]:
     """Collects what orbax has left before another test begins."""
     yield
@@ -123,12 +123,13 @@ def test_a_later_state_of_the_same_iteration_replaces_the_old_one(writer: Checkp
 
 
 def test_leftovers_of_a_killed_process_are_passed_over(saved: Path, tmp_path: Path) -> None:
-    """Unfinished folders, as orbax leaves them, count neither as checkpoints nor in the way of new ones."""
+    """Unfinished folders, as orbax leaves them, and files of others are no checkpoints and do not hinder new ones."""
     run_dir = tmp_path / "run"
     shutil.copytree(saved, run_dir)
     for name in ("15.orbax-checkpoint-tmp-1", "15.orbax-checkpoint-tmp"):
         shutil.copytree(run_dir / FOLDER / "10", run_dir / FOLDER / name)
         (run_dir / FOLDER / name / "meta" / "metadata").unlink()
+    (run_dir / FOLDER / "evaluation.json").write_text("{}")
     assert find(run_dir).meta["iteration"] == 10
     made = CheckpointWriter(run_dir, keep=2)
     made.save(15, _state(15), META)
@@ -144,6 +145,7 @@ def _use(path: Path) -> Any:
     return find(path).restore(_state(0))
 
 
+@pytest.mark.usefixtures("_collected")
 @pytest.mark.parametrize("damage", ["truncate", "empty", "flip", "delete"])
 def test_a_damaged_file_is_told(saved: Path, tmp_path: Path, damage: str) -> None:
     """Whichever file: the state comes back whole or there is one line; damage to what carries data never passes."""
@@ -166,6 +168,7 @@ def test_a_damaged_file_is_told(saved: Path, tmp_path: Path, damage: str) -> Non
     assert not any("\n" in line for line in told)
 
 
+@pytest.mark.usefixtures("_collected")
 @pytest.mark.parametrize("place", [0.05, 0.35, 0.65, 0.95])
 def test_a_flipped_byte_of_the_arrays_is_told(saved: Path, tmp_path: Path, place: float) -> None:
     """Anywhere in the largest file."""
@@ -205,12 +208,14 @@ def test_a_wrong_checksum(saved: Path, tmp_path: Path) -> None:
     _refused(lambda: _use(path), str(path), "damaged", "earlier one")
 
 
+@pytest.mark.usefixtures("_collected")
 @pytest.mark.parametrize("shape", [41, 39])
 def test_another_network(saved: Path, shape: int) -> None:
     """Arrays of other shapes, larger or smaller, are neither padded nor cut."""
     _refused(lambda: find(saved).restore(_state(0, shape)), str(saved), "another network")
 
 
+@pytest.mark.usefixtures("_collected")
 def test_a_network_with_another_layer(saved: Path) -> None:
     """A structure with a leaf more or a leaf less."""
     state = _state(0)
