@@ -15,12 +15,15 @@ from typing import Any
 import jax
 import numpy as np
 
+from dream.metrics import write_json
 from envs.errors import InputError
 
 FOLDER = "checkpoints"
 FORMAT = 1
 """Version of this layout, in every meta."""
 _META_FILE = "meta/metadata"
+_SUMS_FILE = "files.json"
+"""Size and CRC-32 of every file of the state, written last: damage is found before anything tries to read it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +48,7 @@ class Checkpoint:
         """
         import orbax.checkpoint as ocp
 
+        _check_files(self.path)
         keys = jax.tree.map(_is_key, like)
         plain = jax.tree.map(_as_plain_shape, like)
         try:
@@ -74,18 +78,26 @@ class CheckpointWriter:
 
         options = ocp.CheckpointManagerOptions(max_to_keep=keep, create=True, enable_async_checkpointing=False)
         self._ocp = ocp
-        self._manager = ocp.CheckpointManager(Path(run_dir).absolute() / FOLDER, options=options)
+        self._folder = Path(run_dir).absolute() / FOLDER
+        self._manager = ocp.CheckpointManager(self._folder, options=options)
 
     def save(self, iteration: int, state: Any, meta: dict[str, Any]) -> None:
-        """Writes one checkpoint; returns when it is complete. An iteration already saved is left as it is."""
+        """Writes one checkpoint, in the place of any of this iteration; returns when it is complete."""
         if iteration in self._manager.all_steps():
-            return
+            self._manager.delete(iteration)
         plain = jax.tree.map(lambda x: jax.random.key_data(x) if _is_key(x) else x, state)
         meta = {"format": FORMAT, "iteration": iteration, "checksum": checksum(plain), **meta}
         args = self._ocp.args
         items = args.Composite(state=args.StandardSave(plain), meta=args.JsonSave(meta))
         self._manager.save(iteration, args=items, force=True)
         self._manager.wait_until_finished()
+        path = self._folder / str(iteration)
+        write_json(path / _SUMS_FILE, _file_sums(path))
+
+    def drop_after(self, iteration: int) -> None:
+        """Deletes the checkpoints past an iteration, those of work that is done anew."""
+        for later in [step for step in self._manager.all_steps() if step > iteration]:
+            self._manager.delete(later)
 
     def close(self) -> None:
         """Frees the writer."""
@@ -123,12 +135,35 @@ def _read_meta(path: Path) -> dict[str, Any]:
         raise InputError(
             f"{path} is not a complete checkpoint ({_first_line(error)}); it must be a folder this project wrote"
         ) from error
+    meta = meta if isinstance(meta, dict) else {}
     needed = {"format", "iteration", "checksum", "config", "game"}
-    if not isinstance(meta, dict) or not needed <= meta.keys():
+    if not needed <= meta.keys():
         raise InputError(f"{path} is a foreign checkpoint: its meta lacks {', '.join(sorted(needed - set(meta)))}")
     if meta["format"] != FORMAT:
         raise InputError(f"{path} has format {meta['format']}; this version reads format {FORMAT}")
     return meta
+
+
+def _file_sums(path: Path) -> dict[str, list[int]]:
+    """Returns size and CRC-32 of every file of a checkpoint's state, by its path in the checkpoint."""
+    files = sorted(file for file in (path / "state").rglob("*") if file.is_file())
+    return {str(file.relative_to(path)): [file.stat().st_size, zlib.crc32(file.read_bytes())] for file in files}
+
+
+def _check_files(path: Path) -> None:
+    """Raises InputError where a file of the state is not as it was written; says nothing where no sums were."""
+    if not (path / _SUMS_FILE).exists():
+        return
+    try:
+        stored = json.loads((path / _SUMS_FILE).read_text())
+        present = _file_sums(path)
+        wrong = [name for name in stored if stored[name] != present.get(name)]
+    except (OSError, ValueError, TypeError, AttributeError):
+        wrong = [_SUMS_FILE]
+    if wrong:
+        raise InputError(
+            f"{path} is damaged: {wrong[0]} is not as it was written; use an earlier checkpoint of the run"
+        )
 
 
 def checksum(tree: Any) -> int:

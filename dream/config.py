@@ -21,6 +21,8 @@ from dream import settings
 from dream.settings import choice, number
 from envs.errors import InputError, unknown
 
+_CHOSEN_BY = {"preset_algo": ("preset", "algo"), "algo_env": ("algo", "env")}
+"""Groups whose option is put together from others'."""
 _HERE = Path(__file__).resolve().parent
 OmegaConf.register_new_resolver("first", lambda *values: next(v for v in values if v is not None), replace=True)
 
@@ -133,7 +135,12 @@ def compose_config(name: str, overrides: list[str]) -> Composed:
         except (HydraException, OmegaConfBaseException, ValueError) as error:
             raise _as_input_error(name, error) from error
     plain = OmegaConf.create({key: value for key, value in node.items_ex(resolve=False) if key != "hydra"})
-    return Composed(plain, tuple(overrides), _choices(node.hydra))
+    choices = _choices(node.hydra)
+    for group, parts in _CHOSEN_BY.items():
+        wanted = "_".join(choices.get(part, "") for part in parts)
+        if group in choices and choices[group] != wanted:
+            raise InputError(f"{group}={choices[group]} is not to be chosen: it follows from {' and '.join(parts)}")
+    return Composed(plain, tuple(overrides), choices)
 
 
 def composed_by_hydra(node: DictConfig) -> Composed:
@@ -154,17 +161,16 @@ def jobs(overrides: list[str]) -> list[list[str]]:
     Raises:
       InputError: an override does not parse.
     """
+    lists = []
     try:
-        parsed = OverridesParser.create().parse_overrides(overrides)
+        for override in OverridesParser.create().parse_overrides(overrides):
+            key = override.get_key_element()
+            if override.is_sweep_override():
+                lists.append([f"{key}={value}" for value in override.sweep_string_iterator()])
+            else:
+                lists.append([f"{key}={override.get_value_element_as_str()}"])
     except HydraException as error:
         raise InputError(_one_line(error)) from error
-    lists = []
-    for override in parsed:
-        key = override.get_key_element()
-        if override.is_sweep_override():
-            lists.append([f"{key}={value}" for value in override.sweep_string_iterator()])
-        else:
-            lists.append([f"{key}={override.get_value_element_as_str()}"])
     return [list(job) for job in itertools.product(*lists)]
 
 

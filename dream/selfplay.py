@@ -46,7 +46,7 @@ class Record(NamedTuple):
     Attributes:
       decisions: Decision, [T, lanes, ...]; meaningless where not valid.
       valid: bool[T, lanes].
-      results: dict, sums over finished games and both players of game.result, `games`, `draws` and `length` (summed).
+      results: dict, sums over finished games of the seats' mean of game.result, `draw_rate`, and `games`.
     """
 
     decisions: Decision

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from envs.errors import InputError, unknown
 
@@ -39,7 +40,10 @@ def read(schema: type[T], node: Any, path: str) -> T:
       InputError: an unknown key, a value of another type or out of range, the path named.
     """
     if isinstance(node, (DictConfig, ListConfig)):
-        node = OmegaConf.to_container(node, resolve=True)
+        try:
+            node = OmegaConf.to_container(node, resolve=True)
+        except OmegaConfBaseException as error:
+            raise InputError(f"{str(error).splitlines()[0]}; a value after $ must name another setting") from error
     if not isinstance(node, Mapping):
         raise InputError(f"{path}={node!r} must hold {', '.join(f.name for f in dataclasses.fields(schema))}")
     fields = {field.name: field for field in dataclasses.fields(schema)}

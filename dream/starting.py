@@ -26,6 +26,9 @@ def prepare_run(composed: Composed) -> Start:
         return _resume(composed)
     config = check_run(composed.node)
     run_dir = _new_run_dir(composed, config.env.name, config.seed)
+    blocked = next((folder for folder in run_dir.parents if folder.exists()), run_dir)
+    if not blocked.is_dir():
+        raise InputError(f"run_dir={run_dir} cannot be made: {blocked} is a file; choose another folder")
     if run_dir.exists() and (not run_dir.is_dir() or any(run_dir.iterdir())):
         raise InputError(f"run_dir={run_dir} exists; choose a new folder, or go on with resume={run_dir}")
     return _start(composed, composed.choices, run_dir, None)

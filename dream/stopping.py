@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -14,7 +13,8 @@ class StopRequest:
     """Remembers a signal, so that work can be brought to its end and saved.
 
     Before `protect` a signal ends the process at once, as there is nothing to save; after it the first signal is only
-    remembered, and the second ends the process without saving.
+    remembered, and the second ends the process without saving. At once means without Python's cleaning up: an
+    exception raised from a handler would be swallowed wherever the interpreter happens to be in a callback.
     """
 
     def __init__(self) -> None:
@@ -34,10 +34,9 @@ class StopRequest:
         return 0 if self.received is None else 128 + self.received
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.received is not None:
+        if self.received is not None or not self._protected:
             os._exit(128 + number)
         self.received = number
-        if not self._protected:
-            sys.exit(128 + number)
         name = signal.Signals(number).name
-        print(f"\n{name}: finishing the iteration and saving; a second one leaves at once", file=sys.stderr, flush=True)
+        # print may not be entered twice, and a handler may come in the middle of one.
+        os.write(2, f"\n{name}: finishing the iteration and saving; a second one leaves at once\n".encode())

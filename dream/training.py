@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +59,12 @@ class Start:
 class Run:
     """A run under way: everything the loop needs between two iterations."""
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: Start, before_writing: Callable[[], None] = lambda: None) -> None:
         """Builds game, learner and state, restored where the run goes on, and only then writes to the run directory.
 
+        Args:
+          start: what to start from.
+          before_writing: called when all is built and nothing written.
         Raises:
           InputError: a damaged checkpoint or one of another network.
         """
@@ -83,9 +87,12 @@ class Run:
             self.totals = dict.fromkeys(metrics.COUNTERS, 0) | stored.meta["counters"]
             self.seconds_before, self.wandb_id = stored.meta["seconds"], stored.meta["wandb_id"]
             self.compiled_before, self.iteration = stored.meta["compile_seconds"], stored.meta["iteration"]
+        self.saved = self.iteration if stored is not None else None
         self.began = time.monotonic()
+        before_writing()
         self._prepare_folder()
         self.writer = CheckpointWriter(self.run_dir, self.config.checkpoint.keep)
+        self.writer.drop_after(self.iteration)
 
     @property
     def seconds(self) -> float:
@@ -157,7 +164,9 @@ class Run:
         return exact
 
     def save(self) -> None:
-        """Writes a checkpoint of the present state."""
+        """Writes a checkpoint of the present state, unless it is there."""
+        if self.saved == self.iteration:
+            return
         meta = {
             "config": self.start.plain,
             "choices": self.start.choices,
@@ -168,6 +177,7 @@ class Run:
             "wandb_id": self.wandb_id,
         }
         self.writer.save(self.iteration, self.state, meta)
+        self.saved = self.iteration
 
     def final_evaluation(self) -> dict[str, Any]:
         """Plays the final matches and writes them beside the checkpoints; returns the reports by opponent."""
@@ -193,8 +203,7 @@ def train(start: Start, stop: StopRequest) -> None:
       InputError: the checkpoint to go on from cannot be used.
       FloatingPointError: training diverged.
     """
-    run = Run(start)
-    stop.protect()
+    run = Run(start, before_writing=stop.protect)
     tracker = Tracker(
         run.config.tracking, run.run_dir, group=start.group, run_id=run.wandb_id, settings=start.plain
     )  # fmt: skip
@@ -235,9 +244,13 @@ def versions() -> dict[str, Any]:
 
 
 def _git(*arguments: str) -> str | None:
-    """Returns what git says of this source tree, None outside one."""
-    command = ["git", "-C", str(Path(__file__).resolve().parent), *arguments]
+    """Returns what git says of this source tree, None where it is not a repository's own."""
+    root = Path(__file__).resolve().parents[1]
+    if not (root / ".git").exists():
+        return None
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True
+        ).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return None

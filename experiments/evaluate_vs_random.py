@@ -11,7 +11,7 @@ from dream import settings
 from dream.checkpoint import find
 from dream.config import EvaluateConfig
 from dream.evaluation import match
-from dream.matching import evaluation_path
+from dream.matching import beside
 from dream.metrics import write_json
 from dream.policies import game_of
 from dream.progress import report_table
@@ -38,7 +38,7 @@ def main() -> None:
     iteration = checkpoint.meta["iteration"]
     report_table(f"{given.checkpoint} (iteration {iteration}) against random", report)
     told = {"iteration": iteration, "opponent": "random", "seed": given.seed, "policy": given.policy, "unit": game.unit}
-    write_json(evaluation_path(given.checkpoint, checkpoint), {**told, **report})
+    write_json(beside(given.checkpoint, checkpoint) / "evaluation.json", {**told, **report})
 
 
 if __name__ == "__main__":

@@ -216,7 +216,7 @@ class _Dream:
             learning_rate=learning_rate, steps=steps,
         )  # fmt: skip
         drift = jax.tree.map(jnp.subtract, params, state.target)
-        told["target_drift"] = optax.tree.norm(drift) / optax.global_norm(params)
+        told["target_drift"] = optax.tree.norm(drift) / optax.tree.norm(params)
         iteration = state.iteration + 1
         rate = jnp.where(iteration % config.target_every == 0, config.target_rate, 0.0)
         target = optax.incremental_update(params, state.target, rate)
