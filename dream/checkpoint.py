@@ -51,6 +51,7 @@ class Checkpoint:
         _check_files(self.path)
         keys = jax.tree.map(_is_key, like)
         plain = jax.tree.map(_as_plain_shape, like)
+        self._check_arrays(plain)
         try:
             with jax.enable_x64(True), ocp.Checkpointer(ocp.StandardCheckpointHandler()) as reader:
                 state = reader.restore(self.path / "state", args=ocp.args.StandardRestore(plain))
@@ -62,6 +63,17 @@ class Checkpoint:
         if checksum(state) != self.meta["checksum"]:
             raise InputError(f"{self.path} is damaged: its arrays do not match their checksum; use an earlier one")
         return jax.tree.map(lambda x, is_key: jax.random.wrap_key_data(x) if is_key else x, state, keys)
+
+    def _check_arrays(self, like: Any) -> None:
+        """Raises InputError unless the arrays stored are those asked for, before anything is read."""
+        stored, wanted = self.meta.get("arrays"), _array_shapes(like)
+        if stored is None or stored == wanted:
+            return
+        differ = [name for name in {**stored, **wanted} if stored.get(name) != wanted.get(name)]
+        raise InputError(
+            f"{self.path} is a checkpoint of another network or algorithm: {differ[0]} is "
+            f"{stored.get(differ[0], 'missing')} there, {wanted.get(differ[0], 'unknown')} here"
+        )
 
 
 class CheckpointWriter:
@@ -86,7 +98,8 @@ class CheckpointWriter:
         if iteration in self._manager.all_steps():
             self._manager.delete(iteration)
         plain = jax.tree.map(lambda x: jax.random.key_data(x) if _is_key(x) else x, state)
-        meta = {"format": FORMAT, "iteration": iteration, "checksum": checksum(plain), **meta}
+        told = {"format": FORMAT, "iteration": iteration, "checksum": checksum(plain), "arrays": _array_shapes(plain)}
+        meta = {**told, **meta}
         args = self._ocp.args
         items = args.Composite(state=args.StandardSave(plain), meta=args.JsonSave(meta))
         self._manager.save(iteration, args=items, force=True)
@@ -142,6 +155,12 @@ def _read_meta(path: Path) -> dict[str, Any]:
     if meta["format"] != FORMAT:
         raise InputError(f"{path} has format {meta['format']}; this version reads format {FORMAT}")
     return meta
+
+
+def _array_shapes(tree: Any) -> dict[str, str]:
+    """Returns dtype and shape of every array, by its path in the tree."""
+    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
+    return {jax.tree_util.keystr(path): f"{np.dtype(x.dtype).name}{list(x.shape)}" for path, x in leaves}
 
 
 def _file_sums(path: Path) -> dict[str, list[int]]:
