@@ -38,7 +38,7 @@ def collect(run: Path) -> dict[str, Any]:
         "git_commit": versions["git_commit"],
         "device": versions["device"],
         "jax": versions["jax"],
-        "command": versions["command"].split("run.py ", 1)[-1],
+        "overrides": [text for text in versions["command"].split()[1:] if not text.startswith("run_dir=")],
     }
 
 
