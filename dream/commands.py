@@ -15,18 +15,27 @@ _SWEEP = {"-m", "--multirun"}
 _CACHE_VARIABLE = "JAX_COMPILATION_CACHE_DIR"
 
 
-def run_command(name: str, prepare: Callable[[Composed], Any], job: Callable[[Any], None]) -> None:
+def run_command(
+    name: str,
+    prepare: Callable[[Composed], Any],
+    job: Callable[[Any], None],
+    complete: Callable[[list[str]], list[str]] = lambda overrides: overrides,
+) -> None:
     """Runs a Hydra application.
 
     Args:
       name: of its primary configuration file.
       prepare: checks a composed configuration, writing nothing, and returns what the job needs; raises InputError.
       job: does the work.
+      complete: adds to the overrides of a single job what follows from them; raises InputError.
     """
     arguments = sys.argv[1:]
     flags = {argument for argument in arguments if argument.startswith("-")}
     overrides = [argument for argument in arguments if not argument.startswith("-")]
     try:
+        if not flags:
+            overrides = complete(overrides)
+            sys.argv[1:] = overrides
         if flags <= _SWEEP:
             for one in jobs(overrides) if flags else [overrides]:
                 prepare(compose_config(name, one))

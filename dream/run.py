@@ -11,7 +11,7 @@ def main() -> None:
     """Runs the command; signals are taken over before the slow imports."""
     stop = StopRequest()
     from dream.commands import run_command
-    from dream.starting import prepare_run
+    from dream.starting import prepare_run, with_stored_choices
     from dream.training import Start, train
 
     def job(start: Start) -> None:
@@ -19,7 +19,7 @@ def main() -> None:
         if stop.received is not None:
             sys.exit(stop.exit_code)
 
-    run_command("config", prepare_run, job)
+    run_command("config", prepare_run, job, with_stored_choices)
 
 
 if __name__ == "__main__":

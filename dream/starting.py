@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from dream.checkpoint import Checkpoint, find
-from dream.config import Composed, check_run, update
+from dream.config import Composed, RunConfig, check_run, update
 from dream.policies import game_of
 from dream.training import Start
 from envs import InputError
@@ -31,7 +31,8 @@ def prepare_run(composed: Composed) -> Start:
         raise InputError(f"run_dir={run_dir} cannot be made: {blocked} is a file; choose another folder")
     if run_dir.exists() and (not run_dir.is_dir() or any(run_dir.iterdir())):
         raise InputError(f"run_dir={run_dir} exists; choose a new folder, or go on with resume={run_dir}")
-    return _start(composed, composed.choices, run_dir, None)
+    group = run_dir.parent.name if composed.sweep_dir else f"{config.algo['name']}_{config.env.name}"
+    return _start(composed.node, config, composed.choices, run_dir, None, group)
 
 
 def _resume(composed: Composed) -> Start:
@@ -58,19 +59,42 @@ def _resume(composed: Composed) -> Start:
     done = checkpoint.meta["iteration"]
     if config.iterations < done:
         raise InputError(f"iterations={config.iterations} is less than the {done} iterations that {run_dir} has done")
-    return _start(Composed(node, composed.overrides, choices), choices, run_dir, checkpoint)
+    group = checkpoint.meta.get("group", f"{config.algo['name']}_{config.env.name}")
+    return _start(node, config, choices, run_dir, checkpoint, group)
 
 
 def _brief(value: object) -> str:
     return str(OmegaConf.to_container(value) if OmegaConf.is_config(value) else value)
 
 
-def _start(composed: Composed, choices: dict[str, str], run_dir: Path, checkpoint: Checkpoint | None) -> Start:
-    node = composed.node.copy()
+def _start(
+    node: DictConfig,
+    config: RunConfig,
+    choices: dict[str, str],
+    run_dir: Path,
+    checkpoint: Checkpoint | None,
+    group: str,
+) -> Start:
+    node = node.copy()
     node.run_dir = node.resume = None
-    config = check_run(node)
-    group = run_dir.parent.name if composed.sweep_dir else f"{config.algo['name']}_{config.env.name}"
     return Start(config, OmegaConf.to_container(node, resolve=True), choices, run_dir, checkpoint, group)
+
+
+def with_stored_choices(overrides: list[str]) -> list[str]:
+    """Puts the group choices of the run that `resume=` names before the overrides that lack them.
+
+    So that the settings of its own algorithm and game can be given beside `resume=`, whatever the defaults are.
+
+    Raises:
+      InputError: there is no checkpoint to go on from.
+    """
+    given = dict(text.split("=", 1) for text in overrides if "=" in text)
+    reference = given.get("resume", "null").strip("'\"")
+    if reference in ("null", ""):
+        return overrides
+    choices = find(reference).meta.get("choices", {})
+    kept = [f"{group}={choices[group]}" for group in ("algo", "env", "network") if choices.get(group, "None") != "None"]
+    return [text for text in kept if text.split("=")[0] not in given] + overrides
 
 
 def _new_run_dir(composed: Composed, game: str, seed: int) -> Path:

@@ -175,6 +175,7 @@ class Run:
             "seconds": self.seconds,
             "compile_seconds": self.compile_seconds,
             "wandb_id": self.wandb_id,
+            "group": self.start.group,
         }
         self.writer.save(self.iteration, self.state, meta)
         self.saved = self.iteration

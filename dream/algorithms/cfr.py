@@ -26,6 +26,7 @@ from jax import Array, lax
 from dream.algorithms import Algorithm, Metrics
 from dream.evaluation.exact import SequenceForm, counterfactual_values, realisation, sequence_form
 from dream.evaluation.tables import normalised, table_index, table_policy
+from dream.evaluation.tree import Tree
 from dream.evaluation.tree_cache import stored_tree
 from dream.settings import number
 from envs import Game, Policy
@@ -136,17 +137,32 @@ def make(config: CfrConfig, network: Any, game: Game) -> Algorithm:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Cfr:
-    config: CfrConfig
+class Tabular:
+    """What solvers of regrets in a table share: the tree, built when first asked for, and tables told as policies."""
+
+    config: Any
     game: Game
 
     @functools.cached_property
-    def tree(self) -> Any:
+    def tree(self) -> Tree:
+        """The game's tree."""
         return stored_tree(self.game)
 
     @functools.cached_property
     def index(self) -> dict[str, np.ndarray]:
+        """What a policy finds its rows by."""
         return table_index(self.tree)
+
+    def told(self, regrets: Array, weights: Array) -> dict[str, Policy]:
+        """Returns the policies of regrets, "current", and of the average's weights, "average"."""
+        with jax.enable_x64(True):
+            current = np.asarray(regret_matching(jnp.asarray(regrets), self.tree.legal))
+        mean = normalised(np.asarray(weights), self.tree.legal)
+        return {"current": table_policy(self.index, current), "average": table_policy(self.index, mean)}
+
+
+class _Cfr(Tabular):
+    """CFR on the whole tree."""
 
     def init(self, key: Array) -> CfrState:
         zeros = np.zeros(self.tree.legal.shape)
@@ -163,8 +179,5 @@ class _Cfr:
         return after, {"nodes": nodes, "transitions": transitions, "regret_positive": positive}
 
     def policies(self, state: CfrState) -> dict[str, Policy]:
-        state = jax.device_get(state)
-        with jax.enable_x64(True):
-            current = np.asarray(current_policy(self.config, state.regrets, state.last, self.tree.legal))
-        mean = normalised(state.weights, self.tree.legal)
-        return {"current": table_policy(self.index, current), "average": table_policy(self.index, mean)}
+        regrets, last, weights = jax.device_get((state.regrets, state.last, state.weights))
+        return self.told(regrets + last if self.config.predictive else regrets, weights)

@@ -221,7 +221,7 @@ class _Dream:
         rate = jnp.where(iteration % config.target_every == 0, config.target_rate, 0.0)
         target = optax.incremental_update(params, state.target, rate)
         # Target and online network both see every row of every minibatch.
-        rows = 2.0 * steps * config.batch_size
+        rows = 2 * steps * config.batch_size
         told |= {"learning_rate": learning_rate, "gradient_steps": steps, "network_rows": replay.count + rows}
         return DreamState(params, target, optimizer_state, state.key, iteration), told
 

@@ -33,10 +33,8 @@ import numpy as np
 from jax import Array, lax
 
 from dream.algorithms import Algorithm, Metrics
-from dream.algorithms.cfr import regret_matching
+from dream.algorithms.cfr import Tabular
 from dream.algorithms.traversals import BASELINES, Branches, Scheme, Visits, branches, traverse
-from dream.evaluation.tables import normalised, table_index, table_policy
-from dream.evaluation.tree_cache import stored_tree
 from dream.settings import choice, number
 from envs import Game, Policy
 from envs.errors import InputError
@@ -168,18 +166,8 @@ def make(config: ExternalConfig, network: Any, game: Game) -> Algorithm:
     return Algorithm(solver.init, solver.iterate, solver.policies)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Mccfr:
-    config: ExternalConfig
-    game: Game
-
-    @functools.cached_property
-    def tree(self) -> Any:
-        return stored_tree(self.game)
-
-    @functools.cached_property
-    def index(self) -> dict[str, np.ndarray]:
-        return table_index(self.tree)
+class _Mccfr(Tabular):
+    """MCCFR on the tree's arrays."""
 
     def init(self, key: Array) -> MccfrState:
         zeros = np.zeros(self.tree.legal.shape)
@@ -203,8 +191,4 @@ class _Mccfr:
         return after._replace(key=state.key), told
 
     def policies(self, state: MccfrState) -> dict[str, Policy]:
-        regrets, weights = jax.device_get((state.regrets, state.weights))
-        with jax.enable_x64(True):
-            current = np.asarray(regret_matching(jnp.asarray(regrets), self.tree.legal))
-        mean = normalised(weights, self.tree.legal)
-        return {"current": table_policy(self.index, current), "average": table_policy(self.index, mean)}
+        return self.told(*jax.device_get((state.regrets, state.weights)))

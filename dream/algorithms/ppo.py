@@ -228,7 +228,7 @@ class _Ppo:
         told |= {
             "learning_rate": learning_rate,
             "gradient_steps": steps,
-            "network_rows": replay.count + 1.0 * steps * config.batch_size,
+            "network_rows": replay.count + steps * config.batch_size,
         }
         return PpoState(params, optimizer_state, state.key, state.iteration + 1), told
 
