@@ -26,12 +26,10 @@ from envs import cards
 from envs.cards import NUM_RANKS, NUM_SUITS, VALUES
 from envs.errors import unknown
 from envs.game import Policy
-from envs.gin_rummy import melds, table
+from envs.gin_rummy import melds, outs, table
 from envs.gin_rummy.event_log import DISCARD, GinView
 
 _NEVER = 1000.0
-_ESTIMATED = np.array([52, 52, 44, 38, 32, 28, 25, 23, 22, 21, 20, 18, 17, 16], np.float32)
-"""Mean deadwood of an opponent at turn 0, 1, ...: two simple bots, 500 hands (the domain notes' figures)."""
 
 
 class RuleBotParams(NamedTuple):
@@ -143,8 +141,8 @@ def _shed(params: RuleBotParams, view: GinView, hand: Array, legal: Array) -> Ar
     score = (
         params.left * left
         - params.value * values
-        + params.danger * _danger(unseen.astype(jnp.int32), view.known.astype(jnp.int32))
-        - params.links * _links(hand, unseen.astype(jnp.int32))
+        + params.danger * outs.danger(unseen.astype(jnp.int32), view.known.astype(jnp.int32))
+        - params.links * outs.links(hand, unseen.astype(jnp.int32))
     )
     plain, knock = legal[3 : 3 + size], legal[3 + size :]
     allowed = plain | knock
@@ -153,7 +151,7 @@ def _shed(params: RuleBotParams, view: GinView, hand: Array, legal: Array) -> Ar
     lowest = best & (np.arange(size) == jnp.argmax(best))
     card = jnp.where(params.spread > 0, best, lowest)
     short = view.stock <= params.short
-    estimated = jnp.asarray(_ESTIMATED)[jnp.minimum(_turn(view), len(_ESTIMATED) - 1)]
+    estimated = jnp.asarray(outs.TYPICAL_DEADWOOD)[jnp.minimum(_turn(view), len(outs.TYPICAL_DEADWOOD) - 1)]
     ahead = short | (estimated - left >= params.lead)
     knocks = card & knock & ((left == 0) | ((left <= _limit(params, view)) & ahead))
     sheds = jnp.where(jnp.any(knocks), knocks, card)
@@ -175,33 +173,6 @@ def _limit(params: RuleBotParams, view: GinView) -> Array:
         turn <= params.turn_early, params.early, jnp.where(turn <= params.turn_middle, params.middle, params.late)
     )
     return jnp.where(view.stock <= params.short, jnp.maximum(by_turn, params.short_limit), by_turn)
-
-
-def _grid(masks: Array) -> Array:
-    """Returns suit masks as float32[4, 13]."""
-    return ((masks[:, None] >> np.arange(NUM_RANKS)) & 1).astype(jnp.float32)
-
-
-def _pairs(weights: Array) -> Array:
-    """Returns, for each card, the sum over the pairs it melds with of the product of their weights: float32[52]."""
-    padded = jnp.pad(weights, ((0, 0), (2, 2)))
-    low2, low1, high1, high2 = (padded[:, 2 + step : 2 + step + NUM_RANKS] for step in (-2, -1, 1, 2))
-    runs = low2 * low1 + low1 * high1 + high1 * high2
-    total = jnp.sum(weights, axis=0)
-    others, squares = total - weights, jnp.sum(weights**2, axis=0) - weights**2
-    return (runs + (others**2 - squares) / 2).reshape(-1)
-
-
-def _danger(unseen: Array, known: Array) -> Array:
-    """Returns how many pairs the opponent may hold that meld with a card, a card it is known to hold counting twice."""
-    return _pairs(_grid(unseen) + 2.0 * _grid(known))
-
-
-def _links(hand: Array, unseen: Array) -> Array:
-    """Returns how many unseen cards would meld with a card and another own card: float32[52]."""
-    own, free = _grid(hand), _grid(unseen)
-    mixed = _pairs(own + free) - _pairs(own) - _pairs(free)
-    return mixed * own.reshape(-1)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,39 @@
+"""What cards are worth beyond the melds they are in: to the opponent, and with cards still to come."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from envs.cards import NUM_RANKS
+
+TYPICAL_DEADWOOD = np.array([52, 52, 44, 38, 32, 28, 25, 23, 22, 21, 20, 18, 17, 16], np.float32)
+"""Mean deadwood of an opponent at turn 0, 1, ...: two simple bots, 500 hands (the domain notes' figures)."""
+
+
+def grid(masks: Array) -> Array:
+    """Returns suit masks as float32[4, 13]."""
+    return ((masks[:, None] >> np.arange(NUM_RANKS)) & 1).astype(jnp.float32)
+
+
+def _pairs(weights: Array) -> Array:
+    """Returns, for each card, the sum over the pairs it melds with of the product of their weights: float32[52]."""
+    padded = jnp.pad(weights, ((0, 0), (2, 2)))
+    low2, low1, high1, high2 = (padded[:, 2 + step : 2 + step + NUM_RANKS] for step in (-2, -1, 1, 2))
+    runs = low2 * low1 + low1 * high1 + high1 * high2
+    total = jnp.sum(weights, axis=0)
+    others, squares = total - weights, jnp.sum(weights**2, axis=0) - weights**2
+    return (runs + (others**2 - squares) / 2).reshape(-1)
+
+
+def danger(unseen: Array, known: Array) -> Array:
+    """Returns how many pairs the opponent may hold that meld with a card, a card it is known to hold counting twice."""
+    return _pairs(grid(unseen) + 2.0 * grid(known))
+
+
+def links(hand: Array, unseen: Array) -> Array:
+    """Returns how many unseen cards would meld with a card and another own card: float32[52]."""
+    own, free = grid(hand), grid(unseen)
+    mixed = _pairs(own + free) - _pairs(own) - _pairs(free)
+    return mixed * own.reshape(-1)
