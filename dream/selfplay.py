@@ -24,6 +24,7 @@ class Decision(NamedTuple):
       action: int16.
       rewards: float32[P], the game's own, paid on the transition.
       potentials: float32[2, P], the game's potential before and after.
+      auxiliary: float32, game.auxiliary for the player who decided, before the transition.
       done: bool, whether the transition ended the game.
       phase: int8, index into game.phases.
       note: whatever the actor adds.
@@ -35,6 +36,7 @@ class Decision(NamedTuple):
     action: Array
     rewards: Array
     potentials: Array
+    auxiliary: Array
     done: Array
     phase: Array
     note: Any
@@ -180,6 +182,7 @@ def _decide(game: Game, actor: Actor, state: Any, memory: Any, key: Array) -> tu
         action=action.astype(jnp.int16),
         rewards=rewards,
         potentials=potentials,
+        auxiliary=game.auxiliary(state, player),
         done=done,
         phase=game.phase(state).astype(jnp.int8),
         note=note,

@@ -57,6 +57,10 @@ class Game(abc.ABC):
     reward_scale: float = 100.0
     phases: tuple[str, ...] = ("play",)
     """Names of the kinds of decision, the values of `phase`."""
+    phase_offset: int | None = None
+    """Where in the observation a one-hot of `phases` starts, all zeros once the game is over; None: it has none."""
+    has_auxiliary: bool = False
+    """Whether `auxiliary` tells anything."""
     log_slots: int = 0
     """Slots of the observation's log (see `log_slot`); 0 for a game without one."""
     log_offset: int = 0
@@ -102,6 +106,13 @@ class Game(abc.ABC):
 
     def potential(self, state: State, player: Array) -> Array:
         """Returns what reward shaping may use: float32, in units of reward; 0 where a game offers nothing."""
+        return jnp.float32(0.0)
+
+    def auxiliary(self, state: State, player: Array) -> Array:
+        """Returns what a network may learn to foretell from the player's view: float32, in about [0, 1]; here 0.
+
+        For instance the opponent's deadwood / 100: a target in training, never an input, as the player may not see it.
+        """
         return jnp.float32(0.0)
 
     def phase(self, state: State) -> Array:

@@ -3,7 +3,8 @@
 Each iteration plays whole games; with G the lambda-return to the player who decided and V the value then,
 
     A = (G - V), normalised over the minibatch,    rho = pi(a) / pi_then(a),
-    loss = -mean min(rho A, clip(rho, 1 - c, 1 + c) A) + w_v mean (V - G)^2 - w_e mean entropy(pi).
+    loss = -mean min(rho A, clip(rho, 1 - c, 1 + c) A) + w_v mean (V - G)^2 - w_e mean entropy(pi)
+           + w_a mean (foretold - game.auxiliary)^2, the last where the network has such a head.
 
 pi is the softmax of the network's advantage head over legal actions, so that the trunk is the same as DREAM's.
 Sources: Schulman et al. 2017, eq. 7 and 9; Schulman et al. 2016 (GAE), whose advantage is G - V here.
@@ -59,6 +60,7 @@ class PpoConfig:
     entropy_weight: float = number(0.01, 0)
     value_weight: float = number(0.5, 0)
     value_loss: str = choice("absolute", "absolute", "relative")
+    auxiliary_weight: float = number(0.1, 0)
     max_grad_norm: float = number(0.5, 0, above=True)
     play_temperature: float | None = number(None, 0, above=True)
     shaping: ShapingConfig = ShapingConfig(scale=schedules.constant(0.0), draw_penalty=0.0)
@@ -91,7 +93,10 @@ class Thought(NamedTuple):
 
 
 class Example(NamedTuple):
-    """One decision to learn from; `chance` is the probability the action had."""
+    """One decision to learn from.
+
+    `chance` is the probability the action had; `auxiliary` is () where no head foretells it.
+    """
 
     view: Any
     legal: Array
@@ -99,6 +104,7 @@ class Example(NamedTuple):
     chance: Array
     value: Array
     returns: Array
+    auxiliary: Any
 
 
 def masked_softmax(logits: Array, legal: Array) -> Array:
@@ -187,7 +193,8 @@ class _Ppo:
         lane = functools.partial(lambda_returns, discount=config.discount, trace=config.trace)
         returns = jax.vmap(lane, in_axes=1, out_axes=1)(rewards, d.done | ~record.valid, d.player, note.value)
         own = record.valid & note.own
-        examples = Example(d.view, d.legal, d.action, note.chance, note.value, returns)
+        auxiliary = d.auxiliary if self.network.foretell else ()
+        examples = Example(d.view, d.legal, d.action, note.chance, note.value, returns, auxiliary)
         told = selfplay.describe(self.game, record, returns, note.value, note.entropy, own)
         seats = jnp.arange(self.game.num_players) == note.seat[..., None]
         earned = jnp.sum(jnp.where(record.valid[..., None] & seats, d.rewards, 0.0))
@@ -236,7 +243,7 @@ class _Ppo:
         config = self.config
         legal = jnp.unpackbits(rows.legal, axis=-1, count=self.game.num_actions).astype(bool)
         x = jax.vmap(self.network.inputs.of_view)(rows.view)
-        logits, value = self.network.apply_inputs(params, lax.stop_gradient(x))
+        (logits, value), told = self._outputs(params, lax.stop_gradient(x), rows.auxiliary)
         logs = jax.nn.log_softmax(jnp.where(legal, logits, _LOW), axis=-1)
         action = rows.action.astype(jnp.int32)[:, None]
         change = jnp.take_along_axis(logs, action, axis=-1)[:, 0] - jnp.log(jnp.maximum(rows.chance, 1e-9))
@@ -248,7 +255,8 @@ class _Ppo:
             value_loss = value_loss / jnp.maximum(jnp.var(rows.returns), 1e-6)
         spread = jnp.mean(-jnp.sum(jnp.where(legal, jnp.exp(logs) * logs, 0.0), axis=-1))
         total = policy_loss + config.value_weight * value_loss - config.entropy_weight * spread
-        told = {
+        total = total + config.auxiliary_weight * told.get("loss_auxiliary", 0.0)
+        told |= {
             "loss": total,
             "loss_policy": policy_loss,
             "loss_value": value_loss,
@@ -257,3 +265,10 @@ class _Ppo:
             "clipped": jnp.mean(jnp.abs(jnp.exp(change) - 1.0) > config.clip),
         }
         return total, told
+
+    def _outputs(self, params: Any, x: Array, auxiliary: Any) -> tuple[tuple[Array, Array], dict[str, Array]]:
+        """Returns (logits, value), and the auxiliary loss where the network foretells anything."""
+        if self.network.foretell is None:
+            return self.network.apply_inputs(params, x), {}
+        outputs, foretold = self.network.foretell(params, x)
+        return outputs, {"loss_auxiliary": jnp.mean((foretold - auxiliary) ** 2)}

@@ -12,7 +12,10 @@ from envs.errors import InputError, unknown
 
 __all__ = ["Network", "make_network"]
 
-_REGISTRY: dict[str, str] = {"dueling": "dream.networks.dueling:DuelingConfig"}
+_REGISTRY: dict[str, str] = {
+    "dueling": "dream.networks.dueling:DuelingConfig",
+    "simba": "dream.networks.simba:SimbaConfig",
+}
 """Name -> "module:settings"; the module's make(settings, game) returns the Network."""
 
 

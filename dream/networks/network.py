@@ -16,7 +16,8 @@ class Network(NamedTuple):
     """A network whose first layer is linear in the inputs it selects from the observation.
 
     apply(params, x) = apply_inputs(params, inputs.of_observation(x))
-                     = rest(params, inputs.of_observation(x) @ w + b) with (w, b) = first_layer(params).
+                     = rest(params, inputs.of_observation(x) @ w + b) with (w, b) = first_layer(params),
+    the last only where inputs.carries_log.
 
     Attributes:
       init: key -> params, a pytree of float32 arrays.
@@ -26,6 +27,8 @@ class Network(NamedTuple):
       first_layer: params -> (w[inputs.size, width], b[width]), in the dtype of computation.
       rest: (params, first layer's sums [width]) -> outputs.
       width: of the first layer.
+      heads: (params, inputs) -> every head's output by its name, where the outputs are not all there is; else None.
+      foretell: (params, inputs) -> (outputs, prediction of game.auxiliary, float32); None without such a head.
     """
 
     init: Callable[[Array], Any]
@@ -35,6 +38,8 @@ class Network(NamedTuple):
     first_layer: Callable[[Any], tuple[Array, Array]]
     rest: Callable[[Any, Array], Any]
     width: int
+    heads: Callable[[Any, Array], dict[str, Array]] | None = None
+    foretell: Callable[[Any, Array], tuple[Any, Array]] | None = None
 
 
 class Carried(NamedTuple):
