@@ -21,7 +21,12 @@ from dream import settings
 from dream.settings import choice, number
 from envs.errors import InputError, unknown
 
-_CHOSEN_BY = {"preset_algo": ("preset", "algo"), "algo_env": ("algo", "env")}
+_CHOSEN_BY = {
+    "preset_network": ("preset", "network"),
+    "preset_algo": ("preset", "algo"),
+    "network_env": ("network", "env"),
+    "algo_env": ("algo", "env"),
+}
 """Groups whose option is put together from others'."""
 _HERE = Path(__file__).resolve().parent
 OmegaConf.register_new_resolver("first", lambda *values: next(v for v in values if v is not None), replace=True)

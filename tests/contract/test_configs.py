@@ -68,6 +68,24 @@ def test_changes_for_a_game_are_found_and_valid(file: str) -> None:
     assert OmegaConf.merge(node, changed) == node
 
 
+@pytest.mark.parametrize("file", _options("network_env"))
+def test_changes_of_a_network_for_a_game_are_found_and_valid(file: str) -> None:
+    """conf/network_env/<network>_<env>.yaml belongs to a network and a game, and is valid."""
+    network, env = next((net, env) for net, env in itertools.product(NETWORKS, ENVS) if file == f"{net}_{env}")
+    node = compose_config("config", [f"network={network}", f"env={env}"]).node
+    check_run(node)
+    assert OmegaConf.merge(node, OmegaConf.load(CONF / "network_env" / f"{file}.yaml")) == node
+
+
+@pytest.mark.parametrize("file", _options("preset_network"))
+def test_changes_of_a_network_in_a_preset_are_found_and_valid(file: str) -> None:
+    """conf/preset_network/<preset>_<network>.yaml belongs to a preset and a network, and is valid."""
+    preset, network = next((p, net) for p, net in itertools.product(PRESETS, NETWORKS) if file == f"{p}_{net}")
+    node = compose_config("config", [f"network={network}", f"preset={preset}"]).node
+    check_run(node)
+    assert OmegaConf.merge(node, OmegaConf.load(CONF / "preset_network" / f"{file}.yaml")) == node
+
+
 @pytest.mark.parametrize("tracking", _options("tracking"))
 def test_tracking_composes(tracking: str) -> None:
     """Offline unless asked otherwise."""
