@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,20 @@ class EnvConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class BudgetConfig:
+    """Totals that end a run before its iterations are done; the iteration that reaches one is the last."""
+
+    nodes: float | None = number(None, 0, above=True)
+    episodes: float | None = number(None, 0, above=True)
+    seconds: float | None = number(None, 0, above=True)
+
+    def spent(self, totals: Mapping[str, float]) -> bool:
+        """Returns whether a total has reached its limit."""
+        limits = dataclasses.asdict(self).items()
+        return any(limit is not None and totals[name] >= limit for name, limit in limits)
+
+
+@dataclasses.dataclass(frozen=True)
 class CheckpointConfig:
     """Checkpoints: one every so many iterations, the last always, the latest `keep` kept."""
 
@@ -56,7 +71,7 @@ class CheckpointConfig:
 
 @dataclasses.dataclass(frozen=True)
 class EvaluationConfig:
-    """Evaluation: every so many iterations over `games` hands, at the end over `final_games`.
+    """Evaluation: every so many iterations and at the last over `games` hands, at the end over `final_games`.
 
     Where the game is enumerable and `exact` is set, the exploitability of every policy comes with it.
     """
@@ -91,6 +106,7 @@ class RunConfig:
     checkpoint: CheckpointConfig
     eval: EvaluationConfig
     iterations: int = number(800, 1)
+    budget: BudgetConfig = BudgetConfig()
     seed: int = number(0, 0, 2**32 - 1)
     run_dir: str | None = None
     resume: str | None = None

@@ -45,6 +45,8 @@ def _resume(composed: Composed) -> Start:
     if given is not None and Path(given).expanduser().absolute() != run_dir:
         raise InputError(f"run_dir={given} is not the run that resume= goes on with, {run_dir}; leave it out")
     stored = OmegaConf.create(checkpoint.meta["config"])
+    for key in composed.node.keys() - stored.keys():
+        stored[key] = composed.node[key]  # a setting that came after the checkpoint
     choices = checkpoint.meta["choices"]
     node = update(stored, composed.overrides, choices, skip={"resume", "run_dir"})
     config = check_run(node)

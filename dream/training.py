@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.metadata
 import math
+import os
 import platform
 import subprocess
 import sys
@@ -89,6 +90,7 @@ class Run:
             self.compiled_before, self.iteration = stored.meta["compile_seconds"], stored.meta["iteration"]
         self.saved = self.iteration if stored is not None else None
         self.began = time.monotonic()
+        self.ended, self._measured = self._at_end(), (-1, {})
         before_writing()
         self._prepare_folder()
         self.writer = CheckpointWriter(self.run_dir, self.config.checkpoint.keep)
@@ -104,6 +106,11 @@ class Run:
         """Seconds of them that went into tracing, lowering and compiling."""
         return self.compiled_before + self.clock.seconds
 
+    def _at_end(self) -> bool:
+        """Returns whether the iterations are done or the budget is spent; a run has one iteration at least."""
+        spent = self.config.budget.spent({**self.totals, "seconds": self.seconds})
+        return self.iteration >= self.config.iterations or (spent and self.iteration > 0)
+
     def _prepare_folder(self) -> None:
         self.run_dir.mkdir(parents=True, exist_ok=True)
         metrics.write_text(self.run_dir / CONFIG_FILE, OmegaConf.to_yaml(OmegaConf.create(self.start.plain)))
@@ -116,7 +123,7 @@ class Run:
         return chosen_policy(self.algorithm.policies(self.state))
 
     def iterate(self) -> dict[str, Any]:
-        """Runs one iteration; returns its record, evaluated where it is due.
+        """Runs one iteration; returns its record, evaluated where it is due, and says in `ended` if it was the last.
 
         Raises:
           FloatingPointError: the loss is no longer a number; the state stays as it was.
@@ -130,7 +137,8 @@ class Run:
         for name in metrics.COUNTERS:
             self.totals[name] += round(told.pop(name, 0))
         record = {"iteration": self.iteration, **self.totals, **told}
-        if self.iteration % self.config.eval.every == 0:
+        self.ended = self._at_end()
+        if self.ended or self.iteration % self.config.eval.every == 0:
             began = time.perf_counter()
             record |= self._evaluate()
             record["seconds_evaluate"] = time.perf_counter() - began
@@ -155,12 +163,13 @@ class Run:
 
     def _exact(self) -> dict[str, dict[str, float]]:
         """Returns NashConv and exploitability of every policy, in the game's unit; {} where there is no tree."""
-        if self.tree is None:
-            return {}
+        if self.tree is None or self._measured[0] == self.iteration:
+            return self._measured[1]
         exact = {}
         for name, policy in self.algorithm.policies(self.state).items():
             value = nash_conv(self.tree, tabulate(self.tree, policy)) * self.game.reward_scale
             exact[name] = {"nash_conv": value, "exploitability": value / 2}
+        self._measured = self.iteration, exact
         return exact
 
     def save(self) -> None:
@@ -198,7 +207,7 @@ class Run:
 
 
 def train(start: Start, stop: StopRequest) -> None:
-    """Runs to the last iteration, or until a signal asks to leave; either way the state is saved.
+    """Runs to the last iteration, the end of the budget or a signal that asks to leave; the state is saved.
 
     Raises:
       InputError: the checkpoint to go on from cannot be used.
@@ -210,7 +219,7 @@ def train(start: Start, stop: StopRequest) -> None:
     )  # fmt: skip
     progress = RunProgress(run.config.iterations, run.iteration)
     try:
-        while run.iteration < run.config.iterations and stop.received is None:
+        while not run.ended and stop.received is None:
             record = run.iterate()
             metrics.append(run.run_dir, record)
             progress.show(record)
@@ -230,7 +239,7 @@ def train(start: Start, stop: StopRequest) -> None:
 
 
 def versions() -> dict[str, Any]:
-    """Returns what a run was made with: versions, git commit, device."""
+    """Returns what a run was made with: versions, git commit, device, cores and how busy they were."""
     installed = {name: importlib.metadata.version(name) for name in _PACKAGES}
     device = jax.devices()[0]
     return {
@@ -239,6 +248,8 @@ def versions() -> dict[str, Any]:
         "git_commit": _git("rev-parse", "HEAD"),
         "git_changed_files": len((_git("status", "--porcelain") or "").splitlines()),
         "device": f"{jax.device_count()} x {device.device_kind}",
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "load_1_minute": round(os.getloadavg()[0], 2),
         "platform": platform.platform(),
         "command": " ".join(sys.argv),
     }

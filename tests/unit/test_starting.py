@@ -57,3 +57,14 @@ def test_choices_that_are_given_stay(stored: Path) -> None:
     assert with_stored_choices(["seed=3"]) == ["seed=3"]
     with pytest.raises(InputError, match=r"algo=dream cannot be changed by resume="):
         prepare_run(compose_config("config", with_stored_choices([f"resume={stored}", "algo=dream"])))
+
+
+def test_a_setting_newer_than_the_checkpoint_takes_its_default(stored: Path) -> None:
+    """And can be given beside resume=."""
+    path = stored / "checkpoints" / "4" / "meta" / "metadata"
+    meta = json.loads(path.read_text())
+    del meta["config"]["budget"]
+    path.write_text(json.dumps(meta))
+    for given, nodes in (([], None), (["budget.nodes=5"], 5.0)):
+        start = prepare_run(compose_config("config", with_stored_choices([f"resume={stored}", *given])))
+        assert (start.config.budget.nodes, start.config.budget.episodes) == (nodes, None)
