@@ -123,6 +123,20 @@ class Game(abc.ABC):
         """Returns what to report of a finished game besides its reward, by the name of its mean: float32 scalars."""
         return {}
 
+    def sample_hidden(self, view: View, key: Array) -> State:
+        """Deals anew what a player cannot see.
+
+        Args:
+          view: of either player, in play.
+          key: consumed.
+        Returns:
+          A state drawn uniformly among the deals that would have shown that player the same, all along the game; its
+          view is the one given, bit for bit.
+        Raises:
+          InputError: the game cannot.
+        """
+        raise InputError(f"{self.name} cannot deal anew what a view does not show")
+
     # An observation may be told in two parts: a short dense one, and a log that only ever grows. Every entry of
     # encode(view) is dense(view) at `dense_indices` plus log_slot(view, t) at its rows, for t < log_length(view). A
     # player's later view repeats the slots of its earlier ones, so a linear layer's sum over the log can be carried

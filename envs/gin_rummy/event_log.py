@@ -37,7 +37,7 @@ from jax import Array
 from envs import cards
 from envs.batching import where_needed
 from envs.game import Game, LogSlot, build_rules
-from envs.gin_rummy import settlement, table
+from envs.gin_rummy import hidden, settlement, table
 from envs.gin_rummy.rules import PRESETS, GinRules
 from envs.gin_rummy.table import Table
 
@@ -254,6 +254,18 @@ class GinRummy(Game):
             deadwood=self._deadwood(board, player).astype(jnp.uint8),
             can_knock=jnp.any(knocks) & to_act,
             can_gin=jnp.any(gins) & to_act,
+        )
+
+    def sample_hidden(self, view: GinView, key: Array) -> GinState:
+        """Deals anew what a player cannot see, uniformly among the deals on which the hand looked the same to it."""
+        drawn = view.phase == DISCARD
+        board = hidden.sample(self.rules, view, drawn, key)
+        seat = view.seat.astype(jnp.int32)
+        return dataclasses.replace(
+            self.from_deck(board.deck),
+            table=board,
+            phase=view.phase.astype(jnp.int32),
+            current_player=jnp.where(view.to_act, seat, 1 - seat),
         )
 
     def _deadwood(self, board: Table, player: Array) -> Array:
