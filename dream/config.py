@@ -124,6 +124,19 @@ class EvaluateConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class LadderConfig:
+    """Settings of `python -m dream.ladder`."""
+
+    env: EnvConfig
+    players: tuple[str, ...] | None = None
+    games: int = number(1000, 4)
+    block: int = number(1000, 4)
+    seed: int = number(0, 0, 2**32 - 1)
+    run_dir: str | None = None
+    plot: str = choice("svg", "svg", "png", "none")
+
+
+@dataclasses.dataclass(frozen=True)
 class Composed:
     """A configuration as Hydra composed it.
 

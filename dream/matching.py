@@ -13,6 +13,7 @@ from dream import settings
 from dream.checkpoint import FOLDER, Checkpoint, find
 from dream.config import Composed, EvaluateConfig
 from dream.evaluation import match
+from dream.evaluation.matches import check_games
 from dream.metrics import write_json
 from dream.policies import find_player, game_of, policy_of
 from dream.progress import report_table
@@ -42,11 +43,7 @@ def prepare_match(composed: Composed) -> Match:
     config = settings.read(EvaluateConfig, composed.node, "")
     checkpoint = find(config.checkpoint)
     game = game_of(checkpoint)
-    if config.games % game.num_players:
-        raise InputError(
-            f"games={config.games} is not valid; it must be a multiple of {game.num_players}: "
-            "every deal is played from every seat"
-        )
+    check_games(game, config.games)
     policy = policy_of(checkpoint, game, config.policy)
     return Match(config, checkpoint, game, policy, find_player(config.opponent, game))
 

@@ -19,15 +19,15 @@ moves of the game, chance's and those only looked at included. network_rows: inp
 """
 
 
-def append(run_dir: Path, record: dict[str, Any]) -> None:
-    """Adds one line; values that are not finite become null."""
-    with (run_dir / FILE).open("a") as file:
+def append(run_dir: Path, record: dict[str, Any], name: str = FILE) -> None:
+    """Adds one line to a file; values that are not finite become null."""
+    with (run_dir / name).open("a") as file:
         file.write(json.dumps(_finite(record)) + "\n")
 
 
-def read(run_dir: str | Path) -> list[dict[str, Any]]:
-    """Returns the records of a run, leaving out a last line that was cut off."""
-    path = Path(run_dir) / FILE
+def read(run_dir: str | Path, name: str = FILE) -> list[dict[str, Any]]:
+    """Returns the records of a run's file, leaving out a last line that was cut off."""
+    path = Path(run_dir) / name
     lines = path.read_text().splitlines() if path.exists() else []
     records = []
     for line in lines:

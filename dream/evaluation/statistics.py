@@ -45,10 +45,37 @@ def rate_interval(samples: np.ndarray, per_sample: int) -> Interval:
     """
     samples = np.asarray(samples, np.float64)
     mean = float(samples.mean())
-    trials = float(samples.size * per_sample)
-    variance = float(samples.var(ddof=1)) / samples.size
+    return wilson(mean, effective_trials(mean, float(samples.var(ddof=1)) / samples.size, samples.size * per_sample))
+
+
+def share_interval(wins: np.ndarray, losses: np.ndarray) -> Interval | None:
+    """Returns wins / (wins + losses) and its Wilson interval, the number of trials corrected as in `rate_interval`.
+
+    The variance is the ratio estimator's: of sum(w - p (w + l)) over the samples, by (sum (w + l))^2.
+
+    Args:
+      wins, losses: float[n], counts in each sample; n >= 2.
+    Returns:
+      The Interval, None where there is neither.
+    """
+    wins, decided = np.asarray(wins, np.float64), np.asarray(wins, np.float64) + np.asarray(losses, np.float64)
+    total = float(decided.sum())
+    if total == 0:
+        return None
+    share = float(wins.sum()) / total
+    variance = wins.size * float(np.var(wins - share * decided, ddof=1)) / total**2
+    return wilson(share, effective_trials(share, variance, total))
+
+
+def effective_trials(mean: float, variance: float, trials: float) -> float:
+    """Returns how many independent trials give a rate this variance, within half and twice the plain number."""
     if variance > 0:
-        trials = min(max(mean * (1 - mean) / variance, trials / 2), trials * 2)
+        return float(min(max(mean * (1 - mean) / variance, trials / 2), trials * 2))
+    return float(trials)
+
+
+def wilson(mean: float, trials: float) -> Interval:
+    """Returns a rate and Wilson's 95 % interval for so many independent trials."""
     z2 = Z95 * Z95 / trials
     centre = (mean + z2 / 2) / (1 + z2)
     half = math.sqrt(z2 * (mean * (1 - mean) + z2 / 4)) / (1 + z2)

@@ -1,0 +1,113 @@
+"""Ratings from cross-play: the Bradley-Terry model, its strengths and their intervals.
+
+Player i beats player j with chance p_ij = 1 / (1 + exp(b_j - b_i)); a drawn hand is half a win for each. Ratings are
+told as 400 b / ln 10, so that 400 points are odds of ten to one, with their mean 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dream.evaluation.statistics import Z95
+
+SCALE = 400 / math.log(10)
+"""Rating points of one unit of log odds."""
+_STEPS = 200
+_ENOUGH = 1e-10
+
+
+class Ratings(NamedTuple):
+    """Ratings of N players.
+
+    Attributes:
+      rating: float64[N], points, mean 0.
+      low, high: float64[N], the 95 % interval of each, against the mean of all.
+      level: int[N], 0 for the players that won from, or drew with, all others at least in a circle; those of a lower
+        level never got a point from a higher one, so that only the added draws keep their distance finite.
+    """
+
+    rating: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    level: np.ndarray
+
+
+def bradley_terry(score: np.ndarray, games: np.ndarray, trials: np.ndarray, draws: float = 1.0) -> Ratings:
+    """Fits the model by maximum likelihood.
+
+    Where some players never got a point from some others the likelihood has no maximum. One drawn hand more for every
+    pairing that was played (`draws`) gives it one, and moves other ratings hardly at all. The interval is the sandwich
+    H^+ V H^+ at the maximum: H the information of the games, V that of the effective trials, as the hands of one deal
+    are not independent.
+
+    Args:
+      score: float[N, N], wins of i against j and half the draws; score + score.T = games.
+      games: float[N, N], hands, symmetric, zero on the diagonal.
+      trials: float[N, N], independent hands of the same precision, symmetric, positive where games are.
+      draws: hands added to each pairing.
+    Raises:
+      ValueError: the pairings played do not connect all players.
+    Source: Bradley and Terry 1952; Newton's method on a concave log likelihood; variance as in White 1982.
+    """
+    score, games, trials = (np.asarray(x, np.float64) for x in (score, games, trials))
+    if len(set(_levels(games))) > 1:
+        raise ValueError("some players never met, directly or through others; their ratings cannot be compared")
+    played = games > 0
+    fixed = np.where(played, score + draws / 2, 0.0)
+    total = np.where(played, games + draws, 0.0)
+    strength = _maximum(fixed, total)
+    chance = _chances(strength)
+    spread = np.where(played, chance * (1 - chance), 0.0)
+    inverse = np.linalg.pinv(_laplacian(total * spread))
+    noise = _laplacian(np.where(played, total**2 * spread / np.maximum(trials + draws, 1e-9), 0.0))
+    half = Z95 * SCALE * np.sqrt(np.maximum(np.diag(inverse @ noise @ inverse), 0.0))
+    rating = SCALE * strength
+    return Ratings(rating, rating - half, rating + half, _levels(score))
+
+
+def _chances(strength: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(np.clip(strength[None, :] - strength[:, None], -500, 500)))
+
+
+def _laplacian(weights: np.ndarray) -> np.ndarray:
+    return np.diag(weights.sum(axis=1)) - weights
+
+
+def _log_likelihood(score: np.ndarray, strength: np.ndarray) -> float:
+    return float(-np.sum(score * np.logaddexp(0.0, strength[None, :] - strength[:, None])))
+
+
+def _maximum(score: np.ndarray, games: np.ndarray) -> np.ndarray:
+    """Returns the strengths of greatest likelihood, mean 0, by Newton steps halved until they do not make it worse."""
+    strength = np.zeros(len(score))
+    for _ in range(_STEPS):
+        chance = _chances(strength)
+        gradient = (score - games * chance).sum(axis=1)
+        step = np.linalg.pinv(_laplacian(games * chance * (1 - chance)), hermitian=True) @ gradient
+        before, size = _log_likelihood(score, strength), 1.0
+        while _log_likelihood(score, strength + size * step) < before - 1e-9 * abs(before) and size > 1e-6:
+            size /= 2
+        strength = strength + size * step
+        strength -= strength.mean()
+        if np.max(np.abs(step)) < _ENOUGH:
+            break
+    return strength
+
+
+def _levels(points: np.ndarray) -> np.ndarray:
+    """Returns each player's level: classes of players who reach each other over `points` > 0, the highest 0.
+
+    A class is above another if it got points from it and none went back; unconnected classes go by their first player.
+    """
+    size = len(points)
+    reach = (points > 0) | np.eye(size, dtype=bool)
+    for middle in range(size):
+        reach |= reach[:, middle : middle + 1] & reach[middle : middle + 1, :]
+    alike = reach & reach.T
+    above = (reach.T & ~reach).sum(axis=1)
+    first = alike.argmax(axis=1)
+    order = sorted({(int(above[f]), int(f)) for f in first})
+    return np.array([order.index((int(above[f]), int(f))) for f in first])

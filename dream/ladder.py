@@ -1,0 +1,18 @@
+"""Rates players by cross-play: python -m dream.ladder env=gin_rummy players=[heuristic,simple_bot] games=1000."""
+
+from __future__ import annotations
+
+from dream.stopping import StopRequest
+
+
+def main() -> None:
+    """Runs the command; signals are taken over before the slow imports."""
+    StopRequest()
+    from dream.commands import run_command
+    from dream.laddering import play_ladder, prepare_ladder
+
+    run_command("ladder", prepare_ladder, play_ladder)
+
+
+if __name__ == "__main__":
+    main()
