@@ -24,7 +24,15 @@ import numpy as np
 from jax import Array, lax
 
 from dream.algorithms import Algorithm, Metrics
-from dream.evaluation.exact import SequenceForm, counterfactual_values, realisation, sequence_form
+from dream.evaluation.exact import (
+    Player,
+    SequenceForm,
+    counterfactual_values,
+    over_rows,
+    realisation,
+    sequence_form,
+    spread,
+)
 from dream.evaluation.tables import normalised, table_index, table_policy
 from dream.evaluation.tree import Tree
 from dream.evaluation.tree_cache import stored_tree
@@ -73,42 +81,31 @@ def regret_matching(regrets: Array, legal: Array) -> Array:
     return jnp.where(total > 0, positive / jnp.where(total > 0, total, 1), uniform)
 
 
-def current_policy(config: CfrConfig, regrets: Array, last: Array, legal: Array) -> Array:
-    """Returns the policy that regrets stand for: [..., A]."""
-    return regret_matching(regrets + last if config.predictive else regrets, legal)
-
-
-def update(config: CfrConfig, form: SequenceForm, state: CfrState) -> CfrState:
-    """Runs one CFR iteration, both players in turn."""
-    t = (state.updates + 1).astype(jnp.float64)
-    sides = [_Side(*(side.rows(x) for x in (state.regrets, state.weights, state.last))) for side in form]
-    for player in range(2):
-        sides[player] = _update_side(config, form, sides, player, t)
-    regrets, weights, last = (jnp.concatenate(parts) for parts in zip(*sides, strict=True))
-    return CfrState(regrets, weights, last, state.updates + 1, state.iteration)
-
-
 class _Side(NamedTuple):
-    """One player's rows of the state."""
+    """One player's entries of the state, the policy its regrets stand for and that policy's realisation plan."""
 
     regrets: Array
     weights: Array
     last: Array
+    policy: Array
+    plan: Array
 
 
-def _update_side(config: CfrConfig, form: SequenceForm, sides: list[_Side], player: int, t: Array) -> _Side:
-    own, other = sides[player], sides[1 - player]
-    rows = current_policy(config, own.regrets, own.last, form[player].legal)
-    theirs = current_policy(config, other.regrets, other.last, form[1 - player].legal)
-    _, q = counterfactual_values(form[player], rows, realisation(form[1 - player], theirs))
-    regret = jnp.where(form[player].legal, q - jnp.sum(rows * q, axis=1, keepdims=True), 0)
+def _side(config: CfrConfig, player: Player, regrets: Array, weights: Array, last: Array) -> _Side:
+    matched = regrets + last if config.predictive else regrets
+    positive, blocks = jnp.maximum(matched, 0), player.every_block
+    total = spread(blocks, over_rows(jnp.add, blocks, positive))
+    policy = jnp.where(total > 0, positive / jnp.where(total > 0, total, 1), player.uniform)
+    return _Side(regrets, weights, last, policy, realisation(player, policy))
+
+
+def _update_side(config: CfrConfig, player: Player, own: _Side, other: _Side, t: Array) -> _Side:
+    _, q = counterfactual_values(player, own.policy, other.plan)
+    value = spread(player.every_block, over_rows(jnp.add, player.every_block, own.policy * q))
+    regret = jnp.where(player.uniform > 0, q - value, 0)
     regrets = _discounted(config, own.regrets, t) + regret
-    reached = realisation(form[player], rows)[1:].reshape(rows.shape)
-    return _Side(
-        jnp.maximum(regrets, 0) if config.plus else regrets,
-        own.weights + t**config.average_power * reached,
-        regret,
-    )
+    regrets = jnp.maximum(regrets, 0) if config.plus else regrets
+    return _side(config, player, regrets, own.weights + t**config.average_power * own.plan[1:], regret)
 
 
 def _discounted(config: CfrConfig, regrets: Array, t: Array) -> Array:
@@ -122,8 +119,19 @@ def _discounted(config: CfrConfig, regrets: Array, t: Array) -> Array:
 
 @functools.partial(jax.jit, static_argnums=0)
 def run_updates(config: CfrConfig, form: SequenceForm, state: CfrState, updates: Array | int) -> CfrState:
-    """Runs some CFR iterations in one compiled loop (float64: call under jax.enable_x64)."""
-    return lax.fori_loop(0, updates, lambda _, state: update(config, form, state), state)
+    """Runs some CFR iterations, both players in turn in each, in one compiled loop (float64: under jax.enable_x64)."""
+    sums = jax.tree.map(jnp.asarray, (state.regrets, state.weights, state.last))
+
+    def update(n: Array, sides: tuple[_Side, _Side]) -> tuple[_Side, _Side]:
+        t = (state.updates + 1 + n).astype(jnp.float64)
+        first = _update_side(config, form[0], sides[0], sides[1], t)
+        return first, _update_side(config, form[1], sides[1], first, t)
+
+    start = tuple(_side(config, player, *(player.rows(x) for x in sums)) for player in form)
+    sides = lax.fori_loop(0, updates, update, start)
+    tables = [[player.table(x) for x in side[:3]] for player, side in zip(form, sides, strict=True)]
+    regrets, weights, last = (jnp.concatenate(parts) for parts in zip(*tables, strict=True))
+    return CfrState(regrets, weights, last, state.updates + updates, state.iteration)
 
 
 def make(config: CfrConfig, network: Any, game: Game) -> Algorithm:

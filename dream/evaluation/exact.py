@@ -17,6 +17,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -29,6 +30,10 @@ from envs.errors import InputError
 
 _TOLERANCE = 1e-4
 """How far from 1 a row of probabilities, perhaps float32, may sum."""
+
+
+_WRITTEN_OUT = 32
+"""Sums of at most so many terms are written out: XLA on CPU is slow at reductions over short axes."""
 
 
 class GatherSum(NamedTuple):
@@ -47,7 +52,12 @@ class GatherSum(NamedTuple):
 
 def gather_sum(plan: GatherSum, values: Array) -> Array:
     """Returns each group's weighted sum of its members' values: [groups], from [n]."""
-    sums = [jnp.sum(w * values[m], axis=0) for m, w in zip(plan.members, plan.weights, strict=True)]
+    sums = []
+    for members, weights in zip(plan.members, plan.weights, strict=True):
+        if len(members) <= _WRITTEN_OUT:
+            sums.append(sum(weights[n] * values[members[n]] for n in range(len(members))))
+        else:
+            sums.append(jnp.sum(weights * values[members], axis=0))
     return jnp.concatenate([*sums, jnp.zeros(1, values.dtype)])[plan.place]
 
 
@@ -82,42 +92,78 @@ def plan_gather_sum(group: np.ndarray, groups: int, member: np.ndarray, weight: 
 
 @functools.partial(
     jax.tree_util.register_dataclass,
-    data_fields=["legal", "before", "ends", "children"],
-    meta_fields=["first", "actions", "depths"],
+    data_fields=["taken", "place", "uniform", "before", "ends", "children"],
+    meta_fields=["first", "blocks"],
 )
 @dataclasses.dataclass(frozen=True)
 class Player:
-    """One player's side of the sequence form: J own information sets, numbered from 0, sequences as in tree.py.
+    """One player's side of the sequence form: legal actions only, in blocks of information sets alike in width.
+
+    An entry is an action of an own information set; sequence 1 + e is entry e. Entries go depth by depth, and within
+    a depth block by block: a block [W, R] has R sets of at most W actions, and padding that is never played.
 
     Attributes:
       first: the first of its information sets in the tree's numbering.
-      actions: number of actions.
-      depths: where each depth's sets start, and the end.
-      legal: bool[J, A].
-      before: for each depth but the first int32, the parent action as A * set + action within the depth above.
+      blocks: for each depth the shapes (W, R) of its blocks.
+      taken: int32[E], each entry's action as A * own set + action; J * A for padding.
+      place: int32[J, A], the entry of an action; E where it is illegal.
+      uniform: float64[E], uniform play; 0 for padding.
+      before: for each depth but the first int32[sets], the parent entry within the depth above.
       ends: G of each sequence, from the opponent's realisation plan.
-      children: for each depth but the last, sums of the values of the sets one deeper by their parent action.
+      children: for each depth but the last, sums of the values of the sets one deeper by their parent entry.
     """
 
     first: int
-    actions: int
-    depths: tuple[int, ...]
-    legal: Array
+    blocks: tuple[tuple[tuple[int, int], ...], ...]
+    taken: Array
+    place: Array
+    uniform: Array
     before: tuple[Array, ...]
     ends: GatherSum
     children: tuple[GatherSum, ...]
 
     def rows(self, table: Array) -> Array:
-        """Returns the player's part of a table: [J, A], from [I, A]."""
-        return table[self.first : self.first + self.depths[-1]]
+        """Returns the player's entries of a table: [E], from [I, A]."""
+        own = table[self.first : self.first + self.place.shape[0]]
+        return jnp.append(own, 0)[self.taken]
+
+    def table(self, rows: Array, elsewhere: float = 0.0) -> Array:
+        """Returns entries as the player's part of a table: [J, A], from [E]."""
+        return jnp.append(rows, elsewhere)[self.place]
 
     @property
-    def slices(self) -> list[slice]:
-        """The own information sets of each depth."""
-        return [slice(low, high) for low, high in itertools.pairwise(self.depths)]
+    def depths(self) -> list[slice]:
+        """The entries of each depth."""
+        sizes = [sum(width * sets for width, sets in blocks) for blocks in self.blocks]
+        return [slice(low, high) for low, high in itertools.pairwise([0, *itertools.accumulate(sizes)])]
+
+    @property
+    def every_block(self) -> tuple[tuple[int, int], ...]:
+        """The blocks of all depths."""
+        return tuple(itertools.chain(*self.blocks))
 
 
 SequenceForm = tuple[Player, Player]
+Blocks = tuple[tuple[int, int], ...]
+
+
+def over_rows(combine: Callable[[Array, Array], Array], blocks: Blocks, entries: Array) -> Array:
+    """Combines the actions of each information set: [sets], from [entries]."""
+    parts, start = [], 0
+    for width, sets in blocks:
+        block = entries[start : start + width * sets].reshape(width, sets)
+        parts.append(functools.reduce(combine, [block[n] for n in range(width)]))
+        start += width * sets
+    return jnp.concatenate(parts)
+
+
+def spread(blocks: Blocks, values: Array) -> Array:
+    """Gives each entry the value of its information set: [entries], from [sets]."""
+    parts, start = [], 0
+    for width, sets in blocks:
+        parts.append(jnp.broadcast_to(values[start : start + sets], (width, sets)).reshape(-1))
+        start += sets
+    return jnp.concatenate(parts)
 
 
 @functools.lru_cache(maxsize=8)
@@ -129,48 +175,91 @@ def sequence_form(tree: Tree) -> SequenceForm:
     """
     if tree.game.num_players != 2:
         raise InputError(f"{tree.game.name} has {tree.game.num_players} players; exact values are for two")
+    layouts = tuple(_layout(tree, player) for player in range(2))
     with jax.enable_x64(True):
-        return tuple(jax.tree.map(jnp.asarray, _side(tree, player)) for player in range(2))
+        return tuple(jax.tree.map(jnp.asarray, _side(tree, layouts, player)) for player in range(2))
 
 
-def _side(tree: Tree, player: int) -> Player:
-    actions = tree.game.num_actions
-    firsts = np.searchsorted(tree.owner, np.arange(3))
-    own = slice(firsts[player], firsts[player + 1])
-    ends = tree.player < 0
-    # Sequences of one player, numbered from its own first set.
+class _Layout(NamedTuple):
+    """Where one player's sets and actions lie: `blocks`, int[J] the sets in their order, `taken` and `place`."""
+
+    blocks: tuple[Blocks, ...]
+    order: np.ndarray
+    taken: np.ndarray
+    place: np.ndarray
+
+
+def _layout(tree: Tree, player: int) -> _Layout:
+    """Puts a player's information sets into blocks, by depth and by number of actions up to the next power of two."""
+    own = tree.owner == player
+    legal, depth = tree.legal[own], tree.depth[own]
+    sets, actions = legal.shape
+    width = legal.sum(axis=1)
+    kind = np.ceil(np.log2(np.maximum(width, 1))).astype(int)
+    order = np.lexsort((kind, depth))
+    ranked = np.argsort(~legal, axis=1, kind="stable")
+    blocks, taken, start = [], [], 0
+    for n in range(depth.max(initial=-1) + 1):
+        here = []
+        for k in np.unique(kind[depth == n]):
+            members = order[start : start + np.sum((depth == n) & (kind == k))]
+            start += len(members)
+            most = width[members].max()
+            column = np.arange(most)[:, None]
+            flat = actions * members + ranked[members, :most].T
+            taken.append(np.where(column < width[members], flat, sets * actions).reshape(-1))
+            here.append((int(most), len(members)))
+        blocks.append(tuple(here))
+    taken = np.concatenate([*taken, np.zeros(0, np.int64)])
+    place = np.full(sets * actions + 1, len(taken))
+    place[taken] = np.arange(len(taken))
+    place[-1] = len(taken)
+    return _Layout(tuple(blocks), order, taken, place[:-1].reshape(sets, actions))
+
+
+def _side(tree: Tree, layouts: tuple[_Layout, _Layout], player: int) -> Player:
+    firsts, actions = np.searchsorted(tree.owner, np.arange(3)), tree.game.num_actions
+    own, layout = slice(firsts[player], firsts[player + 1]), layouts[player]
+    entries, ends = len(layout.taken), tree.player < 0
     mine, others = (
-        np.where(tree.sequence[ends, p] == EMPTY, 0, tree.sequence[ends, p] - actions * firsts[p])
-        for p in (player, 1 - player)
+        _entry_of(tree.sequence[ends, p] - actions * firsts[p], layouts[p]) + 1 for p in (player, 1 - player)
     )
     weight = tree.chance[ends] * tree.payoff[ends, player]
-    depth, size = tree.depth[own], own.stop - own.start
-    bounds = np.searchsorted(depth, np.arange(depth.max(initial=-1) + 2))
-    parents = tree.before[own] - 1 - actions * firsts[player]
-    before, children = [], []
-    for above, low, high in zip(bounds[:-2], bounds[1:-1], bounds[2:], strict=True):
-        local = parents[low:high] - actions * above
-        before.append(local.astype(np.int32))
-        groups = actions * (low - above)
-        children.append(plan_gather_sum(local, groups, np.arange(high - low), np.ones(high - low)))
+    parents = _entry_of(tree.before[own] - actions * firsts[player], layout)[layout.order]
+    sizes = [(sum(w * n for w, n in blocks), sum(n for _, n in blocks)) for blocks in layout.blocks]
+    before, children, start, low = [], [], 0, 0
+    for n, (size, sets) in enumerate(sizes):
+        if n:
+            above = sizes[n - 1][0]
+            local = parents[low : low + sets] - (start - above)
+            before.append(local.astype(np.int32))
+            children.append(plan_gather_sum(local, above, np.arange(sets), np.ones(sets)))
+        start, low = start + size, low + sets
+    uniform = np.append(tree.legal[own] / np.maximum(tree.legal[own].sum(axis=1, keepdims=True), 1), 0.0)
     return Player(
         first=int(firsts[player]),
-        actions=actions,
-        depths=tuple(int(bound) for bound in bounds),
-        legal=tree.legal[own],
+        blocks=layout.blocks,
+        taken=layout.taken.astype(np.int32),
+        place=layout.place.astype(np.int32),
+        uniform=uniform[layout.taken],
         before=tuple(before),
-        ends=plan_gather_sum(mine, 1 + actions * size, others, weight),
+        ends=plan_gather_sum(mine, 1 + entries, others, weight),
         children=tuple(children),
     )
 
 
+def _entry_of(sequence: np.ndarray, layout: _Layout) -> np.ndarray:
+    """Returns the entries of sequences counted from the player's own first set; -1 for the empty one, 0 or less."""
+    return np.where(sequence <= 0, -1, layout.place.reshape(-1)[np.maximum(sequence, 1) - 1])
+
+
 def realisation(side: Player, rows: Array) -> Array:
-    """Returns X: each own sequence's product of the player's probabilities, float64[1 + J * A]; X(EMPTY) = 1."""
-    blocks = [jnp.ones(1, rows.dtype)]
-    for n, here in enumerate(side.slices):
-        reach = blocks[-1][side.before[n - 1]][:, None] if n else 1.0
-        blocks.append((reach * rows[here]).reshape(-1))
-    return jnp.concatenate(blocks)
+    """Returns X: each own sequence's product of the player's probabilities, float64[1 + E]; X(EMPTY) = 1."""
+    parts = [jnp.ones(1, rows.dtype)]
+    for n, (blocks, here) in enumerate(zip(side.blocks, side.depths, strict=True)):
+        reach = spread(blocks, parts[-1][side.before[n - 1]]) if n else 1.0
+        parts.append(reach * rows[here])
+    return jnp.concatenate(parts)
 
 
 def counterfactual_values(side: Player, rows: Array | None, opponent: Array) -> tuple[Array, Array]:
@@ -178,26 +267,26 @@ def counterfactual_values(side: Player, rows: Array | None, opponent: Array) -> 
 
     Args:
       side: the player.
-      rows: float64[J, A], what it plays; None for its best response.
+      rows: float64[E], what it plays; None for its best response.
       opponent: the opponent's realisation plan.
     Returns:
-      (value of the game to the player, Q float64[J, A]).
+      (value of the game to the player, Q float64[E]); Q is meaningless for padding.
     """
     ends = gather_sum(side.ends, opponent)
-    at_once, ends = ends[EMPTY], ends[1:].reshape(-1, side.actions)
+    at_once, ends = ends[EMPTY], ends[1:]
     values, below = [], None
-    for n in reversed(range(len(side.slices))):
-        here = side.slices[n]
+    for n in reversed(range(len(side.blocks))):
+        here, blocks = side.depths[n], side.blocks[n]
         q = ends[here]
         if below is not None:
-            q = q + gather_sum(side.children[n], below).reshape(q.shape)
+            q = q + gather_sum(side.children[n], below)
         if rows is None:
-            below = jnp.max(jnp.where(side.legal[here], q, -jnp.inf), axis=1)
+            below = over_rows(jnp.maximum, blocks, jnp.where(side.uniform[here] > 0, q, -jnp.inf))
         else:
-            below = jnp.sum(rows[here] * q, axis=1)
+            below = over_rows(jnp.add, blocks, rows[here] * q)
         values.append(q)
     total = at_once if below is None else at_once + jnp.sum(below)
-    return total, jnp.concatenate(values[::-1]) if values else jnp.zeros(side.legal.shape)
+    return total, jnp.concatenate(values[::-1]) if values else jnp.zeros(0)
 
 
 @jax.jit
@@ -210,8 +299,8 @@ def _expected_value(form: SequenceForm, table: Array) -> Array:
 def _best_response(form: SequenceForm, table: Array, player: int) -> tuple[Array, Array]:
     side, other = form[player], form[1 - player]
     value, q = counterfactual_values(side, None, realisation(other, other.rows(table)))
-    best = jnp.argmax(jnp.where(side.legal, q, -jnp.inf), axis=1)
-    rows = jax.nn.one_hot(best, side.actions, dtype=table.dtype)
+    best = jnp.argmax(side.table(q, -jnp.inf), axis=1)
+    rows = jax.nn.one_hot(best, table.shape[1], dtype=table.dtype)
     return value, jax.lax.dynamic_update_slice(table, rows, (side.first, 0))
 
 

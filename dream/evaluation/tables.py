@@ -54,8 +54,8 @@ def average(tree: Tree, tables: Iterable[np.ndarray], weights: Iterable[float]) 
     with jax.enable_x64(True):
         for table, weight in zip(tables, weights, strict=True):
             rows = checked(tree, table)
-            plans = [np.asarray(realisation(side, side.rows(rows)))[1:] for side in form]
-            total += weight * np.concatenate(plans).reshape(total.shape)
+            plans = [side.table(realisation(side, side.rows(rows))[1:]) for side in form]
+            total += weight * np.concatenate(plans)
     return normalised(total, tree.legal)
 
 

@@ -119,18 +119,18 @@ def exact_regret_and_average(tree: Tree, table: np.ndarray, player: int) -> tupl
     with jax.enable_x64(True):
         form = sequence_form(tree)
         q, plan = jax.device_get(_values(form[player], form[1 - player], jnp.asarray(table)))
-    own, theirs = (slice(side.first, side.first + side.depths[-1]) for side in (form[player], form[1 - player]))
+    own, theirs = (tree.owner == p for p in (player, 1 - player))
     regret[own] = np.where(tree.legal[own], q - np.sum(table[own] * q, axis=1, keepdims=True), 0.0)
-    average[theirs] = plan[1:].reshape(average[theirs].shape)
+    average[theirs] = plan
     playing = tree.infoset >= 0
     return regret, average * np.bincount(tree.infoset[playing], tree.chance[playing])[:, None]
 
 
 @jax.jit
 def _values(own: Player, other: Player, table: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Returns the player's counterfactual values and the opponent's realisation plan."""
+    """Returns the player's counterfactual values and the opponent's realisation plan: [J, A] each."""
     plan = realisation(other, other.rows(table))
-    return counterfactual_values(own, own.rows(table), plan)[1], plan
+    return own.table(counterfactual_values(own, own.rows(table), plan)[1]), other.table(plan[1:])
 
 
 def kuhn_grid(cells: int = CELLS) -> np.ndarray:
