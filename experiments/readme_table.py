@@ -9,7 +9,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, README = ROOT / "experiments" / "results", ROOT / "README.md"
-START, END = "<!-- results -->", "<!-- /results -->"
 
 
 def percent(interval: dict[str, float]) -> str:
@@ -64,24 +63,36 @@ def benchmark_table() -> list[str]:
     return [*head, *rows] if rows else []
 
 
+def fill(section: str, blocks: list[list[str]], *, check: bool, command: str, readme: Path = README) -> None:
+    """Puts blocks of lines between the markers of a section of the README, or ends with code 1 where it has others.
+
+    Args:
+      section: `<!-- section -->` and `<!-- /section -->` are the markers.
+      blocks: lines of Markdown; an empty line comes between blocks.
+      check: whether to compare only.
+      command: what writes the section, for the message.
+      readme: the file.
+    """
+    text = readme.read_text()
+    start, end = f"<!-- {section} -->", f"<!-- /{section} -->"
+    before, rest = text.split(start)
+    after = rest.split(end)[1]
+    body = "\n\n".join("\n".join(block) for block in blocks)
+    new = f"{before}{start}\n\n{body}\n\n{end}{after}"
+    if check and new != text:
+        print(f"error: README.md differs from the result files; run python {command}", file=sys.stderr)
+        sys.exit(1)
+    if not check:
+        readme.write_text(new)
+
+
 def main() -> None:
     """Runs the command."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing, fail where the README differs")
     check = parser.parse_args().check
-    text = README.read_text()
-    before, rest = text.split(START)
-    after = rest.split(END)[1]
     blocks = [block for block in (laptop_table(), benchmark_table()) if block]
-    body = "\n\n".join("\n".join(block) for block in blocks)
-    new = f"{before}{START}\n\n{body}\n\n{END}{after}"
-    if check and new != text:
-        print(
-            "error: README.md differs from experiments/results; run python experiments/readme_table.py", file=sys.stderr
-        )
-        sys.exit(1)
-    if not check:
-        README.write_text(new)
+    fill("results", blocks, check=check, command="experiments/readme_table.py")
 
 
 if __name__ == "__main__":

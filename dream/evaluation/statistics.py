@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import stdtrit
 
 Z95 = 1.959963984540054
 """The 97.5 % point of the standard normal distribution."""
@@ -28,6 +29,20 @@ def mean_interval(samples: np.ndarray) -> Interval:
     samples = np.asarray(samples, np.float64)
     mean = float(samples.mean())
     half = Z95 * float(samples.std(ddof=1)) / math.sqrt(samples.size)
+    return Interval(mean, mean - half, mean + half)
+
+
+def t_interval(samples: np.ndarray) -> Interval:
+    """Returns the mean and mean +- t s / sqrt(n), s the sample standard deviation, t Student's 97.5 % point.
+
+    For few samples, seeds of a run say, where `mean_interval` is too narrow.
+
+    Args:
+      samples: float[n], independent and about normal, n >= 2.
+    """
+    samples = np.asarray(samples, np.float64)
+    mean = float(samples.mean())
+    half = float(stdtrit(samples.size - 1, 0.975)) * float(samples.std(ddof=1)) / math.sqrt(samples.size)
     return Interval(mean, mean - half, mean + half)
 
 

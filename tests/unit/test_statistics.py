@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dream.evaluation.statistics import Interval, mean_interval, rate_interval
+from dream.evaluation.statistics import Interval, mean_interval, rate_interval, t_interval
 
 EXPERIMENTS = 2000
 _SLACK = 4 * math.sqrt(0.95 * 0.05 / EXPERIMENTS)
@@ -91,3 +91,16 @@ def test_rates_of_nothing_and_everything_have_a_width(rate: float, low: float, h
 def test_rate_interval_is_wilsons() -> None:
     """30 of 100 independent trials: 0.219 to 0.396 (Wilson 1927)."""
     assert rate_interval(np.repeat([1.0, 0.0], [30, 70]), 1) == pytest.approx((0.3, 0.2189, 0.3958), abs=1e-3)
+
+
+def test_t_interval_of_three() -> None:
+    """1, 2, 6: mean 3, s^2 = 7, t of two degrees of freedom 4.302653; wider than the normal interval."""
+    half = 4.302653 * math.sqrt(7 / 3)
+    assert t_interval(np.array([1, 2, 6])) == pytest.approx((3, 3 - half, 3 + half), rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [2, 3, 10])
+def test_t_interval_covers(n: int) -> None:
+    """Normal samples, however few, within four standard errors of 95 %."""
+    rng = np.random.default_rng(n)
+    assert abs(_coverage(2.0, lambda: t_interval(rng.normal(2.0, 3.0, n))) - 0.95) < _SLACK

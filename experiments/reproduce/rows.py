@@ -1,0 +1,167 @@
+"""What is to be reproduced: the rows of rows.yaml, read and checked."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from dream import settings
+from dream.settings import choice, number
+from envs.errors import InputError, unknown
+
+HERE = Path(__file__).resolve().parent
+SPEC, RESULTS = HERE / "rows.yaml", HERE / "results"
+ENDLESS = 1_000_000_000
+"""Iterations of a run that something else is to end."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    """Where a row's number is read: the last evaluation within all of these totals. A run ends at the first reached."""
+
+    nodes: float | None = number(None, 0, above=True)
+    episodes: float | None = number(None, 0, above=True)
+    seconds: float | None = number(None, 0, above=True)
+    iterations: int | None = number(None, 1)
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The totals that have a limit."""
+        told = {name: getattr(self, name) for name in ("nodes", "episodes", "seconds", "iterations")}
+        return {name: limit for name, limit in told.items() if limit is not None}
+
+    def reached(self, totals: Mapping[str, float]) -> bool:
+        """Returns whether a total has reached its limit."""
+        return any(totals[name] >= limit for name, limit in self.limits.items())
+
+    def holds(self, totals: Mapping[str, float]) -> bool:
+        """Returns whether no total is past its limit."""
+        return all(totals[name] <= limit for name, limit in self.limits.items())
+
+    def overrides(self) -> list[str]:
+        """Returns what ends a run so."""
+        ends = [f"budget.{name}={limit}" for name, limit in self.limits.items() if name != "iterations"]
+        return [f"iterations={self.iterations or ENDLESS}", *ends]
+
+    def __str__(self) -> str:
+        return ", ".join(f"{short(limit)} {name}" for name, limit in self.limits.items())
+
+
+@dataclasses.dataclass(frozen=True)
+class Tolerance:
+    """Means that count as reproduced, exploitability x 1000."""
+
+    at_most: float | None = number(None, 0)
+    at_least: float | None = number(None, 0)
+
+    def allows(self, mean: float) -> bool | None:
+        """Returns whether a mean is within the bounds; None where there are none."""
+        if self.at_most is None and self.at_least is None:
+            return None
+        return (self.at_most is None or mean <= self.at_most) and (self.at_least is None or mean >= self.at_least)
+
+
+@dataclasses.dataclass(frozen=True)
+class GameSpec:
+    """A game of the table: the overrides that choose it, and exploitabilities whose time is told."""
+
+    title: str
+    overrides: tuple[str, ...]
+    thresholds: tuple[float, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One number to be reproduced.
+
+    Attributes:
+      game: a name under `games`.
+      algorithm: a name of conf/algo.
+      budget: where the number is read.
+      policy: the policy measured.
+      run: the row whose runs this one reads; they differ in the budget alone. None: its own.
+      published: exploitability x 1000, or None where nobody has published one.
+      source: of it.
+      tolerance: what counts as reproduced.
+      seeds: of the runs.
+      deterministic: whether a seed changes nothing, so that one run is exact.
+      overrides: of the run.
+      note: told in the table.
+    """
+
+    game: str
+    algorithm: str
+    budget: Budget
+    policy: str = choice("average", "average", "current")
+    run: str | None = None
+    published: float | None = number(None, 0)
+    source: str | None = None
+    tolerance: Tolerance = Tolerance()
+    seeds: tuple[int, ...] = number((0, 1, 2), 0, 2**32 - 1)
+    deterministic: bool = False
+    overrides: tuple[str, ...] = ()
+    note: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """The rows by name, the games by name, and the overrides of every run."""
+
+    rows: dict[str, Row]
+    games: dict[str, GameSpec]
+    overrides: tuple[str, ...]
+
+    def row(self, name: str) -> Row:
+        """Returns a row.
+
+        Raises:
+          InputError: no such row.
+        """
+        if name not in self.rows:
+            raise unknown("row", name, self.rows)
+        return self.rows[name]
+
+    def run_overrides(self, row: Row, seed: int) -> list[str]:
+        """Returns the overrides of a row's run, its end left out."""
+        chosen = [*self.games[row.game].overrides, f"algo={row.algorithm}"]
+        return [*chosen, *self.overrides, *row.overrides, f"seed={seed}"]
+
+
+def read_spec(path: Path = SPEC) -> Spec:
+    """Reads the rows.
+
+    Raises:
+      InputError: a wrong key, type or range, an unknown game, or a row that reads the runs of no row.
+    """
+    told = OmegaConf.to_container(OmegaConf.load(path))
+    games = {name: settings.read(GameSpec, node, f"games.{name}") for name, node in told["games"].items()}
+    nodes = told["rows"]
+    rows = {name: settings.read(Row, _completed(name, nodes), f"rows.{name}") for name in nodes}
+    for name, row in rows.items():
+        if row.game not in games:
+            raise unknown(f"rows.{name}.game", row.game, games)
+        if not row.budget.limits:
+            raise InputError(f"rows.{name}.budget is empty; it must hold nodes, episodes, seconds or iterations")
+    return Spec(rows, games, tuple(told["overrides"]))
+
+
+def _completed(name: str, nodes: dict[str, Any]) -> dict[str, Any]:
+    """Returns a row's node, with what it has from the row whose runs it reads."""
+    run = nodes[name].get("run")
+    if run is None:
+        return nodes[name]
+    if run not in nodes or nodes[run].get("run") is not None:
+        raise unknown(f"rows.{name}.run", run, [other for other in nodes if nodes[other].get("run") is None])
+    taken = ("game", "algorithm", "policy", "seeds", "deterministic", "overrides")
+    if twice := [key for key in taken if key in nodes[name]]:
+        raise InputError(f"rows.{name}.{twice[0]} is not to be given: it is that of rows.{run}, whose runs are read")
+    return {key: nodes[run][key] for key in taken if key in nodes[run]} | nodes[name]
+
+
+def short(value: float) -> str:
+    """Returns a count in a few characters: 950, 3.5 M."""
+    return f"{value / 1e6:.3g} M" if value >= 1e5 else f"{value:,.0f}"

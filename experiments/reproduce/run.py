@@ -1,0 +1,155 @@
+"""Runs a row of rows.yaml, seed after seed, and writes results/<row>.json.
+
+    python experiments/reproduce/run.py --list
+    python experiments/reproduce/run.py leduc_cfr
+    python experiments/reproduce/run.py leduc_dream_vr seeds=0 seconds=600    # shorter, and the result says so
+
+What is done already is not done again: a finished seed is read, an interrupted one goes on from its last checkpoint.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import math
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from measured import measured, written
+from omegaconf import OmegaConf
+from rows import RESULTS, Budget, Row, Spec, read_spec
+
+from dream import metrics, settings
+from dream.checkpoint import FOLDER
+from dream.config import compose_config
+from dream.settings import number
+from dream.training import CONFIG_FILE
+from envs.errors import InputError
+
+RUNS = Path("runs") / "reproduce"
+
+
+@dataclasses.dataclass(frozen=True)
+class Order(Budget):
+    """What is asked for beside the row: an earlier end, other seeds."""
+
+    seeds: tuple[int, ...] | None = number(None, 0, 2**32 - 1)
+
+
+def read_order(texts: list[str], row: Row) -> tuple[tuple[int, ...], Budget]:
+    """Returns the seeds and the end of the runs that a command line asks for.
+
+    Raises:
+      InputError: a text that is no setting, or an end after the row's own.
+    """
+    node = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(
+                f"{text!r} is not a setting; write seeds=0,1,2, nodes=1e6, episodes=, seconds= or iterations="
+            )
+        values = [_number(part) for part in value.split(",")]
+        node[key] = values if key == "seeds" else values[0] if len(values) == 1 else value
+    order, limits = settings.read(Order, node, ""), row.budget.limits
+    for name, limit in order.limits.items():
+        if limit > limits.get(name, math.inf):
+            raise InputError(
+                f"{name}={limit:g} is more than the row's own {limits[name]:g}; a row can only be shortened"
+            )
+    return order.seeds or row.seeds, Budget(**(limits | order.limits))
+
+
+def _number(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def go_through(spec: Spec, row: Row, seed: int, end: Budget, run_dir: Path) -> int:
+    """Runs a seed to its end, from where it was left; returns the exit code.
+
+    Raises:
+      InputError: the run directory holds a run of other settings.
+    """
+    overrides = spec.run_overrides(row, seed)
+    node = compose_config("config", overrides).node
+    if not (run_dir / FOLDER).is_dir() or not any(path.name.isdigit() for path in (run_dir / FOLDER).iterdir()):
+        shutil.rmtree(run_dir, ignore_errors=True)  # nothing was saved, there is nothing to go on from
+        return _call([*overrides, f"run_dir={run_dir}", *end.overrides()])
+    stored, wanted = OmegaConf.load(run_dir / CONFIG_FILE), OmegaConf.to_container(node, resolve=True)
+    for part in ("env", "algo", "network", "seed"):
+        if stored[part] != wanted[part]:
+            raise InputError(f"{run_dir} is a run of another {part} than the row's; move it away to run the row anew")
+    records = metrics.read(run_dir)
+    if records and end.reached(records[-1] | {"iterations": records[-1]["iteration"]}):
+        return 0
+    return _call([*overrides, f"resume={run_dir}", *end.overrides()])
+
+
+def _call(overrides: list[str]) -> int:
+    """Runs dream.run in its own process; a signal lets it save first."""
+    child = subprocess.Popen([sys.executable, "-m", "dream.run", *overrides])
+    taken = {signal.SIGINT: lambda *_: None, signal.SIGTERM: lambda *_: child.terminate()}
+    before = {number: signal.signal(number, handler) for number, handler in taken.items()}
+    try:
+        return child.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def listed(spec: Spec) -> str:
+    """Returns the rows as lines."""
+    lines = []
+    for name, row in spec.rows.items():
+        published = "" if row.published is None else f"  published {row.published:g} ({row.source})"
+        lines.append(f"{name:32s} {row.game}  {row.algorithm}  {row.budget}  seeds {len(row.seeds)}{published}")
+    return "\n".join(lines)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {message}\n")
+
+
+def main() -> None:
+    """Runs the command."""
+    parser = _Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("row", nargs="?", help="a row's name")
+    parser.add_argument(
+        "settings", nargs="*", help="seeds=0,1,2; an earlier end: nodes=, episodes=, seconds=, iterations="
+    )
+    parser.add_argument("--list", action="store_true", help="tell the rows and do nothing")
+    parser.add_argument("--collect", action="store_true", help="run nothing; write the result of what is there")
+    parser.add_argument("--runs", type=Path, default=RUNS, help="where the runs are kept (default %(default)s)")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where the result is written")
+    given = parser.parse_args()
+    try:
+        spec = read_spec()
+        if given.list:
+            print(listed(spec))
+            return
+        if given.row is None:
+            raise InputError("no row is named; --list tells them")
+        row = spec.row(given.row)
+        seeds, end = read_order(given.settings, row)
+        folder = given.runs / (row.run or given.row)
+        for seed in () if given.collect else seeds:
+            if code := go_through(spec, row, seed, end, folder / f"seed{seed}"):
+                sys.exit(code)
+        result = measured(spec, given.row, {seed: folder / f"seed{seed}" for seed in seeds})
+    except InputError as error:
+        parser.error(str(error))
+    given.results.mkdir(parents=True, exist_ok=True)
+    print(written(result, given.results / f"{given.row}.json"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""Writes the README's table of reproduced numbers from results/; --check fails where the two differ."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from rows import RESULTS, Spec, read_spec
+
+from envs.errors import InputError
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from readme_table import README, fill
+
+HEAD = [
+    "Exploitability (NashConv / 2) in thousandths of the game's unit: mean over seeds and its 95 % t-interval, at the",
+    "last evaluation within the budget. Nodes are decisions of both players. Minutes are those of a whole run, with",
+    "compiling and evaluating; the last column tells when exploitability first was 0.10 and 0.06.",
+    "`python experiments/reproduce/run.py <row>` runs a row of `experiments/reproduce/rows.yaml` again.",
+]
+COLUMNS = ("game", "method", "budget", "exploitability x 1000", "seeds", "published", "bound", "minutes", "0.10, 0.06")
+
+
+def collected(spec: Spec, folder: Path) -> list[dict[str, Any]]:
+    """Returns the results there are, in the order of the rows.
+
+    Raises:
+      InputError: a result of no row.
+    """
+    found = {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}
+    for name in found:
+        spec.row(name)
+    return [found[name] for name in spec.rows if name in found]
+
+
+def table(spec: Spec, results: list[dict[str, Any]]) -> list[str]:
+    """Returns the lines of the table."""
+    head = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
+    return [*head, *("| " + " | ".join(_cells(spec, result)) + " |" for result in results)]
+
+
+def _cells(spec: Spec, result: dict[str, Any]) -> list[str]:
+    low, high = result["low"], result["high"]
+    interval = "" if low is None or result["deterministic"] else f" ({_number(low)} to {_number(high)})"
+    remarks = [f"**shortened:** {result['shortened']}"] if result["shortened"] else []
+    remarks += [result["note"]] if result["note"] else []
+    published = "" if result["published"] is None else f"{result['published']:g}"
+    return [
+        spec.games[result["game"]].title,
+        f"`{result['algorithm']}`" + (", current policy" if result["policy"] == "current" else ""),
+        "; ".join([str(spec.row(result["row"]).budget), *remarks]),
+        _number(result["mean"]) + interval,
+        "exact" if result["deterministic"] else str(result["seeds"]),
+        f"{published} ({result['source']})" if published and result["source"] else published,
+        _bound(result),
+        _minutes(result["seconds"]),
+        ", ".join(_reached(result, told) for told in result["seconds_to"].values()),
+    ]
+
+
+def _bound(result: dict[str, Any]) -> str:
+    """Returns the bound of a row and whether the mean keeps to it."""
+    told = [f"{name.replace('_', ' ')} {limit:g}" for name, limit in result["tolerance"].items() if limit is not None]
+    return ", ".join(told) + (": yes" if result["within_tolerance"] else ": no") if told else ""
+
+
+def _reached(result: dict[str, Any], told: dict[str, Any]) -> str:
+    if told["mean"] is None:
+        return "not reached"
+    some = "" if told["reached"] == result["seeds"] else f" ({told['reached']} of {result['seeds']} seeds)"
+    return _minutes(told["mean"]) + some
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.1f}" if seconds >= 30 else f"{seconds / 60:.2f}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2g}"
+
+
+def pictures(spec: Spec, folder: Path) -> list[str]:
+    """Returns the lines that show the plots there are."""
+    return [
+        f"![exploitability on {game.title}](experiments/reproduce/results/{name}.svg)"
+        for name, game in spec.games.items()
+        if (folder / f"{name}.svg").exists()
+    ]
+
+
+def main() -> None:
+    """Runs the command."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="change nothing, fail where the README differs")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where the results are")
+    parser.add_argument("--readme", type=Path, default=README, help="the file")
+    given = parser.parse_args()
+    try:
+        spec = read_spec()
+        results = collected(spec, given.results)
+    except InputError as error:
+        parser.exit(2, f"error: {error}\n")
+    blocks = [HEAD, table(spec, results), pictures(spec, given.results)] if results else [HEAD]
+    command = "experiments/reproduce/table.py"
+    fill("reproduced", [block for block in blocks if block], check=given.check, command=command, readme=given.readme)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,249 @@
+"""From runs to the reproduced numbers: what is read from records, how it is told in the README, what is drawn."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pathlib
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from command_support import REPO
+from reproduce_support import ROWS, write_run
+
+from dream import algorithms
+from dream.config import check_run, compose_config
+from envs import InputError
+
+FOLDER = REPO / "experiments" / "reproduce"
+NAMES = ("rows", "measured", "run", "table", "plot")
+
+
+@pytest.fixture(scope="module")
+def scripts() -> Iterator[SimpleNamespace]:
+    """The modules beside each other in experiments/reproduce, as a script among them finds them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(FOLDER)
+        patch.syspath_prepend(FOLDER.parent)
+        yield SimpleNamespace(**{name: importlib.import_module(name) for name in NAMES})
+        for name in (*NAMES, "readme_table"):
+            sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def spec(scripts: SimpleNamespace, tmp_path: pathlib.Path) -> object:
+    """Three rows of two games, one of them reading another's runs."""
+    (tmp_path / "rows.yaml").write_text(ROWS)
+    return scripts.rows.read_spec(tmp_path / "rows.yaml")
+
+
+@pytest.fixture
+def result(scripts: SimpleNamespace, spec: object, tmp_path: pathlib.Path) -> dict:
+    """The row `long`, three seeds; the last evaluation within 1,000 nodes is that of iteration 10."""
+    curves = {0: [0.5, 0.2, None, 0.09, 0.05], 1: [0.4, 0.2, None, 0.11, 0.06], 2: [0.3, 0.2, None, 0.12, 0.07]}
+    for seed, (a, b, c, d, e) in curves.items():
+        write_run(tmp_path / f"seed{seed}", [a, b, c, d, c, c, c, c, c, e, 0.01])
+    return scripts.measured.measured(spec, "long", {seed: tmp_path / f"seed{seed}" for seed in curves})
+
+
+def test_a_result_is_mean_and_interval_at_the_budget(result: dict) -> None:
+    """50, 60 and 70: s = 10, t = 4.3027; counters are those of the same iteration; iteration 11 is past the budget."""
+    assert result["mean"] == pytest.approx(60)
+    assert (result["low"], result["high"]) == pytest.approx((35.1586, 84.8414), rel=1e-5)
+    assert (result["seeds"], result["published"], result["source"]) == (3, 60, "a paper")
+    assert (result["within_tolerance"], result["shortened"]) == (True, None)
+    assert (result["nodes"], result["iterations"], result["episodes"], result["seconds"]) == (1000, 10, 100, 20)
+    assert result["seconds_evaluate"] == 1.0
+    assert result["unit"] == "chips / 1000"
+    assert result["machine"]["cores"] == ["2"]
+
+
+def test_times_to_a_level_are_of_the_first_evaluation_there(result: dict) -> None:
+    """0.10 after 8, 20 and 20 seconds; 0.06 after 20 seconds in two seeds, the third does not get there."""
+    assert result["seconds_to"] == {"0.1": {"mean": 16.0, "reached": 3}, "0.06": {"mean": 20.0, "reached": 2}}
+
+
+def test_curves_end_at_the_budget(result: dict) -> None:
+    """Evaluations only."""
+    assert result["runs"][0]["curve"] == {
+        "nodes": [100, 200, 400, 1000], "seconds": [2.0, 4.0, 8.0, 20.0], "exploitability": [500, 200, 90, 50]
+    }  # fmt: skip
+
+
+def test_a_long_curve_is_thinned(scripts: SimpleNamespace, spec: object, tmp_path: pathlib.Path) -> None:
+    """To the number of points that is kept, first and last among them."""
+    write_run(tmp_path / "seed0", [1 / n for n in range(1, 801)], step=1)
+    curve = scripts.measured.measured(spec, "long", {0: tmp_path / "seed0"})["runs"][0]["curve"]
+    assert 30 < len(curve["nodes"]) <= scripts.measured.POINTS
+    assert (curve["nodes"][0], curve["nodes"][-1]) == (1, 800)
+    assert curve["nodes"] == sorted(set(curve["nodes"]))
+    assert curve["exploitability"] == pytest.approx([1000 / n for n in curve["nodes"]], rel=1e-5)
+
+
+def test_another_budget_of_the_same_runs(scripts: SimpleNamespace, spec: object, tmp_path: pathlib.Path) -> None:
+    """The row takes game, algorithm and seeds from the one whose runs it reads, not its published number."""
+    for seed in (0, 1, 2):
+        write_run(tmp_path / f"seed{seed}", [0.5, 0.2, None, 0.09, None, 0.05])
+    told = scripts.measured.measured(spec, "long_at_500", {s: tmp_path / f"seed{s}" for s in (0, 1, 2)})
+    assert (told["algorithm"], told["mean"], told["nodes"]) == ("cfr", 90, 400)
+    assert (told["published"], told["within_tolerance"], told["shortened"]) == (None, False, None)
+
+
+def test_what_was_shortened_is_said(scripts: SimpleNamespace, spec: object, tmp_path: pathlib.Path) -> None:
+    """A run that ended before the budget, and seeds left out; a single seed has no interval."""
+    write_run(tmp_path / "seed0", [0.5, 0.2])
+    told = scripts.measured.measured(spec, "long", {0: tmp_path / "seed0"})
+    assert told["shortened"] == "stopped at 200 of 1,000 nodes; 1 of 3 seeds"
+    assert (told["low"], told["high"], told["mean"]) == (None, None, 200)
+
+
+def test_the_policy_asked_for_is_measured(scripts: SimpleNamespace, spec: object, tmp_path: pathlib.Path) -> None:
+    """`current`; what is deterministic is exact, its interval without width."""
+    write_run(tmp_path / "a", [0.4, 0.3, 0.2, 0.1], policy="current")
+    told = scripts.measured.measured(spec, "other", {0: tmp_path / "a"})
+    assert (told["mean"], told["low"], told["high"], told["shortened"]) == (100, 100, 100, None)
+    write_run(tmp_path / "b", [0.4, 0.3, 0.2, 0.1])
+    with pytest.raises(InputError, match="no evaluation of the current policy"):
+        scripts.measured.measured(spec, "other", {0: tmp_path / "b"})
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        (["seeds=a"], r"seeds\[0\]='a'"),
+        (["seeds=-1"], r"seeds\[0\]=-1 is out of range"),
+        (["nodes"], "'nodes' is not a setting"),
+        (["node=5"], "did you mean 'nodes'"),
+        (["nodes=0"], r"nodes=0\.0 is out of range"),
+        (["nodes=2000"], "nodes=2000 is more than the row's own 1000"),
+        (["iterations=1.5"], "whole number"),
+    ],
+)
+def test_wrong_order(scripts: SimpleNamespace, spec: object, texts: list[str], told: str) -> None:
+    """What stands beside a row is checked before anything runs."""
+    with pytest.raises(InputError, match=told):
+        scripts.run.read_order(texts, spec.row("long"))
+
+
+def test_an_order_shortens_a_row(scripts: SimpleNamespace, spec: object) -> None:
+    """Its own budget stays where the order does not end the run before; other seeds are other runs."""
+    seeds, end = scripts.run.read_order(["seeds=4,5", "seconds=60"], spec.row("long"))
+    assert seeds == (4, 5)
+    assert end.limits == {"nodes": 1000.0, "seconds": 60.0}
+    assert scripts.run.read_order([], spec.row("long")) == ((0, 1, 2), spec.row("long").budget)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("game: dice", "game: dcie", "did you mean 'dice'"),
+        ("run: long", "run: lnog", "did you mean 'long'"),
+        ("{run: long,", "{run: long, game: coin,", "long_at_500.game is not to be given"),
+        ("budget: {iterations: 4}", "budget: {}", "other.budget is empty"),
+        ("policy: current", "policy: latest", "rows.other.policy"),
+        ("published: 60", "publish: 60", "did you mean 'rows.long.published'"),
+    ],
+)
+def test_wrong_rows(scripts: SimpleNamespace, tmp_path: pathlib.Path, old: str, new: str, told: str) -> None:
+    """One line that names the row."""
+    assert old in ROWS
+    (tmp_path / "rows.yaml").write_text(ROWS.replace(old, new))
+    with pytest.raises(InputError, match=told) as error:
+        scripts.rows.read_spec(tmp_path / "rows.yaml")
+    assert "\n" not in str(error.value)
+
+
+def test_every_row_can_be_run(scripts: SimpleNamespace) -> None:
+    """The project's rows: game and settings of every run are valid."""
+    spec = scripts.rows.read_spec()
+    runs = {(row.game, row.algorithm): row for row in spec.rows.values() if row.algorithm in algorithms.names()}
+    for row in runs.values():
+        config = check_run(compose_config("config", spec.run_overrides(row, 0)).node)
+        assert config.algo["name"] == row.algorithm
+    assert all(len(row.seeds) >= 3 for row in spec.rows.values() if not row.deterministic)
+
+
+def _table(scripts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["table.py", *arguments])
+    try:
+        scripts.table.main()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def test_readme_tells_the_results(scripts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The project's README holds the table of the project's results."""
+    assert _table(scripts, monkeypatch, "--check") == 0
+
+
+def test_table(
+    scripts: SimpleNamespace,
+    result: dict,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Is written between the markers, passes its own check, and fails it once a number differs."""
+    results, readme = tmp_path / "results", tmp_path / "README.md"
+    results.mkdir()
+    monkeypatch.setattr(scripts.table, "read_spec", lambda: scripts.rows.read_spec(tmp_path / "rows.yaml"))
+    (tmp_path / "rows.yaml").write_text(ROWS)
+    readme.write_text("# before\n<!-- reproduced -->\nold\n<!-- /reproduced -->\nafter\n")
+    scripts.measured.written(result, results / "long.json")
+    where = ("--results", str(results), "--readme", str(readme))
+    assert _table(scripts, monkeypatch, "--check", *where) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    assert _table(scripts, monkeypatch, *where) == 0
+    text = readme.read_text()
+    assert (
+        "| Coin | `cfr` | 1,000 nodes | 60.0 (35.2 to 84.8) | 3 | 60 (a paper) | at most 65: yes | 0.33 "
+        "| 0.27, 0.33 (2 of 3 seeds) |"
+    ) in text
+    assert text.startswith("# before\n<!-- reproduced -->")
+    assert text.endswith("<!-- /reproduced -->\nafter\n")
+    assert "old" not in text
+    assert _table(scripts, monkeypatch, "--check", *where) == 0
+    scripts.measured.written(result | {"mean": 61.0, "shortened": "1 of 3 seeds"}, results / "long.json")
+    assert _table(scripts, monkeypatch, "--check", *where) == 1
+    assert _table(scripts, monkeypatch, *where) == 0
+    assert "1,000 nodes; **shortened:** 1 of 3 seeds | 61.0" in readme.read_text()
+    (results / "nobody.json").write_text("{}")
+    assert _table(scripts, monkeypatch, *where) == 2
+
+
+def test_written_results_read_back(scripts: SimpleNamespace, result: dict, tmp_path: pathlib.Path) -> None:
+    """What is written is the result, a curve a line."""
+    text = scripts.measured.written(result, tmp_path / "x.json").read_text()
+    assert json.loads(text) == result
+    assert '"nodes": [100, 200, 400, 1000],' in text
+
+
+def test_a_band_is_between_the_seeds(scripts: SimpleNamespace) -> None:
+    """Two seeds that are powers of the axis: 1000 / x and 2000 / x, from the later start to the earlier end."""
+    runs = [
+        {"curve": {"nodes": [1, 100], "exploitability": [1000, 10]}},
+        {"curve": {"nodes": [4, 1000], "exploitability": [500, 2]}},
+    ]
+    places, mean, low, high = scripts.plot.band(runs, "nodes")
+    assert (places[0], places[-1]) == pytest.approx((4, 100))
+    np.testing.assert_allclose(low, 1000 / places)
+    np.testing.assert_allclose(high, 2000 / places)
+    np.testing.assert_allclose(mean, 1500 / places)
+
+
+def test_plot(scripts: SimpleNamespace, spec: object, result: dict, tmp_path: pathlib.Path) -> None:
+    """One file a game, the same from the same results; rows of the same runs are one line, the longest."""
+    shorter = result | {"row": "long_at_500", "nodes": 400}
+    games = scripts.plot.longest(spec, [shorter, result])
+    assert [told["row"] for told in games["coin"].values()] == ["long"]
+    drawn = []
+    for name in ("a.svg", "b.svg"):
+        scripts.plot.draw(list(games["coin"].values()), "Coin", tmp_path / name)
+        drawn.append((tmp_path / name).read_text())
+    assert drawn[0] == drawn[1]
+    assert "<!-- nodes (decisions of both players) -->" in drawn[0]
+    assert "<!-- exploitability, chips / 1000 -->" in drawn[0]
