@@ -22,6 +22,11 @@ VALUES = np.minimum(np.arange(NUM_RANKS) + 1, 10)
 """int[13]: points of a rank, ace 1, court cards 10."""
 
 
+def most_points(num_cards: int, num_ranks: int = NUM_RANKS, num_suits: int = NUM_SUITS) -> int:
+    """Returns the points of the dearest cards of a deck, `num_cards` of them."""
+    return int(np.sort(np.tile(VALUES[:num_ranks], num_suits))[::-1][:num_cards].sum())
+
+
 def card_name(card: int, num_ranks: int = NUM_RANKS) -> str:
     """Returns a card's name, rank before suit, e.g. "TD" for the ten of diamonds.
 

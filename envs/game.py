@@ -55,6 +55,8 @@ class Game(abc.ABC):
     unit: str = "points"
     """What results are told in; a reward of 1 is `reward_scale` of them."""
     reward_scale: float = 100.0
+    worst_reward: float
+    """No player's rewards of one game sum to less."""
     phases: tuple[str, ...] = ("play",)
     """Names of the kinds of decision, the values of `phase`."""
     phase_offset: int | None = None

@@ -78,6 +78,7 @@ class KuhnPoker(EnumerableGame):
     max_length = _MAX_ACTIONS
     unit = "chips"
     reward_scale = 1.0
+    worst_reward = -2.0
 
     def init(self, key: Array) -> KuhnState:
         """Deals a shuffled deck."""

@@ -95,6 +95,7 @@ class LeducPoker(EnumerableGame):
     max_length = _ROUNDS * _ROUND_ACTIONS
     unit = "chips"
     reward_scale = 1.0
+    worst_reward = -13.0
     phases = ("first_round", "second_round")
 
     def init(self, key: Array) -> LeducState:

@@ -74,6 +74,7 @@ class LiarsDice(EnumerableGame):
     max_length = _NUM_BIDS + 1
     unit = "points"
     reward_scale = 1.0
+    worst_reward = -1.0
 
     def init(self, key: Array) -> LiarsState:
         """Rolls the dice."""

@@ -38,7 +38,15 @@ def _batches(arguments: argparse.Namespace) -> Iterator[dict[str, int]]:
 
     game, rng = envs.make("gin_rummy_openspiel"), random.Random(arguments.seed)
     noisy = functools.partial(lockstep.greedy, noise=0.3)
-    choosers = [lockstep.uniform, lockstep.eager, lockstep.shuttling, lockstep.greedy, lockstep.patient, noisy]
+    choosers = [
+        lockstep.uniform,
+        lockstep.eager,
+        lockstep.shuttling,
+        lockstep.greedy,
+        lockstep.patient,
+        noisy,
+        lockstep.simple,
+    ]
     for _ in range(0, arguments.hands, arguments.batch):
         records = []
         for n in range(arguments.batch):

@@ -16,31 +16,27 @@ _BOUND = 16.0
 """No entry of an observation is greater."""
 
 
-def make_env(game: Game, opponents: Policy | Sequence[Policy], seat: int = 0, worst_reward: float | None = None) -> Any:
-    """Returns a gymnasium.Env of one seat.
+def single_player_env(game: Game, opponent: Policy | Sequence[Policy], seat: int = 0) -> Any:
+    """Returns a gymnasium.Env of one seat of a game, the others played by frozen policies.
 
-    Observations are the game's vectors; `info["action_mask"]`, int8[A], tells the legal actions. An action that is
-    illegal ends the episode with the worst reward, and `info["illegal_action"]` tells it.
+    Observations are the game's vectors; `info["action_mask"]`, int8[A], tells the legal actions. An illegal action ends
+    the episode with the game's worst reward, and `info["illegal_action"]` tells it.
 
     Args:
       game: of any number of players.
-      opponents: the other seats' players in order of seat, or one for all of them.
+      opponent: who has all the other seats, or one player for each of them in order of seat.
       seat: the environment's own.
-      worst_reward: what an illegal action costs, in units of reward; by default the game's `worst_reward`.
     Raises:
-      InputError: a seat the game lacks, another number of opponents, or no worst reward.
+      InputError: a seat the game lacks, or another number of opponents.
       ImportError: gymnasium is not installed.
     """
     others = game.num_players - 1
-    players = [opponents] * others if isinstance(opponents, Policy) else list(opponents)
+    players = [opponent] * others if isinstance(opponent, Policy) else list(opponent)
     if not 0 <= seat < game.num_players:
         raise InputError(f"seat={seat} is not valid; {game.name} has seats 0 to {others}")
     if len(players) != others:
         raise InputError(f"{len(players)} opponents are not valid; {game.name} here has {others}")
-    worst = getattr(game, "worst_reward", None) if worst_reward is None else worst_reward
-    if worst is None:
-        raise InputError(f"{game.name} does not tell its worst reward; pass worst_reward")
-    return _env_class()(game, [*players[:seat], None, *players[seat:]], seat, float(worst))
+    return _env_class()(game, [*players[:seat], None, *players[seat:]], seat)
 
 
 @functools.cache
@@ -55,12 +51,12 @@ class _Seat:
 
     metadata = {"render_modes": []}  # noqa: RUF012
 
-    def __init__(self, game: Game, players: list[Policy | None], seat: int, worst: float) -> None:
+    def __init__(self, game: Game, players: list[Policy | None], seat: int) -> None:
         import gymnasium
 
         self.observation_space = gymnasium.spaces.Box(-_BOUND, _BOUND, (game.observation_size,), np.float32)
         self.action_space = gymnasium.spaces.Discrete(game.num_actions)
-        self._play, self._players, self._seat, self._worst = SingleGame(game), players, seat, worst
+        self._play, self._players, self._seat = SingleGame(game), players, seat
         self._over = True
 
     def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[np.ndarray, dict]:
@@ -79,7 +75,7 @@ class _Seat:
         if not (0 <= int(action) < self.action_space.n and self._play.legal()[int(action)]):
             self._over = True
             info = {**self._info(), "illegal_action": int(action)}
-            return self._play.observe(self._seat), self._worst, True, False, info
+            return self._play.observe(self._seat), self._play.game.worst_reward, True, False, info
         before = self._play.rewards[self._seat]
         self._play.step(int(action))
         self._others()

@@ -15,7 +15,7 @@ _BOUND = 16.0
 """No entry of an observation is greater."""
 
 
-def make_env(game: Game) -> Any:
+def aec_env(game: Game) -> Any:
     """Returns a pettingzoo.AECEnv with agents player_0, player_1, ...
 
     An observation is {"observation": the game's vector, "action_mask": int8[A]}, the mask all zero while others act.

@@ -124,6 +124,13 @@ class GinRummy(Game):
         return _DISCARDS + 2 * self.rules.num_cards
 
     @property
+    def worst_reward(self) -> float:
+        """The dearest hand without a meld, and a bonus on top."""
+        rules = self.rules
+        most = cards.most_points(rules.hand_size, rules.num_ranks, rules.num_suits)
+        return -(most + max(rules.gin_bonus, rules.undercut_bonus)) / self.reward_scale
+
+    @property
     def max_length(self) -> int:
         """Actions after which a hand is over."""
         return self.rules.max_actions

@@ -107,6 +107,13 @@ class OpenSpielGinRummy(Game):
     observation_size = OBSERVATION_SIZE
 
     @property
+    def worst_reward(self) -> float:
+        """The dearest hand without a meld, and a bonus on top."""
+        rules = self.rules
+        most = cards.most_points(rules.hand_size, rules.num_ranks, rules.num_suits)
+        return -(most + max(rules.gin_bonus, rules.undercut_bonus)) / self.reward_scale
+
+    @property
     def max_length(self) -> int:
         """Two passes, two actions a turn by stock or pile, and the end: a knock, melds and the defender's answer."""
         stock = self.rules.num_cards - self.rules.dealt

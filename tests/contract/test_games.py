@@ -108,6 +108,7 @@ def test_a_game_describes_itself(played: Played) -> None:
     assert all(type(size) is int and size > 0 for size in sizes)
     assert all(isinstance(text, str) and text for text in (game.name, game.version, game.unit, *game.phases))
     assert game.reward_scale > 0
+    assert game.worst_reward < 0
     assert 0 <= game.log_growth <= max(game.log_slots, 0)
 
 
@@ -173,6 +174,7 @@ def test_rewards_are_zero_sum_and_end_games_only(played: Played) -> None:
     assert played.rewards[pays].any()
     np.testing.assert_allclose(played.rewards.sum(axis=2), 0, atol=1e-6)
     assert np.isfinite(played.rewards).all()
+    assert played.rewards.sum(axis=0).min() >= played.game.worst_reward
 
 
 def test_observe_encodes_the_view(played: Played) -> None:

@@ -165,6 +165,15 @@ def greedy(state: Any, legal: list[int], rng: random.Random, parameters: str = "
     return bot.step(state)
 
 
+def simple(state: Any, legal: list[int], rng: random.Random) -> int:
+    """Plays as pyspiel's simple bot to the end of the hand; standard deck only."""
+    bots = _bots("")
+    if str(state.current_phase()).endswith("FIRST_UPCARD"):
+        for bot in bots:
+            bot.restart()
+    return bots[state.current_player()].step(state)
+
+
 def patient(state: Any, legal: list[int], rng: random.Random) -> int:
     """Plays as the simple bot, but knocks only with gin or at the wall; standard deck only."""
     phase = str(state.current_phase())

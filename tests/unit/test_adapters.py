@@ -1,0 +1,192 @@
+"""Games through Gymnasium, PettingZoo and pgx's interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import envs
+from envs.adapters import pgx
+from envs.errors import InputError
+from envs.game import Game
+from envs.random_play import random_policy
+
+RANDOM = random_policy()
+OPPONENTS = {
+    "gin_rummy": "camper",
+    "gin_rummy_openspiel": "simple_bot",
+    "mini_gin_rummy": "random",
+    "rummy500": "greedy",
+}
+"""Game -> who has the other seats."""
+
+
+@pytest.fixture(scope="module", params=OPPONENTS)
+def game(request: pytest.FixtureRequest) -> Game:
+    """Each card game."""
+    return envs.make(request.param)
+
+
+@pytest.fixture(scope="module")
+def seat_env(game: Game) -> Any:
+    """Seat 1 of a game."""
+    pytest.importorskip("gymnasium")
+    from envs.adapters.gymnasium import single_player_env
+
+    return single_player_env(game, envs.make_bot(OPPONENTS[game.name], game), seat=1)
+
+
+@pytest.fixture(scope="module")
+def game_env(game: Game) -> Any:
+    """All agents of a game."""
+    pytest.importorskip("pettingzoo")
+    from envs.adapters.pettingzoo import aec_env
+
+    return aec_env(game)
+
+
+def test_gymnasium_check_env(seat_env: Any) -> None:
+    """Gymnasium's own test."""
+    from gymnasium.utils.env_checker import check_env
+
+    check_env(seat_env, skip_render_check=True)
+
+
+def test_gymnasium_episodes(game: Game, seat_env: Any) -> None:
+    """Legal play ends in time with a reward that the game can pay; an episode is told by its seed."""
+    played = []
+    for _ in range(2):
+        observation, info = seat_env.reset(seed=3)
+        rng, total, done, steps = np.random.default_rng(0), 0.0, False, 0
+        while not done:
+            assert observation in seat_env.observation_space
+            assert info["action_mask"].dtype == np.int8
+            action = int(rng.choice(np.flatnonzero(info["action_mask"])))
+            observation, reward, done, _, info = seat_env.step(action)
+            total, steps = total + reward, steps + 1
+        assert not info["action_mask"].any()
+        played.append((total, steps))
+    assert played[0] == played[1]
+    assert game.worst_reward <= played[0][0] <= -game.worst_reward
+
+
+def test_gymnasium_illegal_action_ends_the_episode(game: Game, seat_env: Any) -> None:
+    """With the worst reward, told in info."""
+    _, info = seat_env.reset(seed=0)
+    illegal = int(np.flatnonzero(info["action_mask"] == 0)[0])
+    _, reward, done, _, info = seat_env.step(illegal)
+    assert (reward, done, info["illegal_action"]) == (game.worst_reward, True, illegal)
+    assert not info["action_mask"].any()
+    with pytest.raises(InputError, match="call reset"):
+        seat_env.step(0)
+
+
+def test_gymnasium_wrong_arguments() -> None:
+    """Seats and opponents are checked before anything is imported."""
+    from envs.adapters.gymnasium import single_player_env
+
+    game = envs.make("rummy500")
+    for arguments, message in (((RANDOM, 3), "seat=3"), (([RANDOM], 0), "1 opponents")):
+        with pytest.raises(InputError, match=message):
+            single_player_env(game, *arguments)
+
+
+# The dictionary with the mask is PettingZoo's own custom for such games, though its test remarks on it.
+@pytest.mark.filterwarnings("ignore:Observation")
+@pytest.mark.filterwarnings("ignore:The observation")
+def test_pettingzoo_api_test(game_env: Any) -> None:
+    """PettingZoo's own test."""
+    from pettingzoo.test import api_test
+
+    api_test(game_env, num_cycles=200)
+
+
+def test_pettingzoo_rewards_and_errors(game: Game, game_env: Any) -> None:
+    """The last rewards are zero-sum; an illegal action is named; others' masks are empty."""
+    game_env.reset(seed=1)
+    agent = game_env.agent_selection
+    illegal = int(np.flatnonzero(game_env.observe(agent)["action_mask"] == 0)[0])
+    with pytest.raises(InputError, match=f"illegal action {illegal} of {agent}"):
+        game_env.step(illegal)
+    rng = np.random.default_rng(0)
+    while not all(game_env.terminations.values()):
+        masks = {agent: game_env.observe(agent)["action_mask"] for agent in game_env.agents}
+        assert [agent for agent, mask in masks.items() if mask.any()] == [game_env.agent_selection]
+        game_env.step(int(rng.choice(np.flatnonzero(masks[game_env.agent_selection]))))
+    assert sum(game_env.rewards.values()) == pytest.approx(0, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "draw", "discards"), [("gin_rummy", 0, slice(3, 55)), ("gin_rummy_openspiel", 53, slice(0, 52))]
+)
+def test_pettingzoo_player_keeps_the_turn_through_draw_and_discard(name: str, draw: int, discards: slice) -> None:
+    """After a draw the same agent is selected with its discards open; after the discard the other one is."""
+    pytest.importorskip("pettingzoo")
+    from envs.adapters.pettingzoo import aec_env
+
+    env, rng, turns = aec_env(envs.make(name)), np.random.default_rng(2), 0
+    env.reset(seed=2)
+    while not all(env.terminations.values()) and turns < 3:
+        agent = env.agent_selection
+        mask = env.observe(agent)["action_mask"]
+        if not mask[draw]:
+            env.step(int(np.flatnonzero(mask)[-1]))
+            continue
+        env.step(draw)
+        assert env.agent_selection == agent
+        offered = np.flatnonzero(env.observe(agent)["action_mask"][discards]) + discards.start
+        assert len(offered) >= 10
+        env.step(int(rng.choice(offered)))
+        assert env.agent_selection != agent
+        turns += 1
+    assert turns == 3
+
+
+@pytest.fixture(scope="module", params=["mini_gin_rummy", "rummy500"])
+def pgx_env(request: pytest.FixtureRequest) -> tuple[pgx.Env, Any, Any]:
+    """An environment, and its functions over a batch of 16, compiled."""
+    env = pgx.env(envs.make(request.param))
+    return env, jax.jit(jax.vmap(env.init)), jax.jit(jax.vmap(env.step))
+
+
+def test_pgx_interface(pgx_env: tuple[pgx.Env, Any, Any]) -> None:
+    """Whole random games in a batch keep what pgx's own test asks of an environment."""
+    env, init, step = pgx_env
+    rng, state = np.random.default_rng(4), jax.device_get(init(jax.random.split(jax.random.key(4), 16)))
+    assert state.legal_action_mask.any(axis=1).all()
+    assert state.observation.shape == (16, *env.observation_shape)
+    assert (state.current_player.dtype, state.terminated.dtype, state.legal_action_mask.dtype) == (np.int32, bool, bool)
+    total, count = np.zeros((16, env.num_players)), 0
+    assert not state.rewards.any()
+    while not state.terminated.all() or count % 2 == 0:
+        actions = [rng.choice(np.flatnonzero(mask)) for mask in state.legal_action_mask]
+        before, state = state, jax.device_get(step(state, np.array(actions, np.int32)))
+        assert state.rewards.dtype == np.float32
+        assert (state.current_player >= 0).all()
+        assert not state.rewards[before.terminated].any()
+        assert state.legal_action_mask[state.terminated].all()
+        assert not state.truncated.any()
+        np.testing.assert_array_equal(state._step_count, before._step_count + ~before.terminated)
+        np.testing.assert_array_equal(state.terminated, state.game_state.current_player < 0)
+        total, count = total + state.rewards, count + 1
+    assert total.any()
+    np.testing.assert_allclose(total.sum(axis=1), 0, atol=1e-5)
+
+
+def test_pgx_illegal_action_terminates(pgx_env: tuple[pgx.Env, Any, Any]) -> None:
+    """With the worst reward for who played it, shared by the others; later steps change nothing and pay nothing."""
+    env, init, step = pgx_env
+    state = init(jax.random.split(jax.random.key(5), 16))
+    wrong = step(state, jnp.argmin(state.legal_action_mask, axis=1))
+    assert wrong.terminated.all()
+    lanes = np.arange(16)
+    np.testing.assert_allclose(wrong.rewards[lanes, state.current_player], env.game.worst_reward, rtol=1e-6)
+    np.testing.assert_allclose(wrong.rewards.sum(axis=1), 0, atol=1e-5)
+    later = step(wrong, jnp.zeros(16, jnp.int32))
+    assert not np.any(later.rewards)
+    for ours, theirs in zip(jax.tree.leaves(later.game_state), jax.tree.leaves(wrong.game_state), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
