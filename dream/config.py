@@ -121,6 +121,7 @@ class EvaluateConfig:
     games: int = number(10000, 4)
     seed: int = number(0, 0, 2**32 - 1)
     policy: str | None = None
+    histories: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -216,7 +217,7 @@ def check_run(node: Any) -> RunConfig:
     """
     import envs
     from dream import algorithms
-    from dream.policies import find_player
+    from dream.policies import find_opponent
 
     config = settings.read(RunConfig, node, "")
     game = envs.make(config.env.name, **config.env.rules)
@@ -226,7 +227,7 @@ def check_run(node: Any) -> RunConfig:
             raise InputError(f"eval.{name}={getattr(config.eval, name)} is odd; it must be even: deals are mirrored")
     for opponent in config.eval.opponents:
         if opponent not in envs.bot_names(game):
-            find_player(opponent, game)
+            find_opponent(opponent, game)
     return config
 
 

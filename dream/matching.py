@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,11 @@ from dream.checkpoint import FOLDER, Checkpoint, find
 from dream.config import Composed, EvaluateConfig
 from dream.evaluation import match
 from dream.evaluation.matches import check_games
-from dream.metrics import write_json
-from dream.policies import find_player, game_of, policy_of
+from dream.metrics import write_json, write_text
+from dream.policies import find_opponent, game_of, policy_of
 from dream.progress import report_table
 from dream.training import EVALUATION_FILE
-from envs import Game, InputError, Policy
+from envs import Game, HostPlayer, InputError, Policy
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Match:
     checkpoint: Checkpoint
     game: Game
     policy: Policy
-    opponent: Policy
+    opponent: Policy | HostPlayer
 
 
 def prepare_match(composed: Composed) -> Match:
@@ -45,12 +46,17 @@ def prepare_match(composed: Composed) -> Match:
     game = game_of(checkpoint)
     check_games(game, config.games)
     policy = policy_of(checkpoint, game, config.policy)
-    return Match(config, checkpoint, game, policy, find_player(config.opponent, game))
+    if config.histories is not None:
+        path = Path(config.histories).expanduser().absolute()
+        if path.is_dir() or not path.parent.is_dir():
+            raise InputError(f"histories={config.histories} is not valid; it must be a file in a folder that exists")
+    return Match(config, checkpoint, game, policy, find_opponent(config.opponent, game))
 
 
 def play_match(prepared: Match) -> None:
-    """Plays, prints the table and writes evaluation.json beside the checkpoint."""
+    """Plays, prints the table, writes evaluation.json beside the checkpoint and, where asked, the hands' histories."""
     config, checkpoint = prepared.config, prepared.checkpoint
+    hands: list[str] = []
     report = match(
         prepared.game,
         prepared.policy,
@@ -58,7 +64,10 @@ def play_match(prepared: Match) -> None:
         games=config.games,
         seed=config.seed,
         progress=_show,
+        on_hand=None if config.histories is None else lambda told: hands.append(json.dumps(told) + "\n"),
     )
+    if config.histories is not None:
+        write_text(Path(config.histories).expanduser(), "".join(hands))
     report_table(f"{config.checkpoint} (iteration {checkpoint.meta['iteration']}) against {config.opponent}", report)
     path = beside(config.checkpoint, checkpoint) / EVALUATION_FILE
     told: dict[str, Any] = {"iteration": checkpoint.meta["iteration"], "opponent": config.opponent, "seed": config.seed}

@@ -9,7 +9,7 @@ import jax
 import envs
 from dream import algorithms
 from dream.checkpoint import Checkpoint, find
-from envs import Game, InputError, Policy
+from envs import Game, HostPlayer, InputError, Policy
 from envs.errors import unknown
 
 
@@ -76,12 +76,23 @@ def chosen_policy(policies: dict[str, Policy], name: str | None = None) -> Polic
     return policies[name]
 
 
+def find_opponent(reference: str, game: Game) -> Policy | HostPlayer:
+    """Returns an opponent for a match: a player as in `find_player`, or another library's, "<library>:<name>".
+
+    Raises:
+      InputError: there is none, or it does not play the game.
+    """
+    return envs.make_host_player(reference, game) if envs.is_foreign(reference) else find_player(reference, game)
+
+
 def find_player(reference: str, game: Game) -> Policy:
-    """Returns an opponent: a rule-based player by name, or the trained player of a run or checkpoint.
+    """Returns a player: a rule-based one by name, or the trained one of a run or checkpoint.
 
     Raises:
       InputError: neither, or a player of another game.
     """
+    if envs.is_foreign(reference):
+        raise InputError(f"{reference} plays on the host; it can only be the opponent of a match")
     if reference in envs.bot_names(game):
         return envs.make_bot(reference, game)
     if not Path(reference).expanduser().exists():

@@ -26,7 +26,7 @@ from dream.evaluation import match
 from dream.evaluation.exact import nash_conv
 from dream.evaluation.tables import tabulate
 from dream.evaluation.tree_cache import stored_tree
-from dream.policies import chosen_policy, find_player
+from dream.policies import chosen_policy, find_opponent
 from dream.progress import RunProgress, report_table
 from dream.stopping import StopRequest
 from dream.tracking import Tracker
@@ -77,7 +77,7 @@ class Run:
         self.tree = None
         if self.config.eval.exact and isinstance(self.game, EnumerableGame):
             self.tree = stored_tree(self.game)
-        self.opponents = {name: find_player(name, self.game) for name in self.config.eval.opponents}
+        self.opponents = {name: find_opponent(name, self.game) for name in self.config.eval.opponents}
         if stored is None:
             self.state = self.algorithm.init(key)
             self.totals = dict.fromkeys(metrics.COUNTERS, 0)

@@ -2,6 +2,19 @@
 
 from envs.errors import InputError
 from envs.game import EnumerableGame, Game, LogSlot, Policy, make, names
-from envs.players import bot_names, make_bot
+from envs.players import HostPlayer, bot_names, is_foreign, make_bot, make_host_player
 
-__all__ = ["EnumerableGame", "Game", "InputError", "LogSlot", "Policy", "bot_names", "make", "make_bot", "names"]
+__all__ = [
+    "EnumerableGame",
+    "Game",
+    "HostPlayer",
+    "InputError",
+    "LogSlot",
+    "Policy",
+    "bot_names",
+    "is_foreign",
+    "make",
+    "make_bot",
+    "make_host_player",
+    "names",
+]

@@ -10,7 +10,7 @@ import abc
 import dataclasses
 import functools
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -101,6 +101,15 @@ class Game(abc.ABC):
     @abc.abstractmethod
     def to_dict(self, state: State) -> dict[str, Any]:
         """Tells a state in words (host side, all cards open)."""
+
+    def history(self, deal: State, actions: Sequence[int]) -> dict[str, Any]:
+        """Tells a finished game so that it can be replayed: the deal in words and the actions (host side).
+
+        Args:
+          deal: the starting state.
+          actions: of all players, in order.
+        """
+        return {"deal": self.to_dict(deal), "actions": list(actions)}
 
     def observe(self, state: State, player: Array) -> Array:
         """Returns encode(view(state, player)): float32[observation_size]."""

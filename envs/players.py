@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import abc
 import importlib
+from collections.abc import Sequence
 from typing import Any
 
 from envs.errors import InputError, unknown
-from envs.game import Game, Policy
+from envs.game import Game, Policy, State
 
 _EVERYWHERE: dict[str, str] = {"random": "envs.random_play:random_policy"}
 """Name -> "module:function", players of every game; the function takes the player's options and returns the Policy."""
@@ -30,6 +32,24 @@ _OF_GAME: dict[str, dict[str, str]] = {
 }
 """The same for the players of one game; those in _FOR_ITS_RULES are given the game first."""
 _FOR_ITS_RULES = ("simple_bot",)
+_LIBRARIES = {"open_spiel": "envs.adapters.open_spiel_bots:make"}
+"""Prefix -> "module:function" that builds another library's player of a game by its name there."""
+
+
+class HostPlayer(abc.ABC):
+    """A player of another library: it plays many hands at once on the host and is told of every action."""
+
+    @abc.abstractmethod
+    def begin(self, states: State, seats: Sequence[int]) -> None:
+        """Takes its seats at newly dealt hands: states [N], seats [N], one hand each."""
+
+    @abc.abstractmethod
+    def choose(self, hand: int) -> int:
+        """Returns its action in hand 0 <= hand < N, where it is to act."""
+
+    @abc.abstractmethod
+    def see(self, hand: int, player: int, action: int) -> None:
+        """Takes note of an action that was played, its own included."""
 
 
 def _players(game: Game) -> dict[str, str]:
@@ -59,3 +79,24 @@ def make_bot(name: str, game: Game, **options: Any) -> Policy:
         return maker(game, **options) if name in _FOR_ITS_RULES else maker(**options)
     except TypeError as error:
         raise InputError(f"player {name!r} does not take {', '.join(options)}") from error
+
+
+def is_foreign(reference: str) -> bool:
+    """Returns whether a reference names another library's player, as "open_spiel:simple_gin_rummy_bot" does."""
+    return reference.partition(":")[0] in _LIBRARIES
+
+
+def make_host_player(reference: str, game: Game) -> HostPlayer:
+    """Builds another library's player.
+
+    Args:
+      reference: "<library>:<its name there>".
+      game: what it plays.
+    Raises:
+      InputError: an unknown library or player, one that does not play the game, or a library that is not installed.
+    """
+    library, _, name = reference.partition(":")
+    if library not in _LIBRARIES:
+        raise unknown("library of players", library, _LIBRARIES)
+    module, function = _LIBRARIES[library].split(":")
+    return getattr(importlib.import_module(module), function)(name, game)

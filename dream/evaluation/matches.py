@@ -11,9 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from dream.evaluation.hands import ACTIONS, histories, play_on_host, results, seated
 from dream.evaluation.statistics import Interval, mean_interval, rate_interval
 from dream.sampling import sample_action
-from envs import Game, Policy
+from envs import Game, HostPlayer, Policy
 from envs.batching import where_needed
 from envs.errors import InputError
 
@@ -24,34 +25,36 @@ CHUNK = 1024
 def match(
     game: Game,
     policy: Policy,
-    opponent: Policy,
+    opponent: Policy | HostPlayer,
     *,
     games: int,
     seed: int = 0,
     progress: Callable[[int], None] = lambda played: None,
+    on_hand: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
     """Plays a match of two players and reports it from the first one's side.
 
     Args:
-      game, policy, opponent, games, seed, progress: as of `play_hands`.
+      game, policy, opponent, games, seed, progress, on_hand: as of `play_hands`.
     Returns:
       `n` hands, `n_pairs` deals, and an Interval for each of `win_rate`, `loss_rate`, `draw_rate`, `points_per_hand`
       (in game.unit), `mean_length` and the names of game.result.
     Raises:
       InputError: as `play_hands`.
     """
-    hands = play_hands(game, policy, opponent, games=games, seed=seed, progress=progress)
+    hands = play_hands(game, policy, opponent, games=games, seed=seed, progress=progress, on_hand=on_hand)
     return {"n": games, "n_pairs": games // game.num_players} | {name: interval(name, x) for name, x in hands.items()}
 
 
 def play_hands(
     game: Game,
     policy: Policy,
-    opponent: Policy,
+    opponent: Policy | HostPlayer,
     *,
     games: int,
     seed: int = 0,
     progress: Callable[[int], None] = lambda played: None,
+    on_hand: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, np.ndarray]:
     """Plays mirrored hands of two players.
 
@@ -61,6 +64,7 @@ def play_hands(
       games: hands, a multiple of the players: each deal is played from every seat.
       seed: of deals and actions.
       progress: called with the number of hands played so far.
+      on_hand: called with every hand: `hand`, `pair`, the policy's `seat` and `points`, and game.history of it.
     Returns:
       Every hand by name: float32[pairs, P], the policy in seat p; the names are those that `match` reports.
     Raises:
@@ -69,11 +73,18 @@ def play_hands(
     check_games(game, games)
     seats = game.num_players
     pairs, key = games // seats, jax.random.key(seed)
+    play = functools.partial(play_on_host if isinstance(opponent, HostPlayer) else _play_pairs, game, policy, opponent)
     parts, played = [], 0
     for chunk in range(-(-pairs // CHUNK)):
         # A chunk is always full, so that one compiled program serves all; what is too many is dropped below.
         size = CHUNK if pairs > CHUNK else pairs
-        parts.append(jax.device_get(_play_pairs(game, policy, opponent, jax.random.fold_in(key, chunk), size)))
+        chunk_key = jax.random.fold_in(key, chunk)
+        part = jax.device_get(play(chunk_key, size, on_hand is not None))
+        if on_hand is not None:
+            for told in histories(game, chunk_key, part, played, pairs):
+                on_hand(told)
+            part.pop(ACTIONS)
+        parts.append(part)
         played = min(pairs, played + size)
         progress(seats * played)
     return {name: np.concatenate([part[name] for part in parts])[:pairs] for name in parts[0]}
@@ -95,40 +106,34 @@ def interval(name: str, hands: np.ndarray) -> Interval:
     return rate_interval(samples, hands.shape[1]) if name.endswith("_rate") else mean_interval(samples)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 4))
-def _play_pairs(game: Game, policy: Policy, opponent: Policy, key: Array, pairs: int) -> dict[str, Array]:
-    """Plays `pairs` deals, each from every seat: float32[pairs, P] by name."""
-    players, hands = game.num_players, game.num_players * pairs
-    deal_key, play_key = jax.random.split(key)
-    deals = jax.vmap(game.init)(jax.random.split(deal_key, pairs))
-    states = jax.tree.map(lambda x: jnp.repeat(x, players, axis=0), deals)
-    seats = jnp.tile(jnp.arange(players), pairs)
+@functools.partial(jax.jit, static_argnums=(0, 4, 5))
+def _play_pairs(
+    game: Game, policy: Policy, opponent: Policy, key: Array, pairs: int, keeps: bool = False
+) -> dict[str, Array]:
+    """Plays `pairs` deals, each from every seat: float32[pairs, P] by name; with `keeps`, ACTIONS too."""
+    states, seats, play_key = seated(game, key, pairs)
+    players, hands = game.num_players, len(seats)
     turn = jax.vmap(functools.partial(_turn, game, policy, opponent))
+    kept = jnp.full((game.max_length if keeps else 0, hands), -1, jnp.int16)
 
     def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-        states, rewards, length, over, t = carry
+        states, rewards, length, over, t, kept = carry
         keys = jax.random.split(jax.random.fold_in(play_key, t), hands)
-        states, gained, now_over = turn(states, seats, keys)
-        return states, rewards + gained, length + ~over, now_over, t + 1
+        states, action, gained, now_over = turn(states, seats, keys)
+        if keeps:
+            kept = kept.at[t].set(jnp.where(over, -1, action).astype(jnp.int16))
+        return states, rewards + gained, length + ~over, now_over, t + 1, kept
 
-    start = (states, jnp.zeros((hands, players)), jnp.zeros(hands), jnp.zeros(hands, bool), jnp.int32(0))
-    states, rewards, length, _, _ = lax.while_loop(lambda carry: ~jnp.all(carry[3]), body, start)
-    reward = rewards[jnp.arange(hands), seats]
-    told = {
-        "win_rate": reward > 0,
-        "loss_rate": reward < 0,
-        "draw_rate": reward == 0,
-        "points_per_hand": reward * game.reward_scale,
-        **jax.vmap(game.result)(states, seats),
-        "mean_length": length,
-    }
-    return {name: x.astype(jnp.float32).reshape(pairs, players) for name, x in told.items()}
+    start = (states, jnp.zeros((hands, players)), jnp.zeros(hands), jnp.zeros(hands, bool), jnp.int32(0), kept)
+    states, rewards, length, _, _, kept = lax.while_loop(lambda carry: ~jnp.all(carry[3]), body, start)
+    told = results(game, states, seats, rewards, length)
+    return told | ({ACTIONS: kept.T.reshape(pairs, players, -1)} if keeps else {})
 
 
 def _turn(
     game: Game, policy: Policy, opponent: Policy, state: Any, seat: Array, key: Array
-) -> tuple[Any, Array, Array]:
-    """Plays one action of a hand in which `policy` has the seat."""
+) -> tuple[Any, Array, Array, Array]:
+    """Plays one action of a hand in which `policy` has the seat: the next state, the action, its pay, the end."""
     player = state.current_player
     view, legal = game.view(state, player), game.legal_actions(state)
     nothing = jnp.zeros(game.num_actions)
@@ -136,4 +141,6 @@ def _turn(
     # A player that thinks long is asked only where it is to act.
     chances = where_needed(ours & playing, policy, nothing, view, legal)
     chances = where_needed(~ours & playing, opponent, chances, view, legal)
-    return game.step(state, sample_action(key, chances))
+    action = sample_action(key, chances)
+    after, paid, over = game.step(state, action)
+    return after, action, paid, over

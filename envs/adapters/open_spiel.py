@@ -24,7 +24,7 @@ from jax import Array, lax
 from envs.errors import InputError
 from envs.game import EnumerableGame, Game, Policy
 
-_NATIVE = {"gin_rummy_openspiel": "gin_rummy"}
+NATIVE = {"gin_rummy_openspiel": "gin_rummy"}
 """Our games that are pyspiel's to the bit."""
 _DEALS = 1000
 _BOUND = 1e3
@@ -156,7 +156,7 @@ def state_of(game: Game, state: Any) -> Any:
     if hasattr(state, "kept") and state.ours == game:
         return state.kept.value
     name = state.get_game().get_type().short_name
-    if name != _NATIVE.get(game.name):
+    if name != NATIVE.get(game.name):
         raise InputError(f"a state of OpenSpiel's {name} is not one of {game.name}")
     return replayed(game, *_history(game, state))
 

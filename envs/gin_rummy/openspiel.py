@@ -30,6 +30,8 @@ and what they leave is its limit; a draw from an empty stock ends the hand as a 
 from __future__ import annotations
 
 import dataclasses
+import itertools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -392,6 +394,14 @@ class OpenSpielGinRummy(Game):
             "deadwood": jnp.where(ended, own, 0),
         }
         return {name: value.astype(jnp.float32) for name, value in by_name.items()}
+
+    def history(self, deal: OpenSpielState, actions: Sequence[int]) -> dict[str, Any]:
+        """Adds `history`, OpenSpiel's own: the cards dealt, then the actions, each stock draw followed by its card."""
+        deck = np.asarray(deal.deck).tolist()
+        told, stock = deck[: self.rules.dealt], iter(deck[self.rules.dealt :])
+        for action in actions:
+            told += [action, *itertools.islice(stock, int(action == STOCK))]
+        return {**super().history(deal, actions), "history": told}
 
     def to_dict(self, state: OpenSpielState) -> dict[str, Any]:
         """Tells the hand in words, cards named as OpenSpiel does ("As" is the ace of spades)."""

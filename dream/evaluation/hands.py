@@ -1,0 +1,121 @@
+"""The hands of a match: how deals are mirrored, what is told of finished hands, and play against a host-side player."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dream.sampling import sample_action
+from envs import Game, HostPlayer, Policy
+
+ACTIONS = "actions"
+"""Among what is told of hands, where they are kept: all players' actions in order, -1 after the end."""
+
+
+@functools.partial(jax.jit, static_argnums=(0, 2))
+def deals(game: Game, key: Array, pairs: int) -> Any:
+    """Deals: states [pairs]; the same key gives the same deals whoever plays."""
+    return jax.vmap(game.init)(jax.random.split(jax.random.split(key)[0], pairs))
+
+
+def seated(game: Game, key: Array, pairs: int) -> tuple[Any, Array, Array]:
+    """Returns each deal once for every seat: states [P * pairs], seats int32[P * pairs], the key of the actions."""
+    players = game.num_players
+    states = jax.tree.map(lambda x: jnp.repeat(x, players, axis=0), deals(game, key, pairs))
+    return states, jnp.tile(jnp.arange(players), pairs), jax.random.split(key)[1]
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def results(game: Game, states: Any, seats: Array, rewards: Array, length: Array) -> dict[str, Array]:
+    """Tells finished hands [N] from the side of a seat each: float32[N / P, P] by name."""
+    reward = rewards[jnp.arange(len(seats)), seats]
+    told = {
+        "win_rate": reward > 0,
+        "loss_rate": reward < 0,
+        "draw_rate": reward == 0,
+        "points_per_hand": reward * game.reward_scale,
+        **jax.vmap(game.result)(states, seats),
+        "mean_length": length,
+    }
+    return {name: x.astype(jnp.float32).reshape(-1, game.num_players) for name, x in told.items()}
+
+
+def histories(game: Game, key: Array, told: dict[str, np.ndarray], first: int, last: int) -> Iterator[dict[str, Any]]:
+    """Yields what can be replayed of the hands of one chunk.
+
+    Args:
+      game: what was played.
+      key: of the chunk.
+      told: its hands by name, ACTIONS among them.
+      first, last: numbers of its first pair and of the one after the last that counts.
+    """
+    pairs = len(told[ACTIONS])
+    dealt = jax.device_get(deals(game, key, pairs))
+    for pair in range(min(pairs, last - first)):
+        deal = jax.tree.map(lambda x, pair=pair: x[pair], dealt)
+        for seat in range(game.num_players):
+            actions = told[ACTIONS][pair, seat]
+            yield {
+                "hand": game.num_players * (first + pair) + seat,
+                "pair": first + pair,
+                "seat": seat,
+                "points": float(told["points_per_hand"][pair, seat]),
+                **game.history(deal, actions[actions >= 0].tolist()),
+            }
+
+
+def play_on_host(
+    game: Game, policy: Policy, opponent: HostPlayer, key: Array, pairs: int, keeps: bool = False
+) -> dict[str, Any]:
+    """Plays `pairs` deals, each from every seat, the opponent asked on the host.
+
+    Args:
+      game: of two players.
+      policy: the one told of.
+      opponent: the other.
+      key: of deals and the policy's actions.
+      pairs: deals.
+      keeps: whether ACTIONS are kept, int[pairs, P, T].
+    Returns:
+      float32[pairs, P] by name.
+    """
+    states, seats, play_key = jax.device_get(seated(game, key, pairs))
+    hands, length, kept = np.arange(len(seats)), np.zeros(len(seats)), []
+    rewards, over = np.zeros((len(seats), game.num_players), np.float32), np.zeros(len(seats), bool)
+    opponent.begin(states, (1 - seats).tolist())
+    while not over.all():
+        actions = np.array(_choices(game, policy, states, play_key, len(kept)))
+        players = np.asarray(states.current_player)
+        for hand in hands[~over & (players != seats)].tolist():
+            actions[hand] = opponent.choose(hand)
+        for hand in hands[~over].tolist():
+            opponent.see(hand, int(players[hand]), int(actions[hand]))
+        kept.append(np.where(over, -1, actions))
+        length += ~over
+        states, paid, ended = _steps(game, states, actions)
+        rewards, over = rewards + np.asarray(paid), np.asarray(ended)
+    told = results(game, states, seats, rewards, length)
+    return told | ({ACTIONS: np.stack(kept, axis=1).reshape(pairs, game.num_players, -1)} if keeps else {})
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _choices(game: Game, policy: Policy, states: Any, key: Array, t: Array) -> Array:
+    """Returns what the policy would do in each hand, whoever is to act: int32[N]."""
+    keys = jax.random.split(jax.random.fold_in(key, t), len(states.current_player))
+
+    def choose(state: Any, key: Array) -> Array:
+        return sample_action(key, policy(game.view(state, state.current_player), game.legal_actions(state)))
+
+    return jax.vmap(choose)(states, keys)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _steps(game: Game, states: Any, actions: Array) -> tuple[Any, Array, Array]:
+    """Plays an action in each hand."""
+    return jax.vmap(game.step)(states, actions)

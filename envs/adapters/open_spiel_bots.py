@@ -1,0 +1,89 @@
+"""OpenSpiel's bots as opponents in our matches: `open_spiel:<bot>` on the games that are pyspiel's to the bit.
+
+Each hand is played on a pyspiel state too, its chance nodes fed from the deal's deck; that state is all the bot sees.
+pyspiel is imported when a bot is made.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from envs.adapters.open_spiel import NATIVE
+from envs.errors import InputError, unknown
+from envs.game import Game
+from envs.gin_rummy.openspiel_state import OpenSpielRules
+from envs.players import HostPlayer
+
+_SIMPLE = "simple_gin_rummy_bot"
+
+
+def make(name: str, game: Game) -> HostPlayer:
+    """Builds one of OpenSpiel's bots as an opponent.
+
+    Args:
+      name: "simple_gin_rummy_bot", or a bot that pyspiel.load_bot knows for the game without further parameters.
+      game: `gin_rummy_openspiel`.
+    Raises:
+      InputError: another game, an unknown bot, or open_spiel is not installed.
+    """
+    if game.name not in NATIVE:
+        raise InputError(f"open_spiel's bots do not play {game.name}; they play {', '.join(NATIVE)}")
+    try:
+        import pyspiel
+    except ImportError as error:
+        raise InputError("open_spiel is not installed; the extra `interop` brings it") from error
+    native = native_game(game)
+    known = [_SIMPLE, *(bot for bot in pyspiel.bots_that_can_play_game(native, 0) if bot == "uniform_random")]
+    if name not in known:
+        raise unknown("bot of open_spiel", name, known)
+    if name == _SIMPLE:
+        return _Bots(native, lambda seat, hand: pyspiel.make_simple_gin_rummy_bot(native.get_parameters(), seat))
+    return _Bots(native, lambda seat, hand: pyspiel.make_uniform_random_bot(seat, hand))
+
+
+def native_game(game: Game) -> Any:
+    """Returns pyspiel's own game of the same rules."""
+    import pyspiel
+
+    rules = dataclasses.asdict(game.rules)
+    return pyspiel.load_game(NATIVE[game.name], {name: rules[name] for name in OpenSpielRules.__dataclass_fields__})
+
+
+class _Bots(HostPlayer):
+    """One bot a hand, each with its pyspiel state."""
+
+    def __init__(self, native: Any, bot: Callable[[int, int], Any]) -> None:
+        """Takes pyspiel's game and the function (seat, number of the hand) -> a bot."""
+        self._root, self._bot, self._begun = native.new_initial_state(), bot, 0
+
+    def begin(self, states: Any, seats: Sequence[int]) -> None:
+        """Takes its seats at newly dealt hands."""
+        decks = np.asarray(states.deck)
+        self._decks: list[Iterator[int]] = [iter(deck.tolist()) for deck in decks]
+        self._states = [self._root.clone() for _ in decks]
+        self._bots = [self._bot(int(seat), self._begun + n) for n, seat in enumerate(seats)]
+        self._seats = [int(seat) for seat in seats]
+        self._begun += len(decks)
+        for hand in range(len(decks)):
+            self._deal(hand)
+
+    def choose(self, hand: int) -> int:
+        """Returns the bot's action in a hand in which it is to act."""
+        return int(self._bots[hand].step(self._states[hand]))
+
+    def see(self, hand: int, player: int, action: int) -> None:
+        """Takes note of an action, its own included."""
+        state = self._states[hand]
+        if player != self._seats[hand]:
+            self._bots[hand].inform_action(state, player, action)
+        state.apply_action(action)
+        self._deal(hand)
+
+    def _deal(self, hand: int) -> None:
+        """Feeds the state's chance nodes from the deck."""
+        while self._states[hand].is_chance_node():
+            self._states[hand].apply_action(next(self._decks[hand]))
