@@ -18,10 +18,10 @@ from readme_table import README, fill
 HEAD = [
     "Exploitability (NashConv / 2) in thousandths of the game's unit: mean over seeds and its 95 % t-interval, at the",
     "last evaluation within the budget. Nodes are decisions of both players. Minutes are those of a whole run, with",
-    "compiling and evaluating; the last column tells when exploitability first was 0.10 and 0.06.",
+    "compiling and evaluating; the last column tells when exploitability first was 0.10, then 0.06.",
     "`python experiments/reproduce/run.py <row>` runs a row of `experiments/reproduce/rows.yaml` again.",
 ]
-COLUMNS = ("game", "method", "budget", "exploitability x 1000", "seeds", "published", "bound", "minutes", "0.10, 0.06")
+COLUMNS = ("game", "method", "budget", "value x 1000", "seeds", "published", "bound", "minutes", "to 0.1; 0.06")
 
 
 def collected(spec: Spec, folder: Path) -> list[dict[str, Any]]:
@@ -34,6 +34,13 @@ def collected(spec: Spec, folder: Path) -> list[dict[str, Any]]:
     for name in found:
         spec.row(name)
     return [found[name] for name in spec.rows if name in found]
+
+
+def machines(results: list[dict[str, Any]]) -> list[str]:
+    """Returns the line that tells what the runs ran on, and how busy it was."""
+    kinds = {f"{' and '.join(r['machine']['device'])}, {'/'.join(r['machine']['cores'])} cores" for r in results}
+    loads = [result["load_1_minute"] for result in results]
+    return [f"Run on {'; '.join(sorted(kinds))}; load average at a run's start {min(loads):.1f} to {max(loads):.1f}."]
 
 
 def table(spec: Spec, results: list[dict[str, Any]]) -> list[str]:
@@ -57,7 +64,7 @@ def _cells(spec: Spec, result: dict[str, Any]) -> list[str]:
         f"{published} ({result['source']})" if published and result["source"] else published,
         _bound(result),
         _minutes(result["seconds"]),
-        ", ".join(_reached(result, told) for told in result["seconds_to"].values()),
+        _times(result),
     ]
 
 
@@ -65,6 +72,13 @@ def _bound(result: dict[str, Any]) -> str:
     """Returns the bound of a row and whether the mean keeps to it."""
     told = [f"{name.replace('_', ' ')} {limit:g}" for name, limit in result["tolerance"].items() if limit is not None]
     return ", ".join(told) + (": yes" if result["within_tolerance"] else ": no") if told else ""
+
+
+def _times(result: dict[str, Any]) -> str:
+    """Returns the minutes to each of the game's thresholds."""
+    if not any(told["reached"] for told in result["seconds_to"].values()):
+        return "not reached" if result["seconds_to"] else ""
+    return "; ".join(_reached(result, told) for told in result["seconds_to"].values())
 
 
 def _reached(result: dict[str, Any], told: dict[str, Any]) -> str:
@@ -103,7 +117,7 @@ def main() -> None:
         results = collected(spec, given.results)
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
-    blocks = [HEAD, table(spec, results), pictures(spec, given.results)] if results else [HEAD]
+    blocks = [[*HEAD, *machines(results)], table(spec, results), pictures(spec, given.results)] if results else [HEAD]
     command = "experiments/reproduce/table.py"
     fill("reproduced", [block for block in blocks if block], check=given.check, command=command, readme=given.readme)
 

@@ -201,7 +201,7 @@ def test_table(
     text = readme.read_text()
     assert (
         "| Coin | `cfr` | 1,000 nodes | 60.0 (35.2 to 84.8) | 3 | 60 (a paper) | at most 65: yes | 0.33 "
-        "| 0.27, 0.33 (2 of 3 seeds) |"
+        "| 0.27; 0.33 (2 of 3 seeds) |"
     ) in text
     assert text.startswith("# before\n<!-- reproduced -->")
     assert text.endswith("<!-- /reproduced -->\nafter\n")
