@@ -63,6 +63,8 @@ class Game(abc.ABC):
     """Where in the observation a one-hot of `phases` starts, all zeros once the game is over; None: it has none."""
     has_auxiliary: bool = False
     """Whether `auxiliary` tells anything."""
+    opponent_kinds: int = 0
+    """Kinds of opponent an observation can name (see `name_opponent`)."""
     log_slots: int = 0
     """Slots of the observation's log (see `log_slot`); 0 for a game without one."""
     log_offset: int = 0
@@ -170,6 +172,15 @@ class Game(abc.ABC):
         """Returns what log slot `slot`, int32, adds to the observation."""
         raise NotImplementedError(f"{self.name} has no log")
 
+    def name_opponent(self, view: View, kind: Array) -> View:
+        """Returns a view that tells a learner what kind of opponent it faces, where the observation has room for that.
+
+        Args:
+          view: of the learner; as the game gives it, it names none.
+          kind: int32, 1 to opponent_kinds; 0 names none.
+        """
+        return view
+
     @property
     def identity(self) -> dict[str, Any]:
         """What a stored policy must agree with: name, version and rules."""
@@ -223,6 +234,7 @@ class Policy:
 
 _REGISTRY: dict[str, str] = {
     "gin_rummy": "envs.gin_rummy.event_log:make",
+    "gin_rummy_mdp": "envs.gin_rummy.mdp:make",
     "gin_rummy_openspiel": "envs.gin_rummy.openspiel:make",
     "kuhn_poker": "envs.kuhn_poker:make",
     "leduc_poker": "envs.leduc_poker:make",

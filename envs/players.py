@@ -32,6 +32,8 @@ _OF_GAME: dict[str, dict[str, str]] = {
 }
 """The same for the players of one game; those in _FOR_ITS_RULES are given the game first."""
 _FOR_ITS_RULES = ("simple_bot",)
+_TRANSLATED: dict[str, str] = {"gin_rummy_mdp": "envs.gin_rummy.mdp_players"}
+"""Game -> module: `original(game)` is a game with players of its own, which `translated(player, game)` lets play."""
 _LIBRARIES = {"open_spiel": "envs.adapters.open_spiel_bots:make"}
 """Prefix -> "module:function" that builds another library's player of a game by its name there."""
 
@@ -56,9 +58,15 @@ def _players(game: Game) -> dict[str, str]:
     return _EVERYWHERE | _OF_GAME.get(game.name, {})
 
 
+def _translator(game: Game) -> Any:
+    """Returns the module through which players of another game play this one, or None."""
+    return importlib.import_module(_TRANSLATED[game.name]) if game.name in _TRANSLATED else None
+
+
 def bot_names(game: Game) -> list[str]:
     """Returns the names `make_bot` knows for a game."""
-    return sorted(_players(game))
+    translator = _translator(game)
+    return sorted({*_players(game), *(_players(translator.original(game)) if translator else ())})
 
 
 def make_bot(name: str, game: Game, **options: Any) -> Policy:
@@ -73,6 +81,9 @@ def make_bot(name: str, game: Game, **options: Any) -> Policy:
     """
     if name not in bot_names(game):
         raise unknown(f"player of {game.name}", name, bot_names(game))
+    if name not in _players(game):
+        translator = _translator(game)
+        return translator.translated(make_bot(name, translator.original(game), **options), game)
     module, function = _players(game)[name].split(":")
     maker = getattr(importlib.import_module(module), function)
     try:

@@ -37,7 +37,7 @@ from jax import Array
 from envs import cards
 from envs.batching import where_needed
 from envs.game import Game, LogSlot, build_rules
-from envs.gin_rummy import hidden, settlement, table
+from envs.gin_rummy import hidden, settlement, table, words
 from envs.gin_rummy.rules import PRESETS, GinRules
 from envs.gin_rummy.table import Table
 
@@ -290,15 +290,7 @@ class GinRummy(Game):
 
     def result(self, state: GinState, player: Array) -> dict[str, Array]:
         """Returns whether this player knocked (gin included), went gin, undercut, and the deadwood kept."""
-        mine = state.knocker == player
-        knocked = (state.ending == settlement.KNOCK) | (state.ending == settlement.GIN)
-        by_name = {
-            "knock_rate": mine & (knocked | (state.ending == settlement.UNDERCUT)),
-            "gin_rate": mine & (state.ending == settlement.GIN),
-            "undercut_rate": ~mine & (state.ending == settlement.UNDERCUT),
-            "deadwood": self._deadwood(state.table, player),
-        }
-        return {name: value.astype(jnp.float32) for name, value in by_name.items()}
+        return settlement.told(state.knocker, state.ending, self._deadwood(state.table, player), player)
 
     def encode(self, view: GinView) -> Array:
         """Returns the observation vector: float32[4887], indices as in the module's table."""
@@ -368,23 +360,7 @@ class GinRummy(Game):
 
     def to_dict(self, state: GinState) -> dict[str, Any]:
         """Tells the hand in words: hands, pile oldest first, stock next card first, phase, who acts, how it ended."""
-        ranks, board = self.rules.num_ranks, jax.device_get(state.table)
-
-        def named(ids: Any) -> list[str]:
-            return [cards.card_name(card, ranks) for card in ids]
-
-        endings = ("in play", "draw", "knock", "gin", "undercut")
-        return {
-            "hands": [named(cards.cards_in(hand, ranks)) for hand in board.hands],
-            "pile": named(board.pile[: int(board.pile_size)]),
-            "stock": named(board.deck[self.rules.dealt + int(board.drawn) :]),
-            "phase": PHASES[int(state.phase)],
-            "current_player": int(state.current_player),
-            "actions": int(board.actions),
-            "deadwood": [int(points) for points in board.deadwood],
-            "knocker": int(state.knocker),
-            "ending": endings[int(state.ending)],
-        }
+        return words.of_hand(self.rules, state, PHASES)
 
 
 def make(**rules: Any) -> GinRummy:

@@ -37,3 +37,24 @@ def links(hand: Array, unseen: Array) -> Array:
     own, free = grid(hand), grid(unseen)
     mixed = _pairs(own + free) - _pairs(own) - _pairs(free)
     return mixed * own.reshape(-1)
+
+
+def completions(hand: Array, unseen: Array) -> Array:
+    """Returns how many unseen cards would meld with a card and another own card: float32[52], 0 for cards not held.
+
+    Unlike `links` each unseen card counts once, however many own cards it would meld with.
+
+    Args:
+      hand, unseen: int32[4] suit masks without bits beyond the king.
+    """
+    own, free = grid(hand), grid(unseen)
+    held = jnp.pad(own, ((0, 0), (2, 2))) > 0
+    low2, low1, high1, high2 = (held[:, 2 + step : 2 + step + NUM_RANKS] for step in (-2, -1, 1, 2))
+    open_cards = jnp.pad(free, ((0, 0), (2, 2)))
+    gap_low2, gap_low1, gap_high1, gap_high2 = (
+        open_cards[:, 2 + step : 2 + step + NUM_RANKS] for step in (-2, -1, 1, 2)
+    )
+    in_runs = gap_low2 * low1 + gap_low1 * (low2 | high1) + gap_high1 * (low1 | high2) + gap_high2 * high1
+    partners = jnp.sum(own, axis=0) - own
+    in_sets = (jnp.sum(free, axis=0) - free) * (partners > 0)
+    return ((in_runs + in_sets) * own).reshape(-1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import ClassVar
 
 from envs.cards import NUM_RANKS, NUM_SUITS
 from envs.errors import InputError, unknown
@@ -38,6 +39,8 @@ class GinRules:
     first_offer: bool = True
     stock_floor: int = 2
     max_actions: int = 80
+    layoff: ClassVar[str] = "exact"
+    """How a defender answers a knock, one of LAYOFFS."""
 
     @property
     def num_cards(self) -> int:
@@ -77,7 +80,43 @@ class GinRules:
             raise InputError(f"rule stock_floor={self.stock_floor} is out of range; it must be in [0, {spare}]")
 
 
-PRESETS = {"dream": GinRules(gin_bonus=50, undercut_bonus=50)}
+LAYOFFS = ("exact", "melds_first")
+REWARDS = ("points", "categorical")
+
+
+@dataclasses.dataclass(frozen=True)
+class MdpRules(GinRules):
+    """Rules of gin rummy with the knock decided after the discard; the defaults are the preset `r42`.
+
+    Attributes:
+      num_ranks, num_suits, hand_size, first_offer: fixed; the deck is the full one, and no upcard is offered.
+      max_actions: the hand is a draw after this many actions, knock decisions included.
+      layoff: "melds_first": the defender melds for least deadwood, then lays off what is left, of arrangements that tie
+        the one that lays off most; "exact": own melds and layoffs at the joint optimum.
+      reward: "points", zero-sum points / 100; "categorical", see settlement.categorical_reward.
+    """
+
+    num_ranks: int = dataclasses.field(default=NUM_RANKS, init=False)
+    num_suits: int = dataclasses.field(default=NUM_SUITS, init=False)
+    hand_size: int = dataclasses.field(default=_MOST_CARDS_IN_HAND, init=False)
+    first_offer: bool = dataclasses.field(default=False, init=False)
+    max_actions: int = 240
+    layoff: str = "melds_first"
+    reward: str = "points"
+
+    def __post_init__(self) -> None:
+        """Checks the ranges.
+
+        Raises:
+          InputError: a rule out of range.
+        """
+        for name, options in (("layoff", LAYOFFS), ("reward", REWARDS)):
+            if getattr(self, name) not in options:
+                raise unknown(name, getattr(self, name), options)
+        super().__post_init__()
+
+
+PRESETS = {"dream": GinRules(gin_bonus=50, undercut_bonus=50), "r42": MdpRules()}
 """Named rule sets; a game names the one it starts from."""
 
 

@@ -20,7 +20,6 @@ from envs import cards, gin_rummy
 from envs.game import Game
 from envs.gin_rummy import melds, table
 
-_DISCARD_PHASE = 4
 _CARD_BITS = np.uint16(63)
 
 
@@ -60,7 +59,7 @@ def redealt(game: Game, state: Any, observer: Array, key: Array) -> Any:
 
 def _reckoned(state: Any, hand: Array, player: Array) -> tuple[Array, Array]:
     """Returns `after` and the player's deadwood as they would be with another hand."""
-    drawn = (state.current_player == player) & (state.phase == _DISCARD_PHASE)
+    drawn = (state.current_player == player) & (jnp.sum(hand) > 10)
     left = gin_rummy.deadwood_after_discard(hand)
     after = jnp.minimum(left, melds.NO_DISCARD).astype(jnp.uint8).reshape(cards.NUM_SUITS, cards.NUM_RANKS)
     deadwood = jnp.where(jnp.sum(hand) > 10, jnp.min(left), gin_rummy.deadwood(hand))

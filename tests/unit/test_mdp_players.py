@@ -1,0 +1,71 @@
+"""Do the players of `gin_rummy` play `gin_rummy_mdp` as they play their own game?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import envs
+from envs.gin_rummy import event_log, mdp, mdp_observation, mdp_players
+
+GAME = envs.make("gin_rummy_mdp")
+THEIRS = envs.make("gin_rummy", first_offer=False, gin_bonus=25, undercut_bonus=25, max_actions=240)
+WANTED = {
+    "random", "simple_bot", "heuristic", "aggressive_knock", "meld_builder", "early_knock", "defensive", "greedy",
+}  # fmt: skip
+HANDS = 24
+
+
+def test_all_players_are_there() -> None:
+    """Every one of `gin_rummy`, by its name."""
+    assert set(envs.bot_names(GAME)) >= WANTED | set(envs.bot_names(THEIRS))
+
+
+@pytest.mark.parametrize("name", ["simple_bot", "defensive"])
+def test_the_same_hands_are_played(name: str) -> None:
+    """The same decks, one player against itself: card for card the same hands."""
+    decks = np.stack([np.random.default_rng(n).permutation(52) for n in range(HANDS)])
+    ours, theirs = (_final(game, envs.make_bot(name, game), decks) for game in (GAME, THEIRS))
+    np.testing.assert_array_equal(ours.table.hands, theirs.table.hands)
+    np.testing.assert_array_equal(ours.table.pile_cards, theirs.table.pile_cards)
+    np.testing.assert_array_equal(ours.table.drawn, theirs.table.drawn)
+    np.testing.assert_array_equal(ours.knocker, theirs.knocker)
+    assert np.all(ours.phase == mdp_observation.OVER)
+    assert np.all(theirs.phase == event_log.OVER)
+    assert np.sum(ours.knocker >= 0) > HANDS // 2
+
+
+def _final(game: envs.Game, player: envs.Policy, decks: np.ndarray) -> Any:
+    """Returns the last states of hands the player plays against itself."""
+
+    @jax.jit
+    def play(states: Any) -> Any:
+        def body(_: jax.Array, states: Any) -> Any:
+            views = jax.vmap(game.view)(states, states.current_player)
+            chances = jax.vmap(player)(views, jax.vmap(game.legal_actions)(states))
+            return jax.vmap(game.step)(states, jnp.argmax(chances, axis=1))[0]
+
+        return jax.lax.fori_loop(0, 140, body, states)
+
+    return jax.device_get(play(jax.vmap(game.from_deck)(decks)))
+
+
+def test_a_player_that_draws_lots_keeps_its_chances() -> None:
+    """Uniform over 107 actions: c is shed with the share of its discard and knock, then knocked with by half."""
+    player = envs.Policy(lambda params, view, legal: legal / jnp.sum(legal))
+    translated = mdp_players.translated(player, GAME)
+    state = GAME.from_deck(np.arange(52))
+    state, _, _ = GAME.step(state, jnp.int32(mdp.STOCK))
+    legal = GAME.legal_actions(state)
+    chances = np.asarray(translated(GAME.view(state, 0), legal))
+    # AS to TS and 9H: shedding an inner card of the run leaves more than 10, so the shares are 1 or 2 parts.
+    parts = np.round(chances / chances[chances > 0].min())
+    assert chances.sum() == pytest.approx(1.0)
+    assert set(parts[2:13].tolist()) == {1.0, 2.0}
+    state, _, _ = GAME.step(state, jnp.int32(mdp.DISCARDS + 10))
+    decided = np.asarray(translated(GAME.view(state, 0), GAME.legal_actions(state)))
+    assert decided[[13, 14, 15]].tolist() == [0.5, 0.0, 0.5]
