@@ -11,12 +11,12 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from dream import settings
-from dream.checkpoint import FOLDER, Checkpoint, find
+from dream.checkpoint import FOLDER
 from dream.config import Composed, EvaluateConfig
 from dream.evaluation import match
 from dream.evaluation.matches import check_games
 from dream.metrics import write_json, write_text
-from dream.policies import find_opponent, game_of, policy_of
+from dream.policies import PolicyFile, Trained, find, find_opponent, game_of, policy_of
 from dream.progress import report_table
 from dream.training import EVALUATION_FILE
 from envs import Game, HostPlayer, InputError, Policy
@@ -27,7 +27,7 @@ class Match:
     """A match to be played."""
 
     config: EvaluateConfig
-    checkpoint: Checkpoint
+    checkpoint: Trained
     game: Game
     policy: Policy
     opponent: Policy | HostPlayer
@@ -40,7 +40,7 @@ def prepare_match(composed: Composed) -> Match:
       InputError: a wrong setting, or a player that cannot be loaded.
     """
     if OmegaConf.is_missing(composed.node, "checkpoint"):
-        raise InputError("checkpoint= is missing; it must be a run directory or a checkpoint's folder")
+        raise InputError("checkpoint= is missing; it must be a run directory, a checkpoint's folder or a policy's file")
     config = settings.read(EvaluateConfig, composed.node, "")
     checkpoint = find(config.checkpoint)
     game = game_of(checkpoint)
@@ -68,15 +68,22 @@ def play_match(prepared: Match) -> None:
     )
     if config.histories is not None:
         write_text(Path(config.histories).expanduser(), "".join(hands))
-    report_table(f"{config.checkpoint} (iteration {checkpoint.meta['iteration']}) against {config.opponent}", report)
+    iteration = checkpoint.meta["iteration"]
+    player = config.checkpoint if iteration is None else f"{config.checkpoint} (iteration {iteration})"
+    report_table(f"{player} against {config.opponent}", report)
     path = beside(config.checkpoint, checkpoint) / EVALUATION_FILE
-    told: dict[str, Any] = {"iteration": checkpoint.meta["iteration"], "opponent": config.opponent, "seed": config.seed}
+    told: dict[str, Any] = {"iteration": iteration, "opponent": config.opponent, "seed": config.seed}
     write_json(path, {**told, "policy": config.policy, "unit": prepared.game.unit, **report})
     print(path)
 
 
-def beside(reference: str, checkpoint: Checkpoint) -> Path:
-    """Returns the folder for a report: the run directory that was named, or the one that holds the checkpoint."""
+def beside(reference: str, checkpoint: Trained) -> Path:
+    """Returns the folder for a report: the run directory that was named, or the one that holds the checkpoint or file.
+
+    For a file on the hub, which has no folder of the user's, the current one.
+    """
+    if isinstance(checkpoint, PolicyFile):
+        return checkpoint.folder
     given = Path(reference).expanduser().absolute()
     return given if (given / FOLDER).is_dir() else checkpoint.path.parent
 

@@ -1,10 +1,19 @@
-"""From advantages to a policy: one equation each."""
+"""From advantages or logits to a policy: one equation each."""
 
 from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
 from jax import Array
+
+LOW = -1e9
+"""Stands for minus infinity in logits."""
+
+
+def masked_softmax(logits: Array, legal: Array) -> Array:
+    """Returns softmax over legal actions, 0 elsewhere: float32[..., A]; all 0 where nothing is legal."""
+    chances = jax.nn.softmax(jnp.where(legal, logits, LOW), axis=-1)
+    return jnp.where(legal, chances, 0.0)
 
 
 def soft_regret_matching(advantages: Array, legal_mask: Array, temperature: Array | float) -> Array:

@@ -29,6 +29,7 @@ from dream.fit import adam, fit
 from dream.networks import Network, make_network
 from dream.networks.network import Reader, make_reader
 from dream.opponents import SELF, Mixture, is_learner, make_mixture, policy_at, seat
+from dream.regret_matching import LOW, masked_softmax
 from dream.replay import Replay, batches_per_pass, collect, nth_of_passes
 from dream.returns import lambda_returns
 from dream.sampling import entropy, sample_action
@@ -36,9 +37,6 @@ from dream.schedules import Schedule
 from dream.settings import choice, number
 from dream.shaping import ShapingConfig
 from envs import Game, Policy
-
-_LOW = -1e9
-"""Stands for minus infinity in logits."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,12 +103,6 @@ class Example(NamedTuple):
     value: Array
     returns: Array
     auxiliary: Any
-
-
-def masked_softmax(logits: Array, legal: Array) -> Array:
-    """Returns softmax over legal actions, 0 elsewhere: float32[..., A]; all 0 where nothing is legal."""
-    chances = jax.nn.softmax(jnp.where(legal, logits, _LOW), axis=-1)
-    return jnp.where(legal, chances, 0.0)
 
 
 def clipped_loss(ratio: Array, advantage: Array, clip: float) -> Array:
@@ -244,7 +236,7 @@ class _Ppo:
         legal = jnp.unpackbits(rows.legal, axis=-1, count=self.game.num_actions).astype(bool)
         x = jax.vmap(self.network.inputs.of_view)(rows.view)
         (logits, value), told = self._outputs(params, lax.stop_gradient(x), rows.auxiliary)
-        logs = jax.nn.log_softmax(jnp.where(legal, logits, _LOW), axis=-1)
+        logs = jax.nn.log_softmax(jnp.where(legal, logits, LOW), axis=-1)
         action = rows.action.astype(jnp.int32)[:, None]
         change = jnp.take_along_axis(logs, action, axis=-1)[:, 0] - jnp.log(jnp.maximum(rows.chance, 1e-9))
         advantage = rows.returns - rows.value

@@ -1,0 +1,1 @@
+"""Checkpoints of other projects, read without executing anything of them."""
