@@ -16,13 +16,12 @@ from rich.table import Table
 
 import envs
 from dream import metrics, settings
-from dream.checkpoint import find
 from dream.config import Composed, LadderConfig
 from dream.evaluation.matches import check_games, play_hands
 from dream.evaluation.ratings import Ratings, bradley_terry
 from dream.evaluation.standings import Result
 from dream.plotting import can_plot, plot_ratings
-from dream.policies import find_player
+from dream.policies import find, find_player
 from dream.progress import Lines
 from envs import Game, InputError, Policy
 
@@ -81,7 +80,8 @@ def _source(name: str, game: Game) -> str:
     if name in envs.bot_names(game):
         return "rule-based"
     meta = find(name).meta
-    return f"checkpoint of iteration {meta['iteration']}, checksum {meta['checksum']}"
+    kind = "file" if meta["iteration"] is None else f"checkpoint of iteration {meta['iteration']}"
+    return f"{kind}, checksum {meta['checksum']}"
 
 
 def _run_dir(composed: Composed, config: LadderConfig) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ class PolicyFile:
 
     Attributes:
       path: of the file.
-      meta: `game`, the identity of the game it was trained on as far as it is known, and `iteration`, None if unknown.
+      meta: `game`, the identity of the game it was trained on as far as it is known, `iteration`, None if unknown, and
+        `checksum`, the file's CRC-32.
       env: name and rules of that game.
       policies: game -> its policies by name.
       folder: for reports on it.
@@ -83,7 +85,8 @@ def _read_file(path: Path, folder: Path) -> PolicyFile:
 
     game = envs.make(foreign.game["name"], **foreign.game["rules"])
     identity = {part: game.identity[part] for part in ("name", "version")}
-    return PolicyFile(path, {"game": identity, "iteration": None}, foreign.game, policies, folder)
+    meta = {"game": identity, "iteration": None, "checksum": zlib.crc32(path.read_bytes())}
+    return PolicyFile(path, meta, foreign.game, policies, folder)
 
 
 def game_of(trained: Trained) -> Game:

@@ -77,7 +77,7 @@ class _Machine:
                 if handler is None or (opcode.name == "PROTO" and count):
                     raise RefusedError(f"asks for the opcode {opcode.name}")
                 if opcode.name == "FRAME" and argument > len(data) - place:
-                    raise RefusedError(f"claims a frame of {argument} bytes")
+                    raise RefusedError(f"claims a frame of {argument} bytes where {len(data) - place} are left")
                 handler(self, argument)
             except _WRONG as error:
                 raise RefusedError(f"is damaged ({shown(error)})") from error
