@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["load_policy"]
+__all__ = ["export_policy", "load_policy"]
 
 
 def __getattr__(name: str) -> Any:
@@ -14,4 +14,8 @@ def __getattr__(name: str) -> Any:
         from dream.policies import load_policy
 
         return load_policy
+    if name == "export_policy":
+        from dream.exporting import export_policy
+
+        return export_policy
     raise AttributeError(f"module 'dream' has no attribute {name!r}")

@@ -51,8 +51,13 @@ def write_json(path: Path, value: Any) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Writes a text file whole or not at all."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Writes a file whole or not at all."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text)
+    temporary.write_bytes(content)
     temporary.replace(path)
 
 

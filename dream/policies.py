@@ -2,40 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-import zlib
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import jax
 
 import envs
-from dream import algorithms, checkpoint, hub
+from dream import algorithms, checkpoint, hub, policy_file
 from dream.checkpoint import Checkpoint
+from dream.policy_file import PolicyFile
 from envs import Game, HostPlayer, InputError, Policy
 from envs.errors import unknown
-
-
-@dataclasses.dataclass(frozen=True)
-class PolicyFile:
-    """A trained player in one file.
-
-    Attributes:
-      path: of the file.
-      meta: `game`, the identity of the game it was trained on as far as it is known, `iteration`, None if unknown, and
-        `checksum`, the file's CRC-32.
-      env: name and rules of that game.
-      policies: game -> its policies by name.
-      folder: for reports on it.
-    """
-
-    path: Path
-    meta: dict[str, Any]
-    env: dict[str, Any]
-    policies: Callable[[Game], dict[str, Policy]]
-    folder: Path
-
 
 Trained = Checkpoint | PolicyFile
 """A trained player on disk."""
@@ -45,8 +22,9 @@ def load_policy(reference: str | Path, name: str | None = None) -> Policy:
     """Loads a trained player.
 
     Args:
-      reference: a run directory, whose latest checkpoint is meant, a checkpoint's folder, a policy's file (a documented
-        pickle of another project), or hf:<owner>/<repo>/<file> for such a file on the Hugging Face hub.
+      reference: a run directory, whose latest checkpoint is meant, a checkpoint's folder, a policy's file (an
+        export of this project or a documented pickle of another), or hf:<owner>/<repo>/<file> for such a file on the
+        Hugging Face hub.
       name: which of the learner's policies, "current" or "average"; by default the average where there is one.
     Returns:
       The Policy: `.params`, `.apply(params, view, legal)`, callable as policy(view, legal); of a network's file also
@@ -67,26 +45,9 @@ def find(reference: str | Path) -> Trained:
       InputError: nothing readable there.
     """
     if hub.is_reference(reference):
-        return _read_file(hub.download(str(reference)), Path.cwd())
+        return policy_file.read(hub.download(str(reference)), Path.cwd())
     path = Path(reference).expanduser().absolute()
-    return _read_file(path, path.parent) if path.is_file() else checkpoint.find(reference)
-
-
-def _read_file(path: Path, folder: Path) -> PolicyFile:
-    from dream.foreign.networks import read_network
-    from dream.network_policy import make_network_policy
-    from dream.networks import make_network
-
-    foreign = read_network(path)
-
-    def policies(game: Game) -> dict[str, Policy]:
-        params = jax.device_put(foreign.params)
-        return {"current": make_network_policy(game, make_network(foreign.network, game), params, foreign.acts)}
-
-    game = envs.make(foreign.game["name"], **foreign.game["rules"])
-    identity = {part: game.identity[part] for part in ("name", "version")}
-    meta = {"game": identity, "iteration": None, "checksum": zlib.crc32(path.read_bytes())}
-    return PolicyFile(path, meta, foreign.game, policies, folder)
+    return policy_file.read(path, path.parent) if path.is_file() else checkpoint.find(reference)
 
 
 def game_of(trained: Trained) -> Game:
@@ -95,7 +56,7 @@ def game_of(trained: Trained) -> Game:
     Raises:
       InputError: this project's game of that name has another version or other rules.
     """
-    env = trained.env if isinstance(trained, PolicyFile) else trained.meta["config"]["env"]
+    env = trained.meta["config"]["env"]
     game = envs.make(env["name"], **env.get("rules", {}))
     check_game(trained, game)
     return game
@@ -116,27 +77,37 @@ def check_game(trained: Trained, game: Game) -> None:
         raise InputError(f"{trained.path} was trained with other rules of {wanted['name']}: {'; '.join(other)}")
 
 
+def policies_of(trained: Trained, game: Game) -> dict[str, Policy]:
+    """Restores a player's policies by name; raises InputError where they cannot be."""
+    if isinstance(trained, PolicyFile):
+        return {trained.card.policy: trained.make(game)}
+    config = trained.meta["config"]
+    learner = algorithms.make(config["algo"], config["network"], game)
+    return learner.policies(trained.restore(learner.init(jax.random.key(0))))
+
+
 def policy_of(trained: Trained, game: Game, name: str | None = None) -> Policy:
     """Restores one of a player's policies; raises InputError where it cannot be."""
-    if isinstance(trained, PolicyFile):
-        return chosen_policy(trained.policies(game), name)
-    config = trained.meta["config"]
-    algorithm = algorithms.make(config["algo"], config["network"], game)
-    state = trained.restore(algorithm.init(jax.random.key(0)))
-    return chosen_policy(algorithm.policies(state), name)
+    return chosen_policy(policies_of(trained, game), name)
+
+
+def chosen_name(names: Iterable[str], name: str | None = None) -> str:
+    """Returns the policy meant by a name: by default the average, where the learner's guarantee is about that.
+
+    Raises:
+      InputError: there is none of that name.
+    """
+    names = list(names)
+    if name is None:
+        name = "average" if "average" in names else names[0] if len(names) == 1 else "current"
+    if name not in names:
+        raise unknown("policy", name, names)
+    return name
 
 
 def chosen_policy(policies: dict[str, Policy], name: str | None = None) -> Policy:
-    """Returns a learner's policy by name; by default the average, where the learner's guarantee is about that.
-
-    Raises:
-      InputError: it has none of that name.
-    """
-    if name is None:
-        name = "average" if "average" in policies else "current"
-    if name not in policies:
-        raise unknown("policy", name, policies)
-    return policies[name]
+    """Returns a learner's policy by name; raises InputError where it has none of that name."""
+    return policies[chosen_name(policies, name)]
 
 
 def find_opponent(reference: str, game: Game) -> Policy | HostPlayer:

@@ -37,13 +37,13 @@ class Foreign(NamedTuple):
       game: name and rules of the game it plays, as `envs.make` takes them.
       network: the network's node.
       acts: how it plays.
-      params: its float32 arrays, as the network has them.
+      params: its float32 arrays by layer and part, joined by a dot.
     """
 
     game: dict[str, Any]
     network: dict[str, Any]
     acts: Acts
-    params: dict[str, dict[str, np.ndarray]]
+    params: dict[str, np.ndarray]
 
 
 def read_network(path: Path) -> Foreign:
@@ -59,70 +59,63 @@ def read_network(path: Path) -> Foreign:
     while isinstance(content.get("params"), dict):
         content = content["params"]
     arrays = _arrays(path, content)
-    if any(name.startswith(("Dense_", "LayerNorm_", "value_", "opp_dw")) for name, _ in arrays):
+    if any(name.startswith(("Dense_", "LayerNorm_", "value_", "opp_dw")) for name in arrays):
         return _simba(path, arrays)
     return _dueling(path, arrays, config if isinstance(config, dict) else {})
 
 
-def check_arrays(path: Path, given: Mapping[Any, np.ndarray], wanted: Mapping[Any, tuple[int, ...]]) -> None:
-    """Raises InputError unless the arrays are float numbers of the wanted names and shapes; names those that are not.
+def check_arrays(path: Path, given: Mapping[str, np.ndarray], wanted: Mapping[str, Any]) -> None:
+    """Raises InputError unless the arrays have the wanted names, shapes and dtypes; names those that have not.
 
     Args:
       path: for the message.
-      given: (layer, part) -> array.
-      wanted: (layer, part) -> shape.
+      given: name -> array.
+      wanted: name -> anything with shape and dtype.
     """
-    wrong = [f"{'/'.join(name)} is missing" for name in wanted if name not in given]
-    wrong += [f"{'/'.join(map(str, name))} is not of this network" for name in given if name not in wanted]
+    wrong = [f"{name} is missing" for name in wanted if name not in given]
+    wrong += [f"{name:.80} is not of this network" for name in given if name not in wanted]
     for name in [name for name in wanted if name in given]:
-        array, shape = given[name], wanted[name]
-        if array.shape != shape:
-            wrong.append(f"{'/'.join(name)} is {list(array.shape)}, not {list(shape)}")
-        elif array.dtype.kind != "f":
-            wrong.append(f"{'/'.join(name)} holds {array.dtype}, not float32")
-        elif not np.all(np.isfinite(array)):
-            wrong.append(f"{'/'.join(name)} holds numbers that are not finite")
+        array, like = given[name], wanted[name]
+        if array.shape != like.shape:
+            wrong.append(f"{name} is {list(array.shape)}, not {list(like.shape)}")
+        elif array.dtype != like.dtype:
+            wrong.append(f"{name} holds {array.dtype}, not {like.dtype}")
     if wrong:
         more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
         raise InputError(f"{path} does not hold the network it should: {'; '.join(wrong[:_SHOWN])}{more}")
 
 
-def _arrays(path: Path, content: dict[Any, Any]) -> dict[tuple[str, str], np.ndarray]:
-    """Returns the arrays by layer and part."""
+def _arrays(path: Path, content: dict[Any, Any]) -> dict[str, np.ndarray]:
+    """Returns the arrays by layer and part, joined by a dot, floating numbers as float32."""
     found = {}
     for layer, parts in content.items():
         if not isinstance(parts, dict):
             raise InputError(f"{path}: {layer!r:.80} is a {type(parts).__name__}; it must be a layer, a dict of arrays")
         for part, array in parts.items():
+            name = f"{layer!s:.80}.{part!s:.80}"
             if not isinstance(array, np.ndarray):
-                raise InputError(
-                    f"{path}: {layer!r:.80}, {part!r:.80} is a {type(array).__name__}; it must be an array"
-                )
-            found[layer, part] = array
-    if not found or not all(isinstance(text, str) for name in found for text in name):
+                raise InputError(f"{path}: {name} is a {type(array).__name__}; it must be an array")
+            with np.errstate(over="ignore"):
+                found[name] = np.asarray(array, np.float32, order="C") if array.dtype.kind == "f" else array
+            if not np.all(np.isfinite(found[name])):
+                raise InputError(f"{path}: {name} holds numbers that are not finite in float32")
+    if not found:
         raise InputError(f"{path} holds no layers; it must hold a dict of a network's parameters")
     return found
 
 
-def _nested(arrays: dict[tuple[str, str], np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
-    nested: dict[str, dict[str, np.ndarray]] = {}
-    for (layer, part), array in arrays.items():
-        nested.setdefault(layer, {})[part] = np.ascontiguousarray(array, np.float32)
-    return nested
-
-
-def _shapes(network: dict[str, Any], game: Game) -> dict[tuple[str, str], tuple[int, ...]]:
+def _shapes(network: dict[str, Any], game: Game) -> dict[str, jax.ShapeDtypeStruct]:
     params = jax.eval_shape(make_network(network, game).init, jax.random.key(0))
-    return {(layer, part): x.shape for layer, parts in params.items() for part, x in parts.items()}
+    return {f"{layer}.{part}": x for layer, parts in params.items() for part, x in parts.items()}
 
 
-def _simba(path: Path, arrays: dict[tuple[str, str], np.ndarray]) -> Foreign:
+def _simba(path: Path, arrays: dict[str, np.ndarray]) -> Foreign:
     network, game = {"name": "simba"}, {"name": SIMBA_GAME, "rules": {}}
     check_arrays(path, arrays, _shapes(network, envs.make(SIMBA_GAME)))
-    return Foreign(game, network, Acts("softmax", 1.0), _nested(arrays))
+    return Foreign(game, network, Acts("softmax", 1.0), arrays)
 
 
-def _dueling(path: Path, arrays: dict[tuple[str, str], np.ndarray], config: dict[str, Any]) -> Foreign:
+def _dueling(path: Path, arrays: dict[str, np.ndarray], config: dict[str, Any]) -> Foreign:
     env = config.get("env")
     name, rules = (env.get("name"), env.get("rules", {})) if isinstance(env, dict) else (None, {})
     if not (isinstance(name, str) and name in envs.names() and isinstance(rules, dict)):
@@ -135,12 +128,12 @@ def _dueling(path: Path, arrays: dict[tuple[str, str], np.ndarray], config: dict
     temperature = algo.get("play_temperature") if isinstance(algo, dict) else None
     right = isinstance(temperature, float) and np.isfinite(temperature) and temperature > 0
     acts = Acts("soft_regret_matching", temperature if right else _DOCUMENT_TEMPERATURE)
-    return Foreign(described, network, acts, _nested(arrays))
+    return Foreign(described, network, acts, arrays)
 
 
-def _dueling_node(arrays: dict[tuple[str, str], np.ndarray], config: dict[str, Any], game: Game) -> dict[str, Any]:
+def _dueling_node(arrays: dict[str, np.ndarray], config: dict[str, Any], game: Game) -> dict[str, Any]:
     """Returns the node of the dueling network: what the arrays fit, else what the config tells, else the document's."""
-    sizes = {layer: array.shape for (layer, part), array in arrays.items() if part == "w" and array.ndim == 2}
+    sizes = {name[:-2]: array.shape for name, array in arrays.items() if name.endswith(".w") and array.ndim == 2}
     trunk = ["first", *(f"trunk_{n}" for n in range(1, len(sizes)) if f"trunk_{n}" in sizes)]
     seen = sizes.get("first", (game.observation_size, 0))[0]
     window, rest = divmod(seen - len(game.dense_indices), max(game.log_width, 1))
@@ -148,7 +141,8 @@ def _dueling_node(arrays: dict[tuple[str, str], np.ndarray], config: dict[str, A
     node = {"name": "dueling", "log_window": None if whole else window}
     if set(trunk) <= sizes.keys():
         fitted = {**node, "hidden": [sizes[layer][1] for layer in trunk]}
-        if all(fitted["hidden"]) and _shapes(fitted, game) == {name: array.shape for name, array in arrays.items()}:
+        shapes = {name: array.shape for name, array in arrays.items()}
+        if all(fitted["hidden"]) and {name: x.shape for name, x in _shapes(fitted, game).items()} == shapes:
             return fitted
     told = config.get("network", config)
     hidden = told.get("hidden") if isinstance(told, dict) else None

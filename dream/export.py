@@ -1,0 +1,18 @@
+"""Exports a policy: python -m dream.export checkpoint=<run or checkpoint> out=agent.safetensors."""
+
+from __future__ import annotations
+
+from dream.stopping import StopRequest
+
+
+def main() -> None:
+    """Runs the command; signals are taken over before the slow imports."""
+    StopRequest()
+    from dream.commands import run_command
+    from dream.exporting import export, prepare_export
+
+    run_command("export", prepare_export, export)
+
+
+if __name__ == "__main__":
+    main()
