@@ -94,8 +94,13 @@ class PolicyFile:
         like = policy_like(self.card, game)
         wanted = named(like.params)
         check_arrays(self.path, self.arrays, wanted)
-        params = jax.tree.structure(like.params).unflatten(self.arrays[name] for name in wanted)
-        return dataclasses.replace(like, params=jax.device_put(params))
+        params = jax.tree.structure(like.params).unflatten(_placed(self.arrays[name]) for name in wanted)
+        return dataclasses.replace(like, params=params)
+
+
+def _placed(array: np.ndarray) -> Any:
+    """Returns an array on the device, or on the host where JAX would round it: a table in double precision."""
+    return jax.device_put(array) if jax.dtypes.canonicalize_dtype(array.dtype) == array.dtype else array
 
 
 def named(params: Any) -> dict[str, Any]:
