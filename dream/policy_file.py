@@ -147,8 +147,8 @@ def read(path: Path, folder: Path) -> PolicyFile:
             start = file.read(2)
         if path.suffix != SUFFIX and start[:1] != b"\x80":
             raise InputError(
-                f"{path} is no trained player; it must be a run directory, a checkpoint's folder, a {SUFFIX} file "
-                "of this project or a pickle of protocol 2 to 5"
+                f"{path} is not a complete checkpoint, nor a policy's file; it must be a run directory, a checkpoint's "
+                f"folder, a {SUFFIX} file of this project, or a pickle of protocol 2 to 5"
             )
         card, arrays = read_export(path) if path.suffix == SUFFIX else _read_pickle(path)
         return PolicyFile(path, card, arrays, folder, zlib.crc32(path.read_bytes()))

@@ -246,3 +246,17 @@ def test_losing_wandb_ends_nothing(tmp_path: pathlib.Path) -> None:
     assert len(metrics.read(run_dir)) == 1
     assert math.isfinite(metrics.read(run_dir)[0]["loss"])
     assert (run_dir / "evaluation.json").exists()
+
+
+def test_export_and_evaluate_the_file(whole: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """The file plays as the run does: the same match, hand for hand."""
+    done = succeed("dream.export", f"checkpoint={whole}", "out=agent.safetensors", cwd=tmp_path)
+    assert done.stdout.splitlines()[-2:] == [str(tmp_path / "agent.safetensors"), str(tmp_path / "agent.json")]
+    reports = []
+    for reference in ("agent.safetensors", str(whole / "checkpoints" / "4")):
+        done = succeed("dream.evaluate", f"checkpoint={reference}", "games=32", cwd=tmp_path)
+        path = pathlib.Path(done.stdout.splitlines()[-1])
+        reports.append(json.loads(path.read_text()))
+        path.unlink()
+    assert reports[0] == reports[1]
+    assert reports[0]["iteration"] == 4

@@ -6,11 +6,13 @@ import gc
 import importlib
 import json
 import pathlib
+import pickle
 import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import pytest
 from command_support import command, environment, snapshot
 
@@ -81,6 +83,18 @@ EVALUATE = {
     "foreign opponent": (["checkpoint=run", "opponent=foreign"], "no complete checkpoint"),
     "unknown policy": (["checkpoint=run", "policy=best"], "known: current"),
     "unknown key": (["checkpoint=run", "gmaes=4"], "did you mean 'games'"),
+    "a pickle that calls": (["checkpoint=calls.pkl"], "asks for posix.system"),
+    "an opponent that calls": (["checkpoint=run", "opponent=calls.pkl"], "asks for posix.system"),
+    "arrays of no network": (["checkpoint=arrays.pkl"], "first.w is missing"),
+    "no hub reference": (["checkpoint=hf:owner/file.pkl"], "it must be hf:<owner>/<repo>/<file>"),
+}
+EXPORT = {
+    "no checkpoint": ([], "checkpoint= is missing"),
+    "missing checkpoint": (["checkpoint=nowhere"], "nowhere does not exist"),
+    "another ending": (["checkpoint=run", "out=agent.pkl"], "it must end with .safetensors"),
+    "no folder": (["checkpoint=run", "out=no/agent.safetensors"], "a file in an existing folder"),
+    "unknown policy": (["checkpoint=run", "policy=best"], "known: current"),
+    "unknown key": (["checkpoint=run", "uot=a"], "did you mean 'out'"),
 }
 
 Attempt = Callable[..., str]
@@ -91,6 +105,8 @@ def folder(whole: pathlib.Path, tmp_path: pathlib.Path) -> pathlib.Path:
     """A working folder with a finished run, a file, and a folder of other things."""
     shutil.copytree(whole, tmp_path / "run", symlinks=True)
     (tmp_path / "file").write_text("text")
+    (tmp_path / "calls.pkl").write_bytes(b"\x80\x04cposix\nsystem\n\x8c\x0etouch executed\x85R.")
+    (tmp_path / "arrays.pkl").write_bytes(pickle.dumps({"params": {"first": {"b": np.zeros(3, np.float32)}}}))
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "weights.bin").write_bytes(b"\x00" * 99)
     return tmp_path
@@ -137,6 +153,13 @@ def test_run_refuses(name: str, refused: Attempt) -> None:
     """python -m dream.run with one wrong thing."""  # noqa: D403
     arguments, told = RUN[name]
     assert told in refused("dream.run", *arguments)
+
+
+@pytest.mark.parametrize("name", EXPORT)
+def test_export_refuses(name: str, refused: Attempt) -> None:
+    """python -m dream.export with one wrong thing."""  # noqa: D403
+    arguments, told = EXPORT[name]
+    assert told in refused("dream.export", *arguments)
 
 
 @pytest.mark.parametrize("name", EVALUATE)

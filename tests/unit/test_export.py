@@ -146,7 +146,7 @@ def test_what_is_no_export_is_refused(run: pathlib.Path, tmp_path: pathlib.Path)
     save_file({"x": np.ones(1)}, tmp_path / "foreign.safetensors")
     (tmp_path / "short.safetensors").write_bytes(path.read_bytes()[:-1])
     (tmp_path / "text.pkl").write_text("text")
-    told = {"foreign.safetensors": "no export", "short.safetensors": "no readable", "text.pkl": "is no trained player"}
+    told = {"foreign.safetensors": "no export", "short.safetensors": "no readable", "text.pkl": "nor a policy's file"}
     for file, text in told.items():
         with pytest.raises(InputError, match=text) as error:
             dream.load_policy(tmp_path / file)
