@@ -26,14 +26,3 @@ class PhasedCoin(CoinGame):
     def auxiliary(self, state: CoinState, player: Array) -> Array:
         """Returns the coin, which player 1 does not see."""
         return state.coin.astype(jnp.float32)
-
-
-@dataclasses.dataclass(frozen=True)
-class DocumentShaped(CoinGame):
-    """Sizes, phases and phase entries of the gin rummy MDP document; not to be played."""
-
-    observation_size = 342
-    num_actions = 16
-    phases = ("draw", "discard", "knock")
-    phase_offset = 157
-    has_auxiliary = True

@@ -9,14 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from dream_support import CoinGame
-from phased_support import DocumentShaped, PhasedCoin
+from phased_support import PhasedCoin
+from simba_reference import simba_forward
 
 from dream import settings
 from dream.algorithms import ppo
 from dream.networks import make_network
 from dream.opponents import make_mixture
-from envs import Game
+from envs import Game, make
 
+MDP = make("gin_rummy_mdp")
 SMALL = {"name": "simba", "width": 24, "blocks": 2}
 LAYERS = {
     **{"Dense_0": (342, 1024), "Dense_1": (1024, 1024), "Dense_2": (1024, 1024)},
@@ -34,7 +36,7 @@ def _params(network: Any, seed: int = 0) -> Any:
 
 def test_parameters_of_the_document() -> None:
     """Exactly 4,576,276, under the document's names, kernels [in, out], all float32."""
-    params = jax.eval_shape(make_network({"name": "simba"}, DocumentShaped()).init, jax.random.key(0))
+    params = jax.eval_shape(make_network({"name": "simba"}, MDP).init, jax.random.key(0))
     assert sum(leaf.size for leaf in jax.tree.leaves(params)) == 4_576_276
     assert {leaf.dtype for leaf in jax.tree.leaves(params)} == {np.dtype("float32")}
     expected = {name: {"kernel": shape, "bias": shape[1:]} for name, shape in LAYERS.items()}
@@ -42,31 +44,12 @@ def test_parameters_of_the_document() -> None:
     assert {name: {part: x.shape for part, x in layer.items()} for name, layer in params.items()} == expected
 
 
-def _norm(layer: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
-    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * layer["scale"] + layer["bias"]
-
-
-def _forward(p: dict[str, dict[str, np.ndarray]], x: np.ndarray) -> dict[str, np.ndarray]:
-    """The document's section 8 in float64 NumPy."""
-    p = {name: {k: np.asarray(v, np.float64) for k, v in layer.items()} for name, layer in p.items()}
-
-    def dense(name: str, x: np.ndarray) -> np.ndarray:
-        return x @ p[name]["kernel"] + p[name]["bias"]
-
-    x = np.maximum(dense("Dense_0", np.float64(x)), 0)
-    x = x + dense("Dense_2", np.maximum(dense("Dense_1", _norm(p["LayerNorm_0"], x)), 0))
-    x = x + dense("Dense_4", np.maximum(dense("Dense_3", _norm(p["LayerNorm_1"], x)), 0))
-    x = _norm(p["LayerNorm_2"], x)
-    single = ("value_draw", "value_discard", "value_knock", "opp_dw_pred")
-    return {"logits": dense("Dense_5", x), **{name: dense(name, x)[..., 0] for name in single}}
-
-
 def test_heads_are_the_network_written_out() -> None:
     """Every head, on random weights and observations, against NumPy; a batch or one at a time."""
-    network = make_network({**SMALL, "width": 64}, DocumentShaped())
+    network = make_network({**SMALL, "width": 64}, MDP)
     params = _params(network)
     batch = np.random.default_rng(3).random((7, 342), np.float32)
-    told, expected = jax.jit(network.heads)(params, batch), _forward(params, batch)
+    told, expected = jax.jit(network.heads)(params, batch), simba_forward(params, batch)
     assert set(told) == set(expected)
     for name, x in expected.items():
         np.testing.assert_allclose(told[name], x, rtol=1e-4, atol=1e-4, err_msg=name)
@@ -76,7 +59,7 @@ def test_heads_are_the_network_written_out() -> None:
 
 def test_the_value_is_that_of_the_phase() -> None:
     """The observation's one-hot chooses; a state that is over has value 0."""
-    network = make_network(SMALL, DocumentShaped())
+    network = make_network(SMALL, MDP)
     params = _params(network)
     x = np.tile(np.random.default_rng(4).random(342, np.float32), (4, 1))
     x[:, 157:161] = np.eye(4)
@@ -105,7 +88,7 @@ def test_a_game_that_tells_no_phase_has_one_value(game: Game) -> None:
 
 def test_bfloat16_rounds_but_not_much() -> None:
     """It computes in another precision; parameters and gradients stay float32."""
-    networks = [make_network({**SMALL, "dtype": dtype}, DocumentShaped()) for dtype in ("float32", "bfloat16")]
+    networks = [make_network({**SMALL, "dtype": dtype}, MDP) for dtype in ("float32", "bfloat16")]
     params = _params(networks[0])
     x = np.random.default_rng(6).random((9, 342), np.float32)
     whole, rounded = (jax.jit(network.apply)(params, x)[0] for network in networks)

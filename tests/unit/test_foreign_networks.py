@@ -1,0 +1,222 @@
+"""The documented pickles of other projects: their arrays become this project's networks, and those play."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pathlib
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from simba_reference import random_weights, simba_forward
+
+import dream
+import envs
+from dream.config import compose_config
+from dream.evaluation import match
+from dream.evaluation.exact import nash_conv
+from dream.evaluation.tables import tabulate
+from dream.evaluation.tree import build_tree
+from dream.exploiting import exploit, prepare_exploit
+from dream.matching import play_match, prepare_match
+from dream.networks import make_network
+from envs import InputError
+
+Write = Callable[[Any], pathlib.Path]
+
+
+@pytest.fixture
+def write(tmp_path: pathlib.Path) -> Write:
+    """Writes a pickle and returns its path."""
+
+    def written(content: Any) -> pathlib.Path:
+        path = tmp_path / "foreign.pkl"
+        path.write_bytes(content if isinstance(content, bytes) else pickle.dumps(content, 4))
+        return path
+
+    return written
+
+
+@pytest.fixture(scope="module")
+def simba() -> dict[str, dict[str, np.ndarray]]:
+    """Random weights of the document's network."""
+    return random_weights(np.random.default_rng(7))
+
+
+@pytest.mark.parametrize("outer", [True, False])
+def test_the_documents_network_gives_the_documents_outputs(simba: Any, write: Write, outer: bool) -> None:
+    """Every head on random observations against NumPy within 1e-4, with the outer "params" and without."""
+    policy = dream.load_policy(write({"params": simba} if outer else simba))
+    observations = np.random.default_rng(8).random((33, 342), np.float32)
+    told, expected = policy.outputs(observations), simba_forward(simba, observations)
+    assert set(told) == {"logits", "value_draw", "value_discard", "value_knock", "opp_dw_pred"} == set(expected)
+    for name, x in expected.items():
+        assert told[name].shape == x.shape == ((33, 16) if name == "logits" else (33,))
+        assert told[name].dtype == np.float32
+        np.testing.assert_allclose(told[name], x, atol=1e-4, rtol=1e-4, err_msg=name)
+        assert np.std(x) > 0.05
+    with pytest.raises(InputError, match=r"of shape \[342\] do not fit; they must be \[B, 342\]"):
+        policy.outputs(observations[0])
+
+
+def test_its_parameters_are_the_networks_numbers(simba: Any, write: Write) -> None:
+    """4,576,276 of them, under their own names, bit for bit."""
+    policy = dream.load_policy(write({"params": simba}))
+    assert sum(x.size for x in jax.tree.leaves(policy.params)) == 4_576_276
+    assert set(policy.params) == set(simba)
+    for layer, parts in simba.items():
+        for part, x in parts.items():
+            np.testing.assert_array_equal(policy.params[layer][part], x)
+
+
+def test_it_plays_the_softmax_of_its_legal_logits(simba: Any, write: Write) -> None:
+    """On a view of the game, and in a match."""
+    policy, game = dream.load_policy(write(simba)), envs.make("gin_rummy_mdp")
+
+    @jax.jit
+    def dealt(key: jax.Array) -> tuple[Any, ...]:
+        state = game.init(key)
+        view, legal = game.view(state, state.current_player), game.legal_actions(state)
+        return game.encode(view), legal, policy(view, legal)
+
+    observation, legal, played = jax.device_get(dealt(jax.random.key(0)))
+    logits = simba_forward(simba, observation[None])["logits"][0]
+    expected = np.where(legal, np.exp(logits - logits.max()), 0)
+    np.testing.assert_allclose(played, expected / expected.sum(), atol=1e-4)
+    assert 0.01 < played[0] < 0.99
+    assert match(game, policy, envs.make_bot("random", game), games=4)["n"] == 4
+
+
+def test_float64_and_float16_become_float32(simba: Any, write: Write) -> None:
+    """The network computes in float32."""
+    for dtype in (np.float64, np.float16):
+        changed = {**simba, "opp_dw_pred": {k: x.astype(dtype) for k, x in simba["opp_dw_pred"].items()}}
+        params = dream.load_policy(write(changed)).params
+        assert params["opp_dw_pred"]["kernel"].dtype == np.float32
+        np.testing.assert_array_equal(params["opp_dw_pred"]["kernel"], simba["opp_dw_pred"]["kernel"].astype(dtype))
+
+
+def _set(layer: str, part: str, value: Any) -> Callable[[dict], None]:
+    return lambda params: params.setdefault(layer, {}).__setitem__(part, value)
+
+
+SIMBA_WRONG = {
+    "a layer less": (lambda p: p.pop("Dense_3"), "Dense_3.bias is missing; Dense_3.kernel is missing"),
+    "a part less": (lambda p: p["LayerNorm_1"].pop("scale"), "LayerNorm_1.scale is missing"),
+    "a layer more": (_set("Dense_6", "kernel", np.ones((2, 2), np.float32)), "Dense_6.kernel is not of this network"),
+    "a part more": (_set("LayerNorm_0", "mean", np.ones(2, np.float32)), "LayerNorm_0.mean is not of this network"),
+    "transposed": (
+        lambda p: p["Dense_5"].update(kernel=p["Dense_5"]["kernel"].T), "Dense_5.kernel is [16, 1024], not [1024, 16]",
+    ),
+    "another observation": (
+        _set("Dense_0", "kernel", np.zeros((341, 1024), np.float32)), "Dense_0.kernel is [341, 1024], not [342, 1024]",
+    ),
+    "whole numbers": (_set("value_draw", "bias", np.zeros(1, np.int32)), "value_draw.bias holds int32, not float32"),
+    "no number": (_set("value_draw", "bias", np.array([np.nan], np.float32)), "bias holds numbers that are not"),
+    "too large": (_set("value_draw", "bias", np.array([1e300])), "value_draw.bias holds numbers that are not finite"),
+    "a list": (_set("value_draw", "bias", [0.0]), "value_draw.bias is a list; it must be an array"),
+    "no layer": (lambda p: p.update(step=3), "'step' is a int; it must be a layer"),
+    "no layers": (lambda p: p.clear(), "holds no layers"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SIMBA_WRONG)
+def test_wrong_arrays_are_named(simba: Any, write: Write, name: str) -> None:
+    """In one line, with the file."""
+    change, told = SIMBA_WRONG[name]
+    params = copy.deepcopy(simba)
+    change(params)
+    path = write({"params": params})
+    with pytest.raises(InputError) as error:
+        dream.load_policy(path)
+    assert told in str(error.value)
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def _dueling(hidden: list[int], window: int | None = None) -> tuple[Any, dict[str, dict[str, np.ndarray]]]:
+    """Returns a dueling network on gin rummy and random parameters as NumPy arrays."""
+    network, rng = make_network({"name": "dueling", "hidden": hidden, "log_window": window}), np.random.default_rng(5)
+    shapes = jax.eval_shape(network.init, jax.random.key(0))
+    return network, jax.tree.map(lambda x: 0.1 * rng.standard_normal(x.shape, np.float32), shapes)
+
+
+@pytest.mark.parametrize("window", [None, 3])
+@pytest.mark.parametrize("config", [{}, {"learning_rate": 2e-3, "env": "gin"}, {"algo": {"play_temperature": 0.5}}])
+def test_the_dueling_agent_under_haikus_names(write: Write, config: dict, window: int | None, game: Any) -> None:
+    """Sizes as its arrays tell; it plays by soft regret matching, at the document's temperature or its own."""
+    network, params = _dueling([12, 8], window)
+    policy = dream.load_policy(write({"params": params, "config": config}))
+    jax.tree.map(np.testing.assert_array_equal, policy.params, params)
+    state = jax.jit(game.init)(jax.random.key(1))
+    view, legal = game.view(state, 0), np.asarray(game.legal_actions(state))
+    advantages, value = network.apply(params, game.encode(view))
+    below = np.asarray(advantages, np.float64) - np.max(np.asarray(advantages)[legal])
+    temperature = config.get("algo", {}).get("play_temperature", 0.1)
+    weights = np.where(legal, np.logaddexp(0, below / temperature), 0)
+    np.testing.assert_allclose(policy(view, legal), weights / weights.sum(), atol=1e-4)
+    told = policy.outputs(np.asarray(game.encode(view))[None])
+    np.testing.assert_allclose(told["advantages"][0], advantages, atol=1e-4)
+    np.testing.assert_allclose(told["value"][0], value, atol=1e-4)
+
+
+DUELING_WRONG = {
+    "a layer of the trunk less": (lambda p: p.pop("trunk_2"), {}, "trunk_2"),
+    "the last layer of the trunk less": (lambda p: p.pop("trunk_3"), {}, "trunk_3"),
+    "told by its config": (lambda p: p.pop("trunk_3"), {"network": {"hidden": [16, 12, 8, 6]}}, "trunk_3.w is missing"),
+    "no value": (lambda p: p.pop("value"), {"hidden": [16, 12, 8, 6]}, "value.b is missing; value.w is missing"),
+    "another game": (
+        lambda p: p["advantages"].update(b=np.zeros(5, np.float32)), {"hidden": [16, 12, 8, 6]},
+        "advantages.b is [5], not [107]",
+    ),
+    "absurd config": (lambda p: p.pop("value"), {"hidden": [1] * 10_000, "env": {"name": 3}}, "value.w is missing"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DUELING_WRONG)
+def test_wrong_arrays_of_the_dueling_agent_are_named(write: Write, name: str) -> None:
+    """Where arrays are missing, what the network should be is what its config tells, or the document's."""
+    change, config, told = DUELING_WRONG[name]
+    _, params = _dueling([16, 12, 8, 6])
+    change(params)
+    with pytest.raises(InputError) as error:
+        dream.load_policy(write({"params": params, "config": config}))
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_pickle_of_something_else(write: Write) -> None:
+    """One line."""
+    with pytest.raises(InputError, match="holds a list; it must hold a dict"):
+        dream.load_policy(write([1]))
+
+
+def test_an_import_is_exported_bit_for_bit(simba: Any, write: Write, tmp_path: pathlib.Path) -> None:
+    """As float32 arrays under the document's names."""
+    path = dream.export_policy(write({"params": simba}), tmp_path / "simba.safetensors")
+    again = dream.load_policy(path)
+    for layer, parts in simba.items():
+        for part, x in parts.items():
+            assert np.asarray(again.params[layer][part]).tobytes() == x.tobytes()
+    observations = np.random.default_rng(9).random((3, 342), np.float32)
+    expected = simba_forward(simba, observations)["logits"]
+    np.testing.assert_allclose(again.outputs(observations)["logits"], expected, atol=1e-4)
+
+
+def test_the_commands_take_the_file(tmp_path: pathlib.Path) -> None:
+    """Exploitability of a dueling network's pickle is that of the Policy, told beside the file."""
+    network = make_network({"name": "dueling", "hidden": [8]}, envs.make("leduc_poker"))
+    params = jax.tree.map(np.asarray, network.init(jax.random.key(0)))
+    path = tmp_path / "leduc.pkl"
+    path.write_bytes(pickle.dumps({"params": params, "config": {"env": {"name": "leduc_poker"}}}))
+    exploit(prepare_exploit(compose_config("exploit", [f"checkpoint={path}"])))
+    told = json.loads((tmp_path / "exploitability.json").read_text())
+    tree = build_tree(envs.make("leduc_poker"))
+    assert told["nash_conv"] == pytest.approx(nash_conv(tree, tabulate(tree, dream.load_policy(path))))
+    assert told["iteration"] is None
+    play_match(prepare_match(compose_config("evaluate", [f"checkpoint={path}", f"opponent={path}", "games=4"])))
+    assert json.loads((tmp_path / "evaluation.json").read_text())["n"] == 4
