@@ -77,13 +77,27 @@ def view_hash(view: Any, salt: Array) -> Array:
 
 
 def table_index(tree: Tree) -> dict[str, np.ndarray]:
-    """Returns what `table_policy` finds rows by: a salt under which all views hash apart, sorted hashes, their rows."""
+    """Returns what `table_policy` finds rows by, for any number of information sets.
+
+    Returns:
+      `codes` uint32[I], a first hash of the views in ascending order, `checks` uint32[I], a second one in the same
+      order, `rows` int32[I], and `probes` int32[K], 0 to the most places at which codes are alike, less one.
+    """
     hashes = jax.jit(jax.vmap(view_hash, in_axes=(0, None)))
-    for salt in range(1000):
-        codes = np.asarray(hashes(tree.views, jnp.uint32(salt)))
-        order = np.argsort(codes)
-        if np.all(np.diff(codes[order]) > 0):
-            return {"salt": np.uint32(salt), "hashes": codes[order], "rows": order.astype(np.int32)}
+    codes = np.asarray(hashes(tree.views, jnp.uint32(0)))
+    for salt in range(1, 1000):
+        checks = np.asarray(hashes(tree.views, jnp.uint32(salt)))
+        order = np.lexsort((checks, codes))
+        alike = np.diff(codes[order]) == 0
+        if not np.any(alike & (np.diff(checks[order]) == 0)):
+            run = max(len(x) for x in np.split(codes[order], np.flatnonzero(~alike) + 1))
+            return {
+                "salt": np.uint32(salt),
+                "codes": codes[order],
+                "checks": checks[order],
+                "rows": order.astype(np.int32),
+                "probes": np.arange(run, dtype=np.int32),
+            }
     raise RuntimeError(f"no salt parts the {tree.num_infosets} information sets of {tree.game.name}")
 
 
@@ -98,9 +112,9 @@ def table_policy(index: dict[str, Any], table: Any) -> Policy:
 
 
 def _look_up(params: dict[str, Array], view: Any, legal: Array) -> Array:
-    code = view_hash(view, params["salt"])
-    place = jnp.searchsorted(params["hashes"], code)
-    place = jnp.minimum(place, params["hashes"].shape[0] - 1)
-    known = params["hashes"][place] == code
-    row = params["table"][params["rows"][place]].astype(jnp.float32)
-    return jnp.where(known, row, legal / jnp.maximum(jnp.sum(legal), 1))
+    code, check = view_hash(view, jnp.uint32(0)), view_hash(view, params["salt"])
+    place = jnp.searchsorted(params["codes"], code) + params["probes"]
+    place = jnp.minimum(place, params["codes"].shape[0] - 1)
+    known = (params["codes"][place] == code) & (params["checks"][place] == check)
+    row = params["table"][params["rows"][place[jnp.argmax(known)]]].astype(jnp.float32)
+    return jnp.where(jnp.any(known), row, legal / jnp.maximum(jnp.sum(legal), 1))

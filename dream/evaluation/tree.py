@@ -179,18 +179,31 @@ def _children(
     """Returns the histories one action further: states, done, parent (in the level), action, chance, payoff."""
     row, act = np.nonzero(legal)
     acting = jax.tree.map(lambda x: x[row], states)
-    after, probs, rewards, done = _in_chunks(game.outcomes, len(row), acting, act.astype(np.int32))
-    probs = _sharpened(probs)
-    pair, outcome = np.nonzero(probs > 0)
+    after, pair, probs, rewards, done = _in_chunks(
+        game.outcomes, len(row), acting, act.astype(np.int32), keep=_possible
+    )
     parent = at[row[pair]]
     return (
-        jax.tree.map(lambda x: x[pair, outcome], after),
-        done[pair, outcome],
+        after,
+        done,
         parent,
         act[pair].astype(np.int16),
-        chance[parent] * probs[pair, outcome],
-        payoff[parent] + rewards[pair, outcome].astype(np.float64),
+        chance[parent] * probs,
+        payoff[parent] + rewards.astype(np.float64),
     )
+
+
+def _possible(first: int, outcomes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Returns the outcomes that can occur, one after another: state, number of the pair, probability, rewards, done.
+
+    Args:
+      first: the number of the first pair of state and action.
+      outcomes: what `outcomes` returned for some pairs, [pairs, K].
+    """
+    after, probs, rewards, done = outcomes
+    probs = _sharpened(probs)
+    at = np.nonzero(probs > 0)
+    return jax.tree.map(lambda x: x[at], after), first + at[0], probs[at], rewards[at], done[at]
 
 
 def _sharpened(probs: np.ndarray) -> np.ndarray:
@@ -214,15 +227,23 @@ def _mapped(function: Callable[..., Any]) -> Callable[..., Any]:
     return jax.jit(jax.vmap(function))
 
 
-def _in_chunks(function: Callable[..., Any], count: int, *arguments: Any) -> Any:
-    """Maps a function of one history over `count` of them, a chunk at a time; arrays of the host in and out."""
+def _in_chunks(
+    function: Callable[..., Any],
+    count: int,
+    *arguments: Any,
+    keep: Callable[[int, Any], Any] = lambda first, part: part,
+) -> Any:
+    """Maps a function of one history over `count` of them, a chunk at a time; arrays of the host in and out.
+
+    `keep` gets the number of a chunk's first history and what the function gave, and returns what is kept of it.
+    """
     chunk = _CHUNK if count > _CHUNK // 8 else _CHUNK // 8
     parts = []
     for start in range(0, count, chunk):
         take = np.minimum(np.arange(start, start + chunk), count - 1)
         part = jax.device_get(_mapped(function)(*jax.tree.map(lambda x, take=take: x[take], arguments)))
         size = min(chunk, count - start)
-        parts.append(jax.tree.map(lambda x, size=size: x[:size], part))
+        parts.append(keep(start, jax.tree.map(lambda x, size=size: x[:size], part)))
     return jax.tree.map(lambda *xs: np.concatenate(xs), *parts)
 
 
