@@ -150,6 +150,16 @@ class Game(abc.ABC):
         """
         raise InputError(f"{self.name} cannot deal anew what a view does not show")
 
+    def retrace(self, state: State) -> tuple[State, Array, Array]:
+        """Tells how a state in play came about.
+
+        Returns:
+          (the state at the deal, the actions since int32[max_length] in their order, how many there are int32).
+        Raises:
+          InputError: the game cannot.
+        """
+        raise InputError(f"{self.name} does not tell how a state came about")
+
     # An observation may be told in two parts: a short dense one, and a log that only ever grows. Every entry of
     # encode(view) is dense(view) at `dense_indices` plus log_slot(view, t) at its rows, for t < log_length(view). A
     # player's later view repeats the slots of its earlier ones, so a linear layer's sum over the log can be carried

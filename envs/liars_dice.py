@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from envs.game import EnumerableGame, build_rules
 
@@ -130,6 +130,23 @@ class LiarsDice(EnumerableGame):
             die=jnp.where(player == 1, state.dice[1], state.dice[0]).astype(jnp.uint8),
             actions=state.actions.astype(jnp.uint16),
         )
+
+    def sample_hidden(self, view: LiarsView, key: Array) -> LiarsState:
+        """Rolls the other's die anew."""
+        seat, actions = view.seat.astype(jnp.int32), view.actions.astype(jnp.int32)
+        other = jax.random.randint(key, (), 1, _SIDES + 1)
+        return LiarsState(
+            dice=jnp.where(np.arange(_DICE) == seat, view.die.astype(jnp.int32), other),
+            actions=actions,
+            last_bid=31 - lax.clz(actions),
+            current_player=lax.population_count(actions) % _DICE,
+        )
+
+    def retrace(self, state: LiarsState) -> tuple[LiarsState, Array, Array]:
+        """Returns the roll, the bids since and how many there are."""
+        taken = (state.actions >> np.arange(self.max_length)) & 1
+        bids = jnp.nonzero(taken, size=self.max_length, fill_value=0)[0].astype(jnp.int32)
+        return self._rolled(state.dice), bids, jnp.sum(taken)
 
     def encode(self, view: LiarsView) -> Array:
         """Returns the observation vector: float32[21], indices as in the module's table."""

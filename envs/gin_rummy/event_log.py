@@ -275,6 +275,13 @@ class GinRummy(Game):
             current_player=jnp.where(view.to_act, seat, 1 - seat),
         )
 
+    def retrace(self, state: GinState) -> tuple[GinState, Array, Array]:
+        """Returns the deal, the actions since and how many there are."""
+        _, kind, card = table.read(state.table.log)
+        draws = jnp.where(kind == table.DRAW_STOCK, _STOCK, jnp.where(kind == table.DRAW_DISCARD, _TAKE, _PASS))
+        actions = jnp.where(kind == table.DISCARD, _DISCARDS + card, draws)
+        return self.from_deck(state.table.deck), jnp.roll(actions, -1), state.table.actions
+
     def _deadwood(self, board: Table, player: Array) -> Array:
         """Returns a player's deadwood, the least over one discard if a card has been drawn: int32 points."""
         return jnp.where(player == 1, board.deadwood[1], board.deadwood[0])

@@ -1,0 +1,187 @@
+"""A local best response: Bayes over what the opponent may hold, one step of look-ahead, rollouts; nothing is learned.
+
+At each own decision, from the view v alone:
+
+1. `proposals` deals are drawn uniformly among those consistent with v and weighted by the chance that the frozen policy
+   would have done what the opponent did on them, w(d) = product over its past decisions of
+   (1 - doubt) policy(action | its view on d) + doubt / legal actions; `particles` of them are drawn by these weights.
+2. Each action is played on every particle, then the hand goes on for `horizon` actions: the opponent by the frozen
+   policy, the own side by a simple player. What is left undecided is worth the difference of the two potentials, in
+   gin rummy that of the deadwoods.
+3. The action of the highest mean is taken.
+
+All of it is a function of the view (its randomness is a hash of the view), so it is one strategy among all, and what
+it earns bounds the policy's exploitability from below, however rough belief and rollouts are. It may be negative.
+Source: Lisy and Bowling 2017, "Equilibrium approximation quality of current no-limit poker bots". Deviations: particles
+instead of the exact range, and rollouts by a player and by deadwood where theirs check and call.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from jax.custom_batching import custom_vmap
+
+from dream.evaluation.tables import view_hash
+from dream.sampling import sample_action
+from dream.settings import number
+from envs import Game, InputError, Policy, bot_names, make_bot
+from envs.errors import unknown
+
+_LEAST = 1e-30
+"""Stands for a chance of 0 in logarithms."""
+THE_POLICY = "policy"
+"""The rollout player that plays as the frozen policy does."""
+_PLAYER = "greedy"
+"""The rollout player of games that have it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class LocalConfig:
+    """Settings of the local best response; conf/exploit.yaml says what each does."""
+
+    proposals: int = number(64, 1)
+    particles: int = number(16, 1)
+    horizon: int = number(8, 0)
+    actions: int = number(24, 1)
+    doubt: float = number(0.02, 0, 1)
+    player: str | None = None
+    games: int = number(2000, 4)
+    seed: int = number(0, 0, 2**31 - 1)
+
+
+def local_best_response(game: Game, policy: Policy, config: LocalConfig) -> Policy:
+    """Builds the local best response to a frozen policy, as a Policy that gives one action all the chance.
+
+    Args:
+      game: for two players, with `sample_hidden` and `retrace`.
+      policy: frozen.
+      config: sizes.
+    Raises:
+      InputError: the game cannot deal anew what a view does not show, or an unknown rollout player.
+    """
+    if game.num_players != 2:
+        raise InputError(f"{game.name} has {game.num_players} players; a local best response is for two")
+    jax.eval_shape(functools.partial(_particle, game), jax.random.key(0))
+    named = config.player or (_PLAYER if _PLAYER in bot_names(game) else THE_POLICY)
+    if named != THE_POLICY and named not in bot_names(game):
+        raise unknown("rollout player", named, [*bot_names(game), THE_POLICY])
+    player = policy if named == THE_POLICY else make_bot(named, game)
+    return Policy(_Local(game, config).act, {"opponent": policy, "player": player})
+
+
+def _particle(game: Game, key: Array) -> Any:
+    """Tells what a game must be able to do; raises InputError where it cannot."""
+    state = game.init(key)
+    return game.retrace(game.sample_hidden(game.view(state, state.current_player), key))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Local:
+    """The strategy's fixed half; policies come as parameters."""
+
+    game: Game
+    config: LocalConfig
+
+    def act(self, params: dict[str, Policy], view: Any, legal: Array) -> Array:
+        """Returns the action taken, one-hot: float32[A]."""
+
+        # Lanes, deals and actions share one axis: nested ones cost many times the compilation.
+        @custom_vmap
+        def one(view: Any, legal: Array) -> Array:
+            return self._acts(params, jax.tree.map(lambda x: x[None], view), legal[None])[0]
+
+        @one.def_vmap
+        def _rule(size: int, batched: Any, *seen: Any) -> tuple[Array, bool]:
+            views = jax.tree.map(lambda x, b: x if b else jnp.broadcast_to(x, (size, *x.shape)), seen, tuple(batched))
+            return self._acts(params, *views), True
+
+        return one(jax.tree.map(jnp.asarray, view), legal)
+
+    def _acts(self, params: dict[str, Policy], views: Any, legal: Array) -> Array:
+        """Returns the actions taken at L decisions: float32[L, A]."""
+        game, config = self.game, self.config
+        lanes, width = legal.shape[0], min(config.actions, game.num_actions)
+        salts = jax.vmap(view_hash, (0, None))(views, jnp.uint32(config.seed))
+        keys = jax.vmap(lambda salt: jax.random.split(jax.random.key(salt), 3))(salts)
+        deals = jax.vmap(game.sample_hidden)(_repeat(views, config.proposals), _split(keys[:, 0], config.proposals))
+        logs = jax.vmap(functools.partial(self._log_likelihood, params["opponent"]))(deals)
+        chosen = jax.vmap(functools.partial(resampled, size=config.particles))(keys[:, 1], logs.reshape(lanes, -1))
+        chosen = (chosen + config.proposals * np.arange(lanes)[:, None]).reshape(-1)
+        particles = _repeat(jax.tree.map(lambda x: x[chosen], deals), width)
+        find = jax.vmap(lambda legal: jnp.nonzero(legal, size=width, fill_value=jnp.argmax(legal))[0])
+        actions = find(legal)
+        # All actions meet the same luck on one particle.
+        luck = _repeat(_split(keys[:, 2], config.particles), width)
+        tried = jnp.repeat(actions[:, None], config.particles, axis=1).reshape(-1)
+        values = jax.vmap(functools.partial(self._value, params))(particles, tried, luck)
+        means = jnp.mean(values.reshape(lanes, config.particles, width), axis=1)
+        best = jnp.take_along_axis(actions, jnp.argmax(means, axis=1)[:, None], axis=1)
+        return (np.arange(game.num_actions) == best).astype(jnp.float32)
+
+    def _log_likelihood(self, opponent: Policy, deal: Any) -> Array:
+        """Returns the log of the chance that who is not to act did what it did on a deal: float32."""
+        game, doubt = self.game, self.config.doubt
+        start, actions, count = game.retrace(deal)
+
+        def body(carry: tuple[Array, Any, Array]) -> tuple[Array, Any, Array]:
+            t, state, log = carry
+            legal = game.legal_actions(state)
+            chances = opponent(game.view(state, state.current_player), legal)
+            chance = (1 - doubt) * chances[actions[t]] + doubt / jnp.maximum(jnp.sum(legal), 1)
+            theirs = state.current_player != deal.current_player
+            log = log + jnp.where(theirs, jnp.log(jnp.maximum(chance, _LEAST)), 0.0)
+            return t + 1, game.step(state, actions[t])[0], log
+
+        return lax.while_loop(lambda carry: carry[0] < count, body, (jnp.int32(0), start, jnp.float32(0)))[2]
+
+    def _value(self, params: dict[str, Policy], start: Any, action: Array, key: Array) -> Array:
+        """Returns what an action comes to for the player to act, in units of reward: float32."""
+        game, player = self.game, start.current_player
+
+        def body(carry: tuple[Array, Any, Array, Array]) -> tuple[Array, Any, Array, Array]:
+            t, state, total, _ = carry
+            seat = state.current_player
+            view, legal = game.view(state, seat), game.legal_actions(state)
+            chances = jnp.where(seat == player, params["player"](view, legal), params["opponent"](view, legal))
+            drawn = sample_action(jax.random.fold_in(key, t), chances)
+            state, rewards, done = game.step(state, jnp.where(t == 0, action, drawn))
+            return t + 1, state, total + rewards[player], done
+
+        _, state, total, done = lax.while_loop(
+            lambda carry: (carry[0] <= self.config.horizon) & ~carry[3],
+            body,
+            (jnp.int32(0), start, jnp.float32(0), jnp.bool_(False)),
+        )
+        return total + jnp.where(done, 0.0, game.potential(state, player) - game.potential(state, 1 - player))
+
+
+def _repeat(tree: Any, times: int) -> Any:
+    """Repeats each row so many times: [n * times, ...], from [n, ...]."""
+    return jax.tree.map(lambda x: jnp.repeat(x, times, axis=0), tree)
+
+
+def _split(keys: Array, count: int) -> Array:
+    """Splits each key: [n * count], from [n]."""
+    return jax.vmap(lambda key: jax.random.split(key, count))(keys).reshape(-1)
+
+
+def resampled(key: Array, logs: Array, size: int) -> Array:
+    """Draws by weights exp(logs), systematically: each index floor or ceil of `size` times its share.
+
+    Args:
+      key: consumed.
+      logs: float32[n], finite.
+      size: how many to draw.
+    Returns:
+      int32[size], ascending.
+    """
+    cumulative = jnp.cumsum(jax.nn.softmax(logs))
+    points = (np.arange(size) + jax.random.uniform(key)) / size
+    return jnp.minimum(jnp.searchsorted(cumulative, points * cumulative[-1]), logs.shape[0] - 1)
