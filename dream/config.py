@@ -27,6 +27,7 @@ _CHOSEN_BY = {
     "preset_algo": ("preset", "algo"),
     "network_env": ("network", "env"),
     "algo_env": ("algo", "env"),
+    "preset_experiment": ("preset", "experiment"),
 }
 """Groups whose option is put together from others'."""
 _HERE = Path(__file__).resolve().parent

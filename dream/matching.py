@@ -73,7 +73,16 @@ def play_match(prepared: Match) -> None:
     report_table(f"{player} against {config.opponent}", report)
     path = beside(config.checkpoint, checkpoint) / EVALUATION_FILE
     told: dict[str, Any] = {"iteration": iteration, "opponent": config.opponent, "seed": config.seed}
-    write_json(path, {**told, "policy": config.policy, "unit": prepared.game.unit, **report})
+    write_json(
+        path,
+        {
+            **told,
+            "policy": config.policy,
+            "unit": prepared.game.unit,
+            "num_players": prepared.game.num_players,
+            **report,
+        },
+    )
     print(path)
 
 

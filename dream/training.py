@@ -196,7 +196,7 @@ class Run:
             name: match(self.game, self.policy(), player, games=games, seed=self.config.seed)
             for name, player in self.opponents.items()
         }
-        told = {"iteration": self.iteration, "unit": self.game.unit}
+        told = {"iteration": self.iteration, "unit": self.game.unit, "num_players": self.game.num_players}
         if reports:
             first = next(iter(reports))
             told |= {"opponent": first, **reports[first], "by_opponent": reports}

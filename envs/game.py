@@ -65,6 +65,8 @@ class Game(abc.ABC):
     """Whether `auxiliary` tells anything."""
     opponent_kinds: int = 0
     """Kinds of opponent an observation can name (see `name_opponent`)."""
+    card_planes: int = 0
+    """The observation begins with this many planes of cards, each 4 suits times 13 ranks."""
     log_slots: int = 0
     """Slots of the observation's log (see `log_slot`); 0 for a game without one."""
     log_offset: int = 0

@@ -34,6 +34,10 @@ _OF_GAME: dict[str, dict[str, str]] = {
 _FOR_ITS_RULES = ("simple_bot",)
 _TRANSLATED: dict[str, str] = {"gin_rummy_mdp": "envs.gin_rummy.mdp_players"}
 """Game -> module: `original(game)` is a game with players of its own, which `translated(player, game)` lets play."""
+_ASSISTANTS: dict[str, dict[str, str]] = {
+    "gin_rummy_openspiel": {"exact_endgame": "envs.gin_rummy.endgame:make"},
+}
+"""Game -> name -> "module:function" that takes the game and returns a Policy of some of its decisions."""
 _LIBRARIES = {"open_spiel": "envs.adapters.open_spiel_bots:make"}
 """Prefix -> "module:function" that builds another library's player of a game by its name there."""
 
@@ -111,3 +115,19 @@ def make_host_player(reference: str, game: Game) -> HostPlayer:
         raise unknown("library of players", library, _LIBRARIES)
     module, function = _LIBRARIES[library].split(":")
     return getattr(importlib.import_module(module), function)(name, game)
+
+
+def make_assistant(name: str, game: Game) -> Policy:
+    """Builds a player of some decisions of a game, which gives probability 0 to every action where it has no say.
+
+    Args:
+      name: one the game has.
+      game: what it helps with.
+    Raises:
+      InputError: the game has none of that name.
+    """
+    known = _ASSISTANTS.get(game.name, {})
+    if name not in known:
+        raise unknown(f"assistant for {game.name}", name, known)
+    module, function = known[name].split(":")
+    return getattr(importlib.import_module(module), function)(game)

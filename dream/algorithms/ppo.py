@@ -8,7 +8,9 @@ Each iteration plays whole games; with G the lambda-return to the player who dec
 
 pi is the softmax of the network's advantage head over legal actions, so that the trunk is the same as DREAM's.
 Sources: Schulman et al. 2017, eq. 7 and 9; Schulman et al. 2016 (GAE), whose advantage is G - V here.
-Deviation: iterations hold whole games, not a fixed number of steps, so no return is cut off and bootstrapped.
+Iterations hold whole games, so that no return is cut off and bootstrapped; or, with `steps`, so many decisions of the
+learner in every lane against fixed players, whose games go on in the next iteration (dream/rollouts.py): then the
+return of a game still under way ends in the value of where it stands.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import jax.numpy as jnp
 import optax
 from jax import Array, lax
 
+import envs
 from dream import schedules, selfplay, shaping
 from dream.algorithms import Algorithm, Metrics
 from dream.fit import adam, fit
@@ -32,11 +35,12 @@ from dream.opponents import SELF, Mixture, is_learner, make_mixture, policy_at, 
 from dream.regret_matching import LOW, masked_softmax
 from dream.replay import Replay, batches_per_pass, collect, nth_of_passes
 from dream.returns import lambda_returns
+from dream.rollouts import Rollouts, describe
 from dream.sampling import entropy, sample_action
 from dream.schedules import Schedule
 from dream.settings import choice, number
 from dream.shaping import ShapingConfig
-from envs import Game, Policy
+from envs import Game, InputError, Policy
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +50,9 @@ class PpoConfig:
     name: str = "ppo"
     games_per_iteration: int = number(1024, 1)
     lanes: int | None = number(None, 1)
+    steps: int | None = number(None, 1)
+    moves_per_step: int = number(10, 1)
+    assistant: str | None = None
     opponents: tuple[str, ...] = (SELF,)
     shares: tuple[float, ...] | None = number(None, 0)
     batch_size: int = number(2048, 1)
@@ -65,12 +72,13 @@ class PpoConfig:
 
 
 class PpoState(NamedTuple):
-    """All that a run needs to go on: parameters, Adam's state, PRNG key, completed iterations."""
+    """All that a run needs to go on: parameters, Adam's state, PRNG key, completed iterations, games under way."""
 
     params: Any
     optimizer_state: Any
     key: Array
     iteration: Array
+    lanes: Any = ()
 
 
 class Memory(NamedTuple):
@@ -123,11 +131,16 @@ def learner(config: PpoConfig, network: Any, game: Game, mixture: Mixture) -> Al
     """Builds the learner against given opponents.
 
     Raises:
-      InputError: more lanes than games, or a wrong network node.
+      InputError: more lanes than games, an unknown assistant, steps against itself, or a wrong network node.
     """
     built = make_network(network, game)
-    lanes = selfplay.lanes_for(config.lanes, config.games_per_iteration)
-    parts = _Ppo(config, game, built, make_reader(game, built), mixture, lanes)
+    if config.steps is not None and mixture.chances[0] > 0:
+        raise InputError(f"algo.steps={config.steps} needs fixed players; algo.opponents must not hold {SELF!r}")
+    lanes = config.lanes or config.games_per_iteration
+    if config.steps is None:
+        lanes = selfplay.lanes_for(config.lanes, config.games_per_iteration)
+    assistant = None if config.assistant is None else envs.make_assistant(config.assistant, game)
+    parts = _Ppo(config, game, built, make_reader(game, built), mixture, lanes, assistant)
     return Algorithm(parts.init, parts.iterate, parts.policies)
 
 
@@ -141,23 +154,35 @@ class _Ppo:
     reader: Reader
     mixture: Mixture
     lanes: int
+    assistant: Policy | None
 
     @functools.cached_property
     def optimizer(self) -> optax.GradientTransformation:
         return adam(max_grad_norm=self.config.max_grad_norm, l2=0.0)
 
-    @functools.partial(jax.jit, static_argnums=0)
     def init(self, key: Array) -> PpoState:
-        """Draws a network."""
+        """Draws a network, and deals where games go on from one iteration to the next."""
+        return self._init(key, self.mixture.players)
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def _init(self, key: Array, players: tuple[Policy, ...]) -> PpoState:
         key, network_key = jax.random.split(key)
         params = self.network.init(network_key)
-        return PpoState(params, self.optimizer.init(params), key, jnp.int32(0))
+        state = PpoState(params, self.optimizer.init(params), key, jnp.int32(0))
+        if self.config.steps is None:
+            return state
+        return state._replace(lanes=self._rollouts(players).start(jax.random.fold_in(network_key, 1), self.lanes))
+
+    def _rollouts(self, players: tuple[Policy, ...]) -> Rollouts:
+        shaping, mixture = self.config.shaping, self.mixture._replace(players=players)
+        shaped = bool(shaping.scale.start or shaping.scale.end)
+        return Rollouts(self.game, mixture, self.assistant, self.config.moves_per_step, potentials=shaped)
 
     def iterate(self, state: PpoState) -> tuple[PpoState, Metrics]:
         began = time.perf_counter()
-        replay, played = jax.block_until_ready(self.generate(state, self.mixture.players))
+        lanes, replay, played = jax.block_until_ready(self.generate(state, self.mixture.players))
         generated = time.perf_counter()
-        state, fitted = jax.block_until_ready(self.learn(state, replay))
+        state, fitted = jax.block_until_ready(self.learn(state._replace(lanes=lanes), replay))
         seconds = {"seconds_generate": generated - began, "seconds_fit": time.perf_counter() - generated}
         metrics = {name: float(x) for name, x in jax.device_get({**played, **fitted}).items()}
         return state, {**metrics, **seconds}
@@ -168,22 +193,31 @@ class _Ppo:
 
     def _play(self, params: Any, view: Any, legal: Array) -> Array:
         logits, _ = self.network.apply_inputs(params["network"], self.network.inputs.of_view(view))
-        return masked_softmax(logits / params["temperature"], legal)
+        own = masked_softmax(logits / params["temperature"], legal)
+        return own if self.assistant is None else self._with_help(own, view, legal)
+
+    def _with_help(self, own: Array, view: Any, legal: Array) -> Array:
+        """Returns the assistant's choice where it has a say, else the learner's own policy."""
+        helped = self.assistant(view, legal)
+        return jnp.where(jnp.sum(helped) > 0, helped, own)
 
     def _keys(self, state: PpoState) -> Array:
         return jax.random.split(jax.random.fold_in(state.key, state.iteration))
 
     @functools.partial(jax.jit, static_argnums=0)
-    def generate(self, state: PpoState, players: tuple[Policy, ...]) -> tuple[Replay, dict[str, Array]]:
-        """Plays an iteration's games and turns the learner's decisions into examples."""
+    def generate(self, state: PpoState, players: tuple[Policy, ...]) -> tuple[Any, Replay, dict[str, Array]]:
+        """Plays an iteration's games and turns the learner's decisions into examples; returns the games under way."""
+        play = self._play_games if self.config.steps is None else self._play_steps
+        return play(state, players, schedules.at(self.config.shaping.scale, state.iteration))
+
+    def _play_games(self, state: PpoState, players: tuple[Policy, ...], scale: Array) -> tuple[Any, Replay, dict]:
+        """Plays whole games."""
         config, (key, _) = self.config, self._keys(state)
         actor = self._actor(state.params, self.mixture._replace(players=players))
         record = selfplay.play(self.game, actor, key, games=config.games_per_iteration, lanes=self.lanes)
         d, note = record.decisions, record.decisions.note
-        scale = schedules.at(config.shaping.scale, state.iteration)
         rewards = shaping.training_rewards(self.game, config.shaping, d, scale=scale, discount=config.discount)
-        lane = functools.partial(lambda_returns, discount=config.discount, trace=config.trace)
-        returns = jax.vmap(lane, in_axes=1, out_axes=1)(rewards, d.done | ~record.valid, d.player, note.value)
+        returns = self._returns(rewards, d.done | ~record.valid, d.player, note.value)
         own = record.valid & note.own
         auxiliary = d.auxiliary if self.network.foretell else ()
         examples = Example(d.view, d.legal, d.action, note.chance, note.value, returns, auxiliary)
@@ -191,7 +225,44 @@ class _Ppo:
         seats = jnp.arange(self.game.num_players) == note.seat[..., None]
         earned = jnp.sum(jnp.where(record.valid[..., None] & seats, d.rewards, 0.0))
         told |= {"shaping_scale": scale, "learner_reward": earned / config.games_per_iteration}
-        return collect(examples, own), told
+        return (), collect(examples, own), told
+
+    def _returns(self, rewards: Array, ends: Array, players: Array, values: Array) -> Array:
+        """Returns the lambda-returns of lanes side by side: float32[T, N]."""
+        lane = functools.partial(lambda_returns, discount=self.config.discount, trace=self.config.trace)
+        return jax.vmap(lane, in_axes=1, out_axes=1)(rewards, ends, players, values)
+
+    def _play_steps(self, state: PpoState, players: tuple[Policy, ...], scale: Array) -> tuple[Any, Replay, dict]:
+        """Plays `steps` decisions of the learner in every lane."""
+        config, (key, _) = self.config, self._keys(state)
+        rollouts = self._rollouts(players)
+
+        def read(view: Any) -> tuple[Array, Array]:
+            return self.network.apply_inputs(state.params, self.network.inputs.of_view(view))
+
+        def act(view: Any, legal: Array, key: Array) -> tuple[Array, Thought]:
+            logits, value = read(view)
+            own = masked_softmax(logits, legal)
+            action = sample_action(key, own)
+            return action, Thought(own[action], value, entropy(own), jnp.int32(0), jnp.bool_(True))
+
+        lanes, step = rollouts.play(state.lanes, act, key, config.steps)
+        passed, note = step.passed, step.note
+        rewards = passed.reward + jnp.where(passed.drawn, config.shaping.draw_penalty / self.game.reward_scale, 0.0)
+        before, after = step.potentials[..., 0], step.potentials[..., 1]
+        form = {"scale": scale, "discount": config.discount, "form": config.shaping.form}
+        rewards += jnp.where(step.valid, shaping.shaping_reward(before, after, passed.done, **form), 0.0)
+        # What a game under way is worth is paid after the last step, as if it ended there.
+        ahead = jax.vmap(lambda lane: read(self.game.view(lane.state, lane.table.seat))[1])(lanes)
+        rewards = jnp.concatenate([rewards, jnp.where(lanes.owed, ahead, 0.0)[None]])[..., None]
+        ends = jnp.concatenate([passed.done, jnp.ones((1, self.lanes), bool)])
+        nobody = jnp.full((1, self.lanes), -1)
+        decides = jnp.concatenate([jnp.where(step.valid, 0, -1), nobody])
+        values = jnp.concatenate([note.value, jnp.zeros((1, self.lanes))])
+        returns = self._returns(rewards, ends, decides, values)[:-1]
+        examples = Example(step.view, step.legal, step.action, note.chance, note.value, returns, ())
+        told = describe(self.game, step, returns) | {"shaping_scale": scale}
+        return lanes, collect(examples, step.valid), told
 
     def _actor(self, params: Any, mixture: Mixture) -> selfplay.Actor:
         weights = self.reader.prepare(params)
@@ -201,10 +272,13 @@ class _Ppo:
 
         def act(memory: Memory, view: Any, legal: Array, player: Array, key: Array) -> tuple[Array, Memory, Thought]:
             (logits, value), reader = self.reader.read(weights, memory.reader, view, player)
-            own = masked_softmax(logits, legal)
-            action = sample_action(key, policy_at(mixture, memory.table, player, own, view, legal))
-            table = memory.table
-            note = Thought(own[action], value, entropy(own), table.seat, is_learner(table, player))
+            own, table = masked_softmax(logits, legal), memory.table
+            decides = is_learner(table, player)
+            if self.assistant is not None:
+                decides &= jnp.sum(self.assistant(view, legal)) == 0
+                own = self._with_help(own, view, legal)
+            action = sample_action(key, policy_at(mixture, table, player, own, view, legal))
+            note = Thought(own[action], value, entropy(own), table.seat, decides)
             return action, Memory(memory.table, reader), note
 
         return selfplay.Actor(start, act)
@@ -229,7 +303,7 @@ class _Ppo:
             "gradient_steps": steps,
             "network_rows": replay.count + steps * config.batch_size,
         }
-        return PpoState(params, optimizer_state, state.key, state.iteration + 1), told
+        return PpoState(params, optimizer_state, state.key, state.iteration + 1, state.lanes), told
 
     def _loss(self, params: Any, rows: Example) -> tuple[Array, dict[str, Array]]:
         config = self.config

@@ -13,6 +13,7 @@ from envs.errors import InputError, unknown
 __all__ = ["Network", "make_network"]
 
 _REGISTRY: dict[str, str] = {
+    "card_planes": "dream.networks.card_planes:CardPlanesConfig",
     "dueling": "dream.networks.dueling:DuelingConfig",
     "simba": "dream.networks.simba:SimbaConfig",
 }

@@ -25,7 +25,7 @@ class Network(NamedTuple):
       inputs: what the first layer sees.
       apply_inputs: (params, inputs float32[inputs.size]) -> outputs.
       first_layer: params -> (w[inputs.size, width], b[width]), in the dtype of computation.
-      rest: (params, first layer's sums [width]) -> outputs.
+      rest: (params, first layer's sums [width]) -> outputs; both None where the first layer is not linear.
       width: of the first layer.
       heads: (params, inputs) -> every head's output by its name, where the outputs are not all there is; else None.
       foretell: (params, inputs) -> (outputs, prediction of game.auxiliary, float32); None without such a head.
@@ -35,8 +35,8 @@ class Network(NamedTuple):
     apply: Callable[[Any, Array], Any]
     inputs: Inputs
     apply_inputs: Callable[[Any, Array], Any]
-    first_layer: Callable[[Any], tuple[Array, Array]]
-    rest: Callable[[Any, Array], Any]
+    first_layer: Callable[[Any], tuple[Array, Array]] | None
+    rest: Callable[[Any, Array], Any] | None
     width: int
     heads: Callable[[Any, Array], dict[str, Array]] | None = None
     foretell: Callable[[Any, Array], tuple[Any, Array]] | None = None

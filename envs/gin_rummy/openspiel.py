@@ -6,18 +6,7 @@ Cards are OpenSpiel's ids, num_ranks * suit + rank with suits s, c, d, h = 0..3.
 Phases: 0 first upcard, 1 draw, 2 discard, 3 knock (the knocker discards, lays melds, passes), 4 layoff (the defender lays
 off cards, passes), 5 melds (the defender lays melds, passes; at once after gin), 6 wall, 7 over.
 
-Observation, float32, 644 for any deck:
-
-| index | content |
-|---|---|
-| 0:2 | observing player, one-hot |
-| 2:106 | hands of player 0 and 1; only the observer's own is shown |
-| 106:108 | player to act, one-hot (once over, who would have been) |
-| 108:118 | knock card: as many ones as points |
-| 118:170 | upcard |
-| 170:222 | discard pile, the upcard not included |
-| 222:274 | stock: as many ones as cards |
-| 274:459, 459:644 | melds laid by player 0 and 1 |
+Observation: OpenSpiel's own tensor of 644 numbers, or with observation="planes" 167 (openspiel_observation.py).
 
 Quirks: the deadwood that allows a knock may exceed the true one (deadwood_with_draw); a tie scores nothing; a card taken
 may be discarded at once, and when that happens twice in a row the hand is a draw; the 50th upcard taken, the first offer
@@ -41,9 +30,10 @@ from jax import Array, lax
 
 from envs import cards
 from envs.batching import where_needed
-from envs.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS
+from envs.cards import NUM_RANKS, NUM_SUITS
+from envs.errors import unknown
 from envs.game import Game, build_rules
-from envs.gin_rummy import melds, openspiel_melds
+from envs.gin_rummy import melds, openspiel_melds, openspiel_observation
 from envs.gin_rummy.openspiel_melds import MELD_MASKS, NUM_MELDS
 from envs.gin_rummy.openspiel_state import (
     DISCARD,
@@ -59,7 +49,6 @@ from envs.gin_rummy.openspiel_state import (
     NO_CARD,
     NUM_ACTIONS,
     NUM_WORDS,
-    OBSERVATION_SIZE,
     OVER,
     PASS,
     PHASES,
@@ -102,11 +91,21 @@ class OpenSpielGinRummy(Game):
     """OpenSpiel's gin rummy; rules and encoding as the module tells."""
 
     rules: OpenSpielRules = OpenSpielRules()
+    observation: str = "tensor"
     name = "gin_rummy_openspiel"
     version = "1"
     phases = PHASES[:OVER]
     num_actions = NUM_ACTIONS
-    observation_size = OBSERVATION_SIZE
+
+    @property
+    def observation_size(self) -> int:
+        """Numbers in the observation."""
+        return openspiel_observation.SIZES[self.observation]
+
+    @property
+    def card_planes(self) -> int:
+        """Planes of cards the observation begins with."""
+        return 0 if self.observation == "tensor" else openspiel_observation.NUM_PLANES
 
     @property
     def worst_reward(self) -> float:
@@ -349,27 +348,8 @@ class OpenSpielGinRummy(Game):
         )
 
     def encode(self, view: OpenSpielView) -> Array:
-        """Returns OpenSpiel's observation tensor: float32[644], indices as in the module's table."""
-        ids, seats = np.arange(NUM_CARDS), np.arange(2)
-        own, pile = self._cards(view.hand), self._cards(view.pile)
-        hands = own[None] & (seats == view.seat)[:, None]
-        laid = jnp.any(view.laid[:, :, None] == np.arange(NUM_MELDS), axis=1)
-        parts = [
-            seats == view.seat,
-            hands,
-            seats == view.turn,
-            np.arange(10) < view.knock_card,
-            ids == view.upcard,
-            pile,
-            ids < view.stock,
-            laid,
-        ]
-        return jnp.concatenate([part.reshape(-1) for part in parts]).astype(jnp.float32)
-
-    def _cards(self, masks: Array) -> Array:
-        """Returns which card ids suit masks hold: bool[52]."""
-        held = cards.to_cards(masks, self.rules.num_ranks, self.rules.num_suits)
-        return jnp.pad(held, (0, NUM_CARDS - self.rules.num_cards))
+        """Returns the observation of the kind the game has: float32[observation_size]."""
+        return getattr(openspiel_observation, self.observation)(self.rules, view)
 
     def potential(self, state: OpenSpielState, player: Array) -> Array:
         """Returns -deadwood / 100 of the hand of `player`, the least over one discard if it has drawn."""
@@ -408,6 +388,15 @@ class OpenSpielGinRummy(Game):
         return in_words(self.rules, jax.device_get(state))
 
 
-def make(**rules: Any) -> OpenSpielGinRummy:
-    """Builds `gin_rummy_openspiel`: OpenSpiel's defaults with the given rules replaced."""
-    return OpenSpielGinRummy(build_rules(OpenSpielRules, OpenSpielRules(), rules))
+def make(observation: str = "tensor", **rules: Any) -> OpenSpielGinRummy:
+    """Builds `gin_rummy_openspiel`: OpenSpiel's defaults with the given rules replaced.
+
+    Args:
+      observation: one of openspiel_observation.SIZES.
+      **rules: fields of `OpenSpielRules`.
+    Raises:
+      InputError: an unknown name, or a value out of range.
+    """
+    if observation not in openspiel_observation.SIZES:
+        raise unknown("observation", observation, openspiel_observation.SIZES)
+    return OpenSpielGinRummy(build_rules(OpenSpielRules, OpenSpielRules(), rules), observation)

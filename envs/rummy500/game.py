@@ -35,6 +35,7 @@ import numpy as np
 from jax import Array
 
 from envs import cards
+from envs.batching import where_needed
 from envs.game import Game, build_rules
 from envs.rummy500 import actions, plays
 from envs.rummy500.rules import HAND_VALUES, RummyRules
@@ -47,6 +48,7 @@ from envs.rummy500.state import (
     RummyState,
     RummyView,
     melds_of,
+    reshuffled,
     run_places,
     sizes,
     table_of,
@@ -141,9 +143,12 @@ class Rummy500(Game):
         return new, rewards, done
 
     def _draw(self, state: RummyState, action: Array) -> RummyState:
-        """Draws from the stock, or takes from the pile; an empty stock ends the round."""
+        """Draws from the stock, or takes from the pile; a stock that stays empty ends the round."""
         player = state.current_player
         from_stock = action == actions.STOCK
+        if self.rules.reshuffle:
+            due = from_stock & (state.drawn >= _CARDS) & (jnp.sum(state.zone == PILE) > 1)
+            state = where_needed(due, reshuffled, state, state)
         empty = state.drawn >= _CARDS
         top = state.deck[jnp.minimum(state.drawn, _CARDS - 1)]
         card = action - actions.TAKE

@@ -31,6 +31,8 @@ class RummyRules:
       ace_in_runs: "both" A-2-3 and Q-K-A, never K-A-2; or only "high", or only "low".
       take_needs_hand_card: whether a new meld always needs a card that was in hand before cards were taken from the
         pile; else it needs one only where the discard that follows empties the hand.
+      reshuffle: whether an empty stock is made anew of the pile but its newest card; else, and where there is no more
+        in the pile, drawing from it ends the round.
       max_turns: the round ends after so many discards.
       rewards: "zero_sum", the own score less the mean of the others'; or "points", the own score. Both / 100.
     """
@@ -40,6 +42,7 @@ class RummyRules:
     random_first: bool = True
     ace_in_runs: str = "both"
     take_needs_hand_card: bool = False
+    reshuffle: bool = False
     max_turns: int = 200
     rewards: str = "zero_sum"
 

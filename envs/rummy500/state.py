@@ -16,6 +16,8 @@ from envs.rummy500.plays import Cards
 STOCK, PILE, IN_SET, IN_RUN, HAND = range(5)
 """Zones of a card; HAND + p is the hand of player p."""
 NONE = 255
+_WEIGHTS = np.random.default_rng(500).integers(0, 1 << 32, cards.NUM_CARDS, np.uint32) | np.uint32(1)
+"""uint32[52], odd: what a deck's order is mixed with."""
 
 
 @jax.tree_util.register_dataclass
@@ -109,6 +111,26 @@ def table_of(state: RummyState) -> Cards:
         fresh=(held & state.fresh).reshape(grid),
         runs=run_places((state.zone == IN_RUN).reshape(grid), state.ace_high),
         sets=jnp.sum(in_set, axis=0) >= 3,
+    )
+
+
+def reshuffled(state: RummyState) -> RummyState:
+    """Returns the state with a stock made of the pile but its newest card.
+
+    All chance is decided at the deal: the new order follows from the whole order of the old deck, which nobody sees.
+    """
+    newest = jnp.max(state.position)
+    moved = (state.zone == PILE) & (state.position < newest)
+    seed = jnp.sum(state.deck.astype(jnp.uint32) * _WEIGHTS, dtype=jnp.uint32)
+    # Cards that do not move sort before all others; the order among those is random.
+    words = jax.random.bits(jax.random.key(seed), (cards.NUM_CARDS,)) | np.uint32(1)
+    count = jnp.sum(moved, dtype=jnp.int32)
+    return dataclasses.replace(
+        state,
+        zone=jnp.where(moved, STOCK, state.zone).astype(jnp.int8),
+        position=jnp.where(moved, -1, jnp.where(state.position == newest, 0, state.position)).astype(jnp.int8),
+        deck=jnp.argsort(jnp.where(moved, words, np.uint32(0))).astype(jnp.uint8),
+        drawn=cards.NUM_CARDS - count,
     )
 
 

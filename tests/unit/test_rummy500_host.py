@@ -168,3 +168,30 @@ def test_identity_tells_the_weights() -> None:
     shaped = ShapedRummy500(win_weight=3.0)
     assert json.loads(json.dumps(shaped.identity))["rules"]["win_weight"] == 3.0
     assert shaped.identity != envs.make("rummy500").identity
+
+
+def _drawn_to_the_end(reshuffle: bool) -> tuple[RummyGame, list[tuple[int, int]]]:
+    """Draws from the stock and discards the highest card; returns the round and (stock, pile) at every draw."""
+    game, seen = RummyGame(num_players=2, seed=4, reshuffle=reshuffle), []
+    while not game.is_over:
+        if actions.STOCK in game.legal_actions():
+            told = game.rules.to_dict(game.state)
+            seen.append((len(told["stock"]), len(told["pile"])))
+            held = [card for part in ("hands", "pile", "stock") for card in told[part]]
+            names = [name for group in held for name in (group if isinstance(group, list) else [group])]
+            assert len(set(names)) == len(names) == 52
+        game.step(actions.STOCK if actions.STOCK in game.legal_actions() else game.legal_actions()[-1])
+    return game, seen
+
+
+def test_an_empty_stock_ends_the_round_or_is_made_anew() -> None:
+    """Without `reshuffle` an empty stock is the end; with it the pile but one card becomes the stock."""
+    ended, seen = _drawn_to_the_end(False)
+    assert seen[-1] == (0, 38)
+    assert len(seen) == 38
+    assert not ended.players[0].action_space.pick_up
+    went_on, seen = _drawn_to_the_end(True)
+    assert len(seen) == went_on.rules.rules.max_turns == 200
+    after = [seen[n + 1] for n in range(len(seen) - 1) if seen[n][0] == 0]
+    assert set(after) == {(36, 2)}
+    assert len(after) == 5

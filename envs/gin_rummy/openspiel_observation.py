@@ -1,0 +1,107 @@
+"""What a player of `gin_rummy_openspiel` sees, as numbers: OpenSpiel's tensor, or planes of cards.
+
+Tensor, float32, 644 for any deck:
+
+| index | content |
+|---|---|
+| 0:2 | observing player, one-hot |
+| 2:106 | hands of player 0 and 1; only the observer's own is shown |
+| 106:108 | player to act, one-hot (once over, who would have been) |
+| 108:118 | knock card: as many ones as points |
+| 118:170 | upcard |
+| 170:222 | discard pile, the upcard not included |
+| 222:274 | stock: as many ones as cards |
+| 274:459, 459:644 | melds laid by player 0 and 1 |
+
+Planes, float32, 167, each plane 4 suits of 13 ranks:
+
+| index | content |
+|---|---|
+| 0:52 | own hand |
+| 52:104 | discard pile, the upcard not included |
+| 104:156 | known: 1 for a card the opponent was seen taking and still holds, -1 for the upcard |
+| 156:159 | phase: first upcard, draw, discard |
+| 159 | own deadwood / 100; with a card drawn the least over one discard |
+| 160 | the same with the upcard in hand |
+| 161 | whether that is less than the own deadwood |
+| 162 | whether the own deadwood is within the knock card |
+| 163 | knock card / 10 |
+| 164 | stock / 31 |
+| 165 | passes on the first upcard / 2 |
+| 166 | whether the last turn discarded what the upcard was before it |
+
+Source of the planes: the OpenSpiel document's PPO, "52 hand + 52 discard pile + 52 known cards + 11 other features"; it
+does not say what the eleven are, so these are this project's.
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from envs import cards
+from envs.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS
+from envs.gin_rummy import melds
+from envs.gin_rummy.openspiel_melds import NUM_MELDS
+from envs.gin_rummy.openspiel_state import DISCARD, NO_CARD, OBSERVATION_SIZE, OpenSpielRules, OpenSpielView, of
+
+NUM_PLANES = 3
+SIZES = {"tensor": OBSERVATION_SIZE, "planes": NUM_PLANES * NUM_CARDS + 11}
+"""Kind of observation -> how many numbers it has; the functions below have these names."""
+_FULL_STOCK = 31
+
+
+def tensor(rules: OpenSpielRules, view: OpenSpielView) -> Array:
+    """Returns OpenSpiel's observation tensor: float32[644], as in the module's first table."""
+    ids, seats = np.arange(NUM_CARDS), np.arange(2)
+    own, pile = _by_id(rules, view.hand), _by_id(rules, view.pile)
+    hands = own[None] & (seats == view.seat)[:, None]
+    laid = jnp.any(view.laid[:, :, None] == np.arange(NUM_MELDS), axis=1)
+    parts = [
+        seats == view.seat,
+        hands,
+        seats == view.turn,
+        np.arange(10) < view.knock_card,
+        ids == view.upcard,
+        pile,
+        ids < view.stock,
+        laid,
+    ]
+    return jnp.concatenate([part.reshape(-1) for part in parts]).astype(jnp.float32)
+
+
+def planes(rules: OpenSpielRules, view: OpenSpielView) -> Array:
+    """Returns planes of cards and eleven numbers: float32[167], as in the module's second table."""
+    hand = view.hand.astype(jnp.int32)
+    upcard = cards.card_mask(jnp.where(view.upcard == NO_CARD, -1, view.upcard.astype(jnp.int32)), rules.num_ranks)
+    shown = jnp.concatenate([_grid(view.hand), _grid(view.pile), _grid(of(view.known, 1 - view.seat)) - _grid(upcard)])
+    drawn = jnp.sum(lax.population_count(hand)) > rules.hand_size
+    bigger = hand | jnp.where(drawn, 0, upcard.astype(jnp.int32))
+    best = jnp.min(melds.deadwood_after_discard(bigger))
+    own = jnp.where(drawn, best, melds.deadwood(hand))
+    with_upcard = jnp.minimum(best, own)
+    numbers = [
+        *(view.phase == phase for phase in range(DISCARD + 1)),
+        own / 100,
+        with_upcard / 100,
+        with_upcard < own,
+        own <= view.knock_card,
+        view.knock_card / 10,
+        view.stock / _FULL_STOCK,
+        view.passes / 2,
+        view.repeated,
+    ]
+    return jnp.concatenate([shown, jnp.stack([jnp.asarray(x, jnp.float32) for x in numbers])])
+
+
+def _grid(masks: Array) -> Array:
+    """Returns a plane of the cards in suit masks, 13 ranks a suit whatever the deck: float32[52]."""
+    bits = (masks.astype(jnp.int32)[:, None] >> np.arange(NUM_RANKS)) & 1
+    return bits.reshape(NUM_SUITS * NUM_RANKS).astype(jnp.float32)
+
+
+def _by_id(rules: OpenSpielRules, masks: Array) -> Array:
+    """Returns which card ids suit masks hold: bool[52]."""
+    held = cards.to_cards(masks, rules.num_ranks, rules.num_suits)
+    return jnp.pad(held, (0, NUM_CARDS - rules.num_cards))

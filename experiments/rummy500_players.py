@@ -1,0 +1,67 @@
+"""Rummy 500 by number of players: win rate and mean score, with 95 % intervals, of greedy play and of trained runs.
+
+    python experiments/rummy500_players.py [run ...]
+
+Each player sits once in every seat of a deal, the others are all of one kind. A run plays at the number of players it
+was trained with. Prints a table and, with --json, one JSON object a row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import envs
+from dream.checkpoint import find
+from dream.evaluation import match
+from dream.policies import game_of, policy_of
+from envs import Game, Policy
+
+_ROW = "{players:>7}  {player:<28} {opponent:<8} {won:<26} {score}"
+
+
+def main() -> None:
+    """Reads the arguments and plays."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="*", help="run directories or checkpoints of rummy500")
+    parser.add_argument("--deals", type=int, default=500, help="deals, each from every seat (default %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of deals and actions (default %(default)s)")
+    parser.add_argument("--json", action="store_true", help="one JSON object a row")
+    arguments = parser.parse_args()
+    if not arguments.json:
+        print(_ROW.format(players="players", player="player", opponent="against", won="hands won", score="mean score"))
+    for game, name, policy, opponent in _pairings(arguments.runs):
+        games = game.num_players * arguments.deals
+        report = match(game, policy, envs.make_bot(opponent, game), games=games, seed=arguments.seed)
+        told = {"num_players": game.num_players, "player": name, "opponent": opponent, "n": games}
+        told |= {quantity: report[quantity]._asdict() for quantity in ("win_rate", "score")}
+        if arguments.json:
+            print(json.dumps(told), flush=True)
+        else:
+            won, score = report["win_rate"], report["score"]
+            texts = {
+                "won": f"{100 * won.mean:.1f} % ({100 * won.low:.1f} to {100 * won.high:.1f})",
+                "score": f"{score.mean:.1f} ({score.low:.1f} to {score.high:.1f})",
+            }
+            print(_ROW.format(players=game.num_players, player=name, opponent=opponent, **texts), flush=True)
+
+
+def _pairings(runs: list[str]) -> Iterator[tuple[Game, str, Policy, str]]:
+    """Yields game, the player's name, the player, and who has the other seats."""
+    players: list[tuple[Game, str, Any]] = []
+    for count in range(2, 7):
+        game = envs.make("rummy500", num_players=count)
+        players.append((game, "greedy", envs.make_bot("greedy", game)))
+    for run in runs:
+        checkpoint = find(run)
+        game = game_of(checkpoint)
+        players.append((game, run, policy_of(checkpoint, game)))
+    for game, name, policy in players:
+        for opponent in ("random",) if name == "greedy" else ("random", "greedy"):
+            yield game, name, policy, opponent
+
+
+if __name__ == "__main__":
+    main()
