@@ -18,7 +18,7 @@ import numpy as np
 from envs import cards
 from envs.errors import InputError
 from envs.hand_evaluator.combo import MAX_COPIES, RANKS, SUITS, Options, kind_of
-from envs.hand_evaluator.search import best_combo
+from envs.hand_evaluator.search import best_combo, new_memo
 
 _PATTERNS = 3**SUITS
 _POWERS = 3 ** np.arange(RANKS)
@@ -79,7 +79,7 @@ def _best_points(grid: np.ndarray, options: Options) -> np.ndarray:
         best[hand[starts]] = np.maximum.reduceat(gained, starts)
     dump = (totals - best).astype(np.int32)
     for index in np.flatnonzero(huge):
-        dump[index] = best_combo(_packed(grid[index]), 0, options).dump_points
+        dump[index] = best_combo(_packed(grid[index]), 0, options, new_memo()).dump_points
     return dump
 
 

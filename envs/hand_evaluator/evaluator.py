@@ -26,6 +26,8 @@ from envs.hand_evaluator.combo import (
 )
 
 METHODS = ("exact", "article", "control_points")
+_MOST_KEPT = 100_000
+"""Partial hands remembered by a hand and those made of it by `add` and `remove`."""
 
 
 class Island:
@@ -34,9 +36,9 @@ class Island:
     Two kinds held are connected if they are of one rank, or neighbours in one suit. What is found is kept.
     """
 
-    def __init__(self, code: int, jokers: int, options: Options) -> None:
-        """Takes a packed hand, its jokers and the table's options."""
-        self.code, self.jokers, self._options = code, jokers, options
+    def __init__(self, code: int, jokers: int, options: Options, memo: search.Memo) -> None:
+        """Takes a packed hand, its jokers, the table's options and what is known of hands of these options."""
+        self.code, self.jokers, self._options, self._memo = code, jokers, options, memo
         self._lists: dict[tuple[str, str], _Lazy] = {}
 
     @functools.cached_property
@@ -49,7 +51,7 @@ class Island:
         """The combo of least dump points, then fewest dump cards."""
         if len(self.cards) < 3:
             return Combo((), (), self.cards, points(self.cards, self._options))
-        return search.best_combo(self.code, self.jokers, self._options)
+        return search.best_combo(self.code, self.jokers, self._options, self._memo)
 
     def combos(self, level: str, method: str) -> Iterable[Combo]:
         """Returns the island's combos of a level, found as they are asked for."""
@@ -108,7 +110,7 @@ class HandEvaluator:
           InputError: an unknown card, a third copy, a joker where there are none, or values that are no table.
         """
         self._options = _options(values, joker_value, ace_high)
-        self._wild = bool(jokers)
+        self._wild, self._memo = bool(jokers), search.new_memo()
         code, wild = pack(cards)
         if wild and not jokers:
             raise InputError("a joker in a hand without jokers; pass jokers=True")
@@ -116,8 +118,10 @@ class HandEvaluator:
 
     def _split(self, code: int, jokers: int) -> tuple[Island, ...]:
         if jokers:
-            return (Island(code, jokers, self._options),)
-        return tuple(Island(part, 0, self._options) for part in search.islands_of(code, self._options.ace_high))
+            return (Island(code, jokers, self._options, self._memo),)
+        return tuple(
+            Island(part, 0, self._options, self._memo) for part in search.islands_of(code, self._options.ace_high)
+        )
 
     @property
     def cards(self) -> tuple[int, ...]:
@@ -170,7 +174,8 @@ class HandEvaluator:
         islands = self.islands
         if values is not None:
             options = _options(values, self._options.joker_value, self._options.ace_high)
-            islands = tuple(Island(island.code, island.jokers, options) for island in islands)
+            memo = search.new_memo()
+            islands = tuple(Island(island.code, island.jokers, options, memo) for island in islands)
         return join([island.best for island in islands])
 
     def add(self, card: str | int) -> HandEvaluator:
@@ -188,7 +193,7 @@ class HandEvaluator:
         code = sum(island.code for island in near)
         if code >> 2 * kind & 3 == MAX_COPIES:
             raise InputError(f"a third copy of {name(card)}; two decks have {MAX_COPIES}")
-        return self._replaced(near, (Island(code + (1 << 2 * kind), 0, self._options),))
+        return self._replaced(near, (Island(code + (1 << 2 * kind), 0, self._options, self._memo),))
 
     def remove(self, card: str | int) -> HandEvaluator:
         """Returns the evaluator of the hand without a card; only its island is computed anew, perhaps in parts.
@@ -218,6 +223,8 @@ class HandEvaluator:
     def _of(self, islands: tuple[Island, ...]) -> HandEvaluator:
         other = object.__new__(HandEvaluator)
         other._options, other._wild, other.islands = self._options, self._wild, islands
+        # The search goes from the lowest card up: hands that differ in one card share all that lies above it.
+        other._memo = self._memo if len(self._memo) < _MOST_KEPT else search.new_memo()
         return other
 
     def _touched(self, kind: int) -> int:

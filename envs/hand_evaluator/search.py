@@ -31,6 +31,8 @@ LEVELS = ("any", "no_meld_left", "maximal", "merged")
 _SHORT = 5
 """Any longer run is runs of three to five."""
 _LOW_COLUMN = (1 << 2 * SUITS) - 1
+_ONCE = _LOW_COLUMN // 3
+"""The lower bit of each suit in a column."""
 
 
 def check_level(level: str) -> int:
@@ -77,9 +79,13 @@ def _runs(code: int, kind: int, options: Options, longest: int) -> list[Meld]:
 
 def _sets(code: int, kind: int, jokers: int) -> list[Meld]:
     column = code >> 2 * (kind - kind % SUITS) & _LOW_COLUMN
-    suits = [suit for suit in range(kind % SUITS + 1, SUITS) if column >> 2 * suit & 3]
-    if len(suits) + jokers < 2:
-        return []
+    return _sets_at(kind, (column | column >> 1) & _ONCE, jokers)
+
+
+@functools.cache
+def _sets_at(kind: int, column: int, jokers: int) -> list[Meld]:
+    """Lists the sets of a kind and later suits of its rank; bit 2 * suit of `column` says whether one is held."""
+    suits = [suit for suit in range(kind % SUITS + 1, SUITS) if column >> 2 * suit & 1]
     found = []
     for more in range(len(suits) + 1):
         for others in itertools.combinations(suits, more):
@@ -198,7 +204,9 @@ def _set_extends(meld: Meld, dump: int, jokers: int) -> bool:
     return bool(jokers) or any(dump >> 2 * (first + suit) & 3 for suit in range(SUITS) if suit not in suits)
 
 
-_SOLVED: dict[tuple[int, int], tuple[int, Meld | None]] = {(0, jokers): (0, None) for jokers in range(MAX_JOKERS + 1)}
+Memo = dict[tuple[int, int], tuple[int, Meld | None]]
+"""What the search for the best combo has found, by packed hand and jokers: the worth of the melds, and the first."""
+_SOLVED: Memo = {(0, jokers): (0, None) for jokers in range(MAX_JOKERS + 1)}
 
 
 @functools.lru_cache(maxsize=16)
@@ -213,9 +221,9 @@ class _Best:
     a part would be jokers alone.
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, memo: Memo) -> None:
         self.options = options
-        self.memo: dict[tuple[int, int], tuple[int, Meld | None]] = _SOLVED.copy()
+        self.memo = memo
         self.worth = _worth(options.values)
         self.joker_worth = 256 * options.joker_value + 1
 
@@ -265,11 +273,22 @@ class _Best:
         return found, dump, jokers
 
 
-def best_combo(code: int, jokers: int, options: Options) -> Combo:
-    """Returns the combo of least dump points, then fewest dump cards; runs that follow each other are one."""
+def new_memo() -> Memo:
+    """Returns the memo of a hand that shares no cards with another; for hands of the same options."""
+    return _SOLVED.copy()
+
+
+def best_combo(code: int, jokers: int, options: Options, memo: Memo) -> Combo:
+    """Returns the combo of least dump points, then fewest dump cards; runs that follow each other are one.
+
+    Args:
+      code, jokers: the hand.
+      options: of the table.
+      memo: of hands of the same options; grows.
+    """
     if not _holds_meld(code, jokers, options):
         return make_combo([], unpack(code, jokers), options)
-    search = _Best(options)
+    search = _Best(options, memo)
     melds, dump, left = search.melds(code, jokers)
     return make_combo(_merged(melds), unpack(dump, left), options)
 
