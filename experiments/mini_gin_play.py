@@ -1,0 +1,127 @@
+"""Tells how policies of mini_gin_rummy play, exactly: draws, knocks by deadwood, endings; one run or more.
+
+python -m dream.run algo=cfr_plus env=mini_gin_rummy env.rules.preset=4x2 iterations=600 run_dir=runs/4x2
+python experiments/mini_gin_play.py runs/4x2 runs/5x2 --out experiments/results/mini_gin_play.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dream.checkpoint import find
+from dream.evaluation.exact import expected_value, nash_conv
+from dream.evaluation.tables import tabulate
+from dream.evaluation.tree import Tree
+from dream.evaluation.tree_cache import stored_tree
+from dream.policies import game_of, policy_of
+from envs import InputError
+
+_DRAWS = {0: "first_offer", 1: "second_offer", 3: "draw"}
+_TAKE, _DISCARD, _FIRST_CARD = 1, 4, 3
+
+
+def reach_of(tree: Tree, table: np.ndarray) -> np.ndarray:
+    """Returns the chance of every history when both play a table: float64[N]."""
+    own = np.ones(tree.num_histories)
+    for low, high in zip(tree.levels[1:-1], tree.levels[2:], strict=True):
+        up = tree.parent[low:high]
+        own[low:high] = own[up] * table[tree.infoset[up], tree.action[low:high]]
+    return own * tree.chance
+
+
+def play_of(tree: Tree, table: np.ndarray) -> dict[str, Any]:
+    """Returns frequencies of a table's play, each decision weighted by how often it comes up."""
+    reach, playing = reach_of(tree, table), tree.infoset >= 0
+    weight = np.bincount(tree.infoset[playing], reach[playing], minlength=tree.num_infosets)
+    view, cards = tree.views, tree.game.rules.num_cards
+    knocking = table[:, _FIRST_CARD + cards :].sum(axis=1)
+    told: dict[str, Any] = {
+        f"takes_the_pile_at_{name}": _mean(table[:, _TAKE], weight * (view.phase == phase))
+        for phase, name in _DRAWS.items()
+    }
+    may = (view.phase == _DISCARD) & view.can_knock
+    told["knocks_when_gin"] = _mean(knocking, weight * (may & view.can_gin))
+    told["knocks_by_deadwood"] = {
+        str(left): {"times_a_hand": float(weight[here].sum()), "knocks": _mean(knocking, weight * here)}
+        for left in range(1, tree.game.rules.knock_limit + 1)
+        if np.any(here := may & ~view.can_gin & (view.deadwood == left))
+    }
+    return told | {"endings": endings(tree, reach)}
+
+
+def endings(tree: Tree, reach: np.ndarray) -> dict[str, float]:
+    """Returns how hands end: shares of knocks won, gins, undercuts, ties and dead hands."""
+    over, rules = tree.player < 0, tree.game.rules
+    before = np.maximum(tree.parent, 0)
+    knocked = over & (tree.action >= _FIRST_CARD + rules.num_cards)
+    knocker = np.maximum(tree.player[before], 0)
+    points = np.round(tree.payoff[np.arange(len(over)), knocker] * tree.game.reward_scale)
+    kinds = {
+        "knock": knocked & (points > 0) & (points < rules.gin_bonus),
+        "gin": knocked & (points >= rules.gin_bonus),
+        "undercut": knocked & (points < 0),
+        "tie": knocked & (points == 0),
+        "dead": over & ~knocked,
+    }
+    return {name: float(reach[kind].sum()) for name, kind in kinds.items()}
+
+
+def _mean(values: np.ndarray, weights: np.ndarray) -> float | None:
+    total = weights.sum()
+    return float((values * weights).sum() / total) if total > 0 else None
+
+
+def report(reference: str) -> tuple[str, dict[str, Any]]:
+    """Returns a run's preset by its sizes, and what it plays beside uniform play.
+
+    Raises:
+      InputError: no run of mini_gin_rummy there.
+    """
+    checkpoint = find(reference)
+    game = game_of(checkpoint)
+    if game.name != "mini_gin_rummy":
+        raise InputError(f"{reference} is a run on {game.name}; it must be one on mini_gin_rummy")
+    tree = stored_tree(game)
+    table, uniform = tabulate(tree, policy_of(checkpoint, game)), tree.uniform()
+    scale = game.reward_scale
+    gap, loose = (nash_conv(tree, x) * scale for x in (table, uniform))
+    told = {
+        "algo": checkpoint.meta["config"]["algo"]["name"],
+        "iteration": checkpoint.meta["iteration"],
+        "updates": checkpoint.meta["config"]["algo"].get("updates"),
+        "histories": tree.num_histories,
+        "information_sets": tree.num_infosets,
+        "nash_conv": gap,
+        "nash_conv_uniform": loose,
+        "share_of_uniform": gap / loose,
+        "value_to_player_0": float(expected_value(tree, table)[0]) * scale,
+        "play": play_of(tree, table),
+        "uniform_play": play_of(tree, uniform),
+    }
+    return f"{game.rules.num_ranks}x{game.rules.num_suits}", told
+
+
+def main() -> None:
+    """Reads the arguments, prints what was found and writes it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("runs", nargs="+", help="run directories or checkpoints")
+    parser.add_argument("--out", type=Path, help="a JSON file; presets of other runs in it are kept")
+    arguments = parser.parse_args()
+    try:
+        found = dict(report(run) for run in arguments.runs)
+    except InputError as error:
+        parser.exit(2, f"error: {error}\n")
+    print(json.dumps(found, indent=2))
+    if arguments.out:
+        kept = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.write_text(json.dumps(kept | found, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
