@@ -152,6 +152,17 @@ class Game(abc.ABC):
         """
         raise InputError(f"{self.name} cannot deal anew what a view does not show")
 
+    def redeal(self, state: State, key: Array) -> State:
+        """Deals again what chance has not told anyone yet; the state itself where nothing is left to tell.
+
+        Args:
+          state: in play, of a hand that began with `init`.
+          key: consumed.
+        Returns:
+          A state drawn as this one was, given all that either player has seen.
+        """
+        return state
+
     def retrace(self, state: State) -> tuple[State, Array, Array]:
         """Tells how a state in play came about.
 

@@ -123,6 +123,12 @@ class LeducPoker(EnumerableGame):
             current_player=jnp.int32(0),
         )
 
+    def redeal(self, state: LeducState, key: Array) -> LeducState:
+        """Deals the public card again until it is turned."""
+        held = (np.arange(_NUM_CARDS) == state.hands[:, None]).any(axis=0)
+        other = jnp.argmax(jnp.where(held, -1.0, jax.random.uniform(key, (_NUM_CARDS,)))).astype(state.public.dtype)
+        return dataclasses.replace(state, public=jnp.where(state.round == 0, other, state.public))
+
     def initial_outcomes(self) -> tuple[LeducState, Array]:
         """Returns the 30 deals of two cards, each of probability 1/30, the public card undecided."""
         states = jax.vmap(lambda hands: self._dealt(hands, jnp.int32(-1)))(_DEALS)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 from collections.abc import Callable
 from typing import Any
+
+import jax
 
 from dream import settings
 from envs import Game, Policy
@@ -25,6 +28,24 @@ _REGISTRY: dict[str, str] = {
 """Name -> "module:settings"; the module's make(settings, game, network node) returns the Algorithm."""
 
 
+@functools.partial(jax.tree_util.register_dataclass, data_fields=["params"], meta_fields=["apply"])
+@dataclasses.dataclass(frozen=True)
+class Value:
+    """What a player expects from here: a pure function of what it sees, and its parameters.
+
+    Attributes:
+      apply: (params, view) -> float32, in units of reward.
+      params: pytree of arrays.
+    """
+
+    apply: Callable[[Any, Any], Any]
+    params: Any = ()
+
+    def __call__(self, view: Any) -> Any:
+        """Returns the value: float32."""
+        return self.apply(self.params, view)
+
+
 @dataclasses.dataclass(frozen=True)
 class Algorithm:
     """A learner.
@@ -33,11 +54,13 @@ class Algorithm:
       init: key -> TrainState.
       iterate: TrainState -> (TrainState, metrics of the iteration, counters and seconds by part among them).
       policies: TrainState -> policies by name; "current" always, "average" where the learner has one.
+      value: TrainState -> what the current policy's player expects; None where the learner has no such thing.
     """
 
     init: Callable[[Any], TrainState]
     iterate: Callable[[TrainState], tuple[TrainState, Metrics]]
     policies: Callable[[TrainState], dict[str, Policy]]
+    value: Callable[[TrainState], Value] | None = None
 
 
 def names() -> list[str]:

@@ -27,7 +27,7 @@ from jax import Array, lax
 
 import envs
 from dream import schedules, selfplay, shaping
-from dream.algorithms import Algorithm, Metrics
+from dream.algorithms import Algorithm, Metrics, Value
 from dream.fit import adam, fit
 from dream.networks import Network, make_network
 from dream.networks.network import Reader, make_reader
@@ -141,7 +141,7 @@ def learner(config: PpoConfig, network: Any, game: Game, mixture: Mixture) -> Al
         lanes = selfplay.lanes_for(config.lanes, config.games_per_iteration)
     assistant = None if config.assistant is None else envs.make_assistant(config.assistant, game)
     parts = _Ppo(config, game, built, make_reader(game, built), mixture, lanes, assistant)
-    return Algorithm(parts.init, parts.iterate, parts.policies)
+    return Algorithm(parts.init, parts.iterate, parts.policies, parts.value)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -190,6 +190,12 @@ class _Ppo:
     def policies(self, state: PpoState) -> dict[str, Policy]:
         temperature = self.config.play_temperature or 1.0
         return {"current": Policy(self._play, {"network": state.params, "temperature": jnp.float32(temperature)})}
+
+    def value(self, state: PpoState) -> Value:
+        return Value(self._expect, state.params)
+
+    def _expect(self, params: Any, view: Any) -> Array:
+        return self.network.apply_inputs(params, self.network.inputs.of_view(view))[1]
 
     def _play(self, params: Any, view: Any, legal: Array) -> Array:
         logits, _ = self.network.apply_inputs(params["network"], self.network.inputs.of_view(view))

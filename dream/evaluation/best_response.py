@@ -17,13 +17,14 @@ import numpy as np
 
 from dream import algorithms, settings
 from dream.algorithms import ppo
+from dream.evaluation.control import Controlled, controlled_match
 from dream.evaluation.matches import match
 from dream.opponents import Mixture
 from dream.settings import number
 from envs import Game, Policy
 
-_CHOICE_SEED, _FINAL_SEED = 1_000_003, 2_000_003
-"""Seeds of the deals for the choice and for the measurement, apart from each other and from those of training."""
+_CHOICE_SEED, _FINAL_SEED, _CONTROL_SEED = 1_000_003, 2_000_003, 3_000_017
+"""Seeds of the deals for the choice and for the measurements, apart from each other and from those of training."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +36,7 @@ class BestResponseConfig:
       seeds: one training each.
       choice_games: hands on which the best of them is chosen.
       games: hands on which it is measured.
+      control_games: further hands on which its own value serves as control variate; 0 for none.
       algo: settings of PPO; `opponents` is not used.
       network: the answering network's node.
     """
@@ -43,6 +45,7 @@ class BestResponseConfig:
     seeds: tuple[int, ...] = number((0, 1, 2), 0, 2**32 - 1)
     choice_games: int = number(2048, 4)
     games: int = number(10000, 4)
+    control_games: int = number(4096, 0)
     algo: dict[str, Any] = dataclasses.field(default_factory=dict)
     network: dict[str, Any] = dataclasses.field(default_factory=dict)
 
@@ -55,12 +58,14 @@ class Learned(NamedTuple):
       seed: its training's.
       report: its match against the frozen policy on fresh deals, as `match` gives it.
       curves: by seed, points a hand of each iteration's training games.
+      control: a match with its value as control variate, on other fresh deals; None where none was asked for.
     """
 
     policy: Policy
     seed: int
     report: dict[str, Any]
     curves: dict[int, list[float]]
+    control: Controlled | None
 
 
 def learn_best_response(
@@ -80,21 +85,25 @@ def learn_best_response(
       InputError: a wrong setting of PPO or the network.
     """
     learner = make_learner(game, policy, config)
-    curves, answers = {}, {}
+    curves, answers, values = {}, {}, {}
     for seed in config.seeds:
         state, curve = learner.init(jax.random.key(seed)), []
         for iteration in range(config.iterations):
             state, told = learner.iterate(state)
             curve.append(told["learner_reward"] * game.reward_scale)
             progress(seed, iteration + 1, curve[-1])
-        curves[seed], answers[seed] = curve, learner.policies(state)["current"]
+        curves[seed], answers[seed], values[seed] = curve, learner.policies(state)["current"], learner.value(state)
     earned = {
         seed: match(game, answer, policy, games=config.choice_games, seed=_CHOICE_SEED)["points_per_hand"].mean
         for seed, answer in answers.items()
     }
     best = max(earned, key=lambda seed: earned[seed])
     report = match(game, answers[best], policy, games=config.games, seed=_FINAL_SEED)
-    return Learned(answers[best], best, report, curves)
+    control = None
+    if config.control_games:
+        deals = {"games": config.control_games, "seed": _CONTROL_SEED}
+        control = controlled_match(game, answers[best], policy, values[best], **deals)
+    return Learned(answers[best], best, report, curves, control)
 
 
 def make_learner(game: Game, policy: Policy, config: BestResponseConfig) -> algorithms.Algorithm:

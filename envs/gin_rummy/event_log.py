@@ -275,6 +275,10 @@ class GinRummy(Game):
             current_player=jnp.where(view.to_act, seat, 1 - seat),
         )
 
+    def redeal(self, state: GinState, key: Array) -> GinState:
+        """Shuffles the stock."""
+        return dataclasses.replace(state, table=table.redeal(self.rules, state.table, key))
+
     def retrace(self, state: GinState) -> tuple[GinState, Array, Array]:
         """Returns the deal, the actions since and how many there are."""
         _, kind, card = table.read(state.table.log)

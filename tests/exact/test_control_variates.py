@@ -1,0 +1,100 @@
+"""Are control variates unbiased whatever the value is worth, and do they help when it is worth something?"""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import Array
+
+import envs
+from dream.algorithms import Value
+from dream.evaluation import exact
+from dream.evaluation.control import Controlled, controlled_match
+from dream.evaluation.tables import table_index, table_policy, view_hash
+from dream.evaluation.tree import Tree, build_tree
+from envs import Policy
+from envs.game import Game
+
+HANDS = 1 << 15
+
+
+@functools.cache
+def tree_of(name: str) -> Tree:
+    """Builds a tree once."""
+    return build_tree(envs.make(name))
+
+
+def random_policy(tree: Tree, seed: int) -> tuple[np.ndarray, Policy]:
+    """Returns a random table and the Policy that plays it."""
+    weights = np.random.default_rng(seed).exponential(size=tree.legal.shape) * tree.legal
+    table = weights / weights.sum(axis=1, keepdims=True)
+    return table, table_policy(table_index(tree), table)
+
+
+def nonsense(params: tuple, view: object) -> Array:
+    """A value that has nothing to do with the game: from -2 to 2 by the view's hash."""
+    return view_hash(view, jnp.uint32(7)).astype(jnp.float32) / 2.0**30 - 2
+
+
+def in_kuhn(params: tuple, view: object) -> Array:
+    """A value that tells a good card from a bad one."""
+    return view.card.astype(jnp.float32) - 1.0
+
+
+def in_leduc(params: tuple, view: object) -> Array:
+    """The same, pairs with the public card counted."""
+    return view.card // 2 - 1.0 + 4.0 * (view.card // 2 == view.public // 2)
+
+
+def measured(name: str, value: Value) -> tuple[Controlled, float]:
+    """Returns a match of two random policies and what the first earns exactly, seats in turn."""
+    tree = tree_of(name)
+    (table, policy), (other, opponent) = (random_policy(tree, seed) for seed in (1, 2))
+    mixed = [np.where((tree.owner == seat)[:, None], table, other) for seat in range(2)]
+    truth = sum(exact.expected_value(tree, x)[seat] for seat, x in enumerate(mixed)) / 2
+    return controlled_match(tree.game, policy, opponent, value, games=HANDS, samples=4), truth
+
+
+@pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker"])
+def test_any_value_leaves_the_mean_as_it_is(name: str) -> None:
+    """Within two 95 % half widths of the exact value, also where V is nonsense."""
+    told, truth = measured(name, Value(nonsense))
+    for interval in (told.plain, told.controlled):
+        assert abs(interval.mean - truth) < 2 * (interval.high - interval.mean)
+    assert told.variance_ratio < 1.05
+
+
+@pytest.mark.parametrize(("name", "value", "ratio"), [("kuhn_poker", in_kuhn, 0.9), ("leduc_poker", in_leduc, 0.9)])
+def test_a_value_that_knows_something_narrows_the_interval(name: str, value: object, ratio: float) -> None:
+    """The same mean at less variance."""
+    told, truth = measured(name, Value(value))
+    assert abs(told.controlled.mean - truth) < 2 * (told.controlled.high - told.controlled.mean)
+    assert told.variance_ratio < ratio
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _redealt(game: Game, key: Array) -> tuple[Array, Array]:
+    """Deals 256 times again behind one deal: whether both views stay, and the next card of each."""
+    state = game.init(key)
+    others = jax.vmap(game.redeal, (None, 0))(state, jax.random.split(key, 256))
+    seats = jnp.arange(2)
+    views = jax.vmap(lambda s: jax.vmap(lambda seat: game.view(s, seat))(seats))(others)
+    same = [jnp.all(x == x[:1]) for x in jax.tree.leaves(views)]
+    own = jax.vmap(lambda seat: game.view(state, seat))(seats)
+    pairs = zip(jax.tree.leaves(views), jax.tree.leaves(own), strict=True)
+    same += [jnp.all(x[0] == y) for x, y in pairs]
+    return jnp.all(jnp.stack(same)), others.public if hasattr(others, "public") else others.table.deck[:, 7]
+
+
+@pytest.mark.parametrize(("name", "left"), [("leduc_poker", 4), ("mini_gin_rummy", 2)])
+def test_a_redealt_state_looks_the_same_and_goes_on_otherwise(name: str, left: int) -> None:
+    """Both views stay bit for bit; each card that is left comes next equally often."""
+    game = envs.make(name, **({"preset": "3x3"} if left == 2 else {}))
+    same, card = _redealt(game, jax.random.key(3))
+    assert same
+    counts = np.bincount(np.asarray(card).astype(int))
+    np.testing.assert_allclose(counts[counts > 0], [256 / left] * left, atol=5 * 8)
