@@ -26,6 +26,9 @@ from envs.errors import InputError
 SIMBA_GAME = "gin_rummy_mdp"
 _DOCUMENT_TEMPERATURE = 0.1
 """At which the DREAM document plays its agent."""
+_MAX_NUMBERS = 2**28
+"""In a network; its layers may share their bytes in a file."""
+_MAX_LAYERS = 64
 _SHOWN = 4
 """Wrong arrays named in an error."""
 
@@ -86,7 +89,7 @@ def check_arrays(path: Path, given: Mapping[str, np.ndarray], wanted: Mapping[st
 
 
 def _arrays(path: Path, content: dict[Any, Any]) -> dict[str, np.ndarray]:
-    """Returns the arrays by layer and part, joined by a dot, floating numbers as float32."""
+    """Returns the arrays by layer and part, joined by a dot."""
     found = {}
     for layer, parts in content.items():
         if not isinstance(parts, dict):
@@ -95,13 +98,29 @@ def _arrays(path: Path, content: dict[Any, Any]) -> dict[str, np.ndarray]:
             name = f"{layer!s:.80}.{part!s:.80}"
             if not isinstance(array, np.ndarray):
                 raise InputError(f"{path}: {name} is a {type(array).__name__}; it must be an array")
-            with np.errstate(over="ignore"):
-                found[name] = np.asarray(array, np.float32, order="C") if array.dtype.kind == "f" else array
-            if not np.all(np.isfinite(found[name])):
-                raise InputError(f"{path}: {name} holds numbers that are not finite in float32")
+            found[name] = array
     if not found:
         raise InputError(f"{path} holds no layers; it must hold a dict of a network's parameters")
     return found
+
+
+def _as_network(path: Path, arrays: dict[str, np.ndarray], network: dict, game: Game) -> dict[str, np.ndarray]:
+    """Returns the arrays in float32, checked against a network; nothing is copied before names and shapes are right."""
+    wanted = _shapes(network, game)
+
+    def any_float(name: str) -> jax.ShapeDtypeStruct:
+        given = arrays[name].dtype if name in arrays else np.dtype(np.float32)
+        return jax.ShapeDtypeStruct(wanted[name].shape, given if given.kind == "f" else np.float32)
+
+    check_arrays(path, arrays, {name: any_float(name) for name in wanted})
+    if sum(x.size for x in wanted.values()) > _MAX_NUMBERS:
+        raise InputError(f"{path} holds a network of more than {_MAX_NUMBERS} numbers")
+    with np.errstate(over="ignore"):
+        cast = {name: np.asarray(arrays[name], np.float32, order="C") for name in wanted}
+    for name, array in cast.items():
+        if not np.all(np.isfinite(array)):
+            raise InputError(f"{path}: {name} holds numbers that are not finite in float32")
+    return cast
 
 
 def _shapes(network: dict[str, Any], game: Game) -> dict[str, jax.ShapeDtypeStruct]:
@@ -111,8 +130,7 @@ def _shapes(network: dict[str, Any], game: Game) -> dict[str, jax.ShapeDtypeStru
 
 def _simba(path: Path, arrays: dict[str, np.ndarray]) -> Foreign:
     network, game = {"name": "simba"}, {"name": SIMBA_GAME, "rules": {}}
-    check_arrays(path, arrays, _shapes(network, envs.make(SIMBA_GAME)))
-    return Foreign(game, network, Acts("softmax", 1.0), arrays)
+    return Foreign(game, network, Acts("softmax", 1.0), _as_network(path, arrays, network, envs.make(SIMBA_GAME)))
 
 
 def _dueling(path: Path, arrays: dict[str, np.ndarray], config: dict[str, Any]) -> Foreign:
@@ -123,18 +141,18 @@ def _dueling(path: Path, arrays: dict[str, np.ndarray], config: dict[str, Any]) 
     described = {"name": name, "rules": rules}
     game = envs.make(described["name"], **described["rules"])
     network = _dueling_node(arrays, config, game)
-    check_arrays(path, arrays, _shapes(network, game))
+    params = _as_network(path, arrays, network, game)
     algo = config.get("algo")
     temperature = algo.get("play_temperature") if isinstance(algo, dict) else None
     right = isinstance(temperature, float) and np.isfinite(temperature) and temperature > 0
     acts = Acts("soft_regret_matching", temperature if right else _DOCUMENT_TEMPERATURE)
-    return Foreign(described, network, acts, arrays)
+    return Foreign(described, network, acts, params)
 
 
 def _dueling_node(arrays: dict[str, np.ndarray], config: dict[str, Any], game: Game) -> dict[str, Any]:
     """Returns the node of the dueling network: what the arrays fit, else what the config tells, else the document's."""
     sizes = {name[:-2]: array.shape for name, array in arrays.items() if name.endswith(".w") and array.ndim == 2}
-    trunk = ["first", *(f"trunk_{n}" for n in range(1, len(sizes)) if f"trunk_{n}" in sizes)]
+    trunk = ["first", *(f"trunk_{n}" for n in range(1, min(len(sizes), _MAX_LAYERS)) if f"trunk_{n}" in sizes)]
     seen = sizes.get("first", (game.observation_size, 0))[0]
     window, rest = divmod(seen - len(game.dense_indices), max(game.log_width, 1))
     whole = seen == game.observation_size or rest or not 1 <= window <= game.log_slots
@@ -146,6 +164,10 @@ def _dueling_node(arrays: dict[str, np.ndarray], config: dict[str, Any], game: G
             return fitted
     told = config.get("network", config)
     hidden = told.get("hidden") if isinstance(told, dict) else None
-    if isinstance(hidden, list | tuple) and 1 <= len(hidden) <= 64 and all(type(n) is int and n >= 1 for n in hidden):
+    if (
+        isinstance(hidden, list | tuple)
+        and 1 <= len(hidden) <= _MAX_LAYERS
+        and all(type(n) is int and n >= 1 for n in hidden)
+    ):
         return {**node, "hidden": list(hidden)}
     return node

@@ -62,11 +62,14 @@ class _Machine:
     def __init__(self) -> None:
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
+        self.left = 0
 
     def run(self, data: bytes) -> Any:
         """Returns what the pickle holds, records included."""
         if len(data) < 2 or data[0] != 0x80 or data[1] not in PROTOCOLS:
             raise RefusedError("is no pickle of protocol 2 to 5")
+        # Bytes and set members that calls may still make: an honest file makes each out of some of its own bytes.
+        self.left = len(data)
         opcodes = pickletools.genops(io.BytesIO(data))
         for count in range(MAX_OPCODES):
             try:
@@ -151,9 +154,13 @@ class _Machine:
             raise RefusedError("calls a value that is no allowed name")
         if function.kind not in MAKERS:
             raise RefusedError(f"calls {function.text}")
-        self.stack.append(MAKERS[function.kind](*arguments[:4], *([Mark] * (4 - len(arguments)))))
         if len(arguments) > 4:
             raise RefusedError(f"calls {function.text} with {len(arguments)} arguments")
+        made = MAKERS[function.kind](*arguments, *([Mark] * (4 - len(arguments))))
+        self.left -= len(made) if isinstance(made, bytes | set) else 0
+        if self.left < 0:
+            raise RefusedError(f"makes more out of {function.text} than it holds")
+        self.stack.append(made)
 
     def build(self) -> None:
         """Fills in an array or a dtype."""

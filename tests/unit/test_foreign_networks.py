@@ -6,6 +6,7 @@ import copy
 import json
 import pathlib
 import pickle
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -187,6 +188,19 @@ def test_wrong_arrays_of_the_dueling_agent_are_named(write: Write, name: str) ->
         dream.load_policy(write({"params": params, "config": config}))
     assert told in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_shared_arrays_are_not_copied_under_every_name(write: Write) -> None:
+    """One array of 8 MB under 10,000 names: refused before anything is made of it."""
+    array = np.zeros((2000, 2000), np.float16)
+    path = write({"params": {f"trunk_{n}": {"w": array} for n in range(10_000)}})
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match="is missing"):
+            dream.load_policy(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**27
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_pickle_of_something_else(write: Write) -> None:

@@ -193,6 +193,14 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a billion shared values": (_laughs(), "unfolds to more than"),
     "a list in itself": (_endless(), "inside itself"),
     "a key that is a list": (b"\x80\x04}]K\x01s.", "key"),
+    "bytes made over and over": (
+        b"\x80\x04c_codecs\nencode\n\x940X\x00\x00\x10\x00" + b"x" * 2**20 + b"\x94\x8c\x06latin1\x86\x940("
+        + b"h\x00h\x02R" * 1000 + b"l.", "makes more out of _codecs.encode",
+    ),
+    "sets made over and over": (
+        b"\x80\x04cbuiltins\nset\n\x940](" + b"".join(b"M" + struct.pack("<H", n) for n in range(2**16)) + b"e\x85"
+        b"\x940(" + b"h\x00h\x01R" * 1000 + b"l.", "makes more out of builtins.set",
+    ),
     "truncated": (pickle.dumps(PLAIN, 3)[:-30], "damaged"),
     "no values": (b"\x80\x04.", "empty stack"),
     "no mark": (b"\x80\x04Nt.", "no mark"),
