@@ -66,6 +66,7 @@ class Step(NamedTuple):
       legal: uint8[ceil(A / 8)], what it might do, packed by jnp.packbits.
       action: int16.
       potentials: float32[2], the game's potential for it before and after its move, 0 unless asked for.
+      auxiliary: float32, game.auxiliary for it before its move.
       phase: int8, index into game.phases.
       note: what the actor adds.
       passed: what happened until the end of the step.
@@ -76,6 +77,7 @@ class Step(NamedTuple):
     legal: Array
     action: Array
     potentials: Array
+    auxiliary: Array
     phase: Array
     note: Any
     passed: Passed
@@ -132,6 +134,11 @@ class Rollouts:
         """Returns the assistant's choice, all 0 where the learner is to decide: float32[A]."""
         return jnp.zeros(legal.shape[0]) if self.assistant is None else self.assistant(view, legal)
 
+    def seen(self, lane: Lane) -> Any:
+        """Returns the learner's view of a game under way, the opponent named where it is told of it."""
+        view = self.game.view(lane.state, lane.table.seat)
+        return self.game.name_opponent(view, lane.table.named) if self.mixture.told else view
+
     def _deal(self, key: Array) -> Lane:
         deal_key, seat_key = jax.random.split(key)
         table = seat(self.mixture, self.game.num_players, seat_key)
@@ -152,7 +159,7 @@ class Rollouts:
     def _decide(self, act: Callable[..., Any], lane: Lane, key: Array) -> tuple[Lane, Step]:
         """Plays the learner's decision where it has one."""
         game, mine, ready = self.game, lane.table.seat, lane.ready
-        view, legal = game.view(lane.state, mine), game.legal_actions(lane.state)
+        view, legal = self.seen(lane), game.legal_actions(lane.state)
         action, note = act(view, legal, key)
         nothing = self._nothing(lane)
         moved = self._step(lane._replace(owed=jnp.bool_(True)), nothing, action)
@@ -160,8 +167,17 @@ class Rollouts:
         potentials = jnp.zeros(2)
         if self.potentials:
             potentials = jnp.stack([game.potential(state, mine) for state in (lane.state, after.state)])
-        phase = game.phase(lane.state).astype(jnp.int8)
-        step = Step(ready, view, jnp.packbits(legal), action.astype(jnp.int16), potentials, phase, note, passed)
+        step = Step(
+            valid=ready,
+            view=view,
+            legal=jnp.packbits(legal),
+            action=action.astype(jnp.int16),
+            potentials=potentials,
+            auxiliary=game.auxiliary(lane.state, mine),
+            phase=game.phase(lane.state).astype(jnp.int8),
+            note=note,
+            passed=passed,
+        )
         return after, step
 
     def _step(self, lane: Lane, passed: Passed, action: Array) -> tuple[Lane, Passed]:

@@ -31,7 +31,7 @@ from dream.algorithms import Algorithm, Metrics, Value
 from dream.fit import adam, fit
 from dream.networks import Network, make_network
 from dream.networks.network import Reader, make_reader
-from dream.opponents import SELF, Mixture, is_learner, make_mixture, policy_at, seat
+from dream.opponents import SELF, Mixture, draw_past, is_learner, make_mixture, make_ring, policy_at, push, seat
 from dream.regret_matching import LOW, masked_softmax
 from dream.replay import Replay, batches_per_pass, collect, nth_of_passes
 from dream.returns import lambda_returns
@@ -55,6 +55,9 @@ class PpoConfig:
     assistant: str | None = None
     opponents: tuple[str, ...] = (SELF,)
     shares: tuple[float, ...] | None = number(None, 0)
+    frozen_every: int = number(50, 1)
+    frozen_slots: int = number(8, 1)
+    tell_opponent: float = number(0.0, 0, 1)
     batch_size: int = number(2048, 1)
     epochs: int = number(4, 1)
     learning_rate: float = number(2.5e-4, 0, above=True)
@@ -72,13 +75,22 @@ class PpoConfig:
 
 
 class PpoState(NamedTuple):
-    """All that a run needs to go on: parameters, Adam's state, PRNG key, completed iterations, games under way."""
+    """All that a run needs to go on.
+
+    Attributes:
+      params, optimizer_state: of the network.
+      key: not consumed; an iteration's keys follow from it and `iteration`.
+      iteration: completed ones.
+      lanes: games under way; () where iterations hold whole games.
+      ring: past parameters; () where no past self plays.
+    """
 
     params: Any
     optimizer_state: Any
     key: Array
     iteration: Array
     lanes: Any = ()
+    ring: Any = ()
 
 
 class Memory(NamedTuple):
@@ -89,12 +101,13 @@ class Memory(NamedTuple):
 
 
 class Thought(NamedTuple):
-    """What the actor notes: probability of the action, value, entropy, the learner's seat, whether it decided."""
+    """What the actor notes: probability of the action, value, entropy, who plays, whether the learner decided."""
 
     chance: Array
     value: Array
     entropy: Array
     seat: Array
+    named: Array
     own: Array
 
 
@@ -124,14 +137,16 @@ def make(config: PpoConfig, network: Any, game: Game) -> Algorithm:
     Raises:
       InputError: settings that contradict each other, an unknown opponent, or a wrong network node.
     """
-    return learner(config, network, game, make_mixture(config.opponents, config.shares, game))
+    mixture = make_mixture(config.opponents, config.shares, game)._replace(told=config.tell_opponent)
+    return learner(config, network, game, mixture)
 
 
 def learner(config: PpoConfig, network: Any, game: Game, mixture: Mixture) -> Algorithm:
     """Builds the learner against given opponents.
 
     Raises:
-      InputError: more lanes than games, an unknown assistant, steps against itself, or a wrong network node.
+      InputError: more lanes than games, an unknown assistant, steps against itself, opponents that cannot be named, or
+        a wrong network node.
     """
     built = make_network(network, game)
     if config.steps is not None and mixture.chances[0] > 0:
@@ -139,6 +154,11 @@ def learner(config: PpoConfig, network: Any, game: Game, mixture: Mixture) -> Al
     lanes = config.lanes or config.games_per_iteration
     if config.steps is None:
         lanes = selfplay.lanes_for(config.lanes, config.games_per_iteration)
+    if mixture.told and len(mixture.players) > game.opponent_kinds:
+        raise InputError(
+            f"algo.tell_opponent={mixture.told} is not valid: {game.name} can name {game.opponent_kinds} opponents, "
+            f"and there are {len(mixture.players)}; it must be 0"
+        )
     assistant = None if config.assistant is None else envs.make_assistant(config.assistant, game)
     parts = _Ppo(config, game, built, make_reader(game, built), mixture, lanes, assistant)
     return Algorithm(parts.init, parts.iterate, parts.policies, parts.value)
@@ -165,16 +185,28 @@ class _Ppo:
         return self._init(key, self.mixture.players)
 
     @functools.partial(jax.jit, static_argnums=0)
-    def _init(self, key: Array, players: tuple[Policy, ...]) -> PpoState:
+    def _init(self, key: Array, players: tuple[Policy | None, ...]) -> PpoState:
         key, network_key = jax.random.split(key)
         params = self.network.init(network_key)
-        state = PpoState(params, self.optimizer.init(params), key, jnp.int32(0))
+        ring = make_ring(params, self.config.frozen_slots) if self.mixture.has_frozen else ()
+        state = PpoState(params, self.optimizer.init(params), key, jnp.int32(0), ring=ring)
         if self.config.steps is None:
             return state
-        return state._replace(lanes=self._rollouts(players).start(jax.random.fold_in(network_key, 1), self.lanes))
+        rollouts = self._rollouts(self._seated(state, players))
+        return state._replace(lanes=rollouts.start(jax.random.fold_in(network_key, 1), self.lanes))
 
-    def _rollouts(self, players: tuple[Policy, ...]) -> Rollouts:
-        shaping, mixture = self.config.shaping, self.mixture._replace(players=players)
+    def _seated(self, state: PpoState, players: tuple[Policy | None, ...]) -> Mixture:
+        """Returns the mixture of an iteration, one past self in the place kept for it."""
+        mixture = self.mixture._replace(players=players)
+        if not mixture.has_frozen:
+            return mixture
+        # Beside the two keys that `_keys` splits off.
+        key = jax.random.fold_in(jax.random.fold_in(state.key, state.iteration), 2)
+        past = draw_past(state.ring, key)
+        return mixture.with_frozen(Policy(self._play, {"network": past, "temperature": jnp.float32(1.0)}))
+
+    def _rollouts(self, mixture: Mixture) -> Rollouts:
+        shaping = self.config.shaping
         shaped = bool(shaping.scale.start or shaping.scale.end)
         return Rollouts(self.game, mixture, self.assistant, self.config.moves_per_step, potentials=shaped)
 
@@ -211,22 +243,25 @@ class _Ppo:
         return jax.random.split(jax.random.fold_in(state.key, state.iteration))
 
     @functools.partial(jax.jit, static_argnums=0)
-    def generate(self, state: PpoState, players: tuple[Policy, ...]) -> tuple[Any, Replay, dict[str, Array]]:
+    def generate(self, state: PpoState, players: tuple[Policy | None, ...]) -> tuple[Any, Replay, dict[str, Array]]:
         """Plays an iteration's games and turns the learner's decisions into examples; returns the games under way."""
         play = self._play_games if self.config.steps is None else self._play_steps
-        return play(state, players, schedules.at(self.config.shaping.scale, state.iteration))
+        return play(state, self._seated(state, players), schedules.at(self.config.shaping.scale, state.iteration))
 
-    def _play_games(self, state: PpoState, players: tuple[Policy, ...], scale: Array) -> tuple[Any, Replay, dict]:
+    def _play_games(self, state: PpoState, mixture: Mixture, scale: Array) -> tuple[Any, Replay, dict]:
         """Plays whole games."""
         config, (key, _) = self.config, self._keys(state)
-        actor = self._actor(state.params, self.mixture._replace(players=players))
+        actor = self._actor(state.params, mixture)
         record = selfplay.play(self.game, actor, key, games=config.games_per_iteration, lanes=self.lanes)
         d, note = record.decisions, record.decisions.note
         rewards = shaping.training_rewards(self.game, config.shaping, d, scale=scale, discount=config.discount)
         returns = self._returns(rewards, d.done | ~record.valid, d.player, note.value)
         own = record.valid & note.own
         auxiliary = d.auxiliary if self.network.foretell else ()
-        examples = Example(d.view, d.legal, d.action, note.chance, note.value, returns, auxiliary)
+        view = d.view
+        if mixture.told:
+            view = jax.vmap(jax.vmap(self.game.name_opponent))(view, note.named)
+        examples = Example(view, d.legal, d.action, note.chance, note.value, returns, auxiliary)
         told = selfplay.describe(self.game, record, returns, note.value, note.entropy, own)
         seats = jnp.arange(self.game.num_players) == note.seat[..., None]
         earned = jnp.sum(jnp.where(record.valid[..., None] & seats, d.rewards, 0.0))
@@ -238,10 +273,10 @@ class _Ppo:
         lane = functools.partial(lambda_returns, discount=self.config.discount, trace=self.config.trace)
         return jax.vmap(lane, in_axes=1, out_axes=1)(rewards, ends, players, values)
 
-    def _play_steps(self, state: PpoState, players: tuple[Policy, ...], scale: Array) -> tuple[Any, Replay, dict]:
+    def _play_steps(self, state: PpoState, mixture: Mixture, scale: Array) -> tuple[Any, Replay, dict]:
         """Plays `steps` decisions of the learner in every lane."""
         config, (key, _) = self.config, self._keys(state)
-        rollouts = self._rollouts(players)
+        rollouts = self._rollouts(mixture)
 
         def read(view: Any) -> tuple[Array, Array]:
             return self.network.apply_inputs(state.params, self.network.inputs.of_view(view))
@@ -250,7 +285,7 @@ class _Ppo:
             logits, value = read(view)
             own = masked_softmax(logits, legal)
             action = sample_action(key, own)
-            return action, Thought(own[action], value, entropy(own), jnp.int32(0), jnp.bool_(True))
+            return action, Thought(own[action], value, entropy(own), jnp.int32(0), jnp.int32(0), jnp.bool_(True))
 
         lanes, step = rollouts.play(state.lanes, act, key, config.steps)
         passed, note = step.passed, step.note
@@ -259,14 +294,15 @@ class _Ppo:
         form = {"scale": scale, "discount": config.discount, "form": config.shaping.form}
         rewards += jnp.where(step.valid, shaping.shaping_reward(before, after, passed.done, **form), 0.0)
         # What a game under way is worth is paid after the last step, as if it ended there.
-        ahead = jax.vmap(lambda lane: read(self.game.view(lane.state, lane.table.seat))[1])(lanes)
+        ahead = jax.vmap(lambda lane: read(rollouts.seen(lane))[1])(lanes)
         rewards = jnp.concatenate([rewards, jnp.where(lanes.owed, ahead, 0.0)[None]])[..., None]
         ends = jnp.concatenate([passed.done, jnp.ones((1, self.lanes), bool)])
         nobody = jnp.full((1, self.lanes), -1)
         decides = jnp.concatenate([jnp.where(step.valid, 0, -1), nobody])
         values = jnp.concatenate([note.value, jnp.zeros((1, self.lanes))])
         returns = self._returns(rewards, ends, decides, values)[:-1]
-        examples = Example(step.view, step.legal, step.action, note.chance, note.value, returns, ())
+        auxiliary = step.auxiliary if self.network.foretell else ()
+        examples = Example(step.view, step.legal, step.action, note.chance, note.value, returns, auxiliary)
         told = describe(self.game, step, returns) | {"shaping_scale": scale}
         return lanes, collect(examples, step.valid), told
 
@@ -277,14 +313,16 @@ class _Ppo:
             return Memory(seat(mixture, self.game.num_players, key), self.reader.start())
 
         def act(memory: Memory, view: Any, legal: Array, player: Array, key: Array) -> tuple[Array, Memory, Thought]:
-            (logits, value), reader = self.reader.read(weights, memory.reader, view, player)
-            own, table = masked_softmax(logits, legal), memory.table
+            table = memory.table
+            named = self.game.name_opponent(view, table.named) if mixture.told else view
+            (logits, value), reader = self.reader.read(weights, memory.reader, named, player)
+            own = masked_softmax(logits, legal)
             decides = is_learner(table, player)
             if self.assistant is not None:
                 decides &= jnp.sum(self.assistant(view, legal)) == 0
                 own = self._with_help(own, view, legal)
             action = sample_action(key, policy_at(mixture, table, player, own, view, legal))
-            note = Thought(own[action], value, entropy(own), table.seat, decides)
+            note = Thought(own[action], value, entropy(own), table.seat, table.named, decides)
             return action, Memory(memory.table, reader), note
 
         return selfplay.Actor(start, act)
@@ -309,7 +347,10 @@ class _Ppo:
             "gradient_steps": steps,
             "network_rows": replay.count + steps * config.batch_size,
         }
-        return PpoState(params, optimizer_state, state.key, state.iteration + 1, state.lanes), told
+        done, ring = state.iteration + 1, state.ring
+        if self.mixture.has_frozen:
+            ring = push(ring, params, done % config.frozen_every == 0)
+        return PpoState(params, optimizer_state, state.key, done, state.lanes, ring), told
 
     def _loss(self, params: Any, rows: Example) -> tuple[Array, dict[str, Array]]:
         config = self.config

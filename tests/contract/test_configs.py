@@ -14,6 +14,7 @@ from omegaconf import OmegaConf
 import envs
 from dream import algorithms, settings
 from dream.algorithms.dream import DreamConfig
+from dream.algorithms.ppo import PpoConfig
 from dream.config import check_run, compose_config, config_dir
 from dream.networks.dueling import DuelingConfig
 
@@ -139,6 +140,56 @@ def test_document_values_of_dream() -> None:
     network = settings.read(DuelingConfig, config.network, "network")
     assert network.hidden == (1024, 1024, 512, 256)
     assert network.log_window is None
+
+
+@pytest.mark.parametrize("preset", ["none", "laptop", "tiny"])
+def test_experiment_r42_is_valid_at_every_size(preset: str) -> None:
+    """With players of its curriculum; a preset changes sizes and step size, not the recipe."""
+    players = ["algo.opponents=[heuristic,frozen]", "algo.shares=null"]
+    node = compose_config("config", ["experiment=r42", f"preset={preset}", *players]).node
+    config = check_run(node)
+    whole = compose_config("config", ["experiment=r42"]).node
+    assert (config.env.name, config.network["name"]) == ("gin_rummy_mdp", "simba")
+    scaled = {
+        "lanes",
+        "steps",
+        "games_per_iteration",
+        "batch_size",
+        "learning_rate",
+        "learning_rate_decay",
+        "frozen_every",
+    }
+    changed = {name for name in node.algo if node.algo[name] != whole.algo[name]}
+    assert changed <= scaled | {"opponents", "shares"}
+
+
+def test_document_values_of_r42() -> None:
+    """The 16-action document's training table, written out."""
+    node = compose_config("config", ["experiment=r42"]).node
+    algo = settings.read(PpoConfig, node.algo, "algo")
+    assert (algo.lanes, algo.steps, algo.epochs) == (4096, 128, 4)
+    assert algo.batch_size == 4096 * 128 // 4
+    assert node.iterations * 4096 * 128 == pytest.approx(1.4e9, rel=1e-3)
+    assert algo.learning_rate == 2.5e-4
+    decay = algo.learning_rate_decay
+    assert (decay.start, decay.end, decay.over, decay.form) == (1.0, 0.0, node.iterations, "linear")
+    assert (algo.discount, algo.trace, algo.clip) == (1.0, 0.98, 0.2)
+    assert (algo.entropy_weight, algo.value_weight, algo.value_loss) == (0.025, 0.75, "absolute")
+    assert (algo.max_grad_norm, algo.auxiliary_weight) == (0.5, 0.1)
+    assert algo.shaping.scale.start == algo.shaping.scale.end == algo.shaping.draw_penalty == 0
+    assert dict(zip(algo.opponents, algo.shares, strict=True)) == {
+        "heuristic": 0.30, "aggressive_knock": 0.15, "meld_builder": 0.10, "early_knock": 0.10, "defensive": 0.10,
+        "lv5": 0.10, "frozen": 0.05, "lv4": 0.05, "lv7": 0.05,
+    }  # fmt: skip
+    assert node.env.rules.reward == "categorical"
+    assert (node.network.name, node.network.width, node.network.blocks) == ("simba", 1024, 2)
+
+
+def test_gin_rummy_mdp_file_tells_its_preset() -> None:
+    """The game's file repeats the rules of `r42`."""
+    rules = OmegaConf.to_container(OmegaConf.load(CONF / "env" / "gin_rummy_mdp.yaml")).pop("rules")
+    assert envs.make("gin_rummy_mdp", **rules) == envs.make("gin_rummy_mdp")
+    assert (rules["gin_bonus"], rules["undercut_bonus"], rules["max_actions"]) == (25, 25, 240)
 
 
 def test_gin_rummy_file_tells_the_rules_of_the_document() -> None:
