@@ -25,9 +25,10 @@ from envs.errors import InputError, unknown
 _CHOSEN_BY = {
     "preset_network": ("preset", "network"),
     "preset_algo": ("preset", "algo"),
+    "preset_algo_env": ("preset", "algo", "env"),
+    "preset_experiment": ("preset", "experiment"),
     "network_env": ("network", "env"),
     "algo_env": ("algo", "env"),
-    "preset_experiment": ("preset", "experiment"),
 }
 """Groups whose option is put together from others'."""
 _HERE = Path(__file__).resolve().parent

@@ -142,6 +142,16 @@ def test_document_values_of_dream() -> None:
     assert network.log_window is None
 
 
+@pytest.mark.parametrize("file", _options("preset_algo_env"))
+def test_changes_of_a_preset_for_a_game_are_found_and_valid(file: str) -> None:
+    """conf/preset_algo_env/<preset>_<algo>_<env>.yaml belongs to all three, and is valid."""
+    every = itertools.product(PRESETS, ALGORITHMS, ENVS)
+    preset, algo, env = next(parts for parts in every if file == "_".join(parts))
+    node = compose_config("config", [f"preset={preset}", f"algo={algo}", f"env={env}"]).node
+    check_run(node)
+    assert OmegaConf.merge(node, OmegaConf.load(CONF / "preset_algo_env" / f"{file}.yaml")) == node
+
+
 @pytest.mark.parametrize("preset", ["none", "laptop", "tiny"])
 def test_experiment_r42_is_valid_at_every_size(preset: str) -> None:
     """With players of its curriculum; a preset changes sizes and step size, not the recipe."""
