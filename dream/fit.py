@@ -28,7 +28,7 @@ def fit(
     optimizer_state: Any,
     batch: Callable[[Array], Any],
     *,
-    learning_rate: Array | float,
+    learning_rate: Array | float | Callable[[Array], Array],
     steps: Array | int,
 ) -> tuple[Any, Any, dict[str, Array]]:
     """Takes gradient steps, each on its own minibatch.
@@ -38,7 +38,7 @@ def fit(
       optimizer: from optax, a direction to descend against.
       params, optimizer_state: where to start.
       batch: number of the step, int32 -> batch.
-      learning_rate: factor of the direction.
+      learning_rate: factor of the direction, or what gives it for the number of a step.
       steps: how many, at least 1; may be traced.
     Returns:
       (params, optimizer_state, diagnostics averaged over the steps, `gradient_norm` before clipping among them).
@@ -49,7 +49,8 @@ def fit(
         gradient, info = jax.grad(loss, has_aux=True)(params, batch(n))
         info["gradient_norm"] = optax.tree.norm(gradient)
         direction, optimizer_state = optimizer.update(gradient, optimizer_state, params)
-        params = jax.tree.map(lambda p, d: p - learning_rate * d, params, direction)
+        rate = learning_rate(n) if callable(learning_rate) else learning_rate
+        params = jax.tree.map(lambda p, d: p - rate * d, params, direction)
         return params, optimizer_state, jax.tree.map(jnp.add, sums, info)
 
     shapes = jax.eval_shape(lambda p: loss(p, batch(jnp.int32(0)))[1], params)

@@ -37,3 +37,26 @@ def soft_regret_matching(advantages: Array, legal_mask: Array, temperature: Arra
     weights = jnp.where(legal_mask, jax.nn.softplus(below / temperature), 0.0)
     total = jnp.sum(weights, axis=-1, keepdims=True)
     return weights / jnp.where(total > 0, total, 1.0)
+
+
+def regret_matching(regrets: Array, legal: Array, fallback: str = "uniform") -> Array:
+    """Returns [R]+ normalised over legal actions: [..., A].
+
+    Where no legal action has positive regret: uniform, or with fallback "argmax" the legal action of greatest regret.
+    Tables that started at 0 need the first; networks, whose regrets are off by their errors, do better with the second.
+
+    Args:
+      regrets: float[..., A], finite.
+      legal: bool[..., A].
+      fallback: "uniform" or "argmax".
+    Source: Hart and Mas-Colell 2000; Zinkevich et al. 2007, eq. 8; Brown et al. 2019, "Deep counterfactual regret
+      minimization", section 5.2 (argmax).
+    """
+    positive = jnp.where(legal, jnp.maximum(regrets, 0), 0)
+    total = jnp.sum(positive, axis=-1, keepdims=True)
+    if fallback == "argmax":
+        best = jnp.argmax(jnp.where(legal, regrets, -jnp.inf), axis=-1)
+        otherwise = legal & jax.nn.one_hot(best, legal.shape[-1], dtype=bool)
+    else:
+        otherwise = legal / jnp.maximum(jnp.sum(legal, axis=-1, keepdims=True), 1)
+    return jnp.where(total > 0, positive / jnp.where(total > 0, total, 1), otherwise)

@@ -28,6 +28,7 @@ class Decision(NamedTuple):
       done: bool, whether the transition ended the game.
       phase: int8, index into game.phases.
       note: whatever the actor adds.
+      views: what all players saw, leading axis [P], where asked for; else None.
     """
 
     view: Any
@@ -40,6 +41,7 @@ class Decision(NamedTuple):
     done: Array
     phase: Array
     note: Any
+    views: Any = None
 
 
 class Record(NamedTuple):
@@ -97,7 +99,7 @@ def longest(game: Game, games: int, lanes: int) -> int:
     return game.max_length * (-(-games // lanes) + (games > lanes))
 
 
-def play(game: Game, actor: Actor, key: Array, *, games: int, lanes: int) -> Record:
+def play(game: Game, actor: Actor, key: Array, *, games: int, lanes: int, all_views: bool = False) -> Record:
     """Plays exactly `games` whole games on `lanes` lanes (jit the caller).
 
     Game g is dealt with key fold_in(deal key, g), whichever lane plays it. A lane that finishes takes the next game,
@@ -109,11 +111,12 @@ def play(game: Game, actor: Actor, key: Array, *, games: int, lanes: int) -> Rec
       key: consumed.
       games: at least `lanes`.
       lanes: games in play at once.
+      all_views: whether to record what every player saw at each decision, not only who decided.
     """
     deal_key, start_key, act_key = jax.random.split(key, 3)
     steps = longest(game, games, lanes)
     blank = jax.eval_shape(lambda: (game.init(deal_key), actor.start(start_key)))
-    decide = jax.vmap(functools.partial(_decide, game, actor))
+    decide = jax.vmap(functools.partial(_decide, game, actor, all_views))
 
     def deal(needed: Array, state: Any, number: Array) -> Any:
         return where_needed(needed, lambda key, n: game.init(jax.random.fold_in(key, n)), state, deal_key, number)
@@ -142,7 +145,7 @@ def play(game: Game, actor: Actor, key: Array, *, games: int, lanes: int) -> Rec
             t=at.t + 1,
         )
 
-    _, _, decision, result = jax.eval_shape(functools.partial(_decide, game, actor), *blank, act_key)
+    _, _, decision, result = jax.eval_shape(functools.partial(_decide, game, actor, all_views), *blank, act_key)
     first = _Lanes(
         states=_zeros(blank[0], lanes),
         memories=_zeros(blank[1], lanes),
@@ -167,7 +170,9 @@ def _select(chosen: Array, new: Any, old: Any) -> Any:
     return jax.tree.map(lambda x, y: jnp.where(chosen.reshape((-1,) + (1,) * (x.ndim - 1)), x, y), new, old)
 
 
-def _decide(game: Game, actor: Actor, state: Any, memory: Any, key: Array) -> tuple[Any, Any, Decision, dict]:
+def _decide(
+    game: Game, actor: Actor, all_views: bool, state: Any, memory: Any, key: Array
+) -> tuple[Any, Any, Decision, dict]:
     """Plays one decision of one game: the next state and memory, the record, and the result if it ended."""
     player = state.current_player
     view, legal = game.view(state, player), game.legal_actions(state)
@@ -186,6 +191,7 @@ def _decide(game: Game, actor: Actor, state: Any, memory: Any, key: Array) -> tu
         done=done,
         phase=game.phase(state).astype(jnp.int8),
         note=note,
+        views=jax.vmap(lambda p: game.view(state, p))(seats) if all_views else None,
     )
     each = jax.vmap(lambda p: game.result(after, p))(seats)
     result = {name: jnp.mean(value) for name, value in each.items()}

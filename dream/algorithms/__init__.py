@@ -24,6 +24,12 @@ _REGISTRY: dict[str, str] = {
     **dict.fromkeys(("cfr", "cfr_plus", "linear_cfr", "dcfr", "pcfr_plus"), "dream.algorithms.cfr:CfrConfig"),
     "external_mccfr": "dream.algorithms.mccfr:ExternalConfig",
     "outcome_mccfr": "dream.algorithms.mccfr:OutcomeConfig",
+    "deep_cfr": "dream.algorithms.deep_cfr:DeepCfrConfig",
+    "sd_cfr": "dream.algorithms.sd_cfr:SdCfrConfig",
+    "os_sd_cfr": "dream.algorithms.os_sd_cfr:OsSdCfrConfig",
+    "dream_vr": "dream.algorithms.dream_vr:DreamVrConfig",
+    "escher": "dream.algorithms.escher:EscherConfig",
+    "vr_dcfr_plus": "dream.algorithms.vr_dcfr_plus:VrDcfrPlusConfig",
 }
 """Name -> "module:settings"; the module's make(settings, game, network node) returns the Algorithm."""
 

@@ -36,6 +36,7 @@ from dream.evaluation.exact import (
 from dream.evaluation.tables import normalised, table_index, table_policy
 from dream.evaluation.tree import Tree
 from dream.evaluation.tree_cache import stored_tree
+from dream.regret_matching import regret_matching
 from dream.settings import number
 from envs import Game, Policy
 
@@ -71,14 +72,6 @@ class CfrState(NamedTuple):
     last: Array
     updates: Array
     iteration: Array
-
-
-def regret_matching(regrets: Array, legal: Array) -> Array:
-    """Returns [R]+ normalised over legal actions, uniform where it is all 0: [..., A]."""
-    positive = jnp.where(legal, jnp.maximum(regrets, 0), 0)
-    total = jnp.sum(positive, axis=-1, keepdims=True)
-    uniform = legal / jnp.sum(legal, axis=-1, keepdims=True)
-    return jnp.where(total > 0, positive / jnp.where(total > 0, total, 1), uniform)
 
 
 class _Side(NamedTuple):

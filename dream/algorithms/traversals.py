@@ -36,8 +36,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dream.algorithms.cfr import regret_matching
 from dream.evaluation.tree import TERMINAL, Tree
+from dream.regret_matching import regret_matching
 from envs.errors import InputError
 
 BASELINES = ("none", "average", "history")

@@ -7,10 +7,11 @@ from typing import Any
 
 import envs
 from dream import settings
+from dream.networks import dueling
 from dream.networks.network import Network
 from envs.errors import InputError, unknown
 
-__all__ = ["Network", "make_network"]
+__all__ = ["Network", "make_history_network", "make_network"]
 
 _REGISTRY: dict[str, str] = {
     "card_planes": "dream.networks.card_planes:CardPlanesConfig",
@@ -39,3 +40,21 @@ def make_network(config: Any, game: envs.Game | None = None) -> Network:
     module_name, schema = _REGISTRY[name].split(":")
     module = importlib.import_module(module_name)
     return module.make(settings.read(getattr(module, schema), config, "network"), game or envs.make("gin_rummy"))
+
+
+def make_history_network(config: Any, game: envs.Game) -> Network:
+    """Builds the network that reads what all players of a game saw, as a value of histories needs.
+
+    Args:
+      config: the `network` node; the network must be one that can be built so.
+      game: whose histories it reads.
+    Returns:
+      A Network whose observation is float32[P, observation_size], and whose view has the leading axis [P].
+    Raises:
+      InputError: as make_network; or a network that reads one player's observation only.
+    """
+    name = config.get("name", "dueling") if hasattr(config, "get") else "dueling"
+    if name != "dueling":
+        raise InputError(f"network={name} reads one player's observation; a value of histories needs network=dueling")
+    schema = settings.read(dueling.DuelingConfig, config, "network")
+    return dueling.make(schema, game, of_history=True)

@@ -40,9 +40,13 @@ class DuelingConfig:
     log_window: int | None = number(None, 1)
 
 
-def make(config: DuelingConfig, game: Game) -> Network:
+def make(config: DuelingConfig, game: Game, *, of_history: bool = False) -> Network:
     """Builds the dueling network for a game's observation and actions.
 
+    Args:
+      config: its settings.
+      game: what it plays.
+      of_history: whether it reads the observations of all players instead of one's.
     Raises:
       InputError: no layer, or a window longer than the game's log.
     """
@@ -52,6 +56,8 @@ def make(config: DuelingConfig, game: Game) -> Network:
     if window is not None and window > game.log_slots:
         raise InputError(f"network.log_window={window} is out of range; {game.name} has {game.log_slots} log slots")
     seen = inputs.whole(game) if window is None else inputs.window(game, window)
+    if of_history:
+        seen = inputs.of_all_players(game, seen)
 
     def first(x: Array) -> Array:
         return hk.Linear(hidden[0], name=_FIRST)(x)

@@ -66,3 +66,22 @@ def window(game: Game, slots: int) -> Inputs:
         return jnp.concatenate([game.dense(view), newest.reshape(-1)])
 
     return Inputs(len(dense) + slots * width, of_observation, of_view, carries_log=False)
+
+
+def of_all_players(game: Game, seen: Inputs) -> Inputs:
+    """Selects from the observations of all players, put one after the other: a game's history, as far as anyone saw it.
+
+    Args:
+      game: what is observed.
+      seen: what to select of each player's observation.
+    Returns:
+      Inputs whose observation is float32[P, observation_size] and whose view has the leading axis [P].
+    """
+
+    def of_observation(observations: Array) -> Array:
+        return jax.vmap(seen.of_observation)(observations).reshape(-1)
+
+    def of_view(views: Any) -> Array:
+        return jax.vmap(seen.of_view)(views).reshape(-1)
+
+    return Inputs(game.num_players * seen.size, of_observation, of_view, carries_log=False)

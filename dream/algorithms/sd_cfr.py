@@ -1,0 +1,29 @@
+"""Single deep CFR: Deep CFR without the average network; the average is that of all iterations' own policies.
+
+Source: Steinberger 2019, "Single deep counterfactual regret minimization"; sizes of fit and memory as in the
+comparison of Steinberger, Lerer and Brown 2020, which refits from fresh parameters.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from dream.algorithms import Algorithm, deep
+from dream.algorithms.deep import DeepConfig
+from dream.regret_samples import WeightConfig
+from envs import Game
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SdCfrConfig(DeepConfig):
+    """Settings of SD-CFR; conf/algo/sd_cfr.yaml says what each does."""
+
+    name: str = "sd_cfr"
+    traversals: int = 346
+    weights: WeightConfig = WeightConfig(importance=False)
+
+
+def make(config: SdCfrConfig, network: Any, game: Game) -> Algorithm:
+    """Builds SD-CFR; raises InputError where the game is not enumerable or not for two."""
+    return deep.make(config, network, game)

@@ -1,0 +1,85 @@
+"""What one sampled game tells about the regrets of the player p it was sampled for: one equation, one function.
+
+All functions work on one lane of self-play, T transitions of games played one after the other; `done` marks the last
+transition of each. Values and rewards are to p, and policies belong to whoever decides. p's own actions are drawn from
+xi, everybody else's from sigma.
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+
+def exploring(policy: Array, legal: Array, exploration: Array | float) -> Array:
+    """Returns xi(a) = exploration / |A| + (1 - exploration) policy(a) over legal actions: float32[..., A]."""
+    uniform = legal / jnp.maximum(jnp.sum(legal, axis=-1, keepdims=True), 1)
+    return exploration * uniform + (1 - exploration) * policy
+
+
+def corrected_values(
+    policy: Array, sampled: Array, action: Array, baseline: Array, rewards: Array, done: Array
+) -> tuple[Array, Array]:
+    """Returns unbiased estimates of what every action is worth, from the one that was taken.
+
+        u(h, a) = b(h, a)                                       where a was not taken,
+        u(h, a) = b(h, a) + (r + u(h') - b(h, a)) / xi(a)       where it was, r and h' what came of it,
+        u(h)    = sum over a of sigma(a) u(h, a);  0 after the end.
+
+    For any b the expectation of u(h, a) given h is the exact value; with the exact values as b nothing but chance's
+    later cards varies in it.
+
+    Args:
+      policy: sigma, float[T, A].
+      sampled: what the action was drawn from, float[T, A]: xi at p's own decisions, sigma at others'.
+      action: int[T].
+      baseline: b, float[T, A].
+      rewards: float[T].
+      done: bool[T].
+    Returns:
+      (u(h, a) float[T, A], u(h) float[T]).
+    Source: Steinberger, Lerer and Brown 2020, "DREAM", eq. 6-7; Schmid et al. 2019, eq. 9-11.
+    """
+
+    def backwards(ahead: Array, step: tuple[Array, ...]) -> tuple[Array, tuple[Array, Array]]:
+        sigma, xi, a, b, reward, over = step
+        below = reward + jnp.where(over, 0.0, ahead)
+        values = b.at[a].add((below - b[a]) / xi[a])
+        value = jnp.dot(sigma, values)
+        return value, (values, value)
+
+    start = jnp.zeros((), baseline.dtype)
+    return lax.scan(backwards, start, (policy, sampled, action, baseline, rewards, done), reverse=True)[1]
+
+
+def regrets(values: Array, policy: Array, legal: Array) -> Array:
+    """Returns r(a) = u(a) - sum over b of policy(b) u(b) at legal actions, 0 elsewhere: float[..., A]."""
+    return jnp.where(legal, values - jnp.sum(policy * values, axis=-1, keepdims=True), 0.0)
+
+
+def sampling_reach(factors: Array, own: Array, done: Array) -> Array:
+    """Returns the product of the factors of p's own decisions of the same game before each transition: float[T].
+
+    With factor xi(a) it is p's own sampling reach; with xi(a) |A| the same relative to uniform play. The number of
+    legal actions on the way to an information set is a constant of it, so the second changes no expected regret by
+    more than a positive factor of the set, which regret matching ignores, and keeps weights near 1.
+
+    Args:
+      factors: float[T], positive.
+      own: bool[T], whether p decides.
+      done: bool[T].
+    """
+
+    def forwards(reach: Array, step: tuple[Array, ...]) -> tuple[Array, Array]:
+        factor, mine, over = step
+        after = jnp.where(over, 1.0, reach * jnp.where(mine, factor, 1.0))
+        return after.astype(reach.dtype), reach
+
+    return lax.scan(forwards, jnp.ones((), factors.dtype), (factors, own, done))[1]
+
+
+def effective_sample_size(weights: Array, valid: Array) -> Array:
+    """Returns (sum of w)^2 / sum of w^2 as a share of the number of valid samples: float32 in (0, 1]."""
+    weights = jnp.where(valid, weights, 0.0)
+    count = jnp.maximum(jnp.sum(valid), 1)
+    return jnp.sum(weights) ** 2 / jnp.maximum(count * jnp.sum(weights**2), 1e-30)
