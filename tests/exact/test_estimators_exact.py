@@ -1,0 +1,234 @@
+"""Do the estimators of sampled regrets, over all trajectories of a game, tell exactly the counterfactual regrets?
+
+Every history that ends a game is one lane, weighted by the probability that outcome sampling plays it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tree_values import action_values, exact_regret_and_average, tree_of
+
+from dream import estimators
+from dream.evaluation.tree import Tree
+
+EXPLORATION = 0.5
+GAMES = ("kuhn_poker", "leduc_poker")
+
+
+class Lanes(NamedTuple):
+    """All trajectories, [T, lanes, ...]; `chance` float64[lanes] is the probability of being sampled."""
+
+    history: np.ndarray
+    infoset: np.ndarray
+    own: np.ndarray
+    valid: np.ndarray
+    done: np.ndarray
+    action: np.ndarray
+    legal: np.ndarray
+    policy: np.ndarray
+    sampled: np.ndarray
+    rewards: np.ndarray
+    chance: np.ndarray
+
+
+def random_table(tree: Tree, seed: int) -> np.ndarray:
+    """Returns a policy with some actions it never plays: float64[I, A]."""
+    rng = np.random.default_rng(seed)
+    rows = rng.uniform(0.1, 1.0, tree.legal.shape) * tree.legal
+    for row, legal in zip(rows, tree.legal, strict=True):
+        if rng.uniform() < 0.3:
+            row[rng.choice(np.flatnonzero(legal))] = 0.0
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
+def lanes_of(tree: Tree, table: np.ndarray, player: int) -> Lanes:
+    """Lays out every trajectory with what is drawn from when `player`'s regrets are sampled."""
+    ends = np.flatnonzero(tree.infoset < 0)
+    paths = []
+    for end in ends:
+        path, at = [], end
+        while tree.parent[at] >= 0:
+            path.append((tree.parent[at], tree.action[at]))
+            at = tree.parent[at]
+        paths.append(path[::-1])
+    steps = max(map(len, paths))
+    history, action = (np.zeros((steps, len(ends)), int) for _ in range(2))
+    valid = np.zeros(history.shape, bool)
+    for lane, path in enumerate(paths):
+        for t, (at, taken) in enumerate(path):
+            history[t, lane], action[t, lane], valid[t, lane] = at, taken, True
+    infoset = np.where(valid, tree.infoset[history], 0)
+    done = ~valid
+    done[[len(path) - 1 for path in paths], np.arange(len(ends))] = True
+    own = valid & (tree.owner[infoset] == player)
+    legal, policy = tree.legal[infoset], table[infoset]
+    uniform = legal / legal.sum(axis=-1, keepdims=True)
+    sampled = np.where(own[..., None], EXPLORATION * uniform + (1 - EXPLORATION) * policy, policy)
+    drawn = np.where(valid, np.take_along_axis(sampled, action[..., None], axis=-1)[..., 0], 1.0)
+    rewards = np.where(done & valid, tree.payoff[ends, player], 0.0)
+    chance = tree.chance[ends] * drawn.prod(axis=0)
+    sampled = np.where(valid[..., None], sampled, 1.0)
+    met = chance > 0
+    columns = (history, infoset, own, valid, done, action, legal, policy, sampled, rewards)
+    return Lanes(*(x[:, met] for x in columns), chance[met])
+
+
+def baseline_at(kind: str, tree: Tree, table: np.ndarray, lanes: Lanes, player: int) -> np.ndarray:
+    """Returns b(h, a) to the player: 0, wrong by several payoffs, or exact: float64[T, lanes, A]."""
+    if kind == "none":
+        return np.zeros(lanes.legal.shape)
+    sign = 1.0 if player == 0 else -1.0
+    if kind == "exact":
+        return np.where(lanes.legal, sign * action_values(tree, table)[lanes.history], 0.0)
+    return np.random.default_rng(7).normal(0.5, 3.0, (tree.num_histories, lanes.legal.shape[-1]))[lanes.history]
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def estimated(corrected: Callable, reach: Callable, lanes: Lanes, baseline: jax.Array) -> tuple[jax.Array, ...]:
+    """Returns u(h, a), regrets and both kinds of reach of every step, by the functions given."""
+    by_lane = functools.partial(jax.vmap, in_axes=1, out_axes=1)
+    values, _ = by_lane(corrected)(
+        lanes.policy, lanes.sampled, lanes.action, baseline, lanes.rewards, lanes.done
+    )  # fmt: skip
+    drawn = jnp.take_along_axis(lanes.sampled, lanes.action[..., None], axis=-1)[..., 0]
+    plain = by_lane(reach)(drawn, lanes.own, lanes.done)
+    relative = by_lane(reach)(drawn * jnp.sum(lanes.legal, axis=-1), lanes.own, lanes.done)
+    return values, estimators.regrets(values, lanes.policy, lanes.legal), plain, relative
+
+
+def run(lanes: Lanes, baseline: np.ndarray, corrected: Callable, reach: Callable) -> tuple[np.ndarray, ...]:
+    """Runs the estimators in float64."""
+    with jax.enable_x64(True):
+        return jax.device_get(estimated(corrected, reach, jax.tree.map(jnp.asarray, lanes), jnp.asarray(baseline)))
+
+
+def expected(tree: Tree, lanes: Lanes, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Returns the expectation, by information set, of the sum of weighted rows at own decisions: float64[I, A]."""
+    total = np.zeros(tree.legal.shape)
+    weight = np.where(lanes.own, weights * lanes.chance, 0.0)
+    np.add.at(total, lanes.infoset, weight[..., None] * rows)
+    return total
+
+
+def check(
+    name: str, player: int, kind: str,
+    corrected: Callable = estimators.corrected_values, reach: Callable = estimators.sampling_reach,
+) -> None:  # fmt: skip
+    """Asserts that expected weighted regrets are the counterfactual ones, with both kinds of weights."""
+    tree = tree_of(name)
+    table = random_table(tree, 3)
+    lanes = lanes_of(tree, table, player)
+    np.testing.assert_allclose(lanes.chance.sum(), 1.0)
+    _, regrets, plain, relative = run(lanes, baseline_at(kind, tree, table, lanes, player), corrected, reach)
+    exact = exact_regret_and_average(tree, table, player)[0]
+    np.testing.assert_allclose(expected(tree, lanes, regrets, 1 / plain), exact, atol=1e-6)
+    choices = np.ones(len(exact))
+    np.put(choices, lanes.infoset[lanes.own], (relative / plain)[lanes.own])
+    np.testing.assert_allclose(choices[:, None] * expected(tree, lanes, regrets, 1 / relative), exact, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["none", "wrong", "exact"])
+@pytest.mark.parametrize("player", [0, 1])
+@pytest.mark.parametrize("name", GAMES)
+def test_expected_regrets_are_the_counterfactual_ones(name: str, player: int, kind: str) -> None:
+    """For any baseline, with weights 1 / reach, and up to the number of choices on the way with |A| in them."""
+    check(name, player, kind)
+
+
+@pytest.mark.parametrize("player", [0, 1])
+def test_exact_baseline_leaves_no_variance(player: int) -> None:
+    """In Kuhn, where chance acts only before the first decision, every estimate is the exact value itself."""
+    tree = tree_of("kuhn_poker")
+    table = random_table(tree, 5)
+    lanes = lanes_of(tree, table, player)
+    exact = baseline_at("exact", tree, table, lanes, player)
+    values = run(lanes, exact, estimators.corrected_values, estimators.sampling_reach)[0]
+    np.testing.assert_allclose(values[lanes.valid], exact[lanes.valid], atol=1e-12)
+
+
+@pytest.mark.parametrize("player", [0, 1])
+@pytest.mark.parametrize("name", GAMES)
+def test_regrets_read_off_exact_values_need_no_weights(name: str, player: int) -> None:
+    """Their expectation is the counterfactual regret times the player's own reach under the fixed sampling policy."""
+    tree = tree_of(name)
+    table = random_table(tree, 9)
+    lanes = lanes_of(tree, table, player)
+    q = baseline_at("exact", tree, table, lanes, player)
+    rows = estimators.regrets(jnp.asarray(q), jnp.asarray(lanes.policy), jnp.asarray(lanes.legal))
+    plain = run(lanes, q, estimators.corrected_values, estimators.sampling_reach)[2]
+    reach = np.ones(len(tree.legal))
+    np.put(reach, lanes.infoset[lanes.own], plain[lanes.own])
+    exact = exact_regret_and_average(tree, table, player)[0]
+    found = expected(tree, lanes, np.asarray(rows, float), np.ones_like(plain))
+    np.testing.assert_allclose(found, reach[:, None] * exact, atol=1e-5)
+
+
+def _flipped(policy: jax.Array, sampled: jax.Array, action: jax.Array, baseline: jax.Array, *rest: jax.Array) -> tuple:
+    """The baseline's sign is wrong where it is taken off."""
+    values, value = estimators.corrected_values(policy, sampled, action, baseline, *rest)
+    taken = jax.nn.one_hot(action, policy.shape[-1], dtype=bool)
+    return jnp.where(taken, values + 2 * baseline / sampled, values), value
+
+
+def _on_policy(policy: jax.Array, sampled: jax.Array, *rest: jax.Array) -> tuple:
+    """Divides by the policy instead of what the action was drawn from."""
+    return estimators.corrected_values(policy, jnp.maximum(policy, 1e-3), *rest)
+
+
+def _one_late(factors: jax.Array, own: jax.Array, done: jax.Array) -> jax.Array:
+    """The decision's own factor is in its weight."""
+    return estimators.sampling_reach(factors, own, done) * jnp.where(own, factors, 1.0)
+
+
+def _stale(factors: jax.Array, own: jax.Array, done: jax.Array) -> jax.Array:
+    """The newest of the earlier decisions is left out."""
+    reach = estimators.sampling_reach(factors, own, done)
+    return jnp.concatenate([reach[:2], reach[:-2]])
+
+
+def _everybody(factors: jax.Array, own: jax.Array, done: jax.Array) -> jax.Array:
+    """The opponent's decisions are counted too."""
+    return estimators.sampling_reach(factors, jnp.ones_like(own), done)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [{"corrected": _flipped}, {"corrected": _on_policy}, {"reach": _one_late}, {"reach": _stale}, {"reach": _everybody}],
+    ids=["sign", "wrong denominator", "off by one", "stale reach", "opponent's reach"],
+)
+def test_planted_faults_are_found(fault: dict[str, Callable]) -> None:
+    """Each of them breaks the exact expectation."""
+    with pytest.raises(AssertionError):
+        check("leduc_poker", 1, "wrong", **fault)
+
+
+def test_a_missing_mask_is_found() -> None:
+    """Regrets of illegal actions would be their value's absence, not 0."""
+    values, policy = jnp.array([1.0, -2.0, 4.0]), jnp.array([0.5, 0.5, 0.0])
+    legal = jnp.array([True, True, False])
+    np.testing.assert_allclose(estimators.regrets(values, policy, legal), [1.5, -1.5, 0.0])
+    assert estimators.regrets(values, policy, jnp.ones(3, bool))[2] != 0.0
+
+
+def test_games_in_one_lane_do_not_touch() -> None:
+    """Values and reach start anew after a game's end."""
+    one = jnp.array([[0.5, 0.5], [0.25, 0.75]])
+    action, rewards, done = jnp.array([1, 0]), jnp.array([0.0, 2.0]), jnp.array([False, True])
+    own, zeros = jnp.array([True, True]), jnp.zeros((2, 2))
+    single = estimators.corrected_values(one, one, action, zeros, rewards, done)[0]
+
+    def twice(x: jax.Array) -> jax.Array:
+        return jnp.concatenate([x, x])
+
+    double = estimators.corrected_values(*map(twice, (one, one, action, zeros, rewards, done)))[0]
+    np.testing.assert_allclose(double, twice(single))
+    reach = estimators.sampling_reach(twice(jnp.array([0.5, 0.25])), twice(own), twice(done))
+    np.testing.assert_allclose(reach, [1.0, 0.5, 1.0, 0.5])
+    np.testing.assert_allclose(single, [[0.0, 4.0], [8.0, 0.0]])
