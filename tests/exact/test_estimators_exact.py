@@ -200,7 +200,13 @@ def _everybody(factors: jax.Array, own: jax.Array, done: jax.Array) -> jax.Array
 
 @pytest.mark.parametrize(
     "fault",
-    [{"corrected": _flipped}, {"corrected": _on_policy}, {"reach": _one_late}, {"reach": _stale}, {"reach": _everybody}],
+    [
+        {"corrected": _flipped},
+        {"corrected": _on_policy},
+        {"reach": _one_late},
+        {"reach": _stale},
+        {"reach": _everybody},
+    ],
     ids=["sign", "wrong denominator", "off by one", "stale reach", "opponent's reach"],
 )
 def test_planted_faults_are_found(fault: dict[str, Callable]) -> None:

@@ -47,7 +47,7 @@ def test_fallback_looks_at_legal_actions_before_clipping(
 
 
 def test_dueling_head_is_centred_on_legal_actions() -> None:
-    """value + advantage - mean of the legal advantages; 0 where illegal."""
+    """Value + advantage - mean of the legal advantages; 0 where illegal."""
     outputs = jnp.array([1.0, 100.0, 2.0, 6.0]), jnp.array(10.0)
     np.testing.assert_allclose(combined("dueling", outputs, LEGAL), [8.0, 0.0, 9.0, 13.0])
     np.testing.assert_allclose(combined("plain", outputs, LEGAL), [1.0, 0.0, 2.0, 6.0])
