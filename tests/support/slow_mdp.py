@@ -1,17 +1,20 @@
 """The game `gin_rummy_mdp` in plain Python, written from the rules' text: the oracle of `envs.gin_rummy.mdp`.
 
 Actions: 0 draw from the stock, 1 draw the pile's top, 2 + k discard slot k of the hand in ascending id, 13 play on,
-14 knock, 15 gin. Shares no code with the JAX game.
+14 knock, 15 gin. Shares no code with the JAX game. Run as a script it writes tests/golden/gin_rummy_mdp.json anew.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 import math
+import pathlib
 import random
 from collections.abc import Callable, Sequence
 
+import gin_golden
 import numpy as np
 import slow_melds
 
@@ -286,3 +289,32 @@ def sample(rules: Rules, count: int, seed: int) -> tuple[np.ndarray, list[list[i
             hand.play(played[-1])
         actions.append(played)
     return np.array(decks), actions
+
+
+FILE = pathlib.Path(__file__).resolve().parent.parent / "golden" / "gin_rummy_mdp.json"
+WANTED = ("stock", "cap", "knock", "gin", "undercut")
+"""One stored hand for each ending."""
+
+
+def write_golden() -> None:
+    """Plays until there is a hand for each ending, and stores what it shows: the golden file anew."""
+    found: dict[str, dict] = {}
+    for seed in range(1_000):
+        decks, actions = sample(Rules(), len(PAIRINGS), seed)
+        for deck, played in zip(decks.tolist(), actions, strict=True):
+            hand, legal, checks = Hand(deck), [], []
+            for action in (*played, None):
+                legal.append(np.flatnonzero(hand.legal()).tolist())
+                checks.append([round(gin_golden.checksum(hand.observation(player)), 5) for player in range(2)])
+                if action is not None:
+                    hand.play(action)
+            told = {"deck": deck, "actions": played, "rewards": list(hand.rewards), "legal": legal}
+            found.setdefault(hand.ending, {"ending": hand.ending, **told, "observation_checksums": checks})
+        if len(found) == len(WANTED):
+            break
+    rows = ",\n".join(" " + json.dumps(found[ending]) for ending in WANTED)
+    FILE.write_text('{"game": "gin_rummy_mdp", "version": "1", "hands": [\n' + rows + "\n]}\n")
+
+
+if __name__ == "__main__":
+    write_golden()
