@@ -7,6 +7,7 @@ is the fit to the rows with every row in every batch; what a drawn batch adds to
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -14,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dream.evaluation.tables import view_hash
+from dream.evaluation.tables import row_of
 from dream.evaluation.tree import Tree
 
 
@@ -40,16 +41,14 @@ class Sets(NamedTuple):
       legal: bool[I, A].
       rows: int32[2, M], each player's sets.
       real: bool[2, M], which of them are not padding.
-      hashes, order, salt: what a view's set is found by (dream/evaluation/tables.py).
+      index: what a view's set is found by (dream/evaluation/tables.py).
     """
 
     views: Any
     legal: Array
     rows: Array
     real: Array
-    hashes: Array
-    order: Array
-    salt: Array
+    index: dict[str, Array]
 
 
 def sets_of(tree: Tree, index: dict[str, np.ndarray]) -> Sets:
@@ -58,8 +57,7 @@ def sets_of(tree: Tree, index: dict[str, np.ndarray]) -> Sets:
     places = np.arange(max(np.diff(starts)))
     rows = np.minimum(starts[:2, None] + places, starts[1:, None] - 1).astype(np.int32)
     real = places < np.diff(starts)[:, None]
-    sets = Sets(tree.views, tree.legal, rows, real, index["hashes"], index["rows"], index["salt"])
-    return jax.tree.map(jnp.asarray, sets)
+    return jax.tree.map(jnp.asarray, Sets(tree.views, tree.legal, rows, real, index))
 
 
 def empty(tree: Tree) -> Sums:
@@ -70,9 +68,8 @@ def empty(tree: Tree) -> Sums:
 
 def add(sums: Sums, sets: Sets, rows: Any, valid: Array) -> Sums:
     """Adds rows of view, target float32[N, A] and weight float32[N], where valid bool[N]."""
-    codes = jax.vmap(view_hash, in_axes=(0, None))(rows.view, sets.salt)
-    place = jnp.minimum(jnp.searchsorted(sets.hashes, codes), sets.hashes.shape[0] - 1)
-    infoset = jnp.where(valid, sets.order[place], sums.weights.shape[0])
+    infoset, _ = jax.vmap(functools.partial(row_of, sets.index))(rows.view)
+    infoset = jnp.where(valid, infoset, sums.weights.shape[0])
     weight = jnp.where(valid, rows.weight, 0.0)
     return Sums(
         sums.weights.at[infoset].add(weight, mode="drop"),

@@ -111,10 +111,15 @@ def table_policy(index: dict[str, Any], table: Any) -> Policy:
     return Policy(_look_up, {**index, "table": table})
 
 
+def row_of(index: dict[str, Any], view: Any) -> tuple[Array, Array]:
+    """Returns a view's row in the table of its index, int32, and whether the tree has it, bool."""
+    code, check = view_hash(view, jnp.uint32(0)), view_hash(view, index["salt"])
+    place = jnp.searchsorted(index["codes"], code) + index["probes"]
+    place = jnp.minimum(place, index["codes"].shape[0] - 1)
+    known = (index["codes"][place] == code) & (index["checks"][place] == check)
+    return index["rows"][place[jnp.argmax(known)]], jnp.any(known)
+
+
 def _look_up(params: dict[str, Array], view: Any, legal: Array) -> Array:
-    code, check = view_hash(view, jnp.uint32(0)), view_hash(view, params["salt"])
-    place = jnp.searchsorted(params["codes"], code) + params["probes"]
-    place = jnp.minimum(place, params["codes"].shape[0] - 1)
-    known = (params["codes"][place] == code) & (params["checks"][place] == check)
-    row = params["table"][params["rows"][place[jnp.argmax(known)]]].astype(jnp.float32)
-    return jnp.where(jnp.any(known), row, legal / jnp.maximum(jnp.sum(legal), 1))
+    row, known = row_of(params, view)
+    return jnp.where(known, params["table"][row].astype(jnp.float32), legal / jnp.maximum(jnp.sum(legal), 1))

@@ -1,0 +1,58 @@
+"""Do sums by information set hold what the rows they came from would tell a fit?"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from tree_values import tree_of
+
+from dream import infoset_sums
+from dream.advantage_networks import Row, typical_size
+from dream.evaluation.tables import table_index
+from dream.evaluation.tree import Tree
+
+COUNT = 500
+
+
+def _rows(tree: Tree, seed: int) -> tuple[np.ndarray, Row, np.ndarray]:
+    """Returns the information sets of some random rows, the rows, and which are valid."""
+    rng = np.random.default_rng(seed)
+    infoset = rng.integers(0, tree.num_infosets, COUNT)
+    views = jax.tree.map(lambda x: jnp.asarray(x)[infoset], tree.views)
+    targets = jnp.asarray(rng.normal(size=(COUNT, tree.game.num_actions)) * tree.legal[infoset], jnp.float32)
+    weights = jnp.asarray(rng.uniform(0.5, 2.0, COUNT), jnp.float32)
+    legal = jnp.packbits(jnp.asarray(tree.legal), axis=-1)[infoset]
+    return infoset, Row(views, legal, targets, weights), rng.uniform(size=COUNT) < 0.7
+
+
+def test_sums_and_what_is_fitted() -> None:
+    """Weights, mean targets and their typical size, player by player, over two calls; other rows count nowhere."""
+    tree = tree_of("leduc_poker")
+    sets = infoset_sums.sets_of(tree, table_index(tree))
+    sums, weights, targets = infoset_sums.empty(tree), np.zeros(tree.num_infosets), np.zeros(tree.legal.shape)
+    for seed in range(2):
+        infoset, rows, valid = _rows(tree, seed)
+        sums = infoset_sums.add(sums, sets, rows, jnp.asarray(valid))
+        np.add.at(weights, infoset[valid], np.asarray(rows.weight)[valid])
+        np.add.at(targets, infoset[valid], (np.asarray(rows.weight)[:, None] * np.asarray(rows.target))[valid])
+    for player in range(2):
+        own = tree.owner == player
+        views, legal, means, share = infoset_sums.rows_of(sums, sets, jnp.int32(player))
+        np.testing.assert_allclose(share, weights[own], rtol=1e-5)
+        met = weights[own] > 0
+        exact = targets[own][met] / weights[own][met, None]
+        np.testing.assert_allclose(np.asarray(means)[met], exact, rtol=1e-4, atol=1e-6)
+        np.testing.assert_array_equal(legal, tree.legal[own])
+        np.testing.assert_array_equal(views.card, np.asarray(tree.views.card)[own])
+        square = np.sum(share * np.mean(np.asarray(means) ** 2, axis=1)) / np.sum(share)
+        np.testing.assert_allclose(typical_size(share, means), np.sqrt(square), rtol=1e-5)
+
+
+def test_players_of_unequal_numbers_of_sets_are_padded_without_weight() -> None:
+    """No padding counts, and no set is left out."""
+    tree = tree_of("kuhn_poker")
+    sets = infoset_sums.sets_of(tree, table_index(tree))
+    for player in range(2):
+        rows = np.asarray(sets.rows[player])[np.asarray(sets.real[player])]
+        np.testing.assert_array_equal(np.sort(rows), np.flatnonzero(tree.owner == player))
