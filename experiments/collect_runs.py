@@ -25,8 +25,10 @@ def collect(run: Path) -> dict[str, Any]:
     records = metrics.read(run)
     prefix = f"eval/{report['opponent']}/"
     points = [record for record in records if prefix + CURVE[0] in record]
+    opponents = report.get("by_opponent", {})
     return {
         "final": {name: value for name, value in report.items() if name != "by_opponent"},
+        **({"final_by_opponent": opponents} if len(opponents) > 1 else {}),
         "curve": [
             {"iteration": r["iteration"], "seconds": r["seconds"], **{name: r[prefix + name] for name in CURVE}}
             for r in points
