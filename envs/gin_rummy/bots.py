@@ -99,10 +99,10 @@ def rule_bot(name: str, **changes: float) -> Policy:
         if field not in RuleBotParams._fields:
             raise unknown(f"option of {name}", field, RuleBotParams._fields)
     params = BOTS[name]._replace(**changes)
-    return Policy(_play, jax.tree.map(np.float32, params))
+    return Policy(play, jax.tree.map(np.float32, params))
 
 
-def _play(params: RuleBotParams, view: GinView, legal: Array) -> Array:
+def play(params: RuleBotParams, view: GinView, legal: Array) -> Array:
     """Returns the bot's action probabilities: float32[107]."""
     hand = view.hand.astype(jnp.int32)
     chosen = jnp.where(view.phase == DISCARD, _shed(params, view, hand, legal), _draw(params, view, hand, legal))
@@ -132,18 +132,21 @@ def _draw(params: RuleBotParams, view: GinView, hand: Array, legal: Array) -> Ar
     return jnp.where(take, np.arange(legal.shape[0]) == 1, first & others).astype(jnp.float32)
 
 
+def discard_score(params: RuleBotParams, view: GinView) -> Array:
+    """Returns the score by which cards of a hand with a card drawn are shed, the least first: float32[52]."""
+    hand = view.hand.astype(jnp.int32)
+    left = melds.deadwood_after_discard(hand).reshape(-1).astype(jnp.float32)
+    values = np.tile(VALUES, NUM_SUITS).astype(np.float32)
+    unseen = (~(view.hand | view.pile | view.known)).astype(jnp.int32)
+    danger = outs.danger(unseen, view.known.astype(jnp.int32))
+    return params.left * left - params.value * values + params.danger * danger - params.links * outs.links(hand, unseen)
+
+
 def _shed(params: RuleBotParams, view: GinView, hand: Array, legal: Array) -> Array:
     """Returns the discard, as a knock where the rule says so."""
     size = cards.NUM_CARDS
     left = melds.deadwood_after_discard(hand).reshape(-1).astype(jnp.float32)
-    values = np.tile(VALUES, NUM_SUITS).astype(np.float32)
-    unseen = ~(view.hand | view.pile | view.known)
-    score = (
-        params.left * left
-        - params.value * values
-        + params.danger * outs.danger(unseen.astype(jnp.int32), view.known.astype(jnp.int32))
-        - params.links * outs.links(hand, unseen.astype(jnp.int32))
-    )
+    score = discard_score(params, view)
     plain, knock = legal[3 : 3 + size], legal[3 + size :]
     allowed = plain | knock
     score = jnp.where(allowed, score, jnp.inf)
