@@ -1,0 +1,235 @@
+"""Hands of gin rummy as JSON, one record a hand: deal, actions, result, rules with their preset, and version.
+
+A record is one JSON object:
+
+| key | content |
+|---|---|
+| format | 1, of this table |
+| game, version | name and version of the game |
+| preset | name of the rule preset, null where the rules are no preset's |
+| rules | every rule that can be set, by name |
+| deck | the card ids as `from_deck` takes them |
+| actions | the action ids of all players, in order |
+| result | points: what each player won; ending: how the hand ended, in words |
+| players | optional: who played, by seat |
+
+A file holds one record a line (.jsonl), or one record or a list of them (.json).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+import envs
+from envs.errors import InputError
+from envs.game import Game, State
+from envs.gin_rummy.rules import MINI_PRESETS, PRESETS
+
+FORMAT = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """A hand that was played; the fields are the keys of its JSON object.
+
+    Attributes:
+      game, version: of the game.
+      rules: by name.
+      deck: card ids.
+      actions: action ids.
+      result: `points` of each player, and `ending` in words.
+      players: who played, by seat; empty where not known.
+      preset: name of the rules, None where they have none.
+      place: where the record was read, for messages.
+    """
+
+    game: str
+    version: str
+    rules: dict[str, Any]
+    deck: tuple[int, ...]
+    actions: tuple[int, ...]
+    result: dict[str, Any]
+    players: tuple[str, ...] = ()
+    preset: str | None = None
+    place: str = "record"
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the JSON object."""
+        told = {"format": FORMAT, **dataclasses.asdict(self)}
+        del told["place"]
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in told.items()}
+
+
+def record(game: Game, deck: Sequence[int], actions: Sequence[int], players: Sequence[str] = ()) -> Record:
+    """Plays a hand's actions and makes its record.
+
+    Args:
+      game: a gin rummy game that deals from a deck.
+      deck: card ids as `from_deck` takes them.
+      actions: action ids of all players, to the end of the hand.
+      players: who played, by seat.
+    Raises:
+      InputError: the deck is no permutation, an action is not legal, or the hand is not over.
+    """
+    made = Record(
+        game=game.name,
+        version=game.version,
+        rules={field.name: getattr(game.rules, field.name) for field in dataclasses.fields(game.rules) if field.init},
+        deck=tuple(int(card) for card in deck),
+        actions=tuple(int(action) for action in actions),
+        result={},
+        players=tuple(players),
+        preset=preset_of(game),
+    )
+    return dataclasses.replace(made, result=_played(made, game)[1])
+
+
+def preset_of(game: Game) -> str | None:
+    """Returns the name of the preset a game's rules are, None where they are none."""
+    return next((name for name, rules in (PRESETS | MINI_PRESETS).items() if rules == game.rules), None)
+
+
+def replay(given: Record) -> tuple[Game, State]:
+    """Plays a record through its game and checks the result.
+
+    Returns:
+      The game, and the state the hand ended in.
+    Raises:
+      InputError: an unknown game, version or rule, a deck or an action that cannot be, or another result; the record
+        and the reason are named.
+    """
+    try:
+        game = envs.make(given.game, **given.rules)
+    except InputError as error:
+        raise InputError(f"{given.place}: {error}") from error
+    if game.version != given.version:
+        raise InputError(f"{given.place}: {game.name} version {given.version}; this project has version {game.version}")
+    if not hasattr(game, "from_deck"):
+        raise InputError(f"{given.place}: {game.name} does not deal from a deck")
+    state, result = _played(given, game)
+    for name, value in result.items():
+        if given.result.get(name) != value:
+            raise InputError(
+                f"{given.place}: result {name}={given.result.get(name)!r}; the hand played gives {value!r}"
+            )
+    return game, state
+
+
+def _played(given: Record, game: Game) -> tuple[State, dict[str, Any]]:
+    """Returns the state a record's actions lead to, and the result it has."""
+    size = game.rules.num_cards
+    if sorted(given.deck) != list(range(size)):
+        raise InputError(f"{given.place}: the deck is not each of the cards 0 to {size - 1} once")
+    count = len(given.actions)
+    wrong = next((n for n, action in enumerate(given.actions) if not 0 <= action < game.num_actions), None)
+    if wrong is not None:
+        action = given.actions[wrong]
+        raise InputError(f"{given.place}: action {wrong + 1}, {action}, is not one of 0 to {game.num_actions - 1}")
+    if count > game.max_length:
+        raise InputError(f"{given.place}: {count} actions; a hand of {game.name} has {game.max_length} at most")
+    padded = np.zeros(game.max_length, np.int32)
+    padded[:count] = given.actions
+    state, legal, over, paid = jax.device_get(_walk(game, np.array(given.deck, np.int32), padded, count))
+    for n in range(count):
+        if n and over[n - 1]:
+            raise InputError(f"{given.place}: action {n + 1}, {given.actions[n]}, comes after the end of the hand")
+        if not legal[n, given.actions[n]]:
+            could = ", ".join(str(a) for a in np.nonzero(legal[n])[0])
+            raise InputError(f"{given.place}: action {n + 1}, {given.actions[n]}, is not legal; legal are {could}")
+    if not count or not over[count - 1]:
+        raise InputError(f"{given.place}: the hand is not over after its {count} actions")
+    told = [game.result(state, seat).get("points_per_hand", paid[seat] * game.reward_scale) for seat in range(2)]
+    points = [round(float(x), 4) + 0.0 for x in told]
+    return state, {"points": points, "ending": game.to_dict(state)["ending"]}
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _walk(game: Game, deck: Array, actions: Array, count: Array) -> tuple[State, Array, Array, Array]:
+    """Plays the first `count` actions: the last state, legal bool[T, A] before each, over bool[T] after, the pay."""
+
+    def body(carry: tuple[State, Array], now: tuple[Array, Array]) -> tuple[Any, Any]:
+        (state, paid), (t, action) = carry, now
+        legal = game.legal_actions(state)
+        after, gained, over = game.step(state, action)
+        plays = t < count
+        state = jax.tree.map(lambda a, b: jnp.where(plays, a, b), after, state)
+        return (state, paid + jnp.where(plays, gained, 0)), (legal, over)
+
+    start = (game.from_deck(deck), jnp.zeros(game.num_players))
+    (state, paid), (legal, over) = lax.scan(body, start, (np.arange(game.max_length), actions))
+    return state, legal, over, paid
+
+
+def write(path: str | Path, records: Sequence[Record]) -> None:
+    """Writes a file of records, one a line, whole or not at all."""
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text("".join(json.dumps(one.as_json()) + "\n" for one in records))
+    temporary.replace(path)
+
+
+def append(path: str | Path, one: Record) -> None:
+    """Adds a record to a file that holds one a line."""
+    with Path(path).open("a") as file:
+        file.write(json.dumps(one.as_json()) + "\n")
+
+
+def read(path: str | Path) -> list[Record]:
+    """Reads a file of records; they are checked for form, `replay` checks what they tell.
+
+    Raises:
+      InputError: the file cannot be read, or a record is not as the module tells; record and reason are named.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+    try:
+        whole = json.loads(text)
+        found = list(enumerate(whole if isinstance(whole, list) else [whole], 1))
+    except json.JSONDecodeError:
+        found = [(n, _line(path, n, line)) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+    return [_from_json(f"{path}, record {n}", value) for n, value in found]
+
+
+def _line(path: Path, n: int, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}, record {n}: no JSON ({error.msg} at character {error.pos + 1})") from error
+
+
+def _from_json(place: str, value: Any) -> Record:
+    if not isinstance(value, dict):
+        raise InputError(f"{place}: a {type(value).__name__}; it must be an object")
+    if value.get("format") != FORMAT:
+        raise InputError(f"{place}: format {value.get('format')!r}; it must be {FORMAT}")
+    needed = {"game": str, "version": str, "rules": dict, "deck": list, "actions": list, "result": dict}
+    optional = {"players": list, "preset": (str, type(None))}
+    for key, kind in needed.items():
+        if not isinstance(value.get(key), kind):
+            raise InputError(f"{place}: {key} is {value.get(key)!r}; it must be a {kind.__name__}")
+    for key in value:
+        if key not in {"format", *needed, *optional}:
+            raise InputError(f"{place}: unknown key {key!r}; known: {', '.join(['format', *needed, *optional])}")
+        if key in optional and not isinstance(value[key], optional[key]):
+            raise InputError(f"{place}: {key} is {value[key]!r}")
+    for key in ("deck", "actions"):
+        wrong = next((x for x in value[key] if type(x) is not int), None)
+        if wrong is not None:
+            raise InputError(f"{place}: {key} holds {wrong!r}; it must hold whole numbers")
+    lists = {key: tuple(value.get(key, ())) for key in ("deck", "actions", "players")}
+    rest = {key: value[key] for key in ("game", "version", "rules", "result")}
+    return Record(**rest, **lists, preset=value.get("preset"), place=place)

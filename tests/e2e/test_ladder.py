@@ -1,0 +1,111 @@
+"""The ladder command: cross-play of a few players, gone on with after an interruption, wrong input refused."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import pathlib
+
+import pytest
+from command_support import command, snapshot, succeed
+
+from dream import metrics
+from dream.config import compose_config
+from dream.laddering import prepare_ladder
+from envs import InputError
+
+PLAYERS = ("random", "greedy", "heuristic")
+ARGUMENTS = (f"players=[{','.join(PLAYERS)}]", "games=12", "block=8", "run_dir=ladder")
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """The folder of a finished ladder."""
+    folder = tmp_path_factory.mktemp("ladder")
+    done = succeed("dream.ladder", *ARGUMENTS, cwd=folder)
+    (folder / "stdout").write_text(done.stdout)
+    return folder
+
+
+def test_ladder_json(played: pathlib.Path) -> None:
+    """A list of players, the strongest first, each with its interval and its result against every other."""
+    entries = json.loads((played / "ladder" / "ladder.json").read_text())
+    assert sorted(entry["name"] for entry in entries) == sorted(PLAYERS)
+    ratings = [entry["rating"] for entry in entries]
+    assert ratings == sorted(ratings, reverse=True)
+    assert entries[-1]["name"] == "random"
+    by_name = {entry["name"]: entry for entry in entries}
+    for entry in entries:
+        assert entry["low"] < entry["rating"] < entry["high"]
+        assert {result["opponent"] for result in entry["results"]} == set(PLAYERS) - {entry["name"]}
+        for result in entry["results"]:
+            assert (result["n"], result["n_pairs"]) == (12, 6)
+            assert sum(result[f"{name}_rate"]["mean"] for name in ("win", "loss", "draw")) == pytest.approx(1)
+            (back,) = (r for r in by_name[result["opponent"]]["results"] if r["opponent"] == entry["name"])
+            assert result["win_rate"] == back["loss_rate"]
+            assert result["points_per_hand"]["mean"] == -back["points_per_hand"]["mean"]
+
+
+def test_what_is_shown_and_drawn(played: pathlib.Path) -> None:
+    """Progress by blocks, the table, a note where a player got no point, and the figure."""
+    shown = (played / "stdout").read_text()
+    assert "block 6/6" in shown
+    for name in PLAYERS:
+        assert name in shown
+    assert "<svg" in (played / "ladder" / "ladder.svg").read_text()[:2000]
+    levels = {entry["level"] for entry in json.loads((played / "ladder" / "ladder.json").read_text())}
+    assert ("finite only by the added draw" in shown) == (len(levels) > 1)
+
+
+def test_an_interrupted_ladder_is_gone_on_with(played: pathlib.Path) -> None:
+    """With half of the blocks, the last line cut off: the rest is played, and everything comes out the same."""
+    folder = played / "ladder"
+    before = (folder / "ladder.json").read_text()
+    records = metrics.read(folder, "matches.jsonl")
+    assert len(records) == len(list(itertools.combinations(PLAYERS, 2))) * 2
+    lines = (folder / "matches.jsonl").read_text().splitlines(keepends=True)
+    (folder / "matches.jsonl").write_text("".join(lines[:3]) + lines[3][:40])
+    (folder / "ladder.json").unlink()
+    succeed("dream.ladder", *ARGUMENTS, "plot=none", cwd=played)
+    assert (folder / "ladder.json").read_text() == before
+    assert metrics.read(folder, "matches.jsonl") == records
+
+
+WRONG = {
+    "unknown player": (["players=[random,gredy]"], "unknown opponent 'gredy'"),
+    "one player": (["players=[random]"], "it must name two different players"),
+    "a player twice": (["players=[random,greedy,random]"], "names 'random' twice"),
+    "odd number of hands": (["games=7"], "games=7 is not valid"),
+    "odd block": (["block=7"], "block=7 is odd"),
+    "unknown plot": (["plot=sgv"], "did you mean 'svg'"),
+    "unknown game": (["env.name=gin_rumy"], "did you mean 'gin_rummy'"),
+    "more than two players": (["env=rummy500", "players=[random,greedy]"], "a ladder needs a game of two"),
+    "unknown key": (["gmaes=4"], "did you mean 'games'"),
+    "a folder of something else": (["run_dir=foreign"], "holds something else than a ladder"),
+    "a file": (["run_dir=file"], "is a file; choose another folder"),
+    "another seed": (["seed=1", *ARGUMENTS], "holds a ladder with seed=0, not 1"),
+    "other rules": (["env.rules.knock_limit=9", *ARGUMENTS], "holds a ladder with game="),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_input_is_refused(name: str, played: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is played or written."""
+    arguments, told = WRONG[name]
+    monkeypatch.chdir(played)
+    (played / "foreign").mkdir(exist_ok=True)
+    (played / "foreign" / "other").write_text("")
+    (played / "file").write_text("")
+    before = snapshot(played)
+    with pytest.raises(InputError) as error:
+        prepare_ladder(compose_config("ladder", arguments))
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+    assert snapshot(played) == before
+
+
+def test_refusal_from_the_shell(tmp_path: pathlib.Path) -> None:
+    """One line on stderr, exit code 2, nothing written."""
+    done = command("dream.ladder", "players=[random]", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert not any(tmp_path.iterdir())
