@@ -81,11 +81,11 @@ class Sizes:
 
 
 _AT_ONCE, _PATIENT, _GIN = Limits(10.0, 10.0, 10.0), Limits(10.0, 7.0, 5.0), Limits(0.0, 0.0, 0.0)
-_CAREFUL = bots.BOTS["heuristic"]._replace(left=1.0, value=0.01, danger=0.5, links=0.5)
+_BASE = bots.BOTS["heuristic"]
 LEVELS: dict[str, tuple[Sizes, SearchParams]] = {
-    "lv4": (Sizes(16, 1, thinks_of_all=False), SearchParams(_CAREFUL, _PATIENT, _PATIENT, 0.0, 1.0, 30.0, 0)),
-    "lv5": (Sizes(32, 4), SearchParams(bots.BOTS["heuristic"], _PATIENT, _PATIENT, 0.0, 1.0, 30.0, 0)),
-    "lv7": (Sizes(128, 4), SearchParams(_CAREFUL, _GIN, _AT_ONCE, 0.0, 1.0, 30.0, 0)),
+    "lv4": (Sizes(16, 1, thinks_of_all=False), SearchParams(_BASE, _PATIENT, _PATIENT, 1.0, 1.0, 30.0, 0)),
+    "lv5": (Sizes(32, 4), SearchParams(_BASE, _PATIENT, _PATIENT, 2.0, 1.0, 30.0, 0)),
+    "lv7": (Sizes(128, 4), SearchParams(_BASE, _GIN, _AT_ONCE, 2.0, 1.0, 30.0, 0)),
 }
 """The levels by name."""
 

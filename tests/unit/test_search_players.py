@@ -108,7 +108,7 @@ def test_worlds_are_deals_that_could_be() -> None:
 
 @jax.jit
 def _decisions(base: envs.Policy, searches: envs.Policy) -> Any:
-    """Lets a rule bot play 16 hands, and asks it and four searches: choices int32[T, N, 5], chances and legal actions."""
+    """Lets a rule bot play 16 hands and asks all five: chances float32[T, N, 5, A], legal actions bool[T, N, A]."""
     states = jax.vmap(GAME.init)(jax.random.split(jax.random.key(9), 16))
 
     def body(states: Any, _: Array) -> Any:
