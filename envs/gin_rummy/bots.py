@@ -3,7 +3,7 @@
 On a draw a bot takes the pile's top where its rule says so, else draws from the stock (or passes). On a discard it
 sheds the card of least score
 
-    w_left W(c) - w_value value(c) + w_danger danger(c) - w_links links(c),
+    w_left W(c) - w_value value(c) + w_danger danger(c) + w_links links(c),
 
 W(c) the deadwood left without c, danger(c) what c is worth to the opponent, links(c) the unseen cards that would meld
 with c and another own card; ties go to the lowest card. It knocks with that card where its rule allows, at gin always.
@@ -139,7 +139,7 @@ def discard_score(params: RuleBotParams, view: GinView) -> Array:
     values = np.tile(VALUES, NUM_SUITS).astype(np.float32)
     unseen = (~(view.hand | view.pile | view.known)).astype(jnp.int32)
     danger = outs.danger(unseen, view.known.astype(jnp.int32))
-    return params.left * left - params.value * values + params.danger * danger - params.links * outs.links(hand, unseen)
+    return params.left * left - params.value * values + params.danger * danger + params.links * outs.links(hand, unseen)
 
 
 def _shed(params: RuleBotParams, view: GinView, hand: Array, legal: Array) -> Array:

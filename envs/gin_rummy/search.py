@@ -1,13 +1,15 @@
 """Players of `gin_rummy` that think ahead: sampled hidden hands, rollouts on all of them, the best mean.
 
-For a decision worth thinking about, a player deals anew what it cannot see in `worlds` ways, lets the opponent improve
+Where there is nothing to think about they play a rule: take what melds, shed by deadwood with danger and links, knock
+as soon as they may. For a decision worth thinking about, a player deals anew what it cannot see in `worlds` ways, lets the opponent improve
 each of these hands as it has had turns to (rollouts.improve), and plays every candidate action to the hand's end on the
-same worlds, both sides by the simple rules of rollouts.py. Of the candidates it takes the one of greatest mean points;
-another than the rule bot's choice only if the paired difference is larger than `evidence` standard errors.
+same worlds, both sides by the simple rules of rollouts.py. Of the candidates it takes the one of greatest mean, points
+and a bonus for winning; another than the rule's choice only if the paired difference is larger than `evidence`
+standard errors: the best of several noisy means is otherwise mostly the luckiest.
 
 | level | what it thinks about | worlds | candidates |
 |---|---|---|---|
-| lv4 | knocking or playing on; else a rule with danger and links | 16 | 2 |
+| lv4 | knocking or playing on | 16 | 2 |
 | lv5 | knocks, discards, and takes that lower deadwood | 32 | 4 discards and a knock |
 | lv7 | the same; its own side holds out for gin, the other knocks at once | 128 | the same |
 
@@ -80,12 +82,12 @@ class Sizes:
     thinks_of_all: bool = True
 
 
-_AT_ONCE, _PATIENT, _GIN = Limits(10.0, 10.0, 10.0), Limits(10.0, 7.0, 5.0), Limits(0.0, 0.0, 0.0)
-_BASE = bots.BOTS["heuristic"]
+_AT_ONCE, _GIN = Limits(10.0, 10.0, 10.0), Limits(0.0, 0.0, 0.0)
+_BASE = bots.BOTS["aggressive_knock"]._replace(left=1.0, value=0.001, danger=0.1, links=0.6)
 LEVELS: dict[str, tuple[Sizes, SearchParams]] = {
-    "lv4": (Sizes(16, 1, thinks_of_all=False), SearchParams(_BASE, _PATIENT, _PATIENT, 1.0, 1.0, 30.0, 0)),
-    "lv5": (Sizes(32, 4), SearchParams(_BASE, _PATIENT, _PATIENT, 2.0, 1.0, 30.0, 0)),
-    "lv7": (Sizes(128, 4), SearchParams(_BASE, _GIN, _AT_ONCE, 2.0, 1.0, 30.0, 0)),
+    "lv4": (Sizes(16, 1, thinks_of_all=False), SearchParams(_BASE, _AT_ONCE, _AT_ONCE, 1.0, 1.0, 50.0, 0)),
+    "lv5": (Sizes(32, 4), SearchParams(_BASE, _AT_ONCE, _AT_ONCE, 2.0, 1.0, 50.0, 0)),
+    "lv7": (Sizes(128, 4), SearchParams(_BASE, _GIN, _AT_ONCE, 2.0, 1.0, 50.0, 0)),
 }
 """The levels by name."""
 

@@ -7,6 +7,7 @@ import json
 import pathlib
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -19,11 +20,12 @@ DECK = np.random.default_rng(11).permutation(52).tolist()
 
 def _hand(game: envs.Game, rng: np.random.Generator) -> list[int]:
     """Plays a hand at random but for knocks, which are taken as soon as they come."""
-    state, actions, done = game.from_deck(np.array(DECK)), [], False
+    legal_actions, step = jax.jit(game.legal_actions), jax.jit(game.step)
+    state, actions, done = jax.jit(game.from_deck)(np.array(DECK)), [], False
     while not done:
-        legal = np.nonzero(np.asarray(game.legal_actions(state)))[0]
+        legal = np.nonzero(np.asarray(legal_actions(state)))[0]
         actions.append(int(legal[-1] if legal[-1] >= 55 else rng.choice(legal)))
-        state, _, done = game.step(state, actions[-1])
+        state, _, done = step(state, actions[-1])
     return actions
 
 
@@ -45,14 +47,13 @@ def test_a_record_tells_the_hand(made: records.Record) -> None:
     assert told["result"]["ending"] in ("draw", "knock", "gin", "undercut")
 
 
-def test_presets_go_by_name() -> None:
-    """The game's own preset is named; the rules stand beside it."""
-    game = envs.make("gin_rummy", max_actions=2)
-    assert records.record(game, DECK, [2, 2]).preset is None
-    both = dataclasses.replace(records.record(game, DECK, [2, 2]), preset="dream")
-    assert records._from_json("here", both.as_json()).preset == "dream"
+def test_presets_go_by_name(made: records.Record) -> None:
+    """Each game's own preset is known, and kept when read back."""
     assert records.preset_of(envs.make("gin_rummy")) == "dream"
     assert records.preset_of(envs.make("gin_rummy_mdp")) == "r42"
+    assert records.preset_of(envs.make("gin_rummy", gin_bonus=49)) is None
+    named = dataclasses.replace(made, preset="dream")
+    assert records._from_json("here", named.as_json()).preset == "dream"
 
 
 def test_written_read_and_replayed(made: records.Record, tmp_path: pathlib.Path) -> None:
@@ -104,16 +105,9 @@ def test_a_record_that_cannot_be_is_refused(made: records.Record, tmp_path: path
 
 def test_actions_after_the_end_are_refused(made: records.Record) -> None:
     """One more than the hand took."""
-    game = envs.make("gin_rummy", max_actions=80, knock_limit=98)
-    short = records.record(game, DECK, [1, *(a for a in (_knock(game),))])
-    with pytest.raises(InputError, match="comes after the end"):
-        records.replay(dataclasses.replace(short, actions=(*short.actions, 0)))
-
-
-def _knock(game: envs.Game) -> int:
-    """A knock that is legal after taking the upcard."""
-    state, _, _ = game.step(game.from_deck(np.array(DECK)), 1)
-    return int(np.nonzero(np.asarray(game.legal_actions(state)))[0][-1])
+    assert len(made.actions) < 12
+    with pytest.raises(InputError, match=f"action {len(made.actions) + 1}, 0, comes after the end"):
+        records.replay(dataclasses.replace(made, actions=(*made.actions, 0)))
 
 
 BAD_FILES = {
