@@ -1,11 +1,11 @@
 """Players of `gin_rummy` that think ahead: sampled hidden hands, rollouts on all of them, the best mean.
 
 Where there is nothing to think about they play a rule: take what melds, shed by deadwood with danger and links, knock
-as soon as they may. For a decision worth thinking about, a player deals anew what it cannot see in `worlds` ways, lets the opponent improve
-each of these hands as it has had turns to (rollouts.improve), and plays every candidate action to the hand's end on the
-same worlds, both sides by the simple rules of rollouts.py. Of the candidates it takes the one of greatest mean, points
-and a bonus for winning; another than the rule's choice only if the paired difference is larger than `evidence`
-standard errors: the best of several noisy means is otherwise mostly the luckiest.
+as soon as they may. For a decision worth thinking about, a player deals anew what it cannot see in `worlds` ways, lets
+the opponent improve each of these hands as it has had turns to (rollouts.improve), and plays every candidate action to
+the hand's end on the same worlds, both sides by the simple rules of rollouts.py. Of the candidates it takes the one of
+greatest mean, points and a bonus for winning; another than the rule's choice only if the paired difference is larger
+than `evidence` standard errors: the best of several noisy means is otherwise mostly the luckiest.
 
 | level | what it thinks about | worlds | candidates |
 |---|---|---|---|
