@@ -11,12 +11,13 @@ than `evidence` standard errors: the best of several noisy means is otherwise mo
 |---|---|---|---|
 | lv4 | knocking or playing on | 16 | 2 |
 | lv5 | knocks, discards, and takes that lower deadwood | 32 | 4 discards and a knock |
-| lv7 | the same; its own side holds out for gin, the other knocks at once | 128 | the same |
+| lv7 | the same, on more worlds, so that smaller differences count | 128 | the same |
 
 A Policy has no key: the randomness is a hash of the view and an option, so the same player in the same place always
 does the same, and what it does tells nothing but what it has seen.
 Source: the 16-action document names the levels; what they are is the domain notes' reading (section 3), after jdh8's
-mc:128 for lv7. The numbers are this project's.
+mc:128 for lv7, whose own side holds out for gin in rollouts; measured here that costs hands, and all knock at once. The
+numbers are this project's.
 """
 
 from __future__ import annotations
@@ -82,12 +83,12 @@ class Sizes:
     thinks_of_all: bool = True
 
 
-_AT_ONCE, _GIN = Limits(10.0, 10.0, 10.0), Limits(0.0, 0.0, 0.0)
+_AT_ONCE = Limits(10.0, 10.0, 10.0)
 _BASE = bots.BOTS["aggressive_knock"]._replace(left=1.0, value=0.001, danger=0.1, links=0.6)
 LEVELS: dict[str, tuple[Sizes, SearchParams]] = {
     "lv4": (Sizes(16, 1, thinks_of_all=False), SearchParams(_BASE, _AT_ONCE, _AT_ONCE, 1.0, 1.0, 50.0, 0)),
     "lv5": (Sizes(32, 4), SearchParams(_BASE, _AT_ONCE, _AT_ONCE, 2.0, 1.0, 50.0, 0)),
-    "lv7": (Sizes(128, 4), SearchParams(_BASE, _GIN, _AT_ONCE, 2.0, 1.0, 50.0, 0)),
+    "lv7": (Sizes(128, 4), SearchParams(_BASE, _AT_ONCE, _AT_ONCE, 2.0, 1.0, 50.0, 0)),
 }
 """The levels by name."""
 
