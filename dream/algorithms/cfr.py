@@ -31,7 +31,6 @@ from dream.evaluation.exact import (
     over_rows,
     realisation,
     sequence_form,
-    spread,
 )
 from dream.evaluation.tables import normalised, table_index, table_policy
 from dream.evaluation.tree import Tree
@@ -86,15 +85,15 @@ class _Side(NamedTuple):
 
 def _side(config: CfrConfig, player: Player, regrets: Array, weights: Array, last: Array) -> _Side:
     matched = regrets + last if config.predictive else regrets
-    positive, blocks = jnp.maximum(matched, 0), player.every_block
-    total = spread(blocks, over_rows(jnp.add, blocks, positive))
+    positive = jnp.maximum(matched, 0)
+    total = over_rows(jnp.add, player.every_block, positive)[player.sets]
     policy = jnp.where(total > 0, positive / jnp.where(total > 0, total, 1), player.uniform)
     return _Side(regrets, weights, last, policy, realisation(player, policy))
 
 
 def _update_side(config: CfrConfig, player: Player, own: _Side, other: _Side, t: Array) -> _Side:
     _, q = counterfactual_values(player, own.policy, other.plan)
-    value = spread(player.every_block, over_rows(jnp.add, player.every_block, own.policy * q))
+    value = over_rows(jnp.add, player.every_block, own.policy * q)[player.sets]
     regret = jnp.where(player.uniform > 0, q - value, 0)
     regrets = _discounted(config, own.regrets, t) + regret
     regrets = jnp.maximum(regrets, 0) if config.plus else regrets

@@ -92,7 +92,7 @@ def plan_gather_sum(group: np.ndarray, groups: int, member: np.ndarray, weight: 
 
 @functools.partial(
     jax.tree_util.register_dataclass,
-    data_fields=["taken", "place", "uniform", "before", "ends", "children"],
+    data_fields=["taken", "place", "sets", "uniform", "before", "ends", "children"],
     meta_fields=["first", "blocks"],
 )
 @dataclasses.dataclass(frozen=True)
@@ -105,10 +105,11 @@ class Player:
     Attributes:
       first: the first of its information sets in the tree's numbering.
       blocks: for each depth the shapes (W, R) of its blocks.
-      taken: int32[E], each entry's action as A * own set + action; J * A for padding.
+      taken: int32[E], each entry's place in a table, A * set + action; 0 for padding.
       place: int32[J, A], the entry of an action; E where it is illegal.
+      sets: int32[E], the information set of each entry, in the order of the blocks.
       uniform: float64[E], uniform play; 0 for padding.
-      before: for each depth but the first int32[sets], the parent entry within the depth above.
+      before: for each depth but the first int32[entries], the parent entry within the depth above.
       ends: G of each sequence, from the opponent's realisation plan.
       children: for each depth but the last, sums of the values of the sets one deeper by their parent entry.
     """
@@ -117,6 +118,7 @@ class Player:
     blocks: tuple[tuple[tuple[int, int], ...], ...]
     taken: Array
     place: Array
+    sets: Array
     uniform: Array
     before: tuple[Array, ...]
     ends: GatherSum
@@ -124,12 +126,12 @@ class Player:
 
     def rows(self, table: Array) -> Array:
         """Returns the player's entries of a table: [E], from [I, A]."""
-        own = table[self.first : self.first + self.place.shape[0]]
-        return jnp.append(own, 0)[self.taken]
+        return jnp.where(self.uniform > 0, table.reshape(-1)[self.taken], 0)
 
     def table(self, rows: Array, elsewhere: float = 0.0) -> Array:
         """Returns entries as the player's part of a table: [J, A], from [E]."""
-        return jnp.append(rows, elsewhere)[self.place]
+        legal = self.place < rows.shape[0]
+        return jnp.where(legal, rows[jnp.where(legal, self.place, 0)], elsewhere)
 
     @property
     def depths(self) -> list[slice]:
@@ -154,15 +156,6 @@ def over_rows(combine: Callable[[Array, Array], Array], blocks: Blocks, entries:
         block = entries[start : start + width * sets].reshape(width, sets)
         parts.append(functools.reduce(combine, [block[n] for n in range(width)]))
         start += width * sets
-    return jnp.concatenate(parts)
-
-
-def spread(blocks: Blocks, values: Array) -> Array:
-    """Gives each entry the value of its information set: [entries], from [sets]."""
-    parts, start = [], 0
-    for width, sets in blocks:
-        parts.append(jnp.broadcast_to(values[start : start + sets], (width, sets)).reshape(-1))
-        start += sets
     return jnp.concatenate(parts)
 
 
@@ -227,20 +220,25 @@ def _side(tree: Tree, layouts: tuple[_Layout, _Layout], player: int) -> Player:
     weight = tree.chance[ends] * tree.payoff[ends, player]
     parents = _entry_of(tree.before[own] - actions * firsts[player], layout)[layout.order]
     sizes = [(sum(w * n for w, n in blocks), sum(n for _, n in blocks)) for blocks in layout.blocks]
-    before, children, start, low = [], [], 0, 0
+    owners, before, children, start, low = [np.zeros(0, np.int64)], [], [], 0, 0
     for n, (size, sets) in enumerate(sizes):
+        firsts_here = np.cumsum([0, *(count for _, count in layout.blocks[n])])
+        here = [np.tile(np.arange(count), width) for width, count in layout.blocks[n]]
+        owner = np.concatenate([first + x for first, x in zip(firsts_here[:-1], here, strict=True)])
+        owners.append(low + owner)
         if n:
             above = sizes[n - 1][0]
             local = parents[low : low + sets] - (start - above)
-            before.append(local.astype(np.int32))
+            before.append(local[owner].astype(np.int32))
             children.append(plan_gather_sum(local, above, np.arange(sets), np.ones(sets)))
         start, low = start + size, low + sets
     uniform = np.append(tree.legal[own] / np.maximum(tree.legal[own].sum(axis=1, keepdims=True), 1), 0.0)
     return Player(
         first=int(firsts[player]),
         blocks=layout.blocks,
-        taken=layout.taken.astype(np.int32),
+        taken=np.where(uniform[layout.taken] > 0, actions * firsts[player] + layout.taken, 0).astype(np.int32),
         place=layout.place.astype(np.int32),
+        sets=np.concatenate(owners).astype(np.int32),
         uniform=uniform[layout.taken],
         before=tuple(before),
         ends=plan_gather_sum(mine, 1 + entries, others, weight),
@@ -256,8 +254,9 @@ def _entry_of(sequence: np.ndarray, layout: _Layout) -> np.ndarray:
 def realisation(side: Player, rows: Array) -> Array:
     """Returns X: each own sequence's product of the player's probabilities, float64[1 + E]; X(EMPTY) = 1."""
     parts = [jnp.ones(1, rows.dtype)]
-    for n, (blocks, here) in enumerate(zip(side.blocks, side.depths, strict=True)):
-        reach = spread(blocks, parts[-1][side.before[n - 1]]) if n else 1.0
+    for n, here in enumerate(side.depths):
+        # By entry: XLA on CPU miscompiles the gather by set followed by its broadcast over the set's actions.
+        reach = parts[-1][side.before[n - 1]] if n else 1.0
         parts.append(reach * rows[here])
     return jnp.concatenate(parts)
 

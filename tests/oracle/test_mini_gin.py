@@ -91,6 +91,14 @@ def test_nash_conv_of_uniform_play_is_that_measured(preset: str) -> None:
     assert _points(tree, tree.uniform()) == pytest.approx(MEASURED[preset]["nash_conv"], abs=6e-6)
 
 
+def test_both_values_are_the_plain_sum_over_histories(preset: str) -> None:
+    """Of uniform play, each player's by its own sweep: an error in one side's indices shows here."""
+    tree = _tree(preset)
+    over = tree.player < 0
+    plain = _reach(tree)[over] @ tree.payoff[over]
+    np.testing.assert_allclose(expected_value(tree, tree.uniform()), plain, atol=1e-12)
+
+
 def test_uniform_play_ends_as_measured(preset: str) -> None:
     """How often a knocker wins, goes gin, is undercut, ties, and a hand dies."""
     tree = _tree(preset)
