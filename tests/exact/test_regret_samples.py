@@ -1,0 +1,150 @@
+"""Do whole samplers - games played, rows and weights made of them - tell the counterfactual regrets on average?
+
+Random games: errors are held against their own standard errors.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tree_values import action_values, exact_regret_and_average, tree_of
+
+from dream.evaluation.tables import row_of, table_index
+from dream.evaluation.tree import Tree
+from dream.regret_samples import ExternalSampler, OutcomeSampler, Sampled, WeightConfig
+
+GAMES, BATCHES = 4096, 12
+POWER_ITERATION = 2
+"""Samples are of iteration 3: with power 1 they count three times."""
+
+
+def _table(tree: Tree, seed: int) -> np.ndarray:
+    rows = np.random.default_rng(seed).uniform(0.2, 1.0, tree.legal.shape) * tree.legal
+    return (rows / rows.sum(axis=1, keepdims=True)).astype(np.float32)
+
+
+def _outcome(tree: Tree, table: np.ndarray, player: int, *, weights: WeightConfig, values: str) -> list[Sampled]:
+    """Samples by self-play, the policy and the value of histories read off tables."""
+    index, q = jax.tree.map(jnp.asarray, table_index(tree)), jnp.asarray(action_values(tree, table), jnp.float32)
+    histories = jnp.asarray(_history_by_sets(tree))
+    rows = jnp.asarray(table)
+
+    def policy(view: Any, allowed: jax.Array, decider: jax.Array) -> jax.Array:
+        return rows[row_of(index, view)[0]]
+
+    def rated(views: Any, allowed: jax.Array) -> jax.Array:
+        # In Kuhn the two cards and the bets are the history; sets of both players know them.
+        first, second = (row_of(index, jax.tree.map(lambda x, n=n: x[n], views)) for n in range(2))
+        acting = jnp.where(first[1], first[0], second[0])
+        other = jax.tree.map(lambda x: x[jnp.where(first[1], 1, 0)], views).card
+        exact = q[histories[acting, other.astype(jnp.int32)]]
+        return jnp.where(allowed, exact, 0.0) if values == "exact" else jnp.where(allowed, 1.5 - exact, 0.0)
+
+    sampler = OutcomeSampler(tree.game, GAMES, GAMES, 0.5, weights, direct=values == "direct")
+    values = "exact" if values == "direct" else values
+    run = jax.jit(
+        functools.partial(
+            sampler, policy, None if values == "none" else rated, jnp.int32(player), jnp.int32(POWER_ITERATION)
+        )
+    )
+    return [jax.device_get(run(jax.random.key(n))) for n in range(BATCHES)]
+
+
+def _history_by_sets(tree: Tree) -> np.ndarray:
+    """Returns the history of an acting player's set and the other's card: int32[I, 3] (Kuhn)."""
+    root = np.arange(tree.num_histories)
+    for low, high in zip(tree.levels[1:-1], tree.levels[2:], strict=True):
+        root[low:high] = root[tree.parent[low:high]]
+    deals, _ = tree.game.initial_outcomes()
+    found = np.zeros((tree.num_infosets, 3), np.int32)
+    for history in np.flatnonzero(tree.infoset >= 0):
+        cards = np.asarray(deals.hands)[root[history]]
+        found[tree.infoset[history], cards[1 - tree.player[history]]] = history
+    return found
+
+
+def _errors(tree: Tree, samples: list[Sampled], player: int, exact: np.ndarray, factor: float) -> np.ndarray:
+    """Returns errors of the mean regrets in standard errors, over the player's sets: sums over games of w r."""
+    index = jax.tree.map(jnp.asarray, table_index(tree))
+    find = jax.jit(jax.vmap(lambda view: row_of(index, view)[0]))
+    total = np.zeros((len(samples), *tree.legal.shape))
+    for n, sampled in enumerate(samples):
+        rows = sampled.regrets
+        weighted = np.where(sampled.own[:, None], rows.weight[:, None] * rows.target, 0.0)
+        np.add.at(total[n], np.asarray(find(rows.view)), weighted)
+    mean, error = total.mean(axis=0) / factor, total.std(axis=0, ddof=1) / np.sqrt(len(samples)) / factor
+    own = tree.legal & (tree.owner == player)[:, None]
+    return ((mean - exact) / np.maximum(error, 1e-6))[own]
+
+
+@pytest.mark.parametrize("values", ["none", "exact", "wrong"])
+@pytest.mark.parametrize("player", [0, 1])
+def test_outcome_sampling(values: str, player: int) -> None:
+    """Weights t / (product of xi |A|): two actions at each of a player's earlier decisions, of which Kuhn has one."""
+    tree = tree_of("kuhn_poker")
+    table = _table(tree, 1)
+    samples = _outcome(tree, table, player, weights=WeightConfig(), values=values)
+    exact = exact_regret_and_average(tree, table, player)[0] / np.where(tree.depth > 0, 2.0, 1.0)[:, None]
+    errors = _errors(tree, samples, player, exact, GAMES * (POWER_ITERATION + 1.0))
+    assert np.abs(errors).max() < 5
+    told = samples[0].told
+    assert told["episodes"] == GAMES
+    assert told["decisions"] == samples[0].own.sum() < told["nodes"]
+    if values == "exact":
+        assert told["sampling/baseline_explained_variance"] > 0.999
+
+
+@pytest.mark.parametrize("player", [0, 1])
+def test_external_sampling(player: int) -> None:
+    """No weights but t; every own decision of a traversal counts."""
+    tree = tree_of("kuhn_poker")
+    table = _table(tree, 2)
+    sampler = ExternalSampler(tree, GAMES, WeightConfig(importance=False))
+    found = [sampler(table, player, jnp.int32(POWER_ITERATION), jax.random.key(n)) for n in range(BATCHES)]
+    samples = [jax.device_get(x) for x in found]
+    exact = exact_regret_and_average(tree, table, player)[0]
+    errors = _errors(tree, samples, player, exact, GAMES * (POWER_ITERATION + 1.0))
+    assert np.abs(errors).max() < 5
+
+
+def test_clipped_weights() -> None:
+    """No sample counts more than clip times t, and some would."""
+    tree = tree_of("kuhn_poker")
+    table = _table(tree, 3)
+    free, clipped = (
+        _outcome(tree, table, 0, weights=WeightConfig(clip=clip), values="none")[0] for clip in (None, 1.05)
+    )
+    t = POWER_ITERATION + 1.0
+    assert free.regrets.weight[free.own].max() > 1.15 * t
+    np.testing.assert_allclose(
+        clipped.regrets.weight[clipped.own], np.minimum(free.regrets.weight[free.own], 1.05 * t), rtol=1e-6
+    )
+
+
+def test_moves_lead_to_what_came_after() -> None:
+    """A move's next view, policy and player are the next decision's; a last move pays and leads nowhere."""
+    tree = tree_of("leduc_poker")
+    index, rows = jax.tree.map(jnp.asarray, table_index(tree)), jnp.asarray(_table(tree, 4))
+    sampler = OutcomeSampler(tree.game, 64, 64, 0.5, WeightConfig())
+
+    def policy(view: Any, legal: jax.Array, player: jax.Array) -> jax.Array:
+        return rows[row_of(index, view)[0]]
+
+    def values(views: Any, legal: jax.Array) -> jax.Array:
+        return jnp.zeros(3)
+
+    sampled = jax.jit(lambda key: sampler(policy, values, jnp.int32(0), jnp.int32(0), key))(jax.random.key(0))
+    moves, moved = jax.device_get((sampled.moves, sampled.moved))
+    moves = jax.tree.map(lambda x: x[moved], moves)
+    assert np.all((moves.reward != 0)[~moves.done] == 0)
+    going = ~moves.done
+    assert np.all(moves.next_policy[going].sum(axis=1) > 0.99)
+    turned = going & (moves.views.public[:, 0] == 255) & (moves.next_views.public[:, 0] != 255)
+    assert turned.any(), "no move led through the public card"
+    np.testing.assert_array_equal(moves.views.card[going], moves.next_views.card[going])
+    assert np.all(moves.next_player[turned] == 0)
