@@ -23,7 +23,9 @@ from envs.errors import InputError, unknown
 State = Any
 """A game's full state: a pytree with at least `current_player`, int32, -1 once the game is over."""
 View = Any
-"""What one player may know: a pytree of small unsigned integers and masks, far smaller than the observation."""
+"""What one player may know: a pytree of small unsigned integers and masks, far smaller than the observation.
+
+It has at least `seat`, uint8: whose view it is."""
 
 
 class LogSlot(NamedTuple):

@@ -198,6 +198,12 @@ def test_view_is_small_plain_data(played: Played) -> None:
     assert played.game.observation_size < 1_000 or 10 * size < 4 * played.game.observation_size
 
 
+def test_a_view_tells_whose_it_is(played: Played) -> None:
+    """Learners with a network for each player choose it by the view's `seat`."""
+    seat = played.views.seat
+    np.testing.assert_array_equal(seat, np.broadcast_to(_seats(played.game), seat.shape))
+
+
 def test_dense_part_and_log_slots_make_the_observation(played: Played, sampled: Any) -> None:
     """encode(view) is dense(view) at dense_indices plus the entries of the log slots filled; other slots are empty."""
     game = played.game
