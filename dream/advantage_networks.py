@@ -186,10 +186,15 @@ def batches_of(network: Network, memory: Memory, size: int, key: Array) -> Calla
     return batch
 
 
-def typical_size(weights: Array, targets: Array) -> Array:
-    """Returns the root of the weighted mean square of targets: float32, positive, from [N] and [N, A].
+def typical_size(weights: Array, targets: Array, legal: Array) -> Array:
+    """Returns the root of the weighted mean square of targets over legal actions: float32, positive.
 
     Networks are fitted to targets divided by it, whatever a game's payoffs; regret matching ignores the scale.
+
+    Args:
+      weights: float32[N].
+      targets: float32[N, A].
+      legal: bool[N, A].
     """
-    square = jnp.sum(weights * jnp.mean(targets**2, axis=-1)) / jnp.maximum(jnp.sum(weights), 1e-30)
-    return jnp.sqrt(square) + 1e-12
+    squares = jnp.sum(jnp.where(legal, targets**2, 0.0), axis=-1) / jnp.maximum(jnp.sum(legal, axis=-1), 1)
+    return jnp.sqrt(jnp.sum(weights * squares) / jnp.maximum(jnp.sum(weights), 1e-30)) + 1e-12

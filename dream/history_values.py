@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from jax import Array, lax
 
 from dream import reservoir
@@ -98,6 +99,11 @@ def action_values(network: Network, params: Any, views: Any, legal: Array) -> Ar
     return combined("dueling", network.apply_inputs(params, network.inputs.of_view(views)), legal)
 
 
+def optimizer(config: HistoryValueConfig) -> optax.GradientTransformation:
+    """Returns Adam's direction for it."""
+    return adam(max_grad_norm=config.max_grad_norm, l2=0.0)
+
+
 def learn(
     network: Network,
     config: HistoryValueConfig,
@@ -120,10 +126,10 @@ def learn(
       (params, optimizer state, diagnostics: baseline_loss).
     """
     draw_key, init_key = jax.random.split(key)
-    optimizer = adam(max_grad_norm=config.max_grad_norm, l2=0.0)
+    direction = optimizer(config)
     if config.reinitialise:
         params = network.init(init_key)
-        optimizer_state = optimizer.init(params)
+        optimizer_state = direction.init(params)
     actions = memory.rows.next_policy.shape[-1]
     values = jax.vmap(lambda params, views, legal: action_values(network, params, views, legal), in_axes=(None, 0, 0))
 
@@ -148,7 +154,7 @@ def learn(
 
     def fitted(rater: Any, carry: tuple[Any, Any], first: Array | int, steps: int) -> tuple[Any, Any, dict[str, Array]]:
         return fit(
-            lambda params, batch: loss(rater, params, batch), optimizer, *carry, lambda n: batch(first + n),
+            lambda params, batch: loss(rater, params, batch), direction, *carry, lambda n: batch(first + n),
             learning_rate=config.learning_rate, steps=steps,
         )  # fmt: skip
 

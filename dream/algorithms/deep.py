@@ -26,8 +26,6 @@ from jax import Array
 from dream import history_values, infoset_sums, reservoir
 from dream.advantage_networks import (
     Batch,
-    FitConfig,
-    HeadConfig,
     Row,
     batches_of,
     combined,
@@ -41,90 +39,16 @@ from dream.advantage_networks import (
     uniform,
 )
 from dream.algorithms import Algorithm, Metrics
+from dream.algorithms.deep_settings import DeepConfig, HistoryConfig, OutcomeConfig
 from dream.evaluation.exact import realisation, sequence_form
 from dream.evaluation.tables import normalised, table_index, table_policy
 from dream.evaluation.tree import Tree
 from dream.evaluation.tree_cache import stored_tree
-from dream.fit import adam
-from dream.history_values import HistoryValueConfig
 from dream.networks import Network, make_history_network, make_network
-from dream.regret_samples import ExternalSampler, OutcomeSampler, Sampled, WeightConfig, two_players
-from dream.reservoir import KEEP, Memory
+from dream.regret_samples import ExternalSampler, OutcomeSampler, Sampled, two_players
+from dream.reservoir import Memory
 from dream.selfplay import lanes_for
-from dream.settings import choice, number
 from envs import EnumerableGame, Game, InputError, Policy
-
-
-@dataclasses.dataclass(frozen=True)
-class MemoryConfig:
-    """Samples of regrets kept for each player.
-
-    Attributes:
-      keep: "reservoir": a uniform sample of all so far; "window": the newest; "sums": all, as sums by information set,
-        on games with a tree, every set being in every batch of the fit.
-      capacity: how many the first two keep.
-    """
-
-    keep: str = choice("reservoir", *KEEP, "sums")
-    capacity: int = number(2_000_000, 1)
-
-
-@dataclasses.dataclass(frozen=True)
-class AverageConfig:
-    """The average policy.
-
-    Attributes:
-      source: "models": exactly that of all policies so far, weighted by own reach, what drawing one of them before
-        each game plays; on games with a tree. "network": one fitted to sampled decisions. "auto": the first where it
-        can be had.
-      power: iteration t counts t^power.
-      every: iterations between fits of the network.
-      capacity: decisions kept for it, for each player.
-      fit: how it is fitted.
-    """
-
-    source: str = choice("auto", "auto", "models", "network")
-    power: float = number(1.0, 0)
-    every: int = number(20, 1)
-    capacity: int = number(2_000_000, 1)
-    fit: FitConfig = FitConfig(steps=4000)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class DeepConfig:
-    """Settings of all deep regret minimisers.
-
-    Attributes:
-      traversals: for each player, an iteration.
-      regrets: how a player's regret network becomes a policy.
-      fit: how it is fitted.
-      memory: what it is fitted to.
-      weights: of the samples.
-      average: the average policy.
-    """
-
-    name: str
-    traversals: int = number(900, 1)
-    regrets: HeadConfig = HeadConfig()
-    fit: FitConfig = FitConfig()
-    memory: MemoryConfig = MemoryConfig()
-    weights: WeightConfig = WeightConfig()
-    average: AverageConfig = AverageConfig()
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class OutcomeConfig(DeepConfig):
-    """Settings of those that sample one trajectory a traversal: share of uniform play, and games played at once."""
-
-    exploration: float = number(0.5, 0, 1, above=True)
-    lanes: int | None = number(None, 1)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class HistoryConfig(OutcomeConfig):
-    """Settings of those that learn a value of histories."""
-
-    values: HistoryValueConfig = HistoryValueConfig()
 
 
 class DeepState(NamedTuple):
@@ -234,20 +158,15 @@ class _Deep:
         if self.history is not None:
             params = self.history.init(value_key)
             memory = reservoir.empty(self._transition(), config.values.capacity)
-            values = (params, self._value_optimizer.init(params), memory)
+            values = (params, history_values.optimizer(config.values).init(params), memory)
         if self.exact_average:
             plans = np.zeros(self.tree.legal.shape)
         else:
             average = (averages, jnp.bool_(False), memories(config.average.capacity))
         sums = config.memory.keep == "sums"
         kept = (infoset_sums.empty(self.tree),) * 2 if sums else memories(config.memory.capacity)
-        return DeepState(
-            networks, jnp.zeros(2, bool), jnp.ones(2), kept, values, plans, average, key, jnp.int32(0)
-        )  # fmt: skip
-
-    @property
-    def _value_optimizer(self) -> Any:
-        return adam(max_grad_norm=self.config.values.max_grad_norm, l2=0.0)
+        fitted, scales = jnp.zeros(2, bool), jnp.ones(2)
+        return DeepState(networks, fitted, scales, kept, values, plans, average, key, jnp.int32(0))
 
     def _row(self) -> Row:
         """Returns the shapes of one sample."""
@@ -352,7 +271,9 @@ class _Deep:
         )
         if state.average is not None:
             networks, fitted, memories = state.average
-            memory = self._remember_strategy(memories[other], sampled.strategy, sampled.others, iteration, key)
+            memory = self._remember_strategy(
+                memories[other], sampled.strategy, sampled.others, iteration, self._key(state, 6 + player)
+            )
             state = state._replace(average=(networks, fitted, _with(memories, other, memory)))
         if state.values is not None:
             moves = _add_newest(state.values[2], sampled.moves, sampled.moved)
@@ -378,7 +299,8 @@ class _Deep:
             typical, batch = self._whole_batch(memory, player)
         else:
             memory = reservoir.add(memory, rows, valid, add_key, keep=config.memory.keep)
-            typical = typical_size(jnp.where(reservoir.held(memory), memory.rows.weight, 0.0), memory.rows.target)
+            kept, weights = memory.rows, jnp.where(reservoir.held(memory), memory.rows.weight, 0.0)
+            typical = typical_size(weights, kept.target, self._unpacked(kept.legal))
             batch = batches_of(self.network, memory, config.fit.batch_size, draw_key)
         scale = typical if self.bootstrap is None else jnp.where(fitted, scale, typical)
         loss = functools.partial(regret_loss, config.regrets.head, scale=scale)
@@ -391,20 +313,23 @@ class _Deep:
         views, legal, targets, weights = infoset_sums.rows_of(sums, self.sets, player)
         x = jax.vmap(self.network.inputs.of_view)(views)
         rows = x, legal, targets, weights / jnp.maximum(jnp.mean(weights), 1e-30)
-        return typical_size(weights, targets), lambda step: rows
+        return typical_size(weights, targets, legal), lambda step: rows
 
     def _summed(self, own: Any, fitted: Array, scale: Array, rows: Row, iteration: Array) -> Row:
         """Returns the rows with what the player's network told before added to this iteration's regrets."""
-        legal = jnp.unpackbits(rows.legal, axis=-1, count=self.game.num_actions).astype(bool)
+        legal = self._unpacked(rows.legal)
         outputs = self.network.apply_inputs(own, jax.vmap(self.network.inputs.of_view)(rows.view))
         before = self.bootstrap(scale * combined(self.config.regrets.head, outputs, legal), iteration)
         return rows._replace(target=rows.target + jnp.where(fitted, before, 0.0))
+
+    def _unpacked(self, legal: Array) -> Array:
+        return jnp.unpackbits(legal, axis=-1, count=self.game.num_actions).astype(bool)
 
     @functools.partial(jax.jit, static_argnums=0)
     def _remember_strategy(self, memory: Memory, rows: Row, valid: Array, iteration: Array, key: Array) -> Memory:
         power = self.config.average.power - self.config.weights.power
         rows = rows._replace(weight=rows.weight * (iteration + 1.0) ** power)
-        return reservoir.add(memory, rows, valid, jax.random.fold_in(key, 1), keep="reservoir")
+        return reservoir.add(memory, rows, valid, key, keep="reservoir")
 
     def _finished(self, state: DeepState) -> tuple[DeepState, dict[str, Array]]:
         """Fits what both players share, and counts the iteration."""

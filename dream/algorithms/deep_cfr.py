@@ -12,7 +12,7 @@ from typing import Any
 
 from dream.advantage_networks import FitConfig, HeadConfig
 from dream.algorithms import Algorithm, deep
-from dream.algorithms.deep import AverageConfig, DeepConfig, MemoryConfig
+from dream.algorithms.deep_settings import AverageConfig, DeepConfig, MemoryConfig
 from dream.regret_samples import WeightConfig
 from envs import Game
 

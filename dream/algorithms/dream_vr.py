@@ -13,7 +13,7 @@ import dataclasses
 from typing import Any
 
 from dream.algorithms import Algorithm, deep
-from dream.algorithms.deep import HistoryConfig
+from dream.algorithms.deep_settings import HistoryConfig
 from envs import Game
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from dream.advantage_networks import FitConfig
 from dream.algorithms import Algorithm, deep
-from dream.algorithms.deep import HistoryConfig, MemoryConfig
+from dream.algorithms.deep_settings import HistoryConfig, MemoryConfig
 from dream.history_values import HistoryValueConfig
 from dream.regret_samples import WeightConfig
 from envs import Game

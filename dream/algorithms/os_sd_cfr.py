@@ -9,7 +9,7 @@ import dataclasses
 from typing import Any
 
 from dream.algorithms import Algorithm, deep
-from dream.algorithms.deep import OutcomeConfig
+from dream.algorithms.deep_settings import OutcomeConfig
 from envs import Game
 
 

@@ -10,7 +10,7 @@ import dataclasses
 from typing import Any
 
 from dream.algorithms import Algorithm, deep
-from dream.algorithms.deep import DeepConfig
+from dream.algorithms.deep_settings import DeepConfig
 from dream.regret_samples import WeightConfig
 from envs import Game
 

@@ -20,7 +20,7 @@ from jax import Array
 
 from dream.advantage_networks import FitConfig, HeadConfig
 from dream.algorithms import Algorithm, deep
-from dream.algorithms.deep import AverageConfig, HistoryConfig, MemoryConfig
+from dream.algorithms.deep_settings import AverageConfig, HistoryConfig, MemoryConfig
 from dream.history_values import HistoryValueConfig
 from dream.regret_samples import WeightConfig
 from dream.settings import number

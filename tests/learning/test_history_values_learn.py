@@ -13,7 +13,6 @@ from tree_values import action_values, tree_of
 
 from dream import history_values, reservoir
 from dream.evaluation.tables import row_of, table_index
-from dream.fit import adam
 from dream.history_values import HistoryValueConfig
 from dream.networks import make_history_network
 from dream.regret_samples import OutcomeSampler, WeightConfig
@@ -45,7 +44,7 @@ def _told(config: HistoryValueConfig, memory: reservoir.Memory) -> tuple[np.ndar
     tree, policy, exact, _ = _setting()
     network = make_history_network({"hidden": [64, 64]}, tree.game)
     params = network.init(jax.random.key(2))
-    state = adam(max_grad_norm=config.max_grad_norm, l2=0.0).init(params)
+    state = history_values.optimizer(config).init(params)
     learn = jax.jit(functools.partial(history_values.learn, network, config, policy=policy))
     params, _, told = learn(params, state, memory, key=jax.random.key(3))
     assert np.isfinite(told["baseline_loss"])

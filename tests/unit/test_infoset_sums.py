@@ -45,8 +45,8 @@ def test_sums_and_what_is_fitted() -> None:
         np.testing.assert_allclose(np.asarray(means)[met], exact, rtol=1e-4, atol=1e-6)
         np.testing.assert_array_equal(legal, tree.legal[own])
         np.testing.assert_array_equal(views.card, np.asarray(tree.views.card)[own])
-        square = np.sum(share * np.mean(np.asarray(means) ** 2, axis=1)) / np.sum(share)
-        np.testing.assert_allclose(typical_size(share, means), np.sqrt(square), rtol=1e-5)
+        square = np.sum(share * np.sum(np.asarray(means) ** 2, axis=1) / tree.legal[own].sum(axis=1)) / np.sum(share)
+        np.testing.assert_allclose(typical_size(share, means, legal), np.sqrt(square), rtol=1e-5)
 
 
 def test_players_of_unequal_numbers_of_sets_are_padded_without_weight() -> None:

@@ -128,6 +128,7 @@ def test_fresh_starts_differ_and_warm_ones_go_on() -> None:
 
 
 def test_typical_size() -> None:
-    """The root of the weighted mean square over rows and actions."""
-    found = typical_size(jnp.array([1.0, 3.0, 0.0]), jnp.array([[2.0, 0.0], [0.0, 4.0], [100.0, 100.0]]))
-    assert found == pytest.approx(np.sqrt((1 * 2 + 3 * 8) / 4), rel=1e-6)
+    """The root of the weighted mean square over rows and legal actions."""
+    targets, legal = jnp.array([[2.0, 0.0], [9.0, 4.0], [100.0, 100.0]]), jnp.array([[1, 1], [0, 1], [1, 1]], bool)
+    found = typical_size(jnp.array([1.0, 3.0, 0.0]), targets, legal)
+    assert found == pytest.approx(np.sqrt((1 * 2 + 3 * 16) / 4), rel=1e-6)

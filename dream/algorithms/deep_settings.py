@@ -1,0 +1,83 @@
+"""Settings that the deep regret minimisers share; conf/algo says what each value is in each algorithm."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from dream.advantage_networks import FitConfig, HeadConfig
+from dream.history_values import HistoryValueConfig
+from dream.regret_samples import WeightConfig
+from dream.reservoir import KEEP
+from dream.settings import choice, number
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryConfig:
+    """Samples of regrets kept for each player.
+
+    Attributes:
+      keep: "reservoir": a uniform sample of all so far; "window": the newest; "sums": all, as sums by information set,
+        on games with a tree, every set being in every batch of the fit.
+      capacity: how many the first two keep.
+    """
+
+    keep: str = choice("reservoir", *KEEP, "sums")
+    capacity: int = number(2_000_000, 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class AverageConfig:
+    """The average policy.
+
+    Attributes:
+      source: "models": exactly that of all policies so far, weighted by own reach, what drawing one of them before
+        each game plays; on games with a tree. "network": one fitted to sampled decisions. "auto": the first where it
+        can be had.
+      power: iteration t counts t^power.
+      every: iterations between fits of the network.
+      capacity: decisions kept for it, for each player.
+      fit: how it is fitted.
+    """
+
+    source: str = choice("auto", "auto", "models", "network")
+    power: float = number(1.0, 0)
+    every: int = number(20, 1)
+    capacity: int = number(2_000_000, 1)
+    fit: FitConfig = FitConfig(steps=4000)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DeepConfig:
+    """Settings of all deep regret minimisers.
+
+    Attributes:
+      traversals: for each player, an iteration.
+      regrets: how a player's regret network becomes a policy.
+      fit: how it is fitted.
+      memory: what it is fitted to.
+      weights: of the samples.
+      average: the average policy.
+    """
+
+    name: str
+    traversals: int = number(900, 1)
+    regrets: HeadConfig = HeadConfig()
+    fit: FitConfig = FitConfig()
+    memory: MemoryConfig = MemoryConfig()
+    weights: WeightConfig = WeightConfig()
+    average: AverageConfig = AverageConfig()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OutcomeConfig(DeepConfig):
+    """Settings of those that sample one trajectory a traversal: share of uniform play, and games played at once."""
+
+    exploration: float = number(0.5, 0, 1, above=True)
+    lanes: int | None = number(None, 1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HistoryConfig(OutcomeConfig):
+    """Settings of those that learn a value of histories."""
+
+    values: HistoryValueConfig = HistoryValueConfig()
