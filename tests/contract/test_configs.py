@@ -154,23 +154,15 @@ def test_changes_of_a_preset_for_a_game_are_found_and_valid(file: str) -> None:
 
 @pytest.mark.parametrize("preset", ["none", "laptop", "tiny"])
 def test_experiment_r42_is_valid_at_every_size(preset: str) -> None:
-    """With players of its curriculum; a preset changes sizes and step size, not the recipe."""
-    players = ["algo.opponents=[heuristic,frozen]", "algo.shares=null"]
-    node = compose_config("config", ["experiment=r42", f"preset={preset}", *players]).node
+    """A preset changes sizes, step size and opponents, not the recipe."""
+    node = compose_config("config", ["experiment=r42", f"preset={preset}"]).node
     config = check_run(node)
     whole = compose_config("config", ["experiment=r42"]).node
     assert (config.env.name, config.network["name"]) == ("gin_rummy_mdp", "simba")
-    scaled = {
-        "lanes",
-        "steps",
-        "games_per_iteration",
-        "batch_size",
-        "learning_rate",
-        "learning_rate_decay",
-        "frozen_every",
-    }
+    scaled = {"lanes", "steps", "games_per_iteration", "batch_size", "learning_rate", "learning_rate_decay"}
     changed = {name for name in node.algo if node.algo[name] != whole.algo[name]}
-    assert changed <= scaled | {"opponents", "shares"}
+    assert changed <= scaled | {"frozen_every", "opponents", "shares"}
+    assert "frozen" in node.algo.opponents
 
 
 def test_document_values_of_r42() -> None:

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import envs
-from envs.gin_rummy import event_log, mdp, mdp_observation, mdp_players
+from envs.gin_rummy import event_log, mdp, mdp_observation, mdp_players, table
 
 GAME = envs.make("gin_rummy_mdp")
 THEIRS = envs.make("gin_rummy", first_offer=False, gin_bonus=25, undercut_bonus=25, max_actions=240)
 WANTED = {
     "random", "simple_bot", "heuristic", "aggressive_knock", "meld_builder", "early_knock", "defensive", "greedy",
+    "lv4", "lv5", "lv7",
 }  # fmt: skip
 HANDS = 24
 
@@ -57,15 +58,36 @@ def _final(game: envs.Game, player: envs.Policy, decks: np.ndarray) -> Any:
 def test_a_player_that_draws_lots_keeps_its_chances() -> None:
     """Uniform over 107 actions: c is shed with the share of its discard and knock, then knocked with by half."""
     player = envs.Policy(lambda params, view, legal: legal / jnp.sum(legal))
-    translated = mdp_players.translated(player, GAME)
+    policy = mdp_players.translated(player, GAME)
+    translated, step = jax.jit(lambda view, legal: policy(view, legal)), jax.jit(GAME.step)
     state = GAME.from_deck(np.arange(52))
-    state, _, _ = GAME.step(state, jnp.int32(mdp.STOCK))
+    state, _, _ = step(state, jnp.int32(mdp.STOCK))
     legal = GAME.legal_actions(state)
     chances = np.asarray(translated(GAME.view(state, 0), legal))
     # AS to TS and 9H: shedding an inner card of the run leaves more than 10, so the shares are 1 or 2 parts.
     parts = np.round(chances / chances[chances > 0].min())
     assert chances.sum() == pytest.approx(1.0)
     assert set(parts[2:13].tolist()) == {1.0, 2.0}
-    state, _, _ = GAME.step(state, jnp.int32(mdp.DISCARDS + 10))
+    state, _, _ = step(state, jnp.int32(mdp.DISCARDS + 10))
     decided = np.asarray(translated(GAME.view(state, 0), GAME.legal_actions(state)))
     assert decided[[13, 14, 15]].tolist() == [0.5, 0.0, 0.5]
+
+
+def test_at_a_knock_decision_the_view_before_the_discard_is_seen_again() -> None:
+    """To the bit, log, top and legal actions included: a player that reckons with all it sees decides alike twice."""
+    seen_as = jax.jit(mdp_players.translated(envs.make_bot("greedy", GAME), GAME).apply.as_seen)
+    step, view, legal = jax.jit(GAME.step), jax.jit(GAME.view), jax.jit(GAME.legal_actions)
+    bot = envs.make_bot("simple_bot", GAME)
+    play = jax.jit(lambda now, free: jnp.argmax(bot(now, free)))
+    compared = {True: 0, False: 0}
+    for seed in range(12):
+        state, chosen = GAME.init(jax.random.key(seed)), None
+        while int(state.current_player) >= 0:
+            now = view(state, state.current_player)
+            if int(state.phase) == mdp_observation.KNOCK:
+                for one, two in zip(jax.tree.leaves(seen_as(now)), jax.tree.leaves(chosen), strict=True):
+                    np.testing.assert_array_equal(one, two)
+                compared[bool(table.read(now.log[int(now.length) - 2]).type == table.DRAW_DISCARD)] += 1
+            chosen = seen_as(now)
+            state, _, _ = step(state, play(now, legal(state)))
+    assert min(compared.values()) > 0, compared
