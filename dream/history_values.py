@@ -104,6 +104,13 @@ def optimizer(config: HistoryValueConfig) -> optax.GradientTransformation:
     return adam(max_grad_norm=config.max_grad_norm, l2=0.0)
 
 
+def todays(rows: Transition, legal: Array, policy: Callable[[Any, Array, Array], Array]) -> Array:
+    """Returns what a policy plays where the moves led: float32[B, A]; `legal` bool[B, A] is of there."""
+    seats = jnp.maximum(rows.next_player, 0).astype(jnp.int32)
+    views = jax.tree.map(lambda x: x[np.arange(seats.shape[0]), seats], rows.next_views)
+    return jax.vmap(policy)(views, legal, seats)
+
+
 def learn(
     network: Network,
     config: HistoryValueConfig,
@@ -136,12 +143,7 @@ def learn(
     def batch(n: Array) -> tuple[Any, ...]:
         rows = reservoir.draw(memory, jax.random.fold_in(draw_key, n), config.batch_size)
         legal, ahead = (jnp.unpackbits(x, axis=-1, count=actions).astype(bool) for x in (rows.legal, rows.next_legal))
-        chances = rows.next_policy
-        if config.policy == "current":
-            seats = jnp.maximum(rows.next_player, 0).astype(jnp.int32)
-            own = jax.tree.map(lambda x: x[np.arange(config.batch_size), seats], rows.next_views)
-            chances = jax.vmap(policy)(own, ahead, seats)
-        return rows, legal, ahead, chances
+        return rows, legal, ahead, todays(rows, ahead, policy) if config.policy == "current" else rows.next_policy
 
     def loss(rater: Any, params: Any, batch: tuple[Any, ...]) -> tuple[Array, dict[str, Array]]:
         rows, legal, ahead, chances = batch
