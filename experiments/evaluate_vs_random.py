@@ -37,7 +37,8 @@ def main() -> None:
         parser.error(str(error))
     iteration = checkpoint.meta["iteration"]
     report_table(f"{given.checkpoint} (iteration {iteration}) against random", report)
-    told = {"iteration": iteration, "opponent": "random", "seed": given.seed, "policy": given.policy, "unit": game.unit}
+    told = {"iteration": iteration, "opponent": "random", "seed": given.seed, "policy": given.policy}
+    told |= {"unit": game.unit, "num_players": game.num_players}
     write_json(beside(given.checkpoint, checkpoint) / "evaluation.json", {**told, **report})
 
 

@@ -371,7 +371,8 @@ class _Deep:
     def policies(self, state: DeepState) -> dict[str, Policy]:
         current = Policy(self._play, {"networks": state.networks, "fitted": state.fitted})
         if state.plans is not None:
-            return {"current": current, "average": table_policy(self.index, normalised(state.plans, self.tree.legal))}
+            average = normalised(jax.device_get(state.plans), self.tree.legal)
+            return {"current": current, "average": table_policy(self.index, average)}
         networks, fitted, _ = state.average
         return {"current": current, "average": Policy(self._play_average, {"networks": networks, "fitted": fitted})}
 

@@ -69,7 +69,7 @@ def test_write_text_replaces_whole_files(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     metrics.write_text(path, "old")
     with pytest.raises(TypeError):
-        metrics.write_text(path, 3)
+        metrics.write_bytes(path, 3)
     assert path.read_text() == "old"
     metrics.write_text(path, "new")
     assert path.read_text() == "new"
