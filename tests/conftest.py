@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Iterator
 
 import jax
 import pytest
@@ -13,6 +14,18 @@ from envs.game import Game
 _REPO = pathlib.Path(__file__).resolve().parent.parent
 jax.config.update("jax_compilation_cache_dir", str(_REPO / ".jax_cache"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+
+
+_MAPS, _MOST_MAPS = pathlib.Path("/proc/self/maps"), 20_000
+"""Every compiled program holds memory maps; Linux ends a process that would have more than 65,530."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def release_compiled_programs() -> Iterator[None]:
+    """Forgets compiled programs after a module once there are many; what is needed again is read from the cache."""
+    yield
+    if _MAPS.exists() and len(_MAPS.read_text().splitlines()) > _MOST_MAPS:
+        jax.clear_caches()
 
 
 @pytest.fixture(scope="session")
