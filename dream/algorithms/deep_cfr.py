@@ -31,5 +31,5 @@ class DeepCfrConfig(DeepConfig):
 
 
 def make(config: DeepCfrConfig, network: Any, game: Game) -> Algorithm:
-    """Builds Deep CFR; raises InputError where the game is not enumerable or not for two."""
+    """Builds Deep CFR; raises InputError where the game is not for two; one without a tree is refused at the start."""
     return deep.make(config, network, game)

@@ -25,5 +25,5 @@ class DreamVrConfig(HistoryConfig):
 
 
 def make(config: DreamVrConfig, network: Any, game: Game) -> Algorithm:
-    """Builds DREAM; raises InputError where the game is not for two or has no tree for the exact average."""
+    """Builds DREAM; raises InputError where settings, network and game do not fit."""
     return deep.make(config, network, game)

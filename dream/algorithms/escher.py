@@ -39,5 +39,5 @@ class EscherConfig(HistoryConfig):
 
 
 def make(config: EscherConfig, network: Any, game: Game) -> Algorithm:
-    """Builds ESCHER; raises InputError where the game is not for two or has no tree for the exact average."""
+    """Builds ESCHER; raises InputError where settings, network and game do not fit."""
     return deep.make(config, network, game, direct=True)

@@ -21,5 +21,5 @@ class OsSdCfrConfig(OutcomeConfig):
 
 
 def make(config: OsSdCfrConfig, network: Any, game: Game) -> Algorithm:
-    """Builds OS-SD-CFR; raises InputError where the game is not for two or has no tree for the exact average."""
+    """Builds OS-SD-CFR; raises InputError where settings, network and game do not fit."""
     return deep.make(config, network, game)

@@ -25,5 +25,5 @@ class SdCfrConfig(DeepConfig):
 
 
 def make(config: SdCfrConfig, network: Any, game: Game) -> Algorithm:
-    """Builds SD-CFR; raises InputError where the game is not enumerable or not for two."""
+    """Builds SD-CFR; raises InputError where the game is not for two; one without a tree is refused at the start."""
     return deep.make(config, network, game)

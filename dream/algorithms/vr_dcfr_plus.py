@@ -47,7 +47,7 @@ class VrDcfrPlusConfig(HistoryConfig):
 
 
 def make(config: VrDcfrPlusConfig, network: Any, game: Game) -> Algorithm:
-    """Builds VR-DeepDCFR+; raises InputError where the game is not for two or has no tree for the exact average."""
+    """Builds VR-DeepDCFR+; raises InputError where settings, network and game do not fit."""
 
     def discounted(regrets: Array, iteration: Array) -> Array:
         done = iteration.astype(jnp.float32) ** config.discount_power
