@@ -46,6 +46,7 @@ class Passed(NamedTuple):
       reward: float32, paid to the learner by games it decided in.
       done: bool, whether such a game ended.
       drawn: bool, whether it ended without a winner.
+      ending: float32, what its last move paid the learner.
       results: float32 by name, sums over the games that ended; `games` counts them.
       moves: int32, moves of all players.
     """
@@ -53,6 +54,7 @@ class Passed(NamedTuple):
     reward: Array
     done: Array
     drawn: Array
+    ending: Array
     results: dict[str, Array]
     moves: Array
 
@@ -154,7 +156,7 @@ class Rollouts:
     def _nothing(self, lane: Lane) -> Passed:
         names = jax.eval_shape(self._results, lane, jnp.float32(0))
         none = {name: jnp.float32(0) for name in names}
-        return Passed(jnp.float32(0), jnp.bool_(False), jnp.bool_(False), none, jnp.int32(0))
+        return Passed(jnp.float32(0), jnp.bool_(False), jnp.bool_(False), jnp.float32(0), none, jnp.int32(0))
 
     def _decide(self, act: Callable[..., Any], lane: Lane, key: Array) -> tuple[Lane, Step]:
         """Plays the learner's decision where it has one."""
@@ -189,6 +191,7 @@ class Rollouts:
             reward=passed.reward + jnp.where(lane.owed, reward, 0.0),
             done=passed.done | (over & lane.owed),
             drawn=passed.drawn | (over & lane.owed & jnp.all(paid == 0)),
+            ending=passed.ending + jnp.where(over & lane.owed, reward, 0.0),
             results={name: total + jnp.where(over, results[name], 0.0) for name, total in passed.results.items()},
             moves=passed.moves + 1,
         )

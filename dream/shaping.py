@@ -27,11 +27,13 @@ class ShapingConfig:
       form: see `shaping_reward`.
       scale: raw points paid for each point of potential, e.g. for each point of deadwood shed.
       draw_penalty: raw points each player gets where a game ends without a winner.
+      win_bonus: raw points a winner gets, and a loser loses, beside those of the game.
     """
 
     form: str = choice("potential", *FORMS)
     scale: Schedule = schedules.constant(0.5)
     draw_penalty: float = number(-5.0)
+    win_bonus: float = number(0.0, 0)
 
 
 def shaping_reward(before: Array, after: Array, done: Array, *, scale: Array, discount: float, form: str) -> Array:
@@ -73,8 +75,21 @@ def draw_penalty(rewards: Array, done: Array, penalty: float) -> Array:
     return jnp.where(drawn[..., None], penalty, jnp.zeros_like(rewards))
 
 
+def win_bonus(rewards: Array, done: Array, bonus: float) -> Array:
+    """Returns `bonus` for every player whom the end of a game pays, -bonus for every one it costs, else 0.
+
+    Args:
+      rewards: float32[...] the game's own rewards of the transition.
+      done: bool[...], whether it ended the game; of the same shape or one that broadcasts.
+      bonus: in units of reward.
+    Returns:
+      float32[...].
+    """
+    return jnp.where(done, bonus * jnp.sign(rewards), 0.0)
+
+
 def training_rewards(game: Game, config: ShapingConfig, played: Decision, *, scale: Array, discount: float) -> Array:
-    """Returns the game's rewards with shaping and draw penalty added: float32[..., P].
+    """Returns the game's rewards with shaping, draw penalty and win bonus added: float32[..., P].
 
     Args:
       game: tells what a reward of 1 is in raw points.
@@ -84,6 +99,7 @@ def training_rewards(game: Game, config: ShapingConfig, played: Decision, *, sca
       discount: of the return they are for.
     """
     rewards = played.rewards + draw_penalty(played.rewards, played.done, config.draw_penalty / game.reward_scale)
+    rewards += win_bonus(played.rewards, played.done[..., None], config.win_bonus / game.reward_scale)
     before, after = played.potentials[..., 0, :], played.potentials[..., 1, :]
     return rewards + shaping_reward(
         before, after, played.done[..., None], scale=scale, discount=discount, form=config.form

@@ -69,6 +69,8 @@ class Game(abc.ABC):
     """Kinds of opponent an observation can name (see `name_opponent`)."""
     card_planes: int = 0
     """The observation begins with this many planes of cards, each 4 suits times 13 ranks."""
+    slot_actions: int | None = None
+    """The first of the actions that mean the same of different slots (see `slot_inputs`); None: it has none."""
     log_slots: int = 0
     """Slots of the observation's log (see `log_slot`); 0 for a game without one."""
     log_offset: int = 0
@@ -174,6 +176,18 @@ class Game(abc.ABC):
           InputError: the game cannot.
         """
         raise InputError(f"{self.name} does not tell how a state came about")
+
+    def slot_inputs(self, observation: Array) -> tuple[Array, Array]:
+        """Tells an observation in numbers of order 1, apart for the slots that actions are about.
+
+        Args:
+          observation: float32[observation_size].
+        Returns:
+          (of the position as a whole float32[W], of each slot float32[K, S]); action slot_actions + k is about slot k.
+        Raises:
+          InputError: the game has no slots.
+        """
+        raise InputError(f"{self.name} has no slots that actions are about")
 
     # An observation may be told in two parts: a short dense one, and a log that only ever grows. Every entry of
     # encode(view) is dense(view) at `dense_indices` plus log_slot(view, t) at its rows, for t < log_length(view). A

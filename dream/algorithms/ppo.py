@@ -289,7 +289,9 @@ class _Ppo:
 
         lanes, step = rollouts.play(state.lanes, act, key, config.steps)
         passed, note = step.passed, step.note
-        rewards = passed.reward + jnp.where(passed.drawn, config.shaping.draw_penalty / self.game.reward_scale, 0.0)
+        unit, extra = self.game.reward_scale, config.shaping
+        rewards = passed.reward + jnp.where(passed.drawn, extra.draw_penalty / unit, 0.0)
+        rewards += shaping.win_bonus(passed.ending, passed.done, extra.win_bonus / unit)
         before, after = step.potentials[..., 0], step.potentials[..., 1]
         form = {"scale": scale, "discount": config.discount, "form": config.shaping.form}
         rewards += jnp.where(step.valid, shaping.shaping_reward(before, after, passed.done, **form), 0.0)

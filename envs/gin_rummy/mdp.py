@@ -34,7 +34,7 @@ from envs import cards
 from envs.batching import where_needed
 from envs.cards import NUM_CARDS
 from envs.game import Game, build_rules
-from envs.gin_rummy import mdp_observation, melds, settlement, table, words
+from envs.gin_rummy import mdp_observation, mdp_slots, melds, settlement, table, words
 from envs.gin_rummy.mdp_observation import DISCARD, DRAW, KINDS, KNOCK, NO_CARD, OVER, PHASES, SLOTS, MdpView
 from envs.gin_rummy.rules import PRESETS, MdpRules
 from envs.gin_rummy.table import Table
@@ -85,6 +85,7 @@ class MdpGinRummy(Game):
     opponent_kinds = KINDS
     phase_offset = mdp_observation.LAYOUT["phase"][0]
     has_auxiliary = True
+    slot_actions = DISCARDS
 
     @property
     def max_length(self) -> int:
@@ -238,6 +239,10 @@ class MdpGinRummy(Game):
     def encode(self, view: MdpView) -> Array:
         """Returns the observation vector: float32[342]."""
         return mdp_observation.encode(self.rules, view)
+
+    def slot_inputs(self, observation: Array) -> tuple[Array, Array]:
+        """Tells of the hand and of each card held: float32[80], float32[11, 43]; mdp_slots.py says what."""
+        return mdp_slots.slot_inputs(observation)
 
     def _deadwood(self, board: Table, player: Array) -> Array:
         """Returns a player's deadwood, the least over one discard if a card has been drawn: int32 points."""
