@@ -24,6 +24,7 @@ from envs.errors import InputError, unknown
 
 _CHOSEN_BY = {
     "preset_network": ("preset", "network"),
+    "preset_network_env": ("preset", "network", "env"),
     "preset_algo": ("preset", "algo"),
     "preset_algo_env": ("preset", "algo", "env"),
     "preset_experiment": ("preset", "experiment"),

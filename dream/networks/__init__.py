@@ -17,7 +17,6 @@ _REGISTRY: dict[str, str] = {
     "card_planes": "dream.networks.card_planes:CardPlanesConfig",
     "dueling": "dream.networks.dueling:DuelingConfig",
     "simba": "dream.networks.simba:SimbaConfig",
-    "slots": "dream.networks.slots:SlotsConfig",
 }
 """Name -> "module:settings"; the module's make(settings, game) returns the Network."""
 

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from dream.networks import inputs
+from dream.networks import inputs, slots
 from dream.networks.network import Network
 from dream.settings import choice, number
 from envs import Game, InputError
@@ -31,12 +31,14 @@ class DuelingConfig:
       name: "dueling".
       hidden: widths of the trunk's layers.
       dtype: what matrix products are computed in; parameters and results stay float32.
+      slots: None, or the width of the layers that rate actions on slots by one rule (slots.py).
       log_window: None to read the whole observation, else its dense part and this many of the newest events.
     """
 
     name: str = "dueling"
     hidden: tuple[int, ...] = number((1024, 1024, 512, 256), 1)
     dtype: str = choice("float32", "float32", "bfloat16")
+    slots: int | None = number(None, 1)
     log_window: int | None = number(None, 1)
 
 
@@ -46,15 +48,17 @@ def make(config: DuelingConfig, game: Game, *, of_history: bool = False) -> Netw
     Args:
       config: its settings.
       game: what it plays.
-      of_history: whether it reads the observations of all players instead of one's.
+      of_history: whether it reads the observations of all players instead of one's; those as they are, without slots.
     Raises:
-      InputError: no layer, or a window longer than the game's log.
+      InputError: no layer, a window longer than the game's log, or slots that the game does not have.
     """
     hidden, window = config.hidden, config.log_window
     if not hidden:
         raise InputError("network.hidden=[] is empty; it must hold the width of at least one layer")
     if window is not None and window > game.log_slots:
         raise InputError(f"network.log_window={window} is out of range; {game.name} has {game.log_slots} log slots")
+    if config.slots is not None and not of_history:
+        return slots.make(game, width=config.slots, hidden=hidden, dtype=config.dtype, window=window)
     seen = inputs.whole(game) if window is None else inputs.window(game, window)
     if of_history:
         seen = inputs.of_all_players(game, seen)
