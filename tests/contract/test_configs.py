@@ -87,6 +87,16 @@ def test_changes_of_a_network_in_a_preset_are_found_and_valid(file: str) -> None
     assert OmegaConf.merge(node, OmegaConf.load(CONF / "preset_network" / f"{file}.yaml")) == node
 
 
+@pytest.mark.parametrize("file", _options("preset_network_env"))
+def test_changes_of_a_network_in_a_preset_for_a_game_are_found_and_valid(file: str) -> None:
+    """conf/preset_network_env/<preset>_<network>_<env>.yaml belongs to all three, and is valid."""
+    every = itertools.product(PRESETS, NETWORKS, ENVS)
+    preset, network, env = next(parts for parts in every if file == "_".join(parts))
+    node = compose_config("config", [f"preset={preset}", f"network={network}", f"env={env}", "algo=ppo"]).node
+    check_run(node)
+    assert OmegaConf.merge(node, OmegaConf.load(CONF / "preset_network_env" / f"{file}.yaml")) == node
+
+
 @pytest.mark.parametrize("tracking", _options("tracking"))
 def test_tracking_composes(tracking: str) -> None:
     """Offline unless asked otherwise."""
