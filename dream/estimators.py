@@ -18,8 +18,9 @@ def exploring(policy: Array, legal: Array, exploration: Array | float) -> Array:
 
 
 def corrected_values(
-    policy: Array, sampled: Array, action: Array, baseline: Array, rewards: Array, done: Array
-) -> tuple[Array, Array]:
+    policy: Array, sampled: Array, action: Array, baseline: Array, rewards: Array, done: Array,
+    ahead: Array | None = None,
+) -> tuple[Array, Array]:  # fmt: skip
     """Returns unbiased estimates of what every action is worth, from the one that was taken.
 
         u(h, a) = b(h, a)                                       where a was not taken,
@@ -27,7 +28,11 @@ def corrected_values(
         u(h)    = sum over a of sigma(a) u(h, a);  0 after the end.
 
     For any b the expectation of u(h, a) given h is the exact value; with the exact values as b nothing but chance's
-    later cards varies in it.
+    later cards varies in it. What b expects of them can be taken out too: with
+
+        c(h, a) = expectation over chance of r + b(h'),   b(h') = sum over a' of sigma(a') b(h', a'),
+
+    r + u(h') becomes c(h, a) + u(h') - b(h'), and nothing at all varies with the exact values as b.
 
     Args:
       policy: sigma, float[T, A].
@@ -36,20 +41,22 @@ def corrected_values(
       baseline: b, float[T, A].
       rewards: float[T].
       done: bool[T].
+      ahead: c at the actions taken, float[T]; None where chance is not enumerated.
     Returns:
       (u(h, a) float[T, A], u(h) float[T]).
-    Source: Steinberger, Lerer and Brown 2020, "DREAM", eq. 6-7; Schmid et al. 2019, eq. 9-11.
+    Source: Steinberger, Lerer and Brown 2020, "DREAM", eq. 6-7; Schmid et al. 2019, eq. 9-11; chance as in Davis et
+      al. 2020, "Low-variance and zero-variance baselines for extensive-form games", section 4.
     """
+    first = rewards if ahead is None else ahead
 
-    def backwards(ahead: Array, step: tuple[Array, ...]) -> tuple[Array, tuple[Array, Array]]:
-        sigma, xi, a, b, reward, over = step
-        below = reward + jnp.where(over, 0.0, ahead)
-        values = b.at[a].add((below - b[a]) / xi[a])
+    def backwards(later: Array, step: tuple[Array, ...]) -> tuple[Array, tuple[Array, Array]]:
+        sigma, xi, a, b, start, over = step
+        values = b.at[a].add((start + jnp.where(over, 0.0, later) - b[a]) / xi[a])
         value = jnp.dot(sigma, values)
-        return value, (values, value)
+        return value if ahead is None else value - jnp.dot(sigma, b), (values, value)
 
-    start = jnp.zeros((), baseline.dtype)
-    return lax.scan(backwards, start, (policy, sampled, action, baseline, rewards, done), reverse=True)[1]
+    nothing = jnp.zeros((), baseline.dtype)
+    return lax.scan(backwards, nothing, (policy, sampled, action, baseline, first, done), reverse=True)[1]
 
 
 def regrets(values: Array, policy: Array, legal: Array) -> Array:

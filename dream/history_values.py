@@ -23,7 +23,7 @@ from dream.advantage_networks import combined
 from dream.fit import adam, fit
 from dream.networks import Network
 from dream.reservoir import Memory
-from dream.selfplay import Record
+from dream.selfplay import Outcomes, Record
 from dream.settings import choice, number
 
 
@@ -37,6 +37,8 @@ class HistoryValueConfig:
       reinitialise: whether each fit starts from fresh parameters.
       sync_every: gradient steps between copies of the network into the one that rates h'; 1 for no such copy.
       policy: at h', "stored": as it was when the game was played; "current": today's.
+      chance: between an action and what comes of it, "sampled"; "exact": its share in the baseline's error is taken
+        out by going through all that could have come, on enumerable games.
     """
 
     steps: int = number(1000, 1)
@@ -47,6 +49,7 @@ class HistoryValueConfig:
     reinitialise: bool = False
     sync_every: int = number(1, 1)
     policy: str = choice("stored", "stored", "current")
+    chance: str = choice("sampled", "sampled", "exact")
 
 
 class Transition(NamedTuple):
@@ -97,6 +100,28 @@ def transitions(record: Record, policies: Array) -> tuple[Transition, Array]:
 def action_values(network: Network, params: Any, views: Any, legal: Array) -> Array:
     """Returns Q of one history to player 0: float32[A]; `views` has the leading axis [2]."""
     return combined("dueling", network.apply_inputs(params, network.inputs.of_view(views)), legal)
+
+
+def expected_ahead(
+    values: Callable[[Any, Array], Array], policy: Callable[[Any, Array, Array], Array], outcomes: Outcomes
+) -> Array:
+    """Returns what is expected of one action, over all that it can lead to, to player 0: float32.
+
+        sum over k of chance(k) (r_k + sum over a' of policy(h_k, a') Q(h_k, a')),  the second 0 where the game is over.
+
+    Args:
+      values: (views of all players, legal bool[A]) -> Q float32[A].
+      policy: (view, legal, player) -> float32[A].
+      outcomes: of the action.
+    """
+
+    def worth(one: Outcomes) -> Array:
+        player = jnp.maximum(one.player, 0).astype(jnp.int32)
+        view = jax.tree.map(lambda x: x[player], one.views)
+        later = jnp.dot(policy(view, one.legal, player), values(one.views, one.legal))
+        return one.rewards[0] + jnp.where(one.done, 0.0, later)
+
+    return jnp.dot(outcomes.chance, jnp.where(outcomes.chance > 0, jax.vmap(worth)(outcomes), 0.0))
 
 
 def optimizer(config: HistoryValueConfig) -> optax.GradientTransformation:

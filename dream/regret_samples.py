@@ -15,7 +15,7 @@ from dream import estimators, selfplay
 from dream.advantage_networks import Row
 from dream.algorithms.traversals import Branches, Scheme, branches, traverse
 from dream.evaluation.tree import Tree
-from dream.history_values import Transition, transitions
+from dream.history_values import Transition, expected_ahead, transitions
 from dream.sampling import sample_action
 from dream.settings import number
 from envs import Game, InputError
@@ -78,6 +78,7 @@ class OutcomeSampler:
       weights: of the samples.
       direct: whether regrets are read off the value of histories, q(h, a) - sum over b of policy(b) q(h, b), instead
         of estimated from the trajectory with it as the baseline.
+      chance: whether all that an action can lead to is enumerated, so that the baseline covers chance too.
     """
 
     game: Game
@@ -86,6 +87,7 @@ class OutcomeSampler:
     exploration: float
     weights: WeightConfig
     direct: bool = False
+    chance: bool = False
 
     def __call__(
         self, policy: PolicyOf, values: ValuesOf | None, player: Array, iteration: Array, key: Array
@@ -101,7 +103,7 @@ class OutcomeSampler:
         """
         record = selfplay.play(
             self.game, self._actor(policy, player), key,
-            games=self.traversals, lanes=self.lanes, all_views=values is not None,
+            games=self.traversals, lanes=self.lanes, all_views=values is not None, outcomes=self.chance,
         )  # fmt: skip
         d, valid = record.decisions, record.valid
         legal = jnp.unpackbits(d.legal, axis=-1, count=self.game.num_actions).astype(bool)
@@ -114,7 +116,11 @@ class OutcomeSampler:
         sampled = jnp.where(valid[..., None], d.note.sampled, 1.0)
         rewards = jnp.where(valid, jnp.where(player == 0, d.rewards[..., 0], d.rewards[..., 1]), 0.0)
         by_lane = functools.partial(jax.vmap, in_axes=1, out_axes=1)
-        u, value = by_lane(estimators.corrected_values)(d.note.policy, sampled, action, baseline, rewards, done)
+        steps = (d.note.policy, sampled, action, baseline, rewards, done)
+        if self.chance:
+            ahead = jax.vmap(jax.vmap(functools.partial(expected_ahead, values, policy)))(d.outcomes)
+            steps = (*steps, jnp.where(valid, sign * ahead, 0.0))
+        u, value = by_lane(estimators.corrected_values)(*steps)
         rated = baseline if self.direct else u
         regrets = estimators.regrets(rated, d.note.policy, legal)
         factor = drawn * jnp.sum(legal, axis=-1) if self.weights.importance else jnp.ones_like(drawn)

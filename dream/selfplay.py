@@ -10,8 +10,28 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from envs import Game, InputError
+from envs import EnumerableGame, Game, InputError
 from envs.batching import where_needed
+
+
+class Outcomes(NamedTuple):
+    """All that an action could lead to, leading axis [K], as EnumerableGame.outcomes tells it.
+
+    Attributes:
+      views: what all players see there, [K, P].
+      legal: bool[K, A].
+      player: int8[K], who decides there.
+      chance: float32[K], 0 for padding.
+      rewards: float32[K, P].
+      done: bool[K].
+    """
+
+    views: Any
+    legal: Array
+    player: Array
+    chance: Array
+    rewards: Array
+    done: Array
 
 
 class Decision(NamedTuple):
@@ -29,6 +49,7 @@ class Decision(NamedTuple):
       phase: int8, index into game.phases.
       note: whatever the actor adds.
       views: what all players saw, leading axis [P], where asked for; else None.
+      outcomes: what else chance could have made of the action, where asked for; else None.
     """
 
     view: Any
@@ -42,6 +63,7 @@ class Decision(NamedTuple):
     phase: Array
     note: Any
     views: Any = None
+    outcomes: Outcomes | None = None
 
 
 class Record(NamedTuple):
@@ -99,7 +121,9 @@ def longest(game: Game, games: int, lanes: int) -> int:
     return game.max_length * (-(-games // lanes) + (games > lanes))
 
 
-def play(game: Game, actor: Actor, key: Array, *, games: int, lanes: int, all_views: bool = False) -> Record:
+def play(
+    game: Game, actor: Actor, key: Array, *, games: int, lanes: int, all_views: bool = False, outcomes: bool = False
+) -> Record:
     """Plays exactly `games` whole games on `lanes` lanes (jit the caller).
 
     Game g is dealt with key fold_in(deal key, g), whichever lane plays it. A lane that finishes takes the next game,
@@ -112,11 +136,13 @@ def play(game: Game, actor: Actor, key: Array, *, games: int, lanes: int, all_vi
       games: at least `lanes`.
       lanes: games in play at once.
       all_views: whether to record what every player saw at each decision, not only who decided.
+      outcomes: whether to record all that each action could have led to, of an EnumerableGame.
     """
     deal_key, start_key, act_key = jax.random.split(key, 3)
     steps = longest(game, games, lanes)
     blank = jax.eval_shape(lambda: (game.init(deal_key), actor.start(start_key)))
-    decide = jax.vmap(functools.partial(_decide, game, actor, all_views))
+    one = functools.partial(_decide, game, actor, all_views, outcomes)
+    decide = jax.vmap(one)
 
     def deal(needed: Array, state: Any, number: Array) -> Any:
         return where_needed(needed, lambda key, n: game.init(jax.random.fold_in(key, n)), state, deal_key, number)
@@ -145,7 +171,9 @@ def play(game: Game, actor: Actor, key: Array, *, games: int, lanes: int, all_vi
             t=at.t + 1,
         )
 
-    _, _, decision, result = jax.eval_shape(functools.partial(_decide, game, actor, all_views), *blank, act_key)
+    _, _, decision, result = jax.eval_shape(
+        functools.partial(_decide, game, actor, all_views, outcomes), *blank, act_key
+    )
     first = _Lanes(
         states=_zeros(blank[0], lanes),
         memories=_zeros(blank[1], lanes),
@@ -171,7 +199,7 @@ def _select(chosen: Array, new: Any, old: Any) -> Any:
 
 
 def _decide(
-    game: Game, actor: Actor, all_views: bool, state: Any, memory: Any, key: Array
+    game: Game, actor: Actor, all_views: bool, outcomes: bool, state: Any, memory: Any, key: Array
 ) -> tuple[Any, Any, Decision, dict]:
     """Plays one decision of one game: the next state and memory, the record, and the result if it ended."""
     player = state.current_player
@@ -192,11 +220,21 @@ def _decide(
         phase=game.phase(state).astype(jnp.int8),
         note=note,
         views=jax.vmap(lambda p: game.view(state, p))(seats) if all_views else None,
+        outcomes=_outcomes(game, state, action) if outcomes else None,
     )
     each = jax.vmap(lambda p: game.result(after, p))(seats)
     result = {name: jnp.mean(value) for name, value in each.items()}
     drawn = jnp.all(rewards == 0).astype(jnp.float32)
     return after, memory, decision, {**result, "games": jnp.float32(1), "draw_rate": drawn}
+
+
+def _outcomes(game: EnumerableGame, state: Any, action: Array) -> Outcomes:
+    """Returns what an action can lead to."""
+    states, chance, rewards, done = game.outcomes(state, action)
+    seats = jnp.arange(game.num_players)
+    views = jax.vmap(lambda state: jax.vmap(lambda p: game.view(state, p))(seats))(states)
+    legal = jax.vmap(game.legal_actions)(states)
+    return Outcomes(views, legal, states.current_player.astype(jnp.int8), chance, rewards, done)
 
 
 def describe(

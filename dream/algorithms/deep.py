@@ -39,16 +39,16 @@ from dream.advantage_networks import (
     uniform,
 )
 from dream.algorithms import Algorithm, Metrics
-from dream.algorithms.deep_settings import DeepConfig, HistoryConfig, OutcomeConfig
+from dream.algorithms.deep_settings import DeepConfig, HistoryConfig, OutcomeConfig, chance_in_baseline, check
 from dream.evaluation.exact import realisation, sequence_form
 from dream.evaluation.tables import normalised, table_index, table_policy
 from dream.evaluation.tree import Tree
 from dream.evaluation.tree_cache import stored_tree
 from dream.networks import Network, make_history_network, make_network
-from dream.regret_samples import ExternalSampler, OutcomeSampler, Sampled, two_players
+from dream.regret_samples import ExternalSampler, OutcomeSampler, Sampled
 from dream.reservoir import Memory
 from dream.selfplay import lanes_for
-from envs import EnumerableGame, Game, InputError, Policy
+from envs import EnumerableGame, Game, Policy
 
 
 class DeepState(NamedTuple):
@@ -90,14 +90,7 @@ def make(config: DeepConfig, network: Any, game: Game, *, direct: bool = False, 
     Raises:
       InputError: settings, network and game that do not fit.
     """
-    two_players(game)
-    enumerable = isinstance(game, EnumerableGame)
-    if not enumerable and config.average.source == "models":
-        raise InputError(f"algo.average.source=models needs an enumerable game, which {game.name} is not; use network")
-    if not enumerable and config.memory.keep == "sums":
-        raise InputError(f"algo.memory.keep=sums needs an enumerable game, which {game.name} is not; use reservoir")
-    if isinstance(config, OutcomeConfig):
-        lanes_for(config.lanes, config.traversals)
+    check(config, game, direct=direct)
     with_values = isinstance(config, HistoryConfig)
     built = make_network(network, game)
     history = make_history_network(network, game) if with_values else None
@@ -139,9 +132,9 @@ class _Deep:
         config = self.config
         if not isinstance(config, OutcomeConfig):
             return ExternalSampler(self.tree, config.traversals, config.weights)
-        lanes = lanes_for(config.lanes, config.traversals)
+        lanes, chance = lanes_for(config.lanes, config.traversals), chance_in_baseline(config)
         return OutcomeSampler(
-            self.game, config.traversals, lanes, config.exploration, config.weights, direct=self.direct
+            self.game, config.traversals, lanes, config.exploration, config.weights, direct=self.direct, chance=chance
         )
 
     def init(self, key: Array) -> DeepState:

@@ -6,9 +6,11 @@ import dataclasses
 
 from dream.advantage_networks import FitConfig, HeadConfig
 from dream.history_values import HistoryValueConfig
-from dream.regret_samples import WeightConfig
+from dream.regret_samples import WeightConfig, two_players
 from dream.reservoir import KEEP
+from dream.selfplay import lanes_for
 from dream.settings import choice, number
+from envs import EnumerableGame, Game, InputError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,3 +83,32 @@ class HistoryConfig(OutcomeConfig):
     """Settings of those that learn a value of histories."""
 
     values: HistoryValueConfig = HistoryValueConfig()
+
+
+def chance_in_baseline(config: DeepConfig) -> bool:
+    """Returns whether the baseline covers chance by enumeration."""
+    return isinstance(config, HistoryConfig) and config.values.chance == "exact"
+
+
+def check(config: DeepConfig, game: Game, *, direct: bool) -> None:
+    """Raises InputError where settings and game do not fit.
+
+    Args:
+      config: of the learner.
+      game: what it plays.
+      direct: whether regrets are read off the value of histories, which leaves nothing to be a baseline.
+    """
+    two_players(game)
+    if isinstance(config, OutcomeConfig):
+        lanes_for(config.lanes, config.traversals)
+    if chance_in_baseline(config) and direct:
+        raise InputError(f"algo.values.chance=exact is of no use to {config.name}, which has no baseline; use sampled")
+    if isinstance(game, EnumerableGame):
+        return
+    for name, value, other in (
+        ("average.source", config.average.source == "models" and "models", "network"),
+        ("memory.keep", config.memory.keep == "sums" and "sums", "reservoir"),
+        ("values.chance", chance_in_baseline(config) and "exact", "sampled"),
+    ):
+        if value:
+            raise InputError(f"algo.{name}={value} needs an enumerable game, which {game.name} is not; use {other}")

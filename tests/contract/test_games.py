@@ -14,7 +14,7 @@ import pytest
 from jax import Array, lax
 
 import envs
-from envs.game import Game
+from envs.game import EnumerableGame, Game
 from envs.random_play import uniform_action
 
 LANES = 48
@@ -175,6 +175,31 @@ def test_rewards_are_zero_sum_and_end_games_only(played: Played) -> None:
     np.testing.assert_allclose(played.rewards.sum(axis=2), 0, atol=1e-6)
     assert np.isfinite(played.rewards).all()
     assert played.rewards.sum(axis=0).min() >= played.game.worst_reward
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _ahead(game: EnumerableGame, states: Any, actions: Array) -> tuple[Any, Array, Array, Array]:
+    """Returns all that each action could lead to: the views of all players there, chance, rewards, done."""
+    after, chance, rewards, done = jax.vmap(game.outcomes)(states, actions)
+    views = jax.vmap(jax.vmap(lambda state: jax.vmap(lambda p: game.view(state, p))(_seats(game))))(after)
+    return views, chance, rewards, done
+
+
+def test_what_came_of_an_action_is_among_its_outcomes(played: Played) -> None:
+    """Also in a game that `init` dealt, where chance's later moves are decided already."""
+    if not isinstance(played.game, EnumerableGame):
+        pytest.skip("the game is too large to be walked through")
+    picked = np.argwhere(played.in_play[:-1])
+    t, lane = picked[np.random.default_rng(0).permutation(len(picked))[:256]].T
+    states = jax.tree.map(lambda x: x[t, lane], played.states)
+    views, chance, rewards, done = jax.device_get(_ahead(played.game, states, played.actions[t, lane]))
+    np.testing.assert_allclose(chance.sum(axis=1), 1.0, atol=1e-6)
+    same = (chance > 0) & (done == played.done[t, lane][:, None])
+    same &= np.all(rewards == played.rewards[t, lane][:, None], axis=-1)
+    for there, came in zip(jax.tree.leaves(views), jax.tree.leaves(played.views), strict=True):
+        came = came[t + 1, lane][:, None]
+        same &= np.all((there == came).reshape(*same.shape, -1), axis=-1)
+    assert np.all(same.sum(axis=1) == 1)
 
 
 def test_observe_encodes_the_view(played: Played) -> None:

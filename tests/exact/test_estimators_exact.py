@@ -87,26 +87,46 @@ def baseline_at(kind: str, tree: Tree, table: np.ndarray, lanes: Lanes, player: 
     sign = 1.0 if player == 0 else -1.0
     if kind == "exact":
         return np.where(lanes.legal, sign * action_values(tree, table)[lanes.history], 0.0)
-    return np.random.default_rng(7).normal(0.5, 3.0, (tree.num_histories, lanes.legal.shape[-1]))[lanes.history]
+    return wrong_values(tree)[lanes.history]
+
+
+def wrong_values(tree: Tree) -> np.ndarray:
+    """Returns a value of each action at each history that is off by several payoffs: float64[N, A]."""
+    return np.random.default_rng(7).normal(0.5, 3.0, (tree.num_histories, tree.legal.shape[-1]))
+
+
+def expected_at(tree: Tree, table: np.ndarray, lanes: Lanes, player: int, baseline: np.ndarray) -> np.ndarray:
+    """Returns what a baseline of histories expects of each action taken, chance averaged out: float64[T, lanes]."""
+    rated = np.where(tree.infoset < 0, tree.payoff[:, player], 0.0)
+    playing = tree.infoset >= 0
+    rated[playing] = (table[tree.infoset[playing]] * baseline[: tree.num_histories][playing]).sum(axis=1)
+    later = np.arange(tree.levels[1], tree.num_histories)
+    up, expected = tree.parent[later], np.zeros(baseline.shape)
+    np.add.at(expected, (up, tree.action[later]), tree.chance[later] / tree.chance[up] * rated[later])
+    return np.where(lanes.valid, expected[lanes.history, lanes.action], 0.0)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
-def estimated(corrected: Callable, reach: Callable, lanes: Lanes, baseline: jax.Array) -> tuple[jax.Array, ...]:
+def estimated(
+    corrected: Callable, reach: Callable, lanes: Lanes, baseline: jax.Array, ahead: jax.Array | None
+) -> tuple[jax.Array, ...]:
     """Returns u(h, a), regrets and both kinds of reach of every step, by the functions given."""
     by_lane = functools.partial(jax.vmap, in_axes=1, out_axes=1)
-    values, _ = by_lane(corrected)(
-        lanes.policy, lanes.sampled, lanes.action, baseline, lanes.rewards, lanes.done
-    )  # fmt: skip
+    steps = (lanes.policy, lanes.sampled, lanes.action, baseline, lanes.rewards, lanes.done)
+    values, _ = by_lane(corrected)(*steps, *(() if ahead is None else (ahead,)))
     drawn = jnp.take_along_axis(lanes.sampled, lanes.action[..., None], axis=-1)[..., 0]
     plain = by_lane(reach)(drawn, lanes.own, lanes.done)
     relative = by_lane(reach)(drawn * jnp.sum(lanes.legal, axis=-1), lanes.own, lanes.done)
     return values, estimators.regrets(values, lanes.policy, lanes.legal), plain, relative
 
 
-def run(lanes: Lanes, baseline: np.ndarray, corrected: Callable, reach: Callable) -> tuple[np.ndarray, ...]:
+def run(
+    lanes: Lanes, baseline: np.ndarray, corrected: Callable, reach: Callable, ahead: np.ndarray | None = None
+) -> tuple[np.ndarray, ...]:
     """Runs the estimators in float64."""
     with jax.enable_x64(True):
-        return jax.device_get(estimated(corrected, reach, jax.tree.map(jnp.asarray, lanes), jnp.asarray(baseline)))
+        given = jax.tree.map(jnp.asarray, (lanes, baseline, ahead))
+        return jax.device_get(estimated(corrected, reach, *given))
 
 
 def expected(tree: Tree, lanes: Lanes, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -120,13 +140,16 @@ def expected(tree: Tree, lanes: Lanes, rows: np.ndarray, weights: np.ndarray) ->
 def check(
     name: str, player: int, kind: str,
     corrected: Callable = estimators.corrected_values, reach: Callable = estimators.sampling_reach,
+    chance: bool = False,
 ) -> None:  # fmt: skip
     """Asserts that expected weighted regrets are the counterfactual ones, with both kinds of weights."""
     tree = tree_of(name)
     table = random_table(tree, 3)
     lanes = lanes_of(tree, table, player)
     np.testing.assert_allclose(lanes.chance.sum(), 1.0)
-    _, regrets, plain, relative = run(lanes, baseline_at(kind, tree, table, lanes, player), corrected, reach)
+    baseline = baseline_at(kind, tree, table, lanes, player)
+    ahead = expected_at(tree, table, lanes, player, wrong_values(tree)) if chance else None
+    _, regrets, plain, relative = run(lanes, baseline, corrected, reach, ahead)
     exact = exact_regret_and_average(tree, table, player)[0]
     np.testing.assert_allclose(expected(tree, lanes, regrets, 1 / plain), exact, atol=1e-6)
     choices = np.ones(len(exact))
@@ -140,6 +163,26 @@ def check(
 def test_expected_regrets_are_the_counterfactual_ones(name: str, player: int, kind: str) -> None:
     """For any baseline, with weights 1 / reach, and up to the number of choices on the way with |A| in them."""
     check(name, player, kind)
+
+
+@pytest.mark.parametrize("player", [0, 1])
+def test_a_baseline_of_chance_moves_no_expectation(player: int) -> None:
+    """Leduc's public card, covered by a baseline that is wrong."""
+    check("leduc_poker", player, "wrong", chance=True)
+
+
+@pytest.mark.parametrize("player", [0, 1])
+def test_exact_baseline_of_chance_too_leaves_no_variance(player: int) -> None:
+    """In Leduc the public card comes between an action and its value; without that baseline it is all that varies."""
+    tree = tree_of("leduc_poker")
+    table = random_table(tree, 5)
+    lanes = lanes_of(tree, table, player)
+    exact = baseline_at("exact", tree, table, lanes, player)
+    sign = 1.0 if player == 0 else -1.0
+    ahead = expected_at(tree, table, lanes, player, sign * action_values(tree, table))
+    functions = (estimators.corrected_values, estimators.sampling_reach)
+    np.testing.assert_allclose(run(lanes, exact, *functions, ahead)[0][lanes.valid], exact[lanes.valid], atol=1e-12)
+    assert np.abs(run(lanes, exact, *functions)[0] - exact)[lanes.valid].max() > 1.0
 
 
 @pytest.mark.parametrize("player", [0, 1])
