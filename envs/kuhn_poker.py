@@ -23,12 +23,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs import cards
+from envs import betting, cards
+from envs.betting import CODE_BITS
 from envs.game import EnumerableGame, build_rules
 
 PASS, BET = range(2)
 _NUM_CARDS, _MAX_ACTIONS = 3, 3
-_CODE_BITS = 2
 _DEALS = np.array(list(itertools.permutations(range(_NUM_CARDS), 2)), np.int32)
 _NAMES = "JQK"
 
@@ -98,6 +98,16 @@ class KuhnPoker(EnumerableGame):
             current_player=jnp.int32(0),
         )
 
+    def sample_hidden(self, view: KuhnView, key: Array) -> KuhnState:
+        """Deals the other player one of the two other cards."""
+        other = betting.another(key, _NUM_CARDS, view.card[None])
+        hands = jnp.where(np.arange(2) == view.seat, view.card.astype(jnp.int32), other)
+        return betting.played(self, self.from_deck(hands), *betting.unpacked(view.bets[None], _MAX_ACTIONS))
+
+    def retrace(self, state: KuhnState) -> tuple[KuhnState, Array, Array]:
+        """Returns the deal, the actions since and how many there are."""
+        return self.from_deck(state.hands), *betting.unpacked(state.bets[None], _MAX_ACTIONS)
+
     def initial_outcomes(self) -> tuple[KuhnState, Array]:
         """Returns the 6 deals, each of probability 1/6."""
         return jax.vmap(self.from_deck)(_DEALS), jnp.full(len(_DEALS), 1 / len(_DEALS), jnp.float32)
@@ -111,7 +121,7 @@ class KuhnPoker(EnumerableGame):
         new = KuhnState(
             hands=state.hands,
             chips=state.chips + ((np.arange(2) == player) & (action == BET)),
-            bets=state.bets | (action + 1) << _CODE_BITS * state.turn,
+            bets=state.bets | (action + 1) << CODE_BITS * state.turn,
             turn=state.turn + 1,
             current_player=jnp.where(over, -1, 1 - player),
         )
@@ -142,7 +152,7 @@ class KuhnPoker(EnumerableGame):
 
     def encode(self, view: KuhnView) -> Array:
         """Returns the observation vector: float32[11], indices as in the module's table."""
-        codes = (view.bets >> np.arange(0, _CODE_BITS * _MAX_ACTIONS, _CODE_BITS, dtype=np.uint8)) & 3
+        codes = (view.bets >> np.arange(0, CODE_BITS * _MAX_ACTIONS, CODE_BITS, dtype=np.uint8)) & 3
         bets = codes[:, None] == np.arange(1, 3)
         parts = [view.seat == np.arange(2), view.card == np.arange(_NUM_CARDS), bets.reshape(-1)]
         return jnp.concatenate(parts).astype(jnp.float32)
@@ -150,7 +160,7 @@ class KuhnPoker(EnumerableGame):
     def to_dict(self, state: KuhnState) -> dict[str, Any]:
         """Tells the hand in words: cards, chips put in, actions, who acts."""
         state = jax.device_get(state)
-        codes = [int(state.bets) >> _CODE_BITS * i & 3 for i in range(int(state.turn))]
+        codes = [int(state.bets) >> CODE_BITS * i & 3 for i in range(int(state.turn))]
         return {
             "hands": [_NAMES[card] for card in state.hands],
             "chips": state.chips.tolist(),

@@ -26,7 +26,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs import cards
+from envs import betting, cards
+from envs.betting import CODE_BITS
 from envs.game import EnumerableGame, build_rules
 
 FOLD, CALL, RAISE = range(3)
@@ -36,7 +37,6 @@ _RAISES = 2
 """Raises allowed in a round, of both players together."""
 _RAISE_SIZES = 2, 4
 """Chips, by round."""
-_CODE_BITS = 2
 _NO_CARD = 255
 _DEALS = np.array(list(itertools.permutations(range(_NUM_CARDS), 2)), np.int32)
 _LEFT = _NUM_CARDS - 2
@@ -125,9 +125,22 @@ class LeducPoker(EnumerableGame):
 
     def redeal(self, state: LeducState, key: Array) -> LeducState:
         """Deals the public card again until it is turned."""
-        held = (np.arange(_NUM_CARDS) == state.hands[:, None]).any(axis=0)
-        other = jnp.argmax(jnp.where(held, -1.0, jax.random.uniform(key, (_NUM_CARDS,)))).astype(state.public.dtype)
+        other = betting.another(key, _NUM_CARDS, state.hands)
         return dataclasses.replace(state, public=jnp.where(state.round == 0, other, state.public))
+
+    def sample_hidden(self, view: LeducView, key: Array) -> LeducState:
+        """Deals the other player's card anew, and the public one until it is turned."""
+        hand_key, public_key = jax.random.split(key)
+        own, seen = view.card.astype(jnp.int32), view.public.astype(jnp.int32)
+        other = betting.another(hand_key, _NUM_CARDS, jnp.stack([own, seen]))
+        drawn = betting.another(public_key, _NUM_CARDS, jnp.stack([own, other]))
+        hands = jnp.where(np.arange(2) == view.seat, own, other)
+        start = self._dealt(hands, jnp.where(seen == _NO_CARD, drawn, seen))
+        return betting.played(self, start, *betting.unpacked(view.bets, _ROUND_ACTIONS))
+
+    def retrace(self, state: LeducState) -> tuple[LeducState, Array, Array]:
+        """Returns the deal, the actions since and how many there are."""
+        return self._dealt(state.hands, state.public), *betting.unpacked(state.bets, _ROUND_ACTIONS)
 
     def initial_outcomes(self) -> tuple[LeducState, Array]:
         """Returns the 30 deals of two cards, each of probability 1/30, the public card undecided."""
@@ -143,7 +156,7 @@ class LeducPoker(EnumerableGame):
         over = folds | (closes & (state.round == _ROUNDS - 1))
         turns = closes & ~over
         level = jnp.max(state.chips) + jnp.where(raises, jnp.where(state.round == 0, *_RAISE_SIZES), 0)
-        code = (action + 1) << _CODE_BITS * state.turn
+        code = (action + 1) << CODE_BITS * state.turn
         new = LeducState(
             hands=state.hands,
             public=state.public,
@@ -197,7 +210,7 @@ class LeducPoker(EnumerableGame):
 
     def encode(self, view: LeducView) -> Array:
         """Returns the observation vector: float32[30], indices as in the module's table."""
-        shifts = np.arange(0, _CODE_BITS * _ROUND_ACTIONS, _CODE_BITS, dtype=np.uint8)
+        shifts = np.arange(0, CODE_BITS * _ROUND_ACTIONS, CODE_BITS, dtype=np.uint8)
         codes = (view.bets[:, None] >> shifts) & 3
         bets = codes[:, :, None] == np.array([CALL + 1, RAISE + 1])
         ids = np.arange(_NUM_CARDS)
@@ -207,7 +220,7 @@ class LeducPoker(EnumerableGame):
     def to_dict(self, state: LeducState) -> dict[str, Any]:
         """Tells the hand in words: cards, the public one even face down, chips put in, actions, who acts."""
         state = jax.device_get(state)
-        codes = [[int(bets) >> _CODE_BITS * i & 3 for i in range(_ROUND_ACTIONS)] for bets in state.bets]
+        codes = [[int(bets) >> CODE_BITS * i & 3 for i in range(_ROUND_ACTIONS)] for bets in state.bets]
         names = ("fold", "call", "raise")
         return {
             "hands": [_card_name(card) for card in state.hands],

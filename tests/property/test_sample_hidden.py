@@ -142,6 +142,30 @@ def test_all_consistent_deals_are_equally_likely() -> None:
 
 def test_a_game_that_cannot_says_so() -> None:
     """Other games, and suits under names of the players' own."""
-    for game in (envs.make("kuhn_poker"), envs.make("mini_gin_rummy", preset="3x4")):
+    for game in (envs.make("rummy500"), envs.make("mini_gin_rummy", preset="3x4")):
         with pytest.raises(InputError, match="cannot deal anew"):
             game.sample_hidden(None, jax.random.key(1))
+
+
+@pytest.mark.parametrize(
+    ("name", "actions", "seat", "hidden"),
+    [
+        ("kuhn_poker", [0, 1], 0, 2),
+        ("leduc_poker", [1, 1, 2], 0, 4),
+        ("leduc_poker", [1], 1, 20),
+        ("liars_dice", [3], 1, 6),
+    ],
+)
+def test_small_games_deal_anew(name: str, actions: list[int], seat: int, hidden: int) -> None:
+    """The player's view stays, to the bit, and every deal behind it comes as often."""
+    game = envs.make(name)
+    state = functools.reduce(lambda state, action: game.step(state, action)[0], actions, game.init(jax.random.key(3)))
+    view = game.view(state, seat)
+    others = jax.jit(jax.vmap(functools.partial(game.sample_hidden, view)))(jax.random.split(jax.random.key(4), 6000))
+    assert np.all(jax.vmap(lambda other: _same(view, game.view(other, seat)))(others))
+    assert np.all(jax.vmap(lambda other: _same(game.legal_actions(state), game.legal_actions(other)))(others))
+    rows = np.concatenate([np.asarray(x).reshape(6000, -1) for x in jax.tree.leaves(others)], axis=1)
+    counts = np.unique(rows, axis=0, return_counts=True)[1]
+    assert len(counts) == hidden
+    expected = 6000 / hidden
+    assert np.sum((counts - expected) ** 2 / expected) < hidden - 1 + 5 * np.sqrt(2 * hidden)
