@@ -155,7 +155,7 @@ def choice_points(cands: Candidates, part: Array) -> Array:
     return in_sets[0] + in_sets[1] + in_sets[2] + over_suits(jnp.moveaxis(in_suits, 1, 0))
 
 
-def _best_rest(total: Array, part: Array) -> Array:
+def best_rest(total: Array, part: Array) -> Array:
     """Returns G[k, s]: the best melded points outside suit s over the choices that take subset k from it.
 
     Args:
@@ -207,7 +207,7 @@ def deadwood_after_discard(masks: Array) -> Array:
     removed = removals(cands)
     left = masks[None] & ~removed[:, None]
     part = points(run_cards(left))
-    rest = _best_rest(choice_points(cands, part), part)
+    rest = best_rest(choice_points(cands, part), part)
     bits = _BITS.reshape((1, NUM_RANKS, *lanes))
 
     def best_without(best: Array, subset: tuple[Array, Array, Array]) -> tuple[Array, None]:

@@ -19,6 +19,7 @@ and what they leave is its limit; a draw from an empty stock ends the hand as a 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -29,11 +30,11 @@ import numpy as np
 from jax import Array, lax
 
 from envs import cards
-from envs.batching import where_needed
-from envs.cards import NUM_RANKS, NUM_SUITS
+from envs.batching import lanes_last, where_needed
+from envs.cards import NUM_SUITS
 from envs.errors import unknown
 from envs.game import Game, build_rules
-from envs.gin_rummy import melds, openspiel_melds, openspiel_observation
+from envs.gin_rummy import melds, openspiel_laying, openspiel_melds, openspiel_observation
 from envs.gin_rummy.openspiel_melds import MELD_MASKS, NUM_MELDS
 from envs.gin_rummy.openspiel_state import (
     DISCARD,
@@ -62,13 +63,6 @@ from envs.gin_rummy.openspiel_state import (
     in_words,
     of,
 )
-
-
-def _kept(hand: Array, knock_card: Array) -> Array:
-    """Returns the cards whose discard leaves no more than the knock card, or, failing that, least: int32[4]."""
-    after = melds.deadwood_after_discard(hand)
-    limit = jnp.maximum(knock_card, jnp.min(after))
-    return jnp.sum(jnp.where(after <= limit, np.left_shift(1, np.arange(NUM_RANKS)), 0), axis=1)
 
 
 class _Move(NamedTuple):
@@ -282,45 +276,22 @@ class OpenSpielGinRummy(Game):
             chooses | wall,
             state.can_knock & ((phase == DISCARD) | wall),
         ]
-        words = self._pack(jnp.where(phase == DISCARD, hand, np.uint16(0)), flags)
-        return where_needed(lays, self._laying_words, words, state)
+        first = openspiel_laying.pack(self.rules, jnp.where(phase == DISCARD, hand, np.uint16(0)), flags)
+        words = jnp.stack([*first, *[jnp.uint32(0)] * (NUM_WORDS - 2)])
+        held, ids = hand.astype(jnp.int32), of(state.laid, state.knocker)
+        now = held, ids, state.laid_off, phase, state.knock_card
+        words = where_needed(lays, self._laying_words, words, *now)
+        return where_needed((phase == KNOCK) & melds.has_conflict(held), self._knocker_words, words, *now)
 
-    def _pack(self, masks: Array, flags: list[Array]) -> Array:
-        """Packs suit masks of card actions and the four flags of 52..55: uint32[8]."""
-        low, high = jnp.uint32(0), jnp.uint32(0)
-        for suit in range(self.rules.num_suits):
-            mask, shift = masks[suit].astype(jnp.uint32), suit * self.rules.num_ranks
-            if shift < 32:
-                low = low | (mask << shift)
-            if shift >= 32:
-                high = high | (mask << (shift - 32))
-            elif shift + self.rules.num_ranks > 32:
-                high = high | (mask >> (32 - shift))
-        for n, flag in enumerate(flags):
-            high = high | (flag.astype(jnp.uint32) << (TAKE - 32 + n))
-        return jnp.stack([low, high, *[jnp.uint32(0)] * (NUM_WORDS - 2)])
+    def _laying_words(self, hand: Array, laid: Array, laid_off: Array, phase: Array, knock_card: Array) -> Array:
+        """Returns the legal actions after a knock, but for a knocker whose hand has a conflict, packed: uint32[8]."""
+        masks = jnp.where((laid != NO_CARD)[:, None], jnp.asarray(MELD_MASKS)[jnp.minimum(laid, NUM_MELDS - 1)], 0)
+        words = lanes_last(functools.partial(openspiel_laying.simple_words, self.rules))
+        return words(hand, masks.astype(jnp.int32), laid_off.astype(jnp.int32), phase, knock_card)
 
-    def _laying_words(self, state: OpenSpielState) -> Array:
-        """Returns the legal actions of the phases after a knock, packed: uint32[8]."""
-        phase, hand = state.phase, of(state.hands, state.turn).astype(jnp.int32)
-        knocks = phase == KNOCK
-        discards = knocks & (jnp.sum(lax.population_count(hand)) > self.rules.hand_size)
-        kept = where_needed(discards, _kept, hand, hand, state.knock_card)
-        ids = of(state.laid, state.knocker)
-        laid = jnp.where((ids != NO_CARD)[:, None], jnp.asarray(MELD_MASKS)[jnp.minimum(ids, NUM_MELDS - 1)], 0)
-        ranks = (1 << self.rules.num_ranks) - 1
-        fits = openspiel_melds.layoffs(laid.astype(jnp.int32), state.laid_off.astype(jnp.int32), ranks) & hand
-        limit = jnp.maximum(state.knock_card, melds.deadwood(hand))
-        passes = ~knocks | (~discards & (melds.over_suits(melds.points(hand)) <= limit))
-        no = jnp.bool_(False)
-        chosen = jnp.where(discards, kept, jnp.where(phase == LAYOFF, fits, 0))
-        words = self._pack(chosen, [no, no, passes, no])
-        layable = jnp.where((knocks & ~discards) | (phase == MELDS), hand, 0)
-        enough = jnp.where(knocks, limit, 1000)  # the defender lays what it likes
-        legal = openspiel_melds.legal_melds(layable, enough, knocks & ~discards)
-        spread = jnp.pad(legal, (LAYS, 32 * NUM_WORDS - NUM_ACTIONS)).reshape(-1, 32)
-        weights = np.left_shift(np.uint32(1), np.arange(32, dtype=np.uint32))
-        return words | jnp.sum(jnp.where(spread, weights, np.uint32(0)), axis=1, dtype=jnp.uint32)
+    def _knocker_words(self, hand: Array, laid: Array, laid_off: Array, phase: Array, knock_card: Array) -> Array:
+        """Returns the legal actions of a knocker, packed: uint32[8]."""
+        return lanes_last(functools.partial(openspiel_laying.knocker_words, self.rules))(hand, phase, knock_card)
 
     def view(self, state: OpenSpielState, player: Array) -> OpenSpielView:
         """Returns what `player` may know."""

@@ -24,7 +24,7 @@ from envs.gin_rummy import arrangement, melds
 from envs.gin_rummy.melds import OPTIONS, Candidates
 
 NUM_MELDS = 185
-_RUN_BASES = {3: 65, 4: 109, 5: 149}
+RUN_BASES = {3: 65, 4: 109, 5: 149}
 _NO_KEY = 65
 """Sorts after every set."""
 _KEYS = _NO_KEY + 1
@@ -38,7 +38,7 @@ def _build_masks() -> np.ndarray:
     for rank in range(NUM_RANKS):
         for missing in range(NUM_SUITS + 1):
             masks[5 * rank + missing] = [0 if suit == missing else 1 << rank for suit in range(NUM_SUITS)]
-    for length, base in _RUN_BASES.items():
+    for length, base in RUN_BASES.items():
         starts = NUM_RANKS - length + 1
         for suit in range(NUM_SUITS):
             for low in range(starts):
@@ -140,67 +140,6 @@ def deadwood_with_draw(masks: Array, needed: Array, limit: Array) -> Array:
     return where_needed(needed & (bound <= limit) & melds.has_conflict(masks), exact, bound, masks)
 
 
-def held_melds(masks: Array) -> Array:
-    """Returns which melds lie wholly in a hand: bool[185], from int32[4] suit masks."""
-    s, c, d, h = masks[0], masks[1], masks[2], masks[3]
-    sets = jnp.stack([c & d & h, s & d & h, s & c & h, s & c & d, s & c & d & h])
-    by_rank = (sets[None] >> np.arange(NUM_RANKS)[:, None]) & 1
-    three = masks & (masks >> 1) & (masks >> 2)
-    four = three & (masks >> 3)
-    starts = {3: three, 4: four, 5: four & (masks >> 4)}
-    runs = [(starts[n][:, None] >> np.arange(NUM_RANKS - n + 1)) & 1 for n in _RUN_BASES]
-    return jnp.concatenate([by_rank.reshape(-1), *(run.reshape(-1) for run in runs)]).astype(bool)
-
-
-def legal_melds(masks: Array, limit: Array, needed: Array) -> Array:
-    """Returns which melds may be laid so that the rest of the hand can still come to the limit.
-
-    Args:
-      masks: int32[4] suit masks of at most ten cards.
-      limit: int32 points.
-      needed: bool; where False the result is meaningless and costs little.
-    Returns:
-      bool[185].
-    """
-    simple = held_melds(masks) & (_after_simple(masks) <= limit)
-    return where_needed(needed & melds.has_conflict(masks), _legal_melds_one_by_one, simple, masks, limit)
-
-
-@lanes_last
-def _after_simple(masks: Array) -> Array:
-    """Returns what laying each held meld leaves of a hand where runs and sets want no card both: int32[185, ...]."""
-    lanes = masks.shape[1:]
-    deadwood = melds.simple_deadwood(masks)
-    quads = masks[0] & masks[1] & masks[2] & masks[3]
-    ranks = np.arange(NUM_RANKS).reshape((-1,) + (1,) * len(lanes))
-    fourth = deadwood + jnp.where(((quads >> ranks) & 1) == 1, np.minimum(ranks + 1, 10), 0)
-    sets = jnp.stack([*[fourth] * NUM_SUITS, jnp.broadcast_to(deadwood, fourth.shape)], axis=1)
-    runs = melds.run_cards(masks)
-    after = [sets.reshape((-1, *lanes))]
-    for length in _RUN_BASES:
-        low = np.arange(NUM_RANKS - length + 1)
-        laid = (((1 << length) - 1) << low).astype(np.int32).reshape((1, -1) + (1,) * len(lanes))
-        rest = runs[:, None] & ~laid
-        broken = melds.points(rest & ~melds.run_cards(rest))
-        after.append((deadwood + broken).reshape((-1, *lanes)))
-    return jnp.concatenate(after)
-
-
-def _legal_melds_one_by_one(masks: Array, limit: Array) -> Array:
-    """Returns `legal_melds` of any hand: the deadwood of what is left, meld by meld."""
-    ids = np.arange(NUM_MELDS)
-
-    def body(carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        left, legal = carry
-        meld = jnp.argmax(left)
-        rest = masks & ~jnp.asarray(MELD_MASKS)[meld].astype(jnp.int32)
-        now = left & (ids == meld)
-        return left & ~now, legal | (now & (melds.deadwood(rest) <= limit))
-
-    start = (held_melds(masks), jnp.zeros(NUM_MELDS, bool))
-    return lax.while_loop(lambda carry: jnp.any(carry[0]), body, start)[1]
-
-
 def layoffs(laid: Array, laid_off: Array, ranks: int) -> Array:
     """Returns the cards that may be laid off on melds.
 
@@ -257,5 +196,5 @@ def last_meld(group: Group, hand: Array) -> Array:
 
 
 def _run_id(length: Array, suit: int, start: Array) -> Array:
-    base = jnp.where(length == 3, _RUN_BASES[3], jnp.where(length == 4, _RUN_BASES[4], _RUN_BASES[5]))
+    base = jnp.where(length == 3, RUN_BASES[3], jnp.where(length == 4, RUN_BASES[4], RUN_BASES[5]))
     return base + (NUM_RANKS + 1 - length) * suit + start
