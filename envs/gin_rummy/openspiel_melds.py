@@ -50,8 +50,8 @@ MELD_MASKS = _build_masks()
 """uint16[185, 4]: the suit masks of each meld id."""
 _PIECES = {3: (3,), 4: (4,), 5: (5,), 6: (3, 3), 7: (4, 3), 8: (5, 3), 9: (5, 4), 10: (5, 5), 11: (5, 3, 3)}
 """How the first best group divides a block of neighbours into runs, lowest first."""
-_LAST_PIECE = np.array([0, 0, 0, *(min(_PIECES[n]) for n in range(3, 12))], np.int32)
-"""The length of a block's last piece, which is its shortest."""
+_BEYOND_THREE = np.int32(sum((min(pieces) - 3) << (2 * size) for size, pieces in _PIECES.items()))
+"""By a block's size, two bits each: how far its last piece, which is its shortest, exceeds three."""
 
 
 class Group(NamedTuple):
@@ -85,11 +85,22 @@ def best_group(masks: Array) -> Group:
     # One comparison of points and order; the order of the winner tells its sets.
     best = jnp.max((total << _KEY_BITS) + (1 << _KEY_BITS) - 1 - order, axis=0)
     order = (1 << _KEY_BITS) - 1 - (best & ((1 << _KEY_BITS) - 1))
-    keys = jnp.stack([order // _KEYS**2, order // _KEYS % _KEYS, order % _KEYS])
+    return group_of(masks, jnp.stack([order // _KEYS**2, order // _KEYS % _KEYS, order % _KEYS]))
+
+
+def group_of(masks: Array, keys: Array) -> Group:
+    """Returns the group of a hand, int32[4, ...], that has the sets with these places, int32[3, ...]; 65 for no set."""
     sets = jnp.stack([_set_of(masks, key) for key in keys])
     rest = masks & ~(sets[0] | sets[1] | sets[2])
     runs = melds.run_cards(rest)
     return Group(sets, keys, runs, rest & ~runs)
+
+
+def simple_keys(masks: Array) -> Array:
+    """Returns the places of the best group's sets in a hand without conflict, all sets it can make: int32[3, ...]."""
+    cands = melds.candidates(masks)
+    rank = 31 - lax.clz(cands.bits | 1)
+    return jnp.where(cands.bits == 0, _NO_KEY, jnp.where(cands.quad, 3 * rank, _SINGLES + 2 * rank))
 
 
 def _set_of(masks: Array, key: Array) -> Array:
@@ -163,21 +174,23 @@ def layoffs(laid: Array, laid_off: Array, ranks: int) -> Array:
 
 
 def last_meld(group: Group, hand: Array) -> Array:
-    """Returns the meld of a group that OpenSpiel lists last, of those still in hand: int32 id, -1 where there is none.
+    """Returns the meld of a group that OpenSpiel lists last, of those still in hand: int32[...] id, -1 for none.
 
     Runs come after sets, the shortest last; of a block of neighbours that is its highest piece.
 
     Args:
-      group: of the whole hand, no trailing axes.
-      hand: int32[4] suit masks of what is left of it, melds being laid from the last listed.
+      group: of the whole hand.
+      hand: int32[4, ...] suit masks of what is left of it, melds being laid from the last listed.
     """
-    best, found = jnp.int32(-1), jnp.int32(-1)
+    best, found = jnp.full_like(hand[0], -1), jnp.full_like(hand[0], -1)
     for n in range(3):
-        ranks = group.sets[n, 0] | group.sets[n, 1] | group.sets[n, 2] | group.sets[n, 3]
-        missing = melds.over_suits(jnp.where(group.sets[n] == 0, np.arange(NUM_SUITS), 0))
-        whole = jnp.all(group.sets[n] != 0)
-        meld = 5 * (31 - lax.clz(ranks | 1)) + jnp.where(whole, NUM_SUITS, missing)
-        unlaid = (ranks != 0) & jnp.all(group.sets[n] & ~hand == 0)
+        cards = list(group.sets[n])
+        ranks = cards[0] | cards[1] | cards[2] | cards[3]
+        absent = [jnp.where(cards[suit] == 0, suit, 0) for suit in range(NUM_SUITS)]
+        whole = (cards[0] & cards[1] & cards[2] & cards[3]) != 0
+        meld = 5 * (31 - lax.clz(ranks | 1)) + jnp.where(whole, NUM_SUITS, sum(absent))
+        gone = [cards[suit] & ~hand[suit] for suit in range(NUM_SUITS)]
+        unlaid = (ranks != 0) & (gone[0] | gone[1] | gone[2] | gone[3] == 0)
         later = unlaid & (group.keys[n] > best)
         best, found = jnp.where(later, group.keys[n], best), jnp.where(later, meld, found)
     for suit in range(NUM_SUITS):
@@ -186,7 +199,7 @@ def last_meld(group: Group, hand: Array) -> Array:
             low = left & -left
             block = left & ~(left + low)
             left = left & ~block
-            length = jnp.asarray(_LAST_PIECE)[lax.population_count(block)]
+            length = 3 + ((_BEYOND_THREE >> (2 * lax.population_count(block))) & 3)
             start = 32 - lax.clz(block) - length
             key = _NO_KEY + 1 + (5 - length) * 64 + suit * 16 + start
             meld = _run_id(length, suit, start)

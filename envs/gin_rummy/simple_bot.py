@@ -13,6 +13,8 @@ Source: behaviour of open_spiel/bots/gin_rummy/simple_gin_rummy_bot.cc, as pyspi
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -20,14 +22,14 @@ import numpy as np
 from jax import Array, lax
 
 from envs import cards
-from envs.batching import where_needed
+from envs.batching import lanes_last, where_needed
 from envs.cards import NUM_RANKS, NUM_SUITS
 from envs.errors import InputError
 from envs.game import Game, Policy
 from envs.gin_rummy import melds
 from envs.gin_rummy.event_log import GinRummy, GinView
 from envs.gin_rummy.openspiel import OpenSpielGinRummy
-from envs.gin_rummy.openspiel_melds import MELD_MASKS, NUM_MELDS, best_group, dearest, last_meld
+from envs.gin_rummy.openspiel_melds import MELD_MASKS, NUM_MELDS, best_group, dearest, group_of, last_meld, simple_keys
 from envs.gin_rummy.openspiel_state import (
     DISCARD,
     DRAW,
@@ -37,6 +39,7 @@ from envs.gin_rummy.openspiel_state import (
     LAYS,
     MELDS,
     NO_CARD,
+    NUM_WORDS,
     PASS,
     STOCK,
     TAKE,
@@ -70,23 +73,67 @@ def make(game: Game, faithful: bool = False) -> Policy:
     raise InputError(f"simple_bot does not play {game.name}; it plays gin_rummy and gin_rummy_openspiel")
 
 
+def choice(game: OpenSpielGinRummy, faithful: bool = False) -> Callable[[OpenSpielView, Array], Array]:
+    """Builds the bot for `gin_rummy_openspiel` as a function of a view and the packed legal actions.
+
+    Args:
+      game: the game.
+      faithful: as in `make`.
+    Returns:
+      (view, uint32[8] as `legal_words` gives) -> int32, the action the Policy is certain of.
+    """
+    player = _OpenSpielPlayer(game.rules.num_ranks, faithful)
+
+    def chosen(view: OpenSpielView, words: Array) -> Array:
+        plain = words[TAKE // 32]
+        cards_legal = (words[0] | (plain & np.uint32((1 << TAKE % 32) - 1))) != 0
+        may_draw, may_knock = (((plain >> action % 32) & 1) == 1 for action in (STOCK, KNOCKS))
+        action = player.action(view, cards_legal, may_draw, may_knock)
+        word = functools.reduce(lambda low, n: jnp.where(action // 32 == n, words[n], low), range(NUM_WORDS), words[0])
+        legal = (word >> (action % 32).astype(jnp.uint32)) & 1 == 1
+        return jnp.where(legal, action, _last(words))
+
+    return chosen
+
+
+def _last(words: Array) -> Array:
+    """Returns the last of the packed actions, -1 for none: int32."""
+    last = jnp.int32(-1)
+    for n in range(NUM_WORDS):
+        last = jnp.where(words[n] != 0, 32 * n + 31 - lax.clz(words[n]).astype(jnp.int32), last)
+    return last
+
+
 class _Plan(NamedTuple):
     """What the bot makes of a hand with a card drawn.
 
     Attributes:
       left: int32[4] suit masks of the cards outside the best group.
       deadwood: int32, points of those but the highest.
+      keys: int32[3], the places of the group's sets (`openspiel_melds.Group`); -1 in a hand without conflict.
     """
 
     left: Array
     deadwood: Array
+    keys: Array
 
 
-def _plan(hand: Array) -> _Plan:
-    """Reckons a hand: int32[4] suit masks in OpenSpiel's order."""
+def _plan(hand: Array, needed: Array) -> _Plan:
+    """Reckons a hand, int32[4] suit masks in OpenSpiel's order; where not needed only a lower bound, at no cost."""
     loose = melds.loose_cards(hand)
-    left = where_needed(melds.has_conflict(hand), lambda masks: best_group(masks).left, loose, hand)
-    return _Plan(left, melds.over_suits(melds.points(left)) - dearest(left))
+
+    def exact(masks: Array) -> tuple[Array, Array]:
+        group = best_group(masks)
+        return group.left, group.keys
+
+    simple = loose, jnp.full(3, -1)
+    left, keys = where_needed(needed & melds.has_conflict(hand), exact, simple, hand)
+    return _Plan(left, _least(left), keys)
+
+
+def _least(left: Array) -> Array:
+    """Returns the points of cards but the highest: int32."""
+    return melds.over_suits(melds.points(left)) - dearest(left)
 
 
 def _highest(masks: Array) -> tuple[Array, Array]:
@@ -109,8 +156,11 @@ def _discard(hand: Array, left: Array, needed: Array) -> tuple[Array, Array]:
     return jnp.where(none_left, first // NUM_RANKS, suit), jnp.where(none_left, first % NUM_RANKS, rank)
 
 
-def _next_meld(whole: Array, hand: Array) -> Array:
-    return last_meld(best_group(whole), hand)
+@lanes_last
+def _next_meld(whole: Array, hand: Array, keys: Array) -> Array:
+    """Returns the meld to lay next, -1 for none: int32 id, from the hand at first, what is left, and `_Plan.keys`."""
+    keys = jnp.where(keys < 0, simple_keys(whole), keys)
+    return last_meld(group_of(whole, keys), hand)
 
 
 def _cards_of(ids: Array) -> Array:
@@ -135,25 +185,35 @@ class _OpenSpielPlayer:
 
     def __call__(self, params: tuple[()], view: OpenSpielView, legal: Array) -> Array:
         """Returns the action's probability 1: float32[241]."""
+        return _only(self.action(view, jnp.any(legal[:TAKE]), legal[STOCK], legal[KNOCKS]), legal)
+
+    def action(self, view: OpenSpielView, cards_legal: Array, may_draw: Array, may_knock: Array) -> Array:
+        """Returns the action, given whether a card may be played, the stock drawn from, knocked: int32."""
         phase = view.phase
         draws = (phase == FIRST_UPCARD) | (phase == DRAW)
         upcard = jnp.where(view.upcard == NO_CARD, -1, view.upcard.astype(jnp.int32))
         offered = jnp.where(draws, cards.card_mask(upcard, self.num_ranks), np.uint16(0)).astype(jnp.int32)
         hand = view.hand.astype(jnp.int32)
-        plan = _plan(hand | offered)
+        full = (phase == DISCARD) | ((phase == KNOCK) & cards_legal)
+        lays = ((phase == KNOCK) | (phase == MELDS)) & ~full
+        laid = jnp.where(lays, _cards_of(of(view.laid, view.seat)), 0)
+        plan = _plan(hand | offered | laid, full | lays | self._may_take(view, hand, offered))
         knocks = plan.deadwood <= view.knock_card
         takes = (knocks | jnp.all(plan.left & offered == 0)) & (view.stock != WALL_STOCK)
-        full = (phase == DISCARD) | ((phase == KNOCK) & jnp.any(legal[:TAKE]))
         suit, rank = _discard(hand, plan.left, full)
         discard = suit * self.num_ranks + rank
-        lays = ((phase == KNOCK) | (phase == MELDS)) & ~full & ~self._gives_up(view)
-        whole = hand | _cards_of(of(view.laid, view.seat))
-        meld = where_needed(lays, _next_meld, jnp.int32(-1), whole, hand)
+        lays = lays & ~self._gives_up(view)
+        meld = where_needed(lays, _next_meld, jnp.int32(-1), hand | laid, hand, plan.keys)
         action = jnp.where(lays & (meld >= 0), LAYS + meld, PASS)
         action = jnp.where(full, jnp.where((phase == DISCARD) & knocks, KNOCKS, discard), action)
-        action = jnp.where((phase == WALL) & legal[KNOCKS], KNOCKS, action)
-        action = jnp.where(draws, jnp.where(takes, TAKE, jnp.where(legal[STOCK], STOCK, PASS)), action)
-        return _only(action, legal)
+        action = jnp.where((phase == WALL) & may_knock, KNOCKS, action)
+        return jnp.where(draws, jnp.where(takes, TAKE, jnp.where(may_draw, STOCK, PASS)), action)
+
+    def _may_take(self, view: OpenSpielView, hand: Array, offered: Array) -> Array:
+        """Returns whether the upcard may be worth taking: it fits a meld, or the loose cards allow a knock: bool."""
+        loose = melds.loose_cards(hand | offered)
+        fits = jnp.any(offered & ~loose != 0)
+        return fits | (jnp.any(offered != 0) & (_least(loose) <= view.knock_card))
 
     def _gives_up(self, view: OpenSpielView) -> Array:
         """Returns whether the bot passes instead of laying its melds, as OpenSpiel's does against gin: bool."""
@@ -179,7 +239,7 @@ class _EventLogPlayer:
         offered = jnp.where(discards, np.uint16(0), cards.card_mask(top, rules.num_ranks))
         offered = offered.astype(jnp.int32)[_OPENSPIEL_SUITS]
         hand = view.hand.astype(jnp.int32)[_OPENSPIEL_SUITS]
-        plan = _plan(hand | offered)
+        plan = _plan(hand | offered, jnp.bool_(True))
         knocks = plan.deadwood <= rules.knock_limit
         takes = knocks | jnp.all(plan.left & offered == 0)
         allowed = legal[_DISCARDS : _DISCARDS + rules.num_cards]

@@ -90,9 +90,8 @@ def _pick_uniform(game: Any, state: Any, bits: Array) -> Array:
     return _nth_action(bits, game.legal_words(state))
 
 
-def _pick_simple_bot(game: Game, state: Any, bits: Array) -> Array:
-    probs = simple_bot.make(game)(game.view(state, state.turn), game.legal_actions(state))
-    return jnp.argmax(probs).astype(jnp.int32)
+def _pick_simple_bot(game: Any, state: Any, bits: Array) -> Array:
+    return simple_bot.choice(game)(game.view(state, state.turn), game.legal_words(state))
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 4))
