@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from envs.batching import computed_once
 from envs.game import Game, Policy, View
 
 _WORD, _HALF = 32, 16
@@ -103,7 +104,7 @@ def play_random(game: Game, key: Array, num_games: int) -> Played:
     def body(carry: tuple, t: Array) -> tuple:
         states, rewards, over, decisions = carry
         bits = jax.random.bits(jax.random.fold_in(play_key, t), (num_games,))
-        actions = lax.optimization_barrier(jax.vmap(uniform_action)(bits, jax.vmap(game.legal_actions)(states)))
+        actions = computed_once(jax.vmap(uniform_action)(bits, jax.vmap(game.legal_actions)(states)))
         decisions = decisions + jnp.sum(~over, dtype=jnp.int32)
         states, gained, over = jax.vmap(game.step)(states, actions)
         return (states, rewards + gained, over, decisions), None

@@ -22,7 +22,7 @@ from jax import Array, lax
 
 import envs
 from envs import Game
-from envs.batching import lanes_last, where_needed
+from envs.batching import computed_once, lanes_last, where_needed
 from envs.gin_rummy import simple_bot
 
 _STEPS_A_DEAL = 8
@@ -102,7 +102,7 @@ def _go_on(game: Game, pick: Any, states: Any, key: Array, blocks: int) -> tuple
     def body(carry: tuple, t: Array) -> tuple:
         states, decisions = carry
         bits = jax.random.bits(jax.random.fold_in(key, t), (size,))
-        actions = jax.vmap(lambda state, word: pick(game, state, word))(states, bits)
+        actions = computed_once(jax.vmap(lambda state, word: pick(game, state, word))(states, bits))
         decisions = decisions + jnp.sum(states.current_player >= 0)
         return (jax.vmap(game.step)(states, actions)[0], decisions), None
 

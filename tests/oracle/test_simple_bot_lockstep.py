@@ -14,7 +14,6 @@ import pytest
 from jax import Array, lax
 
 import envs
-from envs.game import Game
 from envs.gin_rummy import simple_bot
 
 LANES = 1_050
@@ -44,12 +43,15 @@ class Watched:
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
-def _choices(game: Game, apply: Any, decks: Array, actions: Array) -> Array:
-    """Returns what the bot would do at every decision of the hands: int32[T, N]."""
+def _choices(game: Any, faithful: bool, decks: Array, actions: Array) -> Array:
+    """Returns what the bot would do at every decision of the hands, -1 where its two forms differ: int32[T, N]."""
+    apply, choose = simple_bot.make(game, faithful).apply, simple_bot.choice(game, faithful)
 
     def one(state: Any, action: Array) -> tuple[Any, Array]:
-        probs = apply((), game.view(state, state.turn), game.legal_actions(state))
-        return game.step(state, action)[0], jax.numpy.where(probs.sum() == 1, probs.argmax(), -1)
+        view = game.view(state, state.turn)
+        probs, chosen = apply((), view, game.legal_actions(state)), choose(view, game.legal_words(state))
+        agree = (probs.sum() == 1) & (probs.argmax() == chosen)
+        return game.step(state, action)[0], jax.numpy.where(agree, chosen, -1)
 
     states = jax.vmap(game.from_deck)(decks)
     return lax.scan(lambda states, now: jax.vmap(one)(states, now), states, actions)[1]
@@ -74,7 +76,6 @@ def hands() -> tuple[list[lockstep.Record], list[list[bool]]]:
 def _disagreements(faithful: bool, hands: tuple[list[lockstep.Record], list[list[bool]]]) -> tuple[int, int, int]:
     """Returns decisions on which our bot differs from OpenSpiel's, the bot's decisions, and the hands concerned."""
     game = envs.make("gin_rummy_openspiel")
-    apply = simple_bot.make(game, faithful=faithful).apply
     differ, decisions, concerned = 0, 0, 0
     records, mine = hands
     for first in range(0, len(records), LANES):
@@ -85,7 +86,7 @@ def _disagreements(faithful: bool, hands: tuple[list[lockstep.Record], list[list
             actions[: len(record.actions), n] = record.actions
             watched[: len(record.actions), n] = mine[first + n]
         decks = np.array([record.deck for record in batch])
-        wrong = (np.asarray(_choices(game, apply, decks, actions)) != actions) & watched
+        wrong = (np.asarray(_choices(game, faithful, decks, actions)) != actions) & watched
         differ += int(wrong.sum())
         decisions += int(watched.sum())
         concerned += int(wrong.any(axis=0).sum())

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from jax import Array
 
-from envs.batching import lanes_last, where_needed
+from envs.batching import computed_once, lanes_last, where_needed
 
 MASKS: dict[str, Callable[[int], np.ndarray]] = {
     "none": lambda n: np.zeros(n, bool),
@@ -133,3 +133,16 @@ def test_lanes_last_equals_vmap() -> None:
 def test_lanes_last_keeps_name_and_docstring() -> None:
     """The wrapped function still tells what it is."""
     assert lanes_last(_sum_and_scale).__doc__ == _sum_and_scale.__doc__
+
+
+def test_computed_once_returns_the_values_and_stands_between_writer_and_readers() -> None:
+    """Illegal actions, -1, and the first lane's value make no difference; on a CPU the loop survives compilation."""
+
+    @jax.jit
+    def double(values: Array) -> Array:
+        return 2 * computed_once(values)
+
+    for values in ([-1, 5, 0], [7], [0, -1], [2**30 - 1, 3]):
+        np.testing.assert_array_equal(double(jnp.array(values, jnp.int32)), 2 * np.array(values))
+    compiled = double.lower(jax.ShapeDtypeStruct((64,), jnp.int32)).compile().as_text()
+    assert (" while(" in compiled) == (jax.default_backend() == "cpu")
