@@ -6,21 +6,20 @@ own deadwood, W that with the pile's top taken, E the opponent's estimated, all 
 planes hand, pile, picked and declined: the four cards of its suit at ranks -2, -1, +1, +2, and the number of cards of
 its rank in other suits / 3 (20 numbers).
 
-| of a slot, zeros in an empty one | numbers |
+| of a slot, in this order; zeros in an empty one | numbers |
 |---|---|
-| 1: a card is held | 1 |
 | (L - least L) / 10, at most 3; 1 where L is the least | 2 |
 | min(L, 50) / 25; min(L, 10) / 10; 1 where L is 0 | 3 |
 | safety, melded, 2 * connectors | 3 |
-| value / 10; rank, one-hot | 14 |
+| 1: a card is held; value / 10; rank, one-hot | 15 |
 | around it | 20 |
 
-| of the hand | numbers |
+| of the hand, in this order | numbers |
 |---|---|
 | phase, hand_size, pile_size, stock, turns, can_knock, undercut_risk, melded_share, from_gin, margin, activity | 14 |
 | min(x, 50) / 25 and min(x, 10) / 10 of D, W, E and the least L | 8 |
-| (D - W) / 10 in [-2, 2], 1 where W < D | 2 |
-| the top: 1 where there is one; value / 10; rank, one-hot; 1 where it melds with cards held; around it | 36 |
+| (D - W) / 10 in [-2, 2]; 1 where W < D | 2 |
+| the pile's top, zeros without one: 1 where it melds with cards held; 1; value / 10; rank, one-hot; around it | 36 |
 | the opponent's kind | 20 |
 """  # noqa: E501
 

@@ -24,7 +24,7 @@ from dream.sampling import sample_action
 from envs import Game, Policy
 
 _BASE = ("algo=ppo", "env=gin_rummy_mdp", "preset=laptop")
-_FIXED = ("algo.opponents=[self]", "algo.shares=null")
+_FIXED = ("algo.opponents=[self]", "algo.shares=null", "algo.steps=null")
 Stepper = Callable[[Policy, int], int]
 """(who plays, number of the call) -> transitions it made."""
 

@@ -60,6 +60,7 @@ def test_all_that_games_pay_goes_to_their_decisions(played: tuple[Any, Any]) -> 
     assert not step.passed.drawn.any()
     assert np.all(results["games"][step.passed.done] >= 1)
     assert np.all((step.passed.reward == 0) | step.passed.done)
+    np.testing.assert_array_equal(step.passed.ending, step.passed.reward)  # Kuhn pays at the end alone
 
 
 def test_most_steps_hold_a_decision(played: tuple[Any, Any]) -> None:
@@ -96,6 +97,22 @@ def test_steps_need_fixed_players(game: Game) -> None:
         make({"name": "ppo", "steps": 4}, {"hidden": [4]}, game)
     with pytest.raises(InputError, match="unknown assistant for kuhn_poker 'exact_endgame'"):
         make({"name": "ppo", "assistant": "exact_endgame"}, {"hidden": [4]}, game)
+
+
+def test_win_bonus_is_in_raw_points(game: Game) -> None:
+    """Undiscounted returns of games that end are more by the bonus, a reward of 1 being one chip; others stay."""
+    returns = []
+    for bonus in (0.0, 3.0):
+        node = {"name": "ppo", "opponents": ["random"], "games_per_iteration": 32, "steps": 12, "trace": 1.0}
+        node |= {"shaping": {"scale": {"start": 0.0, "end": 0.0}, "win_bonus": bonus}}
+        learner = make(node, {"name": "dueling", "hidden": [8]}, game)
+        parts = learner.iterate.__self__
+        replay = parts.generate(learner.init(jax.random.key(2)), parts.mixture.players)[1]
+        returns.append(np.asarray(replay.rows.returns[replay.index[: int(replay.count)]]))
+    plain, more = returns[0], returns[1] - returns[0]
+    ended = np.abs(more) > 1e-6
+    np.testing.assert_allclose(more[ended], 3.0 / game.reward_scale * np.sign(plain[ended]), rtol=1e-5)
+    assert ended.mean() > 0.8
 
 
 def _run(folder: pathlib.Path, *overrides: str) -> Run:
