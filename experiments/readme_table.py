@@ -40,6 +40,55 @@ def laptop_table() -> list[str]:
     return [*lines, "", "![hands won against random](experiments/results/laptop.svg)"]
 
 
+def mdp_table() -> list[str]:
+    """Returns the lines of PPO's table on the 16-action game."""
+    path = RESULTS / "ppo_gin_rummy_mdp.json"
+    if not path.exists():
+        return []
+    runs = json.loads(path.read_text())["runs"]
+    lines = [
+        "`python -m dream.run algo=ppo env=gin_rummy_mdp preset=laptop seed=<s>`, "
+        f"{runs[0]['final']['n']:,} mirrored hands against each, 95 % intervals; one core of the same machine:",
+        "",
+        "| seed | won against random | won against the simple bot | lost to it | decisions | minutes |",
+        "|---|---|---|---|---|---|",
+    ]
+    for seed, run in enumerate(runs):
+        random, simple = (run["final_by_opponent"][name] for name in ("random", "simple_bot"))
+        rates = " | ".join(map(percent, (random["win_rate"], simple["win_rate"], simple["loss_rate"])))
+        lines.append(f"| {seed} | {rates} | {run['decisions'] / 1e6:.1f} M | {run['seconds'] / 60:.1f} |")
+    return lines
+
+
+def learners_table() -> list[str]:
+    """Returns the lines of the table that sets DREAM against PPO."""
+    path = RESULTS / "dream_ppo.json"
+    if not path.exists():
+        return []
+    told = json.loads(path.read_text())
+    rows, titles = told["over_pairs"], {"one": "DREAM", "other_at_equal_decisions": "PPO, equal decisions"}
+    titles["other_at_equal_seconds"] = "PPO, equal seconds"
+    spent = {
+        name: " and ".join(
+            f"{sum(x[key] for x in at) / len(at) / unit:.1f} {text}"
+            for key, unit, text in (("decisions", 1e6, "M decisions"), ("seconds", 60, "minutes"))
+        )
+        for name, at in told["counters"].items()
+    }
+    spending = "; ".join(f"{titles[name]}: {text}" for name, text in spent.items())
+    lines = [
+        f"DREAM against PPO on `gin_rummy`, hands won, mean over {told['pairs']} pairs of runs with its 95 % "
+        f"t-interval, {told['games']:,} mirrored hands a match ({spending}):",
+        "",
+        "| against | " + " | ".join(titles[name] for name in rows) + " |",
+        "|---|" + "---|" * len(rows),
+    ]
+    for opponent in rows["other_at_equal_seconds"]:
+        cells = [percent(own[opponent]["win_rate"]) if opponent in own else "" for own in rows.values()]
+        lines.append(f"| {titles.get(opponent, f'`{opponent}`')} | " + " | ".join(cells) + " |")
+    return lines
+
+
 def benchmark_table() -> list[str]:
     """Returns the lines of the benchmarks' table."""
     rows = []
@@ -91,7 +140,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing, fail where the README differs")
     check = parser.parse_args().check
-    blocks = [block for block in (laptop_table(), benchmark_table()) if block]
+    blocks = [block for block in (laptop_table(), learners_table(), mdp_table(), benchmark_table()) if block]
     fill("results", blocks, check=check, command="experiments/readme_table.py")
 
 
