@@ -23,6 +23,7 @@ def entrants() -> Iterator[Callable]:
 
 def _run(folder: pathlib.Path, decisions: int, seconds: float, kept: tuple[int, ...]) -> pathlib.Path:
     """A run directory of ten iterations, so many decisions and seconds each."""
+    folder.mkdir()
     for iteration in kept:
         (folder / "checkpoints" / str(iteration)).mkdir(parents=True)
     rows = [{"iteration": n, "decisions": decisions * n, "seconds": seconds * n} for n in range(1, 11)]
