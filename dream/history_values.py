@@ -76,12 +76,13 @@ class Transition(NamedTuple):
     next_policy: Array
 
 
-def transitions(record: Record, policies: Array) -> tuple[Transition, Array]:
+def transitions(record: Record, policies: Array, rewards: Array) -> tuple[Transition, Array]:
     """Pairs every recorded move with the one after it.
 
     Args:
       record: of games, with all views.
       policies: float32[T, lanes, A], of who decided.
+      rewards: float32[T, lanes], to player 0.
     Returns:
       (transitions [T, lanes], which are valid bool[T, lanes]).
     """
@@ -91,7 +92,7 @@ def transitions(record: Record, policies: Array) -> tuple[Transition, Array]:
         return jnp.roll(x, -1, axis=0)
 
     rows = Transition(
-        d.views, d.legal, d.action, d.rewards[..., 0], d.done,
+        d.views, d.legal, d.action, rewards, d.done,
         jax.tree.map(later, d.views), later(d.legal), later(d.player), later(policies),
     )  # fmt: skip
     return rows, record.valid

@@ -11,13 +11,14 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from dream import estimators, selfplay
+from dream import estimators, schedules, selfplay
 from dream.advantage_networks import Row
 from dream.algorithms.traversals import Branches, Scheme, branches, traverse
 from dream.evaluation.tree import Tree
 from dream.history_values import Transition, expected_ahead, transitions
 from dream.sampling import sample_action
 from dream.settings import number
+from dream.shaping import ShapingConfig, training_rewards
 from envs import Game, InputError
 
 PolicyOf = Callable[[Any, Array, Array], Array]
@@ -79,6 +80,7 @@ class OutcomeSampler:
       direct: whether regrets are read off the value of histories, q(h, a) - sum over b of policy(b) q(h, b), instead
         of estimated from the trajectory with it as the baseline.
       chance: whether all that an action can lead to is enumerated, so that the baseline covers chance too.
+      shaping: of the rewards learned from; None for the game's own.
     """
 
     game: Game
@@ -88,6 +90,7 @@ class OutcomeSampler:
     weights: WeightConfig
     direct: bool = False
     chance: bool = False
+    shaping: ShapingConfig | None = None
 
     def __call__(
         self, policy: PolicyOf, values: ValuesOf | None, player: Array, iteration: Array, key: Array
@@ -114,7 +117,8 @@ class OutcomeSampler:
         drawn = jnp.take_along_axis(d.note.sampled, action[..., None], axis=-1)[..., 0]
         drawn = jnp.where(valid, drawn, 1.0)
         sampled = jnp.where(valid[..., None], d.note.sampled, 1.0)
-        rewards = jnp.where(valid, jnp.where(player == 0, d.rewards[..., 0], d.rewards[..., 1]), 0.0)
+        to_first = jnp.where(valid, self._rewards(d, iteration), 0.0)
+        rewards = sign * to_first
         by_lane = functools.partial(jax.vmap, in_axes=1, out_axes=1)
         steps = (d.note.policy, sampled, action, baseline, rewards, done)
         if self.chance:
@@ -126,13 +130,24 @@ class OutcomeSampler:
         factor = drawn * jnp.sum(legal, axis=-1) if self.weights.importance else jnp.ones_like(drawn)
         reach = by_lane(estimators.sampling_reach)(jnp.where(valid, factor, 1.0), own, done)
         weight = _weights(self.weights, reach, iteration)
-        moves, moved = (None, None) if values is None else transitions(record, d.note.policy)
+        moves, moved = (None, None) if values is None else transitions(record, d.note.policy, to_first)
         told = _told(self.weights, own, valid, weight, regrets, baseline, rewards, value, done, action)
         return _flat(Sampled(
             Row(d.view, d.legal, regrets, weight), own,
             Row(d.view, d.legal, d.note.policy, weight), valid & ~own,
             moves, moved, told,
         ))._replace(told=told | {"episodes": record.results["games"]})  # fmt: skip
+
+    def _rewards(self, d: selfplay.Decision, iteration: Array) -> Array:
+        """Returns what is learned from, to player 0: half the difference of the players' training rewards.
+
+        What is zero-sum stays as it is; shaping, which is not, becomes so.
+        """
+        if self.shaping is None:
+            return d.rewards[..., 0]
+        scale = schedules.at(self.shaping.scale, iteration)
+        both = training_rewards(self.game, self.shaping, d, scale=scale, discount=1.0)
+        return (both[..., 0] - both[..., 1]) / 2
 
     def _actor(self, policy: PolicyOf, player: Array) -> selfplay.Actor:
         def act(memory: Any, view: Any, legal: Array, decider: Array, key: Array) -> tuple[Array, Any, _Thought]:

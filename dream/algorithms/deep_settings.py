@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
+from dream import schedules
 from dream.advantage_networks import FitConfig, HeadConfig
 from dream.history_values import HistoryValueConfig
 from dream.regret_samples import WeightConfig, two_players
 from dream.reservoir import KEEP
 from dream.selfplay import lanes_for
 from dream.settings import choice, number
+from dream.shaping import ShapingConfig
 from envs import EnumerableGame, Game, InputError
 
 
@@ -72,10 +74,22 @@ class DeepConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OutcomeConfig(DeepConfig):
-    """Settings of those that sample one trajectory a traversal: share of uniform play, and games played at once."""
+    """Settings of those that sample one trajectory a traversal.
+
+    Attributes:
+      exploration: share of uniform play in what the updated player's actions are drawn from.
+      lanes: games played at once.
+      shaping: of the rewards learned from.
+    """
 
     exploration: float = number(0.5, 0, 1, above=True)
     lanes: int | None = number(None, 1)
+    shaping: ShapingConfig = ShapingConfig(scale=schedules.constant(0.0), draw_penalty=0.0)
+
+    @property
+    def is_shaped(self) -> bool:
+        """Whether anything is learned from but the game's own rewards."""
+        return bool(self.shaping.scale.start or self.shaping.scale.end or self.shaping.win_bonus)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -101,6 +115,11 @@ def check(config: DeepConfig, game: Game, *, direct: bool) -> None:
     two_players(game)
     if isinstance(config, OutcomeConfig):
         lanes_for(config.lanes, config.traversals)
+        if config.shaping.draw_penalty:
+            told = f"algo.shaping.draw_penalty={config.shaping.draw_penalty}"
+            raise InputError(f"{told} is not zero-sum, which regrets need; it must be 0")
+        if config.is_shaped and chance_in_baseline(config):
+            raise InputError("algo.shaping does not go with algo.values.chance=exact; use sampled")
     if chance_in_baseline(config) and direct:
         raise InputError(f"algo.values.chance=exact is of no use to {config.name}, which has no baseline; use sampled")
     if isinstance(game, EnumerableGame):

@@ -6,14 +6,17 @@ import pathlib
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from dream_support import CoinGame, arrays
 
 import envs
-from dream import algorithms, metrics
+from dream import algorithms, metrics, schedules, selfplay
 from dream.checkpoint import CheckpointWriter, find
 from dream.config import compose_config
+from dream.regret_samples import OutcomeSampler, WeightConfig
+from dream.shaping import ShapingConfig
 from envs import InputError
 
 DEEP = ("deep_cfr", "sd_cfr", "os_sd_cfr", "dream_vr", "escher", "vr_dcfr_plus")
@@ -111,3 +114,34 @@ def test_outcome_sampling_needs_no_tree() -> None:
     chances = learner.policies(state)["average"](game.view(hand, 0), game.legal_actions(hand))
     np.testing.assert_allclose(np.sum(chances), 1.0, rtol=1e-6)
     assert 0 < told["sampling/effective_sample_size"] <= 1
+
+
+def test_shaped_rewards_are_zero_sum() -> None:
+    """Half the difference of what the players are paid: a win bonus counts whole, one's own shedding half."""
+    game = envs.make("mini_gin_rummy")
+    shaping = ShapingConfig(form="literal", scale=schedules.constant(2.0), draw_penalty=0.0, win_bonus=3.0)
+    shaped = OutcomeSampler(game, 64, 64, 0.5, WeightConfig(), shaping=shaping)
+    actor = selfplay.Actor(
+        lambda key: (),
+        lambda memory, view, legal, player, key: (game.num_actions - 1 - jnp.argmax(legal[::-1]), memory, ()),
+    )
+    played = jax.jit(lambda key: selfplay.play(game, actor, key, games=64, lanes=64))(jax.random.key(0))
+    d = jax.tree.map(lambda x: x[played.valid], played.decisions)
+    own, change = d.rewards[:, 0], d.potentials[:, 1] - d.potentials[:, 0]
+    expected = own + 2.0 * (change[:, 0] - change[:, 1]) / 2 + 3.0 / game.reward_scale * jnp.sign(own) * d.done
+    assert np.any(np.asarray(own) != 0)
+    np.testing.assert_allclose(shaped._rewards(d, jnp.int32(0)), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "told"),
+    [
+        (["algo.shaping.draw_penalty=-5"], "algo.shaping.draw_penalty=-5.0 is not zero-sum"),
+        (["algo.shaping.win_bonus=2", "algo.values.chance=exact"], "does not go with algo.values.chance=exact"),
+        (["algo=escher", "algo.values.chance=exact"], "of no use to escher"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(overrides: list[str], told: str) -> None:
+    """Regrets need a zero-sum game; outcomes that chance did not make have no potentials; ESCHER has no baseline."""
+    with pytest.raises(InputError, match=told):
+        _learner("dream_vr", *overrides)
