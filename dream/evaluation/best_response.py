@@ -1,9 +1,9 @@
 """A learned best response: PPO trained against a frozen policy, a lower bound on how much the policy can lose.
 
-Several are trained from different seeds; the one that earns most on deals kept for the choice is measured on fresh
-mirrored deals. Its points a hand, b, bound the policy's exploitability (NashConv / 2) from below: with both seats
-played equally often, no answer to the policy earns less than the best one, and the game's values cancel. How far below
-it lies is told by the same method on games where exploitability is exact.
+Several are trained from different seeds, and players of other making may stand beside them; the one that earns most on
+deals kept for the choice is measured on fresh mirrored deals. Its points a hand, b, bound the policy's exploitability
+(NashConv / 2) from below: with both seats played equally often, no answer to the policy earns less than the best one,
+and the game's values cancel. How far below it lies is told by the same method on games where exploitability is exact.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class BestResponseConfig:
     Attributes:
       iterations: of PPO, each over algo.games_per_iteration games.
       seeds: one training each.
+      players: rule-based players by name, or paths of runs, that stand beside the trained ones for the choice.
       choice_games: hands on which the best of them is chosen.
       games: hands on which it is measured.
       control_games: further hands on which its own value serves as control variate; 0 for none.
@@ -43,6 +44,7 @@ class BestResponseConfig:
 
     iterations: int = number(300, 1)
     seeds: tuple[int, ...] = number((0, 1, 2), 0, 2**32 - 1)
+    players: tuple[str, ...] = ()
     choice_games: int = number(2048, 4)
     games: int = number(10000, 4)
     control_games: int = number(4096, 0)
@@ -55,14 +57,17 @@ class Learned(NamedTuple):
 
     Attributes:
       policy: the best one.
-      seed: its training's.
+      chosen: "seed <its training's>", or its name among the players beside.
+      earned: by the same names, points a hand on the deals of the choice.
       report: its match against the frozen policy on fresh deals, as `match` gives it.
       curves: by seed, points a hand of each iteration's training games.
-      control: a match with its value as control variate, on other fresh deals; None where none was asked for.
+      control: a match with its value as control variate, on other fresh deals; None where none was asked for, or
+        where the best one has no value.
     """
 
     policy: Policy
-    seed: int
+    chosen: str
+    earned: dict[str, float]
     report: dict[str, Any]
     curves: dict[int, list[float]]
     control: Controlled | None
@@ -72,6 +77,7 @@ def learn_best_response(
     game: Game,
     policy: Policy,
     config: BestResponseConfig,
+    players: dict[str, Policy] | None = None,
     progress: Callable[[int, int, float], None] = lambda seed, iteration, points: None,
 ) -> Learned:
     """Trains best responses to a frozen policy and measures the best.
@@ -80,30 +86,31 @@ def learn_best_response(
       game: with two players.
       policy: frozen.
       config: budget, seeds and settings.
+      players: by name, those of config.players.
       progress: called with seed, iteration and points a hand of the iteration's training games.
     Raises:
       InputError: a wrong setting of PPO or the network.
     """
     learner = make_learner(game, policy, config)
-    curves, answers, values = {}, {}, {}
+    curves, values, answers = {}, {}, dict(players or {})
     for seed in config.seeds:
-        state, curve = learner.init(jax.random.key(seed)), []
+        state, curve, name = learner.init(jax.random.key(seed)), [], f"seed {seed}"
         for iteration in range(config.iterations):
             state, told = learner.iterate(state)
             curve.append(told["learner_reward"] * game.reward_scale)
             progress(seed, iteration + 1, curve[-1])
-        curves[seed], answers[seed], values[seed] = curve, learner.policies(state)["current"], learner.value(state)
+        curves[seed], answers[name], values[name] = curve, learner.policies(state)["current"], learner.value(state)
     earned = {
-        seed: match(game, answer, policy, games=config.choice_games, seed=_CHOICE_SEED)["points_per_hand"].mean
-        for seed, answer in answers.items()
+        name: match(game, answer, policy, games=config.choice_games, seed=_CHOICE_SEED)["points_per_hand"].mean
+        for name, answer in answers.items()
     }
-    best = max(earned, key=lambda seed: earned[seed])
+    best = max(earned, key=lambda name: earned[name])
     report = match(game, answers[best], policy, games=config.games, seed=_FINAL_SEED)
     control = None
-    if config.control_games:
+    if config.control_games and best in values:
         deals = {"games": config.control_games, "seed": _CONTROL_SEED}
         control = controlled_match(game, answers[best], policy, values[best], **deals)
-    return Learned(answers[best], best, report, curves, control)
+    return Learned(answers[best], best, earned, report, curves, control)
 
 
 def make_learner(game: Game, policy: Policy, config: BestResponseConfig) -> algorithms.Algorithm:

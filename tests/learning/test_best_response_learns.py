@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import envs
 from dream.evaluation import exact
 from dream.evaluation.best_response import BestResponseConfig, learn_best_response
+from dream.evaluation.tables import table_index, table_policy
 from dream.evaluation.tree import build_tree
 
 SETTINGS = {
@@ -35,3 +37,21 @@ def test_the_bound_on_uniform_play_is_tight(name: str) -> None:
     assert bound.low <= truth
     assert bound.mean >= 0.9 * truth
     assert [len(curve) for curve in learned.curves.values()] == [60, 60]
+
+
+def test_the_best_of_all_answers_is_measured() -> None:
+    """A player beside the trained ones is chosen where it earns more: here the exact best response."""
+    game = envs.make("kuhn_poker")
+    tree = build_tree(game)
+    answers = [exact.best_response(tree, tree.uniform(), player)[1] for player in range(2)]
+    table = np.where((tree.owner == 0)[:, None], *map(np.asarray, answers))
+    best = table_policy(table_index(tree), table.astype(np.float32))
+    config = BestResponseConfig(
+        iterations=1, seeds=(0,), choice_games=1024, games=4096, algo=SETTINGS, network={"hidden": [8]}
+    )
+    learned = learn_best_response(game, envs.make_bot("random", game), config, {"exact": best})
+    truth = exact.nash_conv(tree, tree.uniform()) * game.reward_scale / 2
+    assert learned.chosen == "exact"
+    assert set(learned.earned) == {"exact", "seed 0"}
+    assert learned.control is None
+    assert learned.report["points_per_hand"].low <= truth <= learned.report["points_per_hand"].high
