@@ -3,9 +3,9 @@ r"""Sets two learners side by side on one game: matches of runs of both, at equa
     python experiments/compare_learners.py --one runs/dream/0 runs/dream/1 --other runs/ppo/0 runs/ppo/1 \
         --out experiments/results/dream_ppo.json
 
-Runs are taken in pairs. The first learner plays as its run ended; the other as it stood at its last checkpoint within
-the first one's decisions, and within its seconds: give that run checkpoint.every and checkpoint.keep for it. Every
-entrant plays the rule-based players and, head to head, the first learner. Means and 95 % t-intervals are over pairs.
+Runs are taken in pairs. Both play as they stood at their last checkpoints within the decisions, and within the seconds,
+that both have reached: give the runs checkpoint.every and checkpoint.keep for it. All play the rule-based players and,
+at the same limit, each other. Means and 95 % t-intervals are over pairs.
 """
 
 from __future__ import annotations
@@ -47,19 +47,20 @@ def counters(run: Path) -> dict[int, dict[str, float]]:
 
 
 def entrants(one: Path, other: Path) -> dict[str, tuple[Path, dict[str, float]]]:
-    """Returns who plays for a pair of runs: the checkpoint's folder and its counters.
+    """Returns who plays for a pair of runs: "<one | other>_at_equal_<limit>" -> the checkpoint's folder and counters.
 
     Raises:
-      InputError: no checkpoint of the other within a limit.
+      InputError: a run without a checkpoint within a limit.
     """
-    of_one, of_other = counters(one), counters(other)
-    last = max(of_one)
-    chosen = {"one": (one / FOLDER / str(last), of_one[last])}
+    runs = {"one": (one, counters(one)), "other": (other, counters(other))}
+    chosen = {}
     for limit in LIMITS:
-        within = [n for n, told in of_other.items() if told[limit] <= of_one[last][limit]]
-        if not within:
-            raise InputError(f"{other} kept no checkpoint within {of_one[last][limit]:,.0f} {limit}")
-        chosen[f"other_at_equal_{limit}"] = (other / FOLDER / str(max(within)), of_other[max(within)])
+        shared = min(max(told[limit] for told in kept.values()) for _, kept in runs.values())
+        for name, (run, kept) in runs.items():
+            within = [n for n, told in kept.items() if told[limit] <= shared]
+            if not within:
+                raise InputError(f"{run} kept no checkpoint within {shared:,.0f} {limit}")
+            chosen[f"{name}_at_equal_{limit}"] = (run / FOLDER / str(max(within)), kept[max(within)])
     return chosen
 
 
@@ -76,13 +77,13 @@ def compare(one: list[Path], other: list[Path], opponents: list[str], games: int
     for seed, pair in enumerate(zip(one, other, strict=True)):
         chosen = entrants(*pair)
         trained = {name: find(path) for name, (path, _) in chosen.items()}
-        game = game_of(trained["one"])
+        game = game_of(next(iter(trained.values())))
         policies = {name: policy_of(x, game) for name, x in trained.items()}
         for name, policy in policies.items():
             at.setdefault(name, []).append(chosen[name][1])
             against = {opponent: envs.make_bot(opponent, game) for opponent in opponents}
-            if name != "one":
-                against["one"] = policies["one"]
+            if name.startswith("other"):
+                against["one"] = policies[name.replace("other", "one")]
             for opponent, player in against.items():
                 told = played(game, policy, player, games, seed)
                 rows.setdefault(name, {}).setdefault(opponent, []).append(told)

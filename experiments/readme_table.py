@@ -66,8 +66,8 @@ def learners_table() -> list[str]:
     if not path.exists():
         return []
     told = json.loads(path.read_text())
-    rows, titles = told["over_pairs"], {"one": "DREAM", "other_at_equal_decisions": "PPO, equal decisions"}
-    titles["other_at_equal_seconds"] = "PPO, equal seconds"
+    rows = told["over_pairs"]
+    titles = {name: name.replace("one_at", "DREAM,").replace("other_at", "PPO,").replace("_", " ") for name in rows}
     spent = {
         name: " and ".join(
             f"{sum(x[key] for x in at) / len(at) / unit:.1f} {text}"
@@ -85,7 +85,7 @@ def learners_table() -> list[str]:
     ]
     for opponent in rows["other_at_equal_seconds"]:
         cells = [percent(own[opponent]["win_rate"]) if opponent in own else "" for own in rows.values()]
-        lines.append(f"| {titles.get(opponent, f'`{opponent}`')} | " + " | ".join(cells) + " |")
+        lines.append(f"| {'DREAM' if opponent == 'one' else f'`{opponent}`'} | " + " | ".join(cells) + " |")
     return lines
 
 

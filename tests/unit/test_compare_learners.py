@@ -32,15 +32,19 @@ def _run(folder: pathlib.Path, decisions: int, seconds: float, kept: tuple[int, 
 
 
 def test_the_last_checkpoint_within_each_limit_plays(entrants: Callable, tmp_path: pathlib.Path) -> None:
-    """The first learner's run ends at 1,000 decisions and 10 seconds; the other is slower and plays more games."""
-    one = _run(tmp_path / "one", 100, 1.0, (5, 10))
+    """Both have reached 1,000 decisions, the other having gone on, and 10 seconds, the other being slower."""
+    one = _run(tmp_path / "one", 100, 1.0, (5, 8, 10))
     other = _run(tmp_path / "other", 120, 2.0, (2, 4, 6, 8, 10))
     chosen = {name: (path.name, told["decisions"]) for name, (path, told) in entrants(one, other).items()}
     assert chosen == {
-        "one": ("10", 1000),
+        "one_at_equal_decisions": ("10", 1000),
         "other_at_equal_decisions": ("8", 960),
+        "one_at_equal_seconds": ("10", 1000),
         "other_at_equal_seconds": ("4", 480),
     }
+    swapped = {name: path.name for name, (path, _) in entrants(other, one).items()}
+    assert swapped["one_at_equal_seconds"] == "4"
+    assert swapped["other_at_equal_decisions"] == "10"
 
 
 def test_no_checkpoint_within_a_limit_is_refused(entrants: Callable, tmp_path: pathlib.Path) -> None:
