@@ -89,6 +89,24 @@ def learners_table() -> list[str]:
     return lines
 
 
+def ladder_table() -> list[str]:
+    """Returns the lines of the ladder's table."""
+    path = RESULTS / "ladder_gin_rummy.json"
+    if not path.exists():
+        return []
+    told = json.loads(path.read_text())
+    games = told[0]["results"][0]["n"]
+    lines = [
+        f"`python -m dream.ladder env=gin_rummy players=[...]`, {games:,} mirrored hands a pairing: ratings "
+        "(Bradley-Terry, 400 for odds of ten to one) with 95 % intervals:",
+        "",
+        "| player | rating |",
+        "|---|---|",
+        *(f"| `{x['name']}` | {x['rating']:.0f} ({x['low']:.0f} to {x['high']:.0f}) |" for x in told),
+    ]
+    return [*lines, "", "![ratings](experiments/results/ladder_gin_rummy.svg)"]
+
+
 def benchmark_table() -> list[str]:
     """Returns the lines of the benchmarks' table."""
     rows = []
@@ -140,7 +158,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing, fail where the README differs")
     check = parser.parse_args().check
-    blocks = [block for block in (laptop_table(), learners_table(), mdp_table(), benchmark_table()) if block]
+    blocks = [block for block in (laptop_table(), learners_table(), ladder_table(), mdp_table(), benchmark_table()) if block]
     fill("results", blocks, check=check, command="experiments/readme_table.py")
 
 
