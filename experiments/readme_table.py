@@ -158,7 +158,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing, fail where the README differs")
     check = parser.parse_args().check
-    blocks = [block for block in (laptop_table(), learners_table(), ladder_table(), mdp_table(), benchmark_table()) if block]
+    tables = (laptop_table, learners_table, ladder_table, mdp_table, benchmark_table)
+    blocks = [block for block in (table() for table in tables) if block]
     fill("results", blocks, check=check, command="experiments/readme_table.py")
 
 
