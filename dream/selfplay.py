@@ -171,10 +171,15 @@ def play(
             t=at.t + 1,
         )
 
-    _, _, decision, result = jax.eval_shape(
-        functools.partial(_decide, game, actor, all_views, outcomes), *blank, act_key
-    )
-    first = _Lanes(
+    first = _at_start(blank, jax.eval_shape(one, *blank, act_key), steps, lanes)
+    end = lax.while_loop(lambda at: (at.next_game < games) | ~jnp.all(at.free), body, first)
+    return Record(end.record, end.valid, end.results)
+
+
+def _at_start(blank: tuple[Any, Any], decided: tuple[Any, ...], steps: int, lanes: int) -> _Lanes:
+    """Returns the loop's carry before the first deal, from the shapes of a deal and of what a decision gives."""
+    _, _, decision, result = decided
+    return _Lanes(
         states=_zeros(blank[0], lanes),
         memories=_zeros(blank[1], lanes),
         free=jnp.ones(lanes, bool),
@@ -184,8 +189,6 @@ def play(
         results=_zeros(result),
         t=jnp.int32(0),
     )
-    end = lax.while_loop(lambda at: (at.next_game < games) | ~jnp.all(at.free), body, first)
-    return Record(end.record, end.valid, end.results)
 
 
 def _zeros(tree: Any, *axes: int) -> Any:
