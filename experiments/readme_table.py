@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
+import operator
 import sys
 from pathlib import Path
 
@@ -115,11 +117,17 @@ def benchmark_table() -> list[str]:
         ("random_play", "ratio", "the same over pyspiel's gin_rummy driven from Python"),
         ("selfplay", "decisions_per_s", "self-play with the document's network, decisions/s"),
         ("selfplay", "ratio", "the same over dense 4,887-vectors"),
+        ("solvers", "leduc_poker iterations_per_s", "CFR on Leduc, iterations/s, one core"),
+        ("solvers", "leduc_poker ratio", "the same over pyspiel's C++ solver"),
+        ("solvers", "liars_dice iterations_per_s", "CFR on liar's dice, iterations/s, one core"),
+        ("solvers", "liars_dice ratio", "the same over pyspiel's C++ solver"),
+        ("solvers", "leduc_poker nash_conv_ms", "NashConv of a table on Leduc, milliseconds"),
+        ("solvers", "liars_dice nash_conv_ms", "NashConv of a table on liar's dice, milliseconds"),
         ("memory", "peak_gib", "peak memory of one iteration of 8,192 games, GiB"),
     ):
         path = RESULTS / f"{name}.json"
         if path.exists():
-            value = json.loads(path.read_text())[key]
+            value = functools.reduce(operator.getitem, key.split(), json.loads(path.read_text()))
             rows.append(f"| {text} | {value:,.0f} |" if value > 1000 else f"| {text} | {value:.2f} |")
     head = [
         "Benchmarks (`experiments/benchmarks/`, medians, two shared CPU cores):",
