@@ -49,7 +49,7 @@ class Decision(NamedTuple):
       phase: int8, index into game.phases.
       note: whatever the actor adds.
       views: what all players saw, leading axis [P], where asked for; else None.
-      outcomes: what else chance could have made of the action, where asked for; else None.
+      outcomes: all that the action could have led to, where asked for; else None.
     """
 
     view: Any

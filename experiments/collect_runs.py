@@ -18,6 +18,12 @@ from dream import metrics
 CURVE = ("win_rate", "points_per_hand", "knock_rate")
 
 
+def overrides(run: Path) -> list[str]:
+    """Returns what a run was told on its command line, but for folders."""
+    command = json.loads((run / "versions.json").read_text())["command"]
+    return [text for text in command.split()[1:] if not text.startswith(("run_dir=", "resume="))]
+
+
 def collect(run: Path) -> dict[str, Any]:
     """Returns what is kept of one run."""
     report = json.loads((run / "evaluation.json").read_text())
@@ -40,7 +46,7 @@ def collect(run: Path) -> dict[str, Any]:
         "git_commit": versions["git_commit"],
         "device": versions["device"],
         "jax": versions["jax"],
-        "overrides": [text for text in versions["command"].split()[1:] if not text.startswith("run_dir=")],
+        "overrides": overrides(run),
     }
 
 

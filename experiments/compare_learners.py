@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from collect_runs import overrides
 
 import envs
 from dream import metrics
@@ -95,7 +96,8 @@ def compare(one: list[Path], other: list[Path], opponents: list[str], games: int
         }
         for name, against in rows.items()
     }
-    return {"games": games, "pairs": len(one), "counters": at, "by_pair": rows, "over_pairs": over}
+    told = {"one": [overrides(run) for run in one], "other": [overrides(run) for run in other]}
+    return {"games": games, "pairs": len(one), "overrides": told, "counters": at, "by_pair": rows, "over_pairs": over}
 
 
 def main() -> None:

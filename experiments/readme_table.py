@@ -14,8 +14,9 @@ RESULTS, README = ROOT / "experiments" / "results", ROOT / "README.md"
 
 
 def percent(interval: dict[str, float]) -> str:
-    """Returns a rate and its 95 % interval."""
-    return f"{100 * interval['mean']:.2f} % ({100 * interval['low']:.2f} to {100 * interval['high']:.2f})"
+    """Returns a rate and its 95 % interval, as far as it lies between 0 and 1."""
+    low, high = max(interval["low"], 0.0), min(interval["high"], 1.0)
+    return f"{100 * interval['mean']:.2f} % ({100 * low:.2f} to {100 * high:.2f})"
 
 
 def laptop_table() -> list[str]:
@@ -77,10 +78,12 @@ def learners_table() -> list[str]:
         )
         for name, at in told["counters"].items()
     }
+    commands = [" ".join(told["overrides"][name][0]) for name in ("one", "other")]
     spending = "; ".join(f"{titles[name]}: {text}" for name, text in spent.items())
     lines = [
         f"DREAM against PPO on `gin_rummy`, hands won, mean over {told['pairs']} pairs of runs with its 95 % "
-        f"t-interval, {told['games']:,} mirrored hands a match ({spending}):",
+        f"t-interval, {told['games']:,} mirrored hands a match ({spending}). Runs: "
+        f"DREAM `{commands[0]}`, PPO `{commands[1]}`, and further seeds.",
         "",
         "| against | " + " | ".join(titles[name] for name in rows) + " |",
         "|---|" + "---|" * len(rows),
@@ -100,7 +103,7 @@ def ladder_table() -> list[str]:
     games = told[0]["results"][0]["n"]
     lines = [
         f"`python -m dream.ladder env=gin_rummy players=[...]`, {games:,} mirrored hands a pairing: ratings "
-        "(Bradley-Terry, 400 for odds of ten to one) with 95 % intervals:",
+        "(Bradley-Terry, 400 for odds of ten to one) with 95 % intervals; runs as in the table above:",
         "",
         "| player | rating |",
         "|---|---|",

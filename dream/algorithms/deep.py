@@ -132,9 +132,10 @@ class _Deep:
         config = self.config
         if not isinstance(config, OutcomeConfig):
             return ExternalSampler(self.tree, config.traversals, config.weights)
+        lanes, shaping = lanes_for(config.lanes, config.traversals), config.shaping if config.is_shaped else None
         return OutcomeSampler(
-            self.game, config.traversals, lanes_for(config.lanes, config.traversals), config.exploration,
-            config.weights, self.direct, chance_in_baseline(config), config.shaping if config.is_shaped else None,
+            self.game, config.traversals, lanes, config.exploration, config.weights,
+            direct=self.direct, chance=chance_in_baseline(config), shaping=shaping,
         )  # fmt: skip
 
     def init(self, key: Array) -> DeepState:
