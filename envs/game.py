@@ -69,8 +69,8 @@ class Game(abc.ABC):
     """Kinds of opponent an observation can name (see `name_opponent`)."""
     card_planes: int = 0
     """The observation begins with this many planes of cards, each 4 suits times 13 ranks."""
-    slot_actions: int | None = None
-    """The first of the actions that mean the same of different slots (see `slot_inputs`); None: it has none."""
+    slot_choices: int = 0
+    """Actions that each slot has, which mean the same of different slots (see `slot_inputs`); 0: it has no slots."""
     log_slots: int = 0
     """Slots of the observation's log (see `log_slot`); 0 for a game without one."""
     log_offset: int = 0
@@ -177,13 +177,14 @@ class Game(abc.ABC):
         """
         raise InputError(f"{self.name} does not tell how a state came about")
 
-    def slot_inputs(self, observation: Array) -> tuple[Array, Array]:
+    def slot_inputs(self, observation: Array) -> tuple[Array, Array, Array]:
         """Tells an observation in numbers of order 1, apart for the slots that actions are about.
 
         Args:
           observation: float32[observation_size].
         Returns:
-          (of the position as a whole float32[W], of each slot float32[K, S]); action slot_actions + k is about slot k.
+          (of the position as a whole float32[W], of each slot float32[K, S], the actions about each slot
+          int32[K, slot_choices], -1 for none and all -1 where nothing of the kind can be done now).
         Raises:
           InputError: the game has no slots.
         """

@@ -48,7 +48,7 @@ def make(config: DuelingConfig, game: Game, *, of_history: bool = False) -> Netw
     Args:
       config: its settings.
       game: what it plays.
-      of_history: whether it reads the observations of all players instead of one's; those as they are, without slots.
+      of_history: whether it reads the observations of all players instead of one's.
     Raises:
       InputError: no layer, a window longer than the game's log, or slots that the game does not have.
     """
@@ -57,8 +57,10 @@ def make(config: DuelingConfig, game: Game, *, of_history: bool = False) -> Netw
         raise InputError("network.hidden=[] is empty; it must hold the width of at least one layer")
     if window is not None and window > game.log_slots:
         raise InputError(f"network.log_window={window} is out of range; {game.name} has {game.log_slots} log slots")
-    if config.slots is not None and not of_history:
-        return slots.make(game, width=config.slots, hidden=hidden, dtype=config.dtype, window=window)
+    if config.slots is not None:
+        return slots.make(
+            game, width=config.slots, hidden=hidden, dtype=config.dtype, window=window, of_history=of_history
+        )
     seen = inputs.whole(game) if window is None else inputs.window(game, window)
     if of_history:
         seen = inputs.of_all_players(game, seen)

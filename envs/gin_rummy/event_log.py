@@ -37,7 +37,7 @@ from jax import Array
 from envs import cards
 from envs.batching import where_needed
 from envs.game import Game, LogSlot, build_rules
-from envs.gin_rummy import hidden, settlement, table, words
+from envs.gin_rummy import card_slots, hidden, settlement, table, words
 from envs.gin_rummy.rules import PRESETS, GinRules
 from envs.gin_rummy.table import Table
 
@@ -46,6 +46,7 @@ FIRST_OFFER, SECOND_OFFER, FORCED_STOCK, DRAW, DISCARD, OVER = range(6)
 _STOCK, _TAKE, _PASS, _DISCARDS = 0, 1, 2, 3
 _TYPES = 5
 _SCALARS = 5 + len(PHASES)
+_DEADWOOD = 2 + len(PHASES)
 
 
 @jax.tree_util.register_dataclass
@@ -285,6 +286,24 @@ class GinRummy(Game):
         draws = jnp.where(kind == table.DRAW_STOCK, _STOCK, jnp.where(kind == table.DRAW_DISCARD, _TAKE, _PASS))
         actions = jnp.where(kind == table.DISCARD, _DISCARDS + card, draws)
         return self.from_deck(state.table.deck), jnp.roll(actions, -1), state.table.actions
+
+    @property
+    def slot_choices(self) -> int:
+        """Two: a card is discarded, or the hand knocked with it; only the full deck has slots."""
+        return 2 if self.rules.num_cards == cards.NUM_CARDS else 0
+
+    def slot_inputs(self, observation: Array) -> tuple[Array, Array, Array]:
+        """Tells of the hand, float32[56], and of each card: card_slots.py; before it the scalars but the deadwood."""
+        if not self.slot_choices:
+            return super().slot_inputs(observation)
+        hand, pile, belief = (observation[n * cards.NUM_CARDS : (n + 1) * cards.NUM_CARDS] for n in range(3))
+        scalars = observation[self._scalar_offset :]
+        known = (belief == 1).astype(jnp.float32)
+        top = (belief == 0) * (1.0 - hand - pile)
+        slots = card_slots.told(card_slots.Seen(hand, pile, top, known, 100.0 * scalars[_DEADWOOD]))
+        first = np.array([_DISCARDS, _DISCARDS + cards.NUM_CARDS])
+        actions = jnp.where(slots.cards[:, None] >= 0, slots.cards[:, None] + first, -1)
+        return jnp.concatenate([jnp.delete(scalars, _DEADWOOD), slots.whole]), slots.each, actions
 
     def _deadwood(self, board: Table, player: Array) -> Array:
         """Returns a player's deadwood, the least over one discard if a card has been drawn: int32 points."""

@@ -85,7 +85,7 @@ class MdpGinRummy(Game):
     opponent_kinds = KINDS
     phase_offset = mdp_observation.LAYOUT["phase"][0]
     has_auxiliary = True
-    slot_actions = DISCARDS
+    slot_choices = 1
 
     @property
     def max_length(self) -> int:
@@ -240,9 +240,9 @@ class MdpGinRummy(Game):
         """Returns the observation vector: float32[342]."""
         return mdp_observation.encode(self.rules, view)
 
-    def slot_inputs(self, observation: Array) -> tuple[Array, Array]:
+    def slot_inputs(self, observation: Array) -> tuple[Array, Array, Array]:
         """Tells of the hand and of each card held: float32[80], float32[11, 43]; mdp_slots.py says what."""
-        return mdp_slots.slot_inputs(observation)
+        return mdp_slots.slot_inputs(observation, DISCARDS)
 
     def _deadwood(self, board: Table, player: Array) -> Array:
         """Returns a player's deadwood, the least over one discard if a card has been drawn: int32 points."""

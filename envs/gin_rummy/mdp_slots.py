@@ -29,7 +29,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, VALUES
+from envs.cards import NUM_CARDS
+from envs.gin_rummy.card_slots import CARD, around_cards, melds_with, of_held, points
 from envs.gin_rummy.mdp_observation import LAYOUT, SLOTS
 
 _PLANES = ("hand", "pile", "picked", "declined")
@@ -37,67 +38,40 @@ _PLAIN = (
     "phase", "hand_size", "pile_size", "stock", "turns", "can_knock", "undercut_risk", "melded_share", "from_gin",
     "margin", "activity",
 )  # fmt: skip
-_CARD = np.concatenate([np.tile(VALUES, NUM_SUITS)[:, None] / 10.0, np.tile(np.eye(NUM_RANKS), (NUM_SUITS, 1))], axis=1)
-"""float[52, 14]: value / 10 and rank of each card."""
 
 
-def slot_inputs(observation: Array) -> tuple[Array, Array]:
-    """Returns (of the hand float32[80], of each slot float32[11, 43]), as the module's tables tell.
+def slot_inputs(observation: Array, first: int) -> tuple[Array, Array, Array]:
+    """Returns (of the hand float32[80], of each slot float32[11, 43], their actions int32[11, 1]).
 
     Args:
       observation: float32[342].
+      first: the action that discards the first card held.
     """
-    part = {name: observation[first:end] for name, (first, end) in LAYOUT.items()}
-    around = jnp.concatenate([_around(part[name]) for name in _PLANES], axis=-1)
-    cards = jnp.concatenate([jnp.ones((NUM_CARDS, 1)), jnp.asarray(_CARD, jnp.float32), around], axis=-1)
-    order = jnp.cumsum(part["hand"]) - 1.0
-    held = (part["hand"] > 0) & (order == np.arange(SLOTS, dtype=np.float32)[:, None])
+    part = {name: observation[begin:end] for name, (begin, end) in LAYOUT.items()}
+    around = around_cards(tuple(part[name] for name in _PLANES))
+    cards = jnp.concatenate([jnp.ones((NUM_CARDS, 1)), jnp.asarray(CARD, jnp.float32), around], axis=-1)
+    held, of_cards = of_held(part["hand"], cards)
+    filled = held >= 0
     left = 100.0 * part["left"]
-    filled = jnp.any(held, axis=1)
     least = jnp.min(left)
     own = [
         jnp.minimum((left - least) / 10.0, 3.0),
         left == least,
-        *_points(left),
+        *points(left),
         left < 0.5,
         part["safety"],
         part["melded"],
         2.0 * part["connectors"],
     ]
-    slots = jnp.concatenate([jnp.stack(own, axis=-1) * filled[:, None], held.astype(jnp.float32) @ cards], axis=-1)
-    top = jnp.concatenate([_melds(part["hand"])[:, None], cards], axis=-1)
+    slots = jnp.concatenate([jnp.stack(own, axis=-1) * filled[:, None], of_cards], axis=-1)
+    top = jnp.concatenate([melds_with(part["hand"])[:, None], cards], axis=-1)
     own_points, with_top, estimate = (100.0 * part[name][0] for name in ("deadwood", "with_top", "estimate"))
     whole = [
         *(part[name] for name in _PLAIN),
-        *(jnp.stack(_points(x)) for x in (own_points, with_top, estimate, least)),
+        *(jnp.stack(points(x)) for x in (own_points, with_top, estimate, least)),
         jnp.stack([jnp.clip((own_points - with_top) / 10.0, -2.0, 2.0), with_top < own_points - 0.5]),
         part["top"] @ top,
         part["opponent"],
     ]
-    return jnp.concatenate(whole), slots
-
-
-def _points(x: Array) -> list[Array]:
-    """Returns points on two scales, a wide and a fine one."""
-    return [jnp.minimum(x, 50.0) / 25.0, jnp.minimum(x, 10.0) / 10.0]
-
-
-def _neighbours(plane: Array) -> tuple[list[Array], Array]:
-    """Returns a plane at ranks -2, -1, +1, +2 of each card's suit, and the sum over its rank's other suits."""
-    grid = plane.reshape(NUM_SUITS, NUM_RANKS)
-    padded = jnp.pad(grid, ((0, 0), (2, 2)))
-    shifted = [padded[:, 2 + step : 2 + step + NUM_RANKS].reshape(-1) for step in (-2, -1, 1, 2)]
-    return shifted, (jnp.sum(grid, axis=0) - grid).reshape(-1)
-
-
-def _around(plane: Array) -> Array:
-    """Returns what a plane holds around each card: float32[52, 5]."""
-    shifted, others = _neighbours(plane)
-    return jnp.stack([*shifted, others / 3.0], axis=-1)
-
-
-def _melds(hand: Array) -> Array:
-    """Returns 1 for each card that melds with two cards of the hand: float32[52]."""
-    (low2, low1, high1, high2), others = _neighbours(hand)
-    runs = low2 * low1 + low1 * high1 + high1 * high2
-    return ((runs > 0) | (others >= 2)).astype(jnp.float32)
+    actions = jnp.where(filled & filled[-1], first + np.arange(SLOTS), -1)
+    return jnp.concatenate(whole), slots, actions[:, None]

@@ -102,6 +102,15 @@ class OpenSpielGinRummy(Game):
         return 0 if self.observation == "tensor" else openspiel_observation.NUM_PLANES
 
     @property
+    def slot_choices(self) -> int:
+        """One, a card's discard: of the full deck, observed in planes."""
+        return int(self.card_planes > 0 and self.rules.num_cards == cards.NUM_CARDS)
+
+    def slot_inputs(self, observation: Array) -> tuple[Array, Array, Array]:
+        """Tells of the hand float32[56] and of each card float32[11, 45]; openspiel_observation.py says what."""
+        return openspiel_observation.slot_inputs(observation) if self.slot_choices else super().slot_inputs(observation)
+
+    @property
     def worst_reward(self) -> float:
         """The dearest hand without a meld, and a bonus on top."""
         rules = self.rules

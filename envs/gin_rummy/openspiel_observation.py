@@ -42,7 +42,7 @@ from jax import Array, lax
 
 from envs import cards
 from envs.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS
-from envs.gin_rummy import melds
+from envs.gin_rummy import card_slots, melds
 from envs.gin_rummy.openspiel_melds import NUM_MELDS
 from envs.gin_rummy.openspiel_state import DISCARD, NO_CARD, OBSERVATION_SIZE, OpenSpielRules, OpenSpielView, of
 
@@ -50,6 +50,8 @@ NUM_PLANES = 3
 SIZES = {"tensor": OBSERVATION_SIZE, "planes": NUM_PLANES * NUM_CARDS + 11}
 """Kind of observation -> how many numbers it has; the functions below have these names."""
 _FULL_STOCK = 31
+_NUMBERS = NUM_PLANES * NUM_CARDS
+_OWN = _NUMBERS + 3
 
 
 def tensor(rules: OpenSpielRules, view: OpenSpielView) -> Array:
@@ -93,6 +95,22 @@ def planes(rules: OpenSpielRules, view: OpenSpielView) -> Array:
         view.repeated,
     ]
     return jnp.concatenate([shown, jnp.stack([jnp.asarray(x, jnp.float32) for x in numbers])])
+
+
+def slot_inputs(observation: Array) -> tuple[Array, Array, Array]:
+    """Tells planes, of the full deck, in numbers of order 1.
+
+    Args:
+      observation: float32[167].
+    Returns:
+      (of the hand float32[56]: the numbers but the own deadwood, then what card_slots.py says; of each card
+      float32[11, 45]; the actions that discard them int32[11, 1]).
+    """
+    hand, pile, others = (observation[n * NUM_CARDS : (n + 1) * NUM_CARDS] for n in range(NUM_PLANES))
+    known, upcard = (others > 0).astype(jnp.float32), (others < 0).astype(jnp.float32)
+    slots = card_slots.told(card_slots.Seen(hand, pile, upcard, known, 100.0 * observation[_OWN]))
+    numbers = jnp.delete(observation[_NUMBERS:], _OWN - _NUMBERS)
+    return jnp.concatenate([numbers, slots.whole]), slots.each, slots.cards[:, None]
 
 
 def _grid(masks: Array) -> Array:
