@@ -111,8 +111,7 @@ def _split(game: Game) -> Callable[[Array], list[Array]]:
 
     def parts(x: Array) -> list[Array]:
         return [
-            part.reshape(*x.shape[:-1], *shape)
-            for part, shape in zip(jnp.split(x, ends, axis=-1), shapes, strict=True)
+            part.reshape(*x.shape[:-1], *shape) for part, shape in zip(jnp.split(x, ends, axis=-1), shapes, strict=True)
         ]
 
     return parts

@@ -24,6 +24,7 @@ suit at ranks -2, -1, +1, +2, and the number of cards of its rank in other suits
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -34,8 +35,7 @@ from envs.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, VALUES
 from envs.gin_rummy import melds, outs
 
 SLOTS = 11
-CARD = np.concatenate([np.tile(VALUES, NUM_SUITS)[:, None] / 10.0, np.tile(np.eye(NUM_RANKS), (NUM_SUITS, 1))], axis=1)
-"""float[52, 14]: value / 10 and rank of each card."""
+_STEPS = np.array([-2, -1, 1, 2])
 
 
 class Seen(NamedTuple):
@@ -75,20 +75,55 @@ def told(seen: Seen) -> Slots:
     eleven = seen.hand + offered
     pile = seen.pile + seen.top
     unseen = 1.0 - seen.hand - pile - seen.known
-    left = melds.deadwood_after_discard(_masks(eleven)).reshape(-1).astype(jnp.float32)
-    least = jnp.min(jnp.where(offered > 0, np.float32(melds.NOT_HELD), left))
-    table = jnp.concatenate([_of_left(left), _of_cards(seen, eleven, offered, unseen)], axis=-1)
-    around = around_cards((seen.hand, pile, seen.known, unseen))
-    cards = jnp.concatenate([jnp.ones((NUM_CARDS, 1)), jnp.asarray(CARD, jnp.float32), around], axis=-1)
-    picked, each = of_held(eleven, jnp.concatenate([table, cards], axis=-1))
-    gain = seen.deadwood - least
+    own, free, known = (_masks(plane) for plane in (eleven, unseen, seen.known))
+    left = melds.deadwood_after_discard(own).reshape(-1).astype(jnp.float32)
+    least, least_kept = jnp.min(left), jnp.min(jnp.where(offered > 0, np.float32(melds.NOT_HELD), left))
+    cards = held_cards(eleven)
+    around = (seen.hand, pile, seen.known, unseen)
+    after = pick(left, cards)
+    each = [
+        jnp.minimum((after - least) / 10.0, 3.0),
+        after == least,
+        *points(after),
+        after < 0.5,
+        pick(outs.links(own, free), cards) / 4.0,
+        pick(outs.completions(own, free), cards) / 4.0,
+        pick(outs.danger(free, known), cards) / 8.0,
+        pick(melds_with(eleven), cards),
+        pick(offered, cards),
+    ]
+    gain = seen.deadwood - least_kept
+    top = top_card(seen.top)
     whole = [
-        jnp.stack(points(seen.deadwood) + points(least)),
+        jnp.stack(points(seen.deadwood) + points(least_kept)),
         jnp.stack([jnp.clip(gain / 10.0, -2.0, 2.0), gain > 0.5, drawn]),
         jnp.stack([jnp.sum(seen.known) / 5.0, jnp.sum(pile) / 20.0, jnp.sum(unseen) / 31.0]),
-        seen.top @ jnp.concatenate([melds_with(seen.hand)[:, None], cards], axis=-1),
+        pick(melds_with(seen.hand), top),
+        of_cards(top, around)[0],
     ]
-    return Slots(jnp.concatenate(whole), each, jnp.where(drawn, picked, -1))
+    filled = (cards < NUM_CARDS)[:, None]
+    rows = jnp.concatenate([jnp.stack(each, axis=-1) * filled, of_cards(cards, around)], axis=-1)
+    return Slots(jnp.concatenate(whole), rows, jnp.where(drawn & filled[:, 0], cards, -1))
+
+
+def held_cards(held: Array) -> Array:
+    """Returns the cards of a plane in the order of ids, NUM_CARDS in empty places: int32[11].
+
+    Args:
+      held: float32[52], at most eleven ones.
+    """
+    before = jnp.cumsum(held)
+    return jnp.sum(before <= np.arange(SLOTS, dtype=np.float32)[:, None], axis=1, dtype=jnp.int32)
+
+
+def top_card(top: Array) -> Array:
+    """Returns the one card of a plane, NUM_CARDS where it is empty: int32[1]."""
+    return jnp.where(jnp.any(top > 0), jnp.argmax(top), NUM_CARDS)[None]
+
+
+def pick(values: Array, cards: Array) -> Array:
+    """Returns what values float32[52] hold for cards int32[K], 0 for NUM_CARDS: float32[K]."""
+    return values.at[cards].get(mode="fill", fill_value=0.0)
 
 
 def points(x: Array) -> list[Array]:
@@ -96,66 +131,39 @@ def points(x: Array) -> list[Array]:
     return [jnp.minimum(x, 50.0) / 25.0, jnp.minimum(x, 10.0) / 10.0]
 
 
-def around_cards(planes: tuple[Array, ...]) -> Array:
-    """Returns what planes float32[52] hold around each card: float32[52, 5 a plane]."""
-    parts = []
-    for plane in planes:
-        shifted, others = _neighbours(plane)
-        parts += [*shifted, others / 3.0]
-    return jnp.stack(parts, axis=-1)
+def of_cards(cards: Array, planes: Sequence[Array]) -> Array:
+    """Returns what is told of cards whatever the hand: 1, value / 10, rank one-hot, what planes hold around them.
+
+    Args:
+      cards: int32[K], NUM_CARDS for none.
+      planes: P times float32[52].
+    Returns:
+      float32[K, 15 + 5 P], zeros for none.
+    """
+    grid = jnp.stack(planes).reshape(len(planes), NUM_SUITS, NUM_RANKS)
+    suit, rank = jnp.divmod(jnp.minimum(cards, NUM_CARDS - 1), NUM_RANKS)
+    room = NUM_RANKS + 4
+    padded = jnp.pad(grid, ((0, 0), (0, 0), (2, 2))).reshape(len(planes), -1)
+    near = padded[:, (suit * room + rank + 2)[:, None] + _STEPS]
+    others = jnp.sum(grid, axis=1)[:, rank] - grid[:, suit, rank]
+    around = jnp.concatenate([near, others[:, :, None] / 3.0], axis=-1)
+    ranks = rank[:, None] == np.arange(NUM_RANKS)
+    plain = [jnp.ones((cards.shape[0], 1)), (jnp.asarray(VALUES)[rank] / 10.0)[:, None], ranks]
+    told = jnp.concatenate([*plain, jnp.moveaxis(around, 0, 1).reshape(cards.shape[0], -1)], axis=-1)
+    return jnp.where((cards < NUM_CARDS)[:, None], told, 0.0)
 
 
 def melds_with(hand: Array) -> Array:
     """Returns 1 for each card that melds with two others of the hand: float32[52]."""
-    (low2, low1, high1, high2), others = _neighbours(hand)
+    grid = hand.reshape(NUM_SUITS, NUM_RANKS)
+    padded = jnp.pad(grid, ((0, 0), (2, 2)))
+    low2, low1, high1, high2 = (padded[:, 2 + step : 2 + step + NUM_RANKS] for step in _STEPS)
     runs = low2 * low1 + low1 * high1 + high1 * high2
-    return ((runs > 0) | (others >= 2)).astype(jnp.float32)
-
-
-def of_held(held: Array, table: Array) -> tuple[Array, Array]:
-    """Picks the rows of the cards held, in the order of ids.
-
-    Args:
-      held: float32[52], at most eleven ones.
-      table: float32[52, F].
-    Returns:
-      (cards int32[11], -1 for none; float32[11, F], zeros for none).
-    """
-    before = jnp.cumsum(held)
-    cards = jnp.sum(before <= np.arange(SLOTS, dtype=np.float32)[:, None], axis=1)
-    rows = table.at[cards].get(mode="fill", fill_value=0.0)
-    return jnp.where(cards < NUM_CARDS, cards, -1).astype(jnp.int32), rows
-
-
-def _of_left(left: Array) -> Array:
-    """Returns what is told of L: float32[52, 5]; meaningless for cards not held."""
-    least = jnp.min(left)
-    return jnp.stack([jnp.minimum((left - least) / 10.0, 3.0), left == least, *points(left), left < 0.5], axis=-1)
-
-
-def _of_cards(seen: Seen, eleven: Array, offered: Array, unseen: Array) -> Array:
-    own, free, known = (_masks(plane) for plane in (eleven, unseen, seen.known))
-    return jnp.stack(
-        [
-            outs.links(own, free) / 4.0,
-            outs.completions(own, free) / 4.0,
-            outs.danger(free, known) / 8.0,
-            melds_with(eleven),
-            offered,
-        ],
-        axis=-1,
-    )
+    others = jnp.sum(grid, axis=0) - grid
+    return ((runs > 0) | (others >= 2)).astype(jnp.float32).reshape(-1)
 
 
 def _masks(plane: Array) -> Array:
     """Returns a plane of cards as suit masks: int32[4]."""
     bits = plane.reshape(NUM_SUITS, NUM_RANKS).astype(jnp.int32) << np.arange(NUM_RANKS)
     return jnp.sum(bits, axis=1)
-
-
-def _neighbours(plane: Array) -> tuple[list[Array], Array]:
-    """Returns a plane at ranks -2, -1, +1, +2 of each card's suit, and the sum over its rank's other suits."""
-    grid = plane.reshape(NUM_SUITS, NUM_RANKS)
-    padded = jnp.pad(grid, ((0, 0), (2, 2)))
-    shifted = [padded[:, 2 + step : 2 + step + NUM_RANKS].reshape(-1) for step in (-2, -1, 1, 2)]
-    return shifted, (jnp.sum(grid, axis=0) - grid).reshape(-1)

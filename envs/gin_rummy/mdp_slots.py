@@ -30,7 +30,7 @@ import numpy as np
 from jax import Array
 
 from envs.cards import NUM_CARDS
-from envs.gin_rummy.card_slots import CARD, around_cards, melds_with, of_held, points
+from envs.gin_rummy.card_slots import held_cards, melds_with, of_cards, pick, points, top_card
 from envs.gin_rummy.mdp_observation import LAYOUT, SLOTS
 
 _PLANES = ("hand", "pile", "picked", "declined")
@@ -48,10 +48,9 @@ def slot_inputs(observation: Array, first: int) -> tuple[Array, Array, Array]:
       first: the action that discards the first card held.
     """
     part = {name: observation[begin:end] for name, (begin, end) in LAYOUT.items()}
-    around = around_cards(tuple(part[name] for name in _PLANES))
-    cards = jnp.concatenate([jnp.ones((NUM_CARDS, 1)), jnp.asarray(CARD, jnp.float32), around], axis=-1)
-    held, of_cards = of_held(part["hand"], cards)
-    filled = held >= 0
+    planes = tuple(part[name] for name in _PLANES)
+    held, top = held_cards(part["hand"]), top_card(part["top"])
+    filled = held < NUM_CARDS
     left = 100.0 * part["left"]
     least = jnp.min(left)
     own = [
@@ -63,14 +62,14 @@ def slot_inputs(observation: Array, first: int) -> tuple[Array, Array, Array]:
         part["melded"],
         2.0 * part["connectors"],
     ]
-    slots = jnp.concatenate([jnp.stack(own, axis=-1) * filled[:, None], of_cards], axis=-1)
-    top = jnp.concatenate([melds_with(part["hand"])[:, None], cards], axis=-1)
+    slots = jnp.concatenate([jnp.stack(own, axis=-1) * filled[:, None], of_cards(held, planes)], axis=-1)
     own_points, with_top, estimate = (100.0 * part[name][0] for name in ("deadwood", "with_top", "estimate"))
     whole = [
         *(part[name] for name in _PLAIN),
         *(jnp.stack(points(x)) for x in (own_points, with_top, estimate, least)),
         jnp.stack([jnp.clip((own_points - with_top) / 10.0, -2.0, 2.0), with_top < own_points - 0.5]),
-        part["top"] @ top,
+        pick(melds_with(part["hand"]), top),
+        of_cards(top, planes)[0],
         part["opponent"],
     ]
     actions = jnp.where(filled & filled[-1], first + np.arange(SLOTS), -1)
