@@ -1,7 +1,7 @@
 """The dueling network with slots: actions that mean the same of different cards are rated by one rule.
 
-game.slot_inputs tells of the position as a whole, of each slot, and which actions are about each slot. All layers but the
-last of each head have ReLU:
+game.slot_inputs tells of the position as a whole, of each slot, and which actions are about each slot. All layers but
+the last of each head have ReLU:
 
     e_k = slot(slots_k),    c = trunk(whole, mean over k of e_k),
     rating_k = linear(joint(e_k, c)), one number for each action about slot k,

@@ -1,10 +1,10 @@
 """What a gin rummy observation says of each card held, and of the hand as a whole, in numbers of order 1.
 
 Discards (and knocks) mean the same thing of all the cards they can be of, so that a network may rate them by one rule
-(`dream/networks/slots.py`). A slot is a card of the hand, or the pile's top before a draw; in the order of ids. L is the
-deadwood left by shedding a card from these eleven, D the own deadwood, W that with the pile's top in hand, in points.
-Around a card, for each of the planes hand, pile with its top, known to be the opponent's, unseen: the four cards of its
-suit at ranks -2, -1, +1, +2, and the number of cards of its rank in other suits / 3 (20 numbers).
+(`dream/networks/slots.py`). A slot is a card of the hand, or the pile's top before a draw, in the order of ids. L is
+the deadwood left by shedding a card from these eleven, D the own deadwood, W that with the pile's top in hand, in
+points. Around a card, for each of the planes hand, pile with its top, known to be the opponent's, unseen: the four
+cards of its suit at ranks -2, -1, +1, +2, and the number of cards of its rank in other suits / 3 (20 numbers).
 
 | of a slot, in this order; zeros in an empty one | numbers |
 |---|---|

@@ -81,7 +81,7 @@ def _told(x: np.ndarray) -> tuple[list[float], list[list[float]]]:
 
 def test_the_tables_are_what_is_told(seen: np.ndarray) -> None:
     """Every number of decisions in random hands, in all phases, and the tables' counts."""
-    whole, slots = jax.jit(jax.vmap(GAME.slot_inputs))(seen)
+    whole, slots, actions = jax.jit(jax.vmap(GAME.slot_inputs))(seen)
     assert (whole.shape[1:], slots.shape[1:]) == ((WHOLE,), (SLOTS, EACH))
     counts = [int(n) for n in re.findall(r"\| (\d+) \|$", mdp_slots.__doc__, re.MULTILINE)]
     assert (sum(counts[:5]), sum(counts[5:])) == (EACH, WHOLE)
@@ -89,6 +89,8 @@ def test_the_tables_are_what_is_told(seen: np.ndarray) -> None:
         expected = _told(seen[n])
         np.testing.assert_allclose(whole[n], np.array(expected[0], np.float32), atol=2e-5)
         np.testing.assert_allclose(slots[n], np.array(expected[1], np.float32), atol=2e-5)
+        held = len(np.flatnonzero(seen[n, slice(*LAYOUT["hand"])]))
+        assert actions[n, :, 0].tolist() == ([FIRST + k for k in range(SLOTS)] if held == SLOTS else [-1] * SLOTS)
     assert np.all(np.any(seen[::3, 157:160] > 0, axis=0))
 
 
@@ -110,7 +112,7 @@ def test_forward_pass_written_out(seen: np.ndarray) -> None:
     rows, apply = jax.jit(jax.vmap(network.inputs.of_observation))(seen[::40]), jax.jit(network.apply)
     batch = jax.jit(network.apply_inputs)(params, rows)
     for n, x in enumerate(seen[::40]):
-        whole, slots = np.asarray(rows[n][:WHOLE]), np.asarray(rows[n][WHOLE:]).reshape(SLOTS, EACH)
+        whole, slots = np.asarray(rows[n][:WHOLE]), np.asarray(rows[n][WHOLE:-SLOTS]).reshape(SLOTS, EACH)
         each = [np.maximum(dense("slot", slot), 0) for slot in slots]
         features = np.r_[whole, np.mean(each, axis=0)]
         for name in ("trunk_0", "trunk_1"):
@@ -118,11 +120,33 @@ def test_forward_pass_written_out(seen: np.ndarray) -> None:
         context = dense("joint_trunk", features)
         ratings = [dense("rating", np.maximum(dense("joint_slot", e) + context, 0))[0] for e in each]
         advantages = dense("advantages", features)
-        advantages[FIRST : FIRST + SLOTS] += ratings
+        if rows[n][-1] >= 0:
+            advantages[FIRST : FIRST + SLOTS] += ratings
         answer = apply(params, x)
         np.testing.assert_allclose(answer[0], advantages, rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(answer[1], dense("value", features)[0], rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(batch[0][n], answer[0], rtol=1e-4, atol=1e-4)
+
+
+def test_of_a_history_every_player_has_a_rating_of_its_own() -> None:
+    """Discards of player 0 and 1 are rated by their own last layer, from their own cards."""
+    network = make_history_network(SMALL, GAME)
+    params = _random(network, 2)
+    step = jax.jit(GAME.step)
+    drawn = step(GAME.init(jax.random.key(5)), 0)[0]
+    acts = {0: drawn, 1: step(step(drawn, FIRST)[0], 0)[0]}
+
+    @jax.jit
+    def rated(params: Any, state: Any) -> jax.Array:
+        return network.apply(params, jax.vmap(GAME.observe, (None, 0))(state, np.arange(2)))[0]
+
+    for player, state in acts.items():
+        assert int(state.current_player) == player and bool(GAME.legal_actions(state)[FIRST])
+        before = rated(params, state)
+        for p in range(2):
+            other = {**params, f"rating_{p}": jax.tree.map(lambda x: x + 1, params[f"rating_{p}"])}
+            changed = np.flatnonzero(np.abs(rated(other, state) - before) > 1e-3).tolist()
+            assert changed == (list(range(FIRST, FIRST + SLOTS)) if p == player else [])
 
 
 def test_play_starts_near_uniform(seen: np.ndarray) -> None:
@@ -134,7 +158,7 @@ def test_play_starts_near_uniform(seen: np.ndarray) -> None:
 
 
 def test_where_there_are_no_slots() -> None:
-    """A game without them, or a width of none, is refused; a value of histories reads observations as they are."""
+    """A game without them, or a width of none, is refused."""
     with pytest.raises(
         InputError, match=r"network.slots=12 rates actions on slots, and coin has none; it must be null"
     ):
@@ -143,7 +167,6 @@ def test_where_there_are_no_slots() -> None:
         CoinGame().slot_inputs(jnp.zeros(17))
     with pytest.raises(InputError, match=r"network\.slots=0"):
         make_network({**SMALL, "slots": 0}, GAME)
-    assert make_history_network(SMALL, GAME).inputs.size == 2 * 342
 
 
 def test_one_rule_for_all_discards_is_learned_at_once() -> None:

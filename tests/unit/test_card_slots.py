@@ -1,0 +1,129 @@
+"""What gin rummy's observations tell of each card, against the same worked out card by card."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import slow_melds
+
+import envs
+from envs import InputError
+
+VALUES = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10]
+GAMES = {"gin_rummy": ({}, 3), "gin_rummy_openspiel": ({"observation": "planes"}, 0)}
+"""Name -> (rules, the action that discards card 0)."""
+DISCARD = {"gin_rummy": 4, "gin_rummy_openspiel": 2}
+
+
+def _positions(name: str) -> tuple[Any, Any]:
+    """Returns (views, observations) of the player to act along eight hands that shed deadwood, in numpy."""
+    game = envs.make(name, **GAMES[name][0])
+    first = GAMES[name][1]
+
+    def play(key: jax.Array) -> Any:
+        def step(state: Any, key: jax.Array) -> tuple[Any, Any]:
+            view = game.view(state, state.current_player)
+            values = jnp.tile(jnp.asarray(VALUES, jnp.float32), 4)
+            likes = jnp.zeros(game.num_actions).at[first : first + 52].set(values)
+            action = jax.random.categorical(key, jnp.where(game.legal_actions(state), likes, -1e9))
+            return game.step(state, action)[0], (view, game.encode(view), state.current_player)
+
+        return jax.lax.scan(step, game.init(key), jax.random.split(key, 40))[1]
+
+    views, seen, player = jax.tree.map(np.asarray, jax.jit(jax.vmap(play))(jax.random.split(jax.random.key(3), 8)))
+    keep = (player >= 0) & (views.phase <= DISCARD[name])
+    return jax.tree.map(lambda x: x[keep], views), seen[keep]
+
+
+def _cards(masks: np.ndarray) -> set[int]:
+    return {13 * suit + rank for suit in range(4) for rank in range(13) if int(masks[suit]) >> rank & 1}
+
+
+def _is_meld(cards: tuple[int, ...]) -> bool:
+    ranks, suits = sorted(c % 13 for c in cards), {c // 13 for c in cards}
+    return len(set(ranks)) == 1 or (len(suits) == 1 and ranks == list(range(ranks[0], ranks[0] + 3)))
+
+
+def _around(cards: set[int], card: int) -> list[float]:
+    rank = card % 13
+    near = [float(0 <= rank + step < 13 and card + step in cards) for step in (-2, -1, 1, 2)]
+    return [*near, sum(c % 13 == rank and c != card for c in cards) / 3]
+
+
+def _of_card(card: int, planes: list[set[int]]) -> list[float]:
+    around = [x for plane in planes for x in _around(plane, card)]
+    return [1.0, VALUES[card % 13] / 10, *np.eye(13)[card % 13], *around]
+
+
+def _points(x: float) -> list[float]:
+    return [min(x, 50) / 25, min(x, 10) / 10]
+
+
+def _danger(card: int, free: set[int], known: set[int]) -> float:
+    """Returns the pairs that meld with a card, each partner unseen counting 1 and known 2."""
+    weight = {**dict.fromkeys(free, 1.0), **dict.fromkeys(known, 2.0)}
+    pairs = itertools.combinations(set(weight) - {card}, 2)
+    return sum(weight[a] * weight[b] for a, b in pairs if _is_meld((card, a, b)))
+
+
+def _told(hand: set[int], pile: set[int], top: int | None, known: set[int]) -> tuple[list[float], list[list[float]]]:
+    """Returns the module's tables, written out."""
+    drawn = len(hand) == 11
+    eleven = hand if drawn or top is None else hand | {top}
+    free = set(range(52)) - hand - pile - known
+    planes = [hand, pile, known, free]
+    after = slow_melds.FULL.after_discard(slow_melds.mask_of(eleven)) if len(eleven) == 11 else {}
+    least = min(after.values())
+    slots = []
+    for card in sorted(eleven):
+        pairs = [(own, new) for own in eleven - {card} for new in free if _is_meld((card, own, new))]
+        melds = any(_is_meld((card, a, b)) for a, b in itertools.combinations(eleven - {card}, 2))
+        left = after[card]
+        row = [min((left - least) / 10, 3), left == least, *_points(left), left == 0, len(pairs) / 4]
+        row += [len({new for _, new in pairs}) / 4, _danger(card, free, known) / 8, melds, not drawn and card == top]
+        slots.append([*row, *_of_card(card, planes)])
+    own = least if drawn else slow_melds.FULL.deadwood(slow_melds.mask_of(hand))
+    kept = min(left for card, left in after.items() if drawn or card != top)
+    gain = own - kept
+    whole = [*_points(own), *_points(kept), min(max(gain / 10, -2), 2), gain > 0, drawn]
+    whole += [len(known) / 5, len(pile) / 20, len(free) / 31]
+    if top is None:
+        return [*whole, *[0.0] * 36], slots
+    melds = any(_is_meld((top, a, b)) for a, b in itertools.combinations(hand - {top}, 2))
+    return [*whole, melds, *_of_card(top, planes)], slots
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_the_tables_are_what_is_told(name: str) -> None:
+    """Every number of decisions before and after a draw; the actions are the discards (and knocks) of the cards held."""
+    game, first = envs.make(name, **GAMES[name][0]), GAMES[name][1]
+    views, seen = _positions(name)
+    whole, slots, actions = jax.tree.map(np.asarray, jax.jit(jax.vmap(game.slot_inputs))(seen))
+    assert actions.shape[1:] == (11, game.slot_choices)
+    assert len(seen) > 100
+    for n in range(0, len(seen), 3):
+        view = jax.tree.map(lambda x, n=n: x[n], views)
+        top = int(view.top if name == "gin_rummy" else view.upcard)
+        top = None if top > 51 else top
+        known = _cards(view.known) if name == "gin_rummy" else _cards(view.known[1 - view.seat])
+        hand, pile = _cards(view.hand), _cards(view.pile) | (set() if top is None else {top})
+        expected = _told(hand, pile, top, known)
+        np.testing.assert_allclose(whole[n, 10:], np.array(expected[0], np.float32), atol=2e-5)
+        filled = len(expected[1])
+        np.testing.assert_allclose(slots[n, :filled], np.array(expected[1], np.float32), atol=2e-5)
+        assert not slots[n, filled:].any()
+        discards = [[first + c + 52 * k for k in range(game.slot_choices)] for c in sorted(hand)]
+        assert actions[n].tolist() == (discards if len(hand) == 11 else [[-1] * game.slot_choices] * 11)
+
+
+def test_only_the_full_deck_has_slots() -> None:
+    """Other decks, and OpenSpiel's tensor, are refused."""
+    assert envs.make("gin_rummy_openspiel").slot_choices == 0
+    game = envs.make("gin_rummy_openspiel", num_ranks=10, observation="planes")
+    with pytest.raises(InputError, match="gin_rummy_openspiel has no slots"):
+        game.slot_inputs(jnp.zeros(game.observation_size))
