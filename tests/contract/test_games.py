@@ -14,6 +14,7 @@ import pytest
 from jax import Array, lax
 
 import envs
+from envs.errors import InputError
 from envs.game import EnumerableGame, Game
 from envs.random_play import uniform_action
 
@@ -227,6 +228,25 @@ def test_a_view_tells_whose_it_is(played: Played) -> None:
     """Learners with a network for each player choose it by the view's `seat`."""
     seat = played.views.seat
     np.testing.assert_array_equal(seat, np.broadcast_to(_seats(played.game), seat.shape))
+
+
+def test_slots_name_their_actions(played: Played) -> None:
+    """Of a game with slots, every slot has as many actions as it says, -1 or in range, and no action has two slots."""
+    game = played.game
+    if not game.slot_choices:
+        with pytest.raises(InputError, match=f"{game.name} has no slots"):
+            game.slot_inputs(jnp.zeros(game.observation_size))
+        return
+    views = jax.tree.map(lambda x: x[played.in_play][:256], played.seen_by_actor())
+    whole, slots, actions = jax.jit(jax.vmap(lambda view: game.slot_inputs(game.encode(view))))(views)
+    assert np.all(np.isfinite(whole))
+    assert np.all(np.isfinite(slots))
+    assert actions.shape == (*slots.shape[:2], game.slot_choices)
+    assert np.all((actions >= -1) & (actions < game.num_actions))
+    for row in np.asarray(actions).reshape(len(actions), -1):
+        told = row[row >= 0]
+        assert len(set(told)) == len(told)
+    assert np.any(actions >= 0)
 
 
 def test_dense_part_and_log_slots_make_the_observation(played: Played, sampled: Any) -> None:

@@ -100,7 +100,7 @@ def _told(hand: set[int], pile: set[int], top: int | None, known: set[int]) -> t
 
 @pytest.mark.parametrize("name", GAMES)
 def test_the_tables_are_what_is_told(name: str) -> None:
-    """Every number of decisions before and after a draw; the actions are the discards (and knocks) of the cards held."""
+    """Every number of decisions before and after a draw; the actions discard (or knock with) the cards held."""
     game, first = envs.make(name, **GAMES[name][0]), GAMES[name][1]
     views, seen = _positions(name)
     whole, slots, actions = jax.tree.map(np.asarray, jax.jit(jax.vmap(game.slot_inputs))(seen))

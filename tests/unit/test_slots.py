@@ -141,7 +141,8 @@ def test_of_a_history_every_player_has_a_rating_of_its_own() -> None:
         return network.apply(params, jax.vmap(GAME.observe, (None, 0))(state, np.arange(2)))[0]
 
     for player, state in acts.items():
-        assert int(state.current_player) == player and bool(GAME.legal_actions(state)[FIRST])
+        assert int(state.current_player) == player
+        assert bool(GAME.legal_actions(state)[FIRST])
         before = rated(params, state)
         for p in range(2):
             other = {**params, f"rating_{p}": jax.tree.map(lambda x: x + 1, params[f"rating_{p}"])}
