@@ -16,6 +16,7 @@ from envs.errors import InputError
 matplotlib.use("Agg")
 matplotlib.rcParams["svg.hashsalt"] = "dream"
 import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib import ticker  # noqa: E402
 
 AXES = {"nodes": "nodes (decisions of both players)", "seconds": "seconds (compiling and evaluating included)"}
 LINES = ("-", "--", ":")
@@ -38,14 +39,19 @@ def longest(spec: Spec, results: list[dict[str, Any]]) -> dict[str, dict[str, di
 def band(runs: list[dict[str, Any]], axis: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Returns places on an axis, and there the mean over seeds, the lowest and the highest seed.
 
-    Seeds are interpolated in logarithms, between the last of their first places and the first of their last ones.
+    Seeds are interpolated in logarithms at equal nodes, between the last of their first nodes and the first of their
+    last ones. On another axis the place is the seeds' mean there: one seed may have compiled and another not.
     """
-    curves = [(np.array(run["curve"][axis], float), np.array(run["curve"]["exploitability"], float)) for run in runs]
-    curves = [(x[(x > 0) & (y > 0)], y[(x > 0) & (y > 0)]) for x, y in curves]
-    first, last = max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves)
-    places = np.geomspace(first, max(first, last), 100) if len(curves) > 1 else curves[0][0]
-    values = np.array([np.exp(np.interp(np.log(places), np.log(x), np.log(y))) for x, y in curves])
-    return places, values.mean(axis=0), values.min(axis=0), values.max(axis=0)
+    curves = [{name: np.array(values, float) for name, values in run["curve"].items()} for run in runs]
+    curves = [{name: x[curve["exploitability"] > 0] for name, x in curve.items()} for curve in curves]
+    first, last = (f(curve["nodes"][n] for curve in curves) for f, n in ((max, 0), (min, -1)))
+    nodes = np.geomspace(first, max(first, last), 100) if len(curves) > 1 else curves[0]["nodes"]
+    at = {
+        name: np.exp([np.interp(np.log(nodes), np.log(curve["nodes"]), np.log(curve[name])) for curve in curves])
+        for name in (axis, "exploitability")
+    }
+    values = at["exploitability"]
+    return at[axis].mean(axis=0), values.mean(axis=0), values.min(axis=0), values.max(axis=0)
 
 
 def draw(results: list[dict[str, Any]], title: str, path: Path) -> None:
@@ -60,7 +66,10 @@ def draw(results: list[dict[str, Any]], title: str, path: Path) -> None:
             )
             axes.fill_between(places, low, high, color=colour, alpha=0.2, linewidth=0)
         axes.set(xscale="log", yscale="log", xlabel=label)
+        axes.xaxis.set_minor_formatter(ticker.NullFormatter())
         axes.grid(True, which="major", linewidth=0.4, alpha=0.5)
+    panels[1].xaxis.set_major_locator(ticker.LogLocator(subs=(1, 3)))
+    panels[1].xaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
     panels[0].set_ylabel(f"exploitability, {results[0]['unit']}")
     panels[1].legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     figure.suptitle(f"{title}: mean over seeds, band from the lowest to the highest seed", fontsize=10)

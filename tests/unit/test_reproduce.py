@@ -235,6 +235,19 @@ def test_a_band_is_between_the_seeds(scripts: SimpleNamespace) -> None:
     np.testing.assert_allclose(mean, 1500 / places)
 
 
+def test_seeds_that_never_run_at_the_same_seconds_are_one_line(scripts: SimpleNamespace) -> None:
+    """The first compiles for 100 seconds: the line is at their mean seconds, from the first nodes to the last."""
+    nodes, falling = [10, 1000], [100, 1]
+    runs = [
+        {"curve": {"nodes": nodes, "seconds": [100, 103], "exploitability": falling}},
+        {"curve": {"nodes": nodes, "seconds": [2, 5], "exploitability": falling}},
+    ]
+    places, mean, low, high = scripts.plot.band(runs, "seconds")
+    assert (places[0], places[-1]) == pytest.approx((51, 54))
+    for values in (mean, low, high):
+        assert (values[0], values[-1]) == pytest.approx((100, 1))
+
+
 def test_plot(scripts: SimpleNamespace, spec: object, result: dict, tmp_path: pathlib.Path) -> None:
     """One file a game, the same from the same results; rows of the same runs are one line, the longest."""
     shorter = result | {"row": "long_at_500", "nodes": 400}
