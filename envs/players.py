@@ -28,12 +28,13 @@ _OF_GAME: dict[str, dict[str, str]] = {
     "rummy500": {"greedy": "envs.rummy500.bots:greedy_policy"},
     "gin_rummy": {
         "simple_bot": "envs.gin_rummy.simple_bot:make",
+        "lookahead": "envs.gin_rummy.lookahead:make",
         **{name: f"envs.gin_rummy.bots:{name}" for name in _RULE_BOTS},
         **{name: f"envs.gin_rummy.search:{name}" for name in _SEARCH_LEVELS},
     },
 }
 """The same for the players of one game; those in _FOR_ITS_RULES are given the game first."""
-_FOR_ITS_RULES = ("simple_bot", *_SEARCH_LEVELS)
+_FOR_ITS_RULES = ("simple_bot", "lookahead", *_SEARCH_LEVELS)
 _TRANSLATED: dict[str, str] = {"gin_rummy_mdp": "envs.gin_rummy.mdp_players"}
 """Game -> module: `original(game)` is a game with players of its own, which `translated(player, game)` lets play."""
 _ASSISTANTS: dict[str, dict[str, str]] = {

@@ -262,7 +262,7 @@ def discards(masks: Array, drawn: Array, limit: int) -> Discards:
       limit: points up to which a knock is allowed, below NO_DISCARD.
     """
     loose = loose_cards(masks)
-    bound = over_suits(points(loose)) - _dearest(loose)
+    bound = over_suits(points(loose)) - dearest(loose)
     simple = Discards(jnp.full((NUM_SUITS, NUM_RANKS), NO_DISCARD, jnp.uint8), bound)
 
     def exact(masks: Array) -> Discards:
@@ -272,7 +272,7 @@ def discards(masks: Array, drawn: Array, limit: int) -> Discards:
     return where_needed(drawn & (has_conflict(masks) | (bound <= limit)), exact, simple, masks)
 
 
-def _dearest(masks: Array) -> Array:
+def dearest(masks: Array) -> Array:
     """Returns the points of the dearest card of a hand, 0 for none: int32."""
     ranks = masks[0] | masks[1] | masks[2] | masks[3]
     return jnp.minimum(32 - lax.clz(ranks), VALUES[-1])

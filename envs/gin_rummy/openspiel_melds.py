@@ -124,12 +124,6 @@ def _keys(cands: Candidates) -> Array:
     return jnp.where(cands.quad[:, None], jnp.stack(quad, axis=1), jnp.stack(triple, axis=1))
 
 
-def dearest(masks: Array) -> Array:
-    """Returns the points of the highest rank in four suit masks, 0 for none: int32."""
-    ranks = masks[0] | masks[1] | masks[2] | masks[3]
-    return jnp.minimum(32 - lax.clz(ranks), 10)
-
-
 def deadwood_with_draw(masks: Array, needed: Array, limit: Array) -> Array:
     """Returns the deadwood OpenSpiel reckons for a hand and a drawn card: that of the first best group of all cards
     but its highest one. It may exceed what the best discard leaves.
@@ -142,11 +136,11 @@ def deadwood_with_draw(masks: Array, needed: Array, limit: Array) -> Array:
       int32 points.
     """  # noqa: D205
     loose = melds.loose_cards(masks)
-    bound = melds.over_suits(melds.points(loose)) - dearest(loose)
+    bound = melds.over_suits(melds.points(loose)) - melds.dearest(loose)
 
     def exact(masks: Array) -> Array:
         left = best_group(masks).left
-        return melds.over_suits(melds.points(left)) - dearest(left)
+        return melds.over_suits(melds.points(left)) - melds.dearest(left)
 
     return where_needed(needed & (bound <= limit) & melds.has_conflict(masks), exact, bound, masks)
 

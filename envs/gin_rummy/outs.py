@@ -6,10 +6,41 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs.cards import NUM_RANKS
+from envs.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS
 
 TYPICAL_DEADWOOD = np.array([52, 52, 44, 38, 32, 28, 25, 23, 22, 21, 20, 18, 17, 16], np.float32)
 """Mean deadwood of an opponent at turn 0, 1, ...: two simple bots, 500 hands (the domain notes' figures)."""
+
+
+def _third_cards() -> np.ndarray:
+    """Returns the cards that make a meld of three with two others, NUM_CARDS where there is none: int[52, 52, 2]."""
+    third = np.full((NUM_CARDS, NUM_CARDS, 2), NUM_CARDS)
+    for a, b in np.argwhere(~np.eye(NUM_CARDS, dtype=bool)):
+        (suit_a, rank_a), (suit_b, rank_b) = divmod(a, NUM_RANKS), divmod(b, NUM_RANKS)
+        low, high = min(rank_a, rank_b), max(rank_a, rank_b)
+        found = []
+        if low == high:
+            found = [NUM_RANKS * suit + low for suit in range(NUM_SUITS) if suit not in (suit_a, suit_b)]
+        elif suit_a == suit_b and high - low <= 2:
+            ranks = (low + 1,) if high - low == 2 else (low - 1, high + 1)
+            found = [NUM_RANKS * suit_a + rank for rank in ranks if 0 <= rank < NUM_RANKS]
+        third[a, b, : len(found)] = found
+    return third
+
+
+_THIRD_CARDS = _third_cards()
+
+
+def completing(third: Array, held: Array) -> Array:
+    """Returns how many of some cards would make a meld of three with one of a hand and any other card.
+
+    Args:
+      third: bool[52], the cards that count.
+      held: int32[n], the hand's cards.
+    Returns:
+      int32[n, 52].
+    """
+    return jnp.sum(jnp.append(third, False)[jnp.asarray(_THIRD_CARDS)[held]], axis=2, dtype=jnp.int32)
 
 
 def grid(masks: Array) -> Array:

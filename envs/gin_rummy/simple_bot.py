@@ -29,7 +29,7 @@ from envs.game import Game, Policy
 from envs.gin_rummy import melds
 from envs.gin_rummy.event_log import GinRummy, GinView
 from envs.gin_rummy.openspiel import OpenSpielGinRummy
-from envs.gin_rummy.openspiel_melds import MELD_MASKS, NUM_MELDS, best_group, dearest, group_of, last_meld, simple_keys
+from envs.gin_rummy.openspiel_melds import MELD_MASKS, NUM_MELDS, best_group, group_of, last_meld, simple_keys
 from envs.gin_rummy.openspiel_state import (
     DISCARD,
     DRAW,
@@ -133,7 +133,7 @@ def _plan(hand: Array, needed: Array) -> _Plan:
 
 def _least(left: Array) -> Array:
     """Returns the points of cards but the highest: int32."""
-    return melds.over_suits(melds.points(left)) - dearest(left)
+    return melds.over_suits(melds.points(left)) - melds.dearest(left)
 
 
 def _highest(masks: Array) -> tuple[Array, Array]:
