@@ -94,6 +94,34 @@ def learners_table() -> list[str]:
     return lines
 
 
+def exploitability_table() -> list[str]:
+    """Returns the lines of the table that sets DREAM's exploitability against PPO's."""
+    path = RESULTS / "dream_ppo_exploitability.json"
+    if not path.exists():
+        return []
+    games = json.loads(path.read_text())
+    lines = [
+        "Exact exploitability (NashConv / 2) of the current policies, DREAM against PPO: mean over pairs of runs with "
+        "its 95 % t-interval, at the last evaluation within the decisions, and within the seconds, that both have "
+        "reached. `python experiments/reproduce/run.py <kuhn | leduc | liars_dice | mini_gin_4x2>_<dream | ppo>`, "
+        "then `python experiments/compare_learners.py --exploitability --one runs/reproduce/*_dream/seed* "
+        f"--other runs/reproduce/*_ppo/seed* --out experiments/results/{path.name}`:",
+        "",
+        "| game | uniform play | pairs | decisions | DREAM | PPO | seconds | DREAM | PPO |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for game, told in games.items():
+        cells = [f"`{game}`, {told['unit']}", f"{told['uniform']:.3f}", f"{told['pairs']}"]
+        for limit, unit, text in (("decisions", 1e6, "M"), ("seconds", 1, "s")):
+            both = [f"{name}_at_equal_{limit}" for name in ("one", "other")]
+            pairs = zip(*(told["by_pair"][name] for name in both), strict=True)
+            spent = [max(x[limit] for x in pair) for pair in pairs]
+            cells.append(f"{sum(spent) / len(spent) / unit:.3g} {text}")
+            cells += ["{mean:.3f} ({low:.3f} to {high:.3f})".format(**told["over_pairs"][name]) for name in both]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
 def ladder_table() -> list[str]:
     """Returns the lines of the ladder's table."""
     path = RESULTS / "ladder_gin_rummy.json"
@@ -169,7 +197,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing, fail where the README differs")
     check = parser.parse_args().check
-    tables = (laptop_table, learners_table, ladder_table, mdp_table, benchmark_table)
+    tables = (laptop_table, learners_table, exploitability_table, ladder_table, mdp_table, benchmark_table)
     blocks = [block for block in (table() for table in tables) if block]
     fill("results", blocks, check=check, command="experiments/readme_table.py")
 
