@@ -138,7 +138,7 @@ def _of_game(name: str, pairs: list[tuple[Path, Path]]) -> dict[str, Any]:
     tree = build_tree(game)
     return {
         "unit": game.unit,
-        "uniform": nash_conv(tree, tree.uniform()) / 2,
+        "uniform": nash_conv(tree, tree.uniform()) / 2 * game.reward_scale,
         "pairs": len(pairs),
         "overrides": {key: overrides(run) for key, run in zip(("one", "other"), pairs[0], strict=True)},
         "by_pair": told,

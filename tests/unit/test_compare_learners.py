@@ -11,6 +11,9 @@ from types import ModuleType
 import pytest
 from command_support import REPO
 
+import envs
+from dream.evaluation.exact import nash_conv
+from dream.evaluation.tree import build_tree
 from envs import InputError
 
 
@@ -95,6 +98,14 @@ def test_exploitability_is_that_of_the_last_evaluation_within_each_limit(
     assert told["by_pair"]["other_at_equal_seconds"][0] == {"decisions": 400, "seconds": 8.0, "exploitability": 0.5}
     assert (told["pairs"], told["unit"], told["overrides"]["one"]) == (2, "chips", ["env=kuhn_poker"])
     assert told["uniform"] == pytest.approx(11 / 24)
+
+
+def test_uniform_play_is_told_in_the_unit_of_the_runs(script: ModuleType, tmp_path: pathlib.Path) -> None:
+    """Rewards of mini gin are hundredths of points; the exploitability of a run is in points."""
+    run = _evaluated(tmp_path / "run", 1.0, [11.8], "mini_gin_rummy")
+    tree = build_tree(envs.make("mini_gin_rummy"))
+    told = script.compare_exploitability([run] * 2, [run] * 2)["mini_gin_rummy"]
+    assert told["uniform"] == pytest.approx(100 * nash_conv(tree, tree.uniform()) / 2)
 
 
 def test_pairs_that_cannot_be_compared_are_refused(script: ModuleType, tmp_path: pathlib.Path) -> None:
