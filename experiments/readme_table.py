@@ -140,6 +140,34 @@ def ladder_table() -> list[str]:
     return [*lines, "", "![ratings](experiments/results/ladder_gin_rummy.svg)"]
 
 
+def pairings_table() -> list[str]:
+    """Returns the lines of the table of single pairings: rule bots, and the search levels."""
+    rows = []
+    for name, pairings in (
+        ("rule_bots", (("lookahead", "simple_bot"),)),
+        ("levels", (("lv4", "heuristic"), ("lv5", "lv4"), ("lv7", "lv5"), ("lv7", "lv4"))),
+    ):
+        path = RESULTS / f"{name}.json"
+        told = json.loads(path.read_text()) if path.exists() else []
+        results = {(entry["name"], r["opponent"]): r for entry in told for r in entry["results"]}
+        for one, other in pairings:
+            if (one, other) in results:
+                result = results[one, other]
+                points = result["points_per_hand"]
+                rows.append(
+                    f"| `{one}` | `{other}` | {percent(result['decided_win_rate'])} "
+                    f"| {points['mean']:+.2f} ({points['low']:+.2f} to {points['high']:+.2f}) | {result['n']:,} |"
+                )
+    head = [
+        "`python -m dream.ladder env=gin_rummy players=[<player>,<against>] games=<hands>`, mirrored hands, "
+        "95 % intervals:",
+        "",
+        "| player | against | of the decided hands won | points a hand | hands |",
+        "|---|---|---|---|---|",
+    ]
+    return [*head, *rows] if rows else []
+
+
 def benchmark_table() -> list[str]:
     """Returns the lines of the benchmarks' table."""
     rows = []
@@ -197,7 +225,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing, fail where the README differs")
     check = parser.parse_args().check
-    tables = (laptop_table, learners_table, exploitability_table, ladder_table, mdp_table, benchmark_table)
+    tables = (
+        laptop_table,
+        learners_table,
+        exploitability_table,
+        ladder_table,
+        pairings_table,
+        mdp_table,
+        benchmark_table,
+    )
     blocks = [block for block in (table() for table in tables) if block]
     fill("results", blocks, check=check, command="experiments/readme_table.py")
 

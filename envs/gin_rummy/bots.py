@@ -154,7 +154,7 @@ def _shed(params: RuleBotParams, view: GinView, hand: Array, legal: Array) -> Ar
     lowest = best & (np.arange(size) == jnp.argmax(best))
     card = jnp.where(params.spread > 0, best, lowest)
     short = view.stock <= params.short
-    estimated = jnp.asarray(outs.TYPICAL_DEADWOOD)[jnp.minimum(_turn(view), len(outs.TYPICAL_DEADWOOD) - 1)]
+    estimated = jnp.asarray(outs.TYPICAL_DEADWOOD)[jnp.minimum(turn_of(view), len(outs.TYPICAL_DEADWOOD) - 1)]
     ahead = short | (estimated - left >= params.lead)
     knocks = card & knock & ((left == 0) | ((left <= _limit(params, view)) & ahead))
     sheds = jnp.where(jnp.any(knocks), knocks, card)
@@ -163,7 +163,7 @@ def _shed(params: RuleBotParams, view: GinView, hand: Array, legal: Array) -> Ar
     return jnp.concatenate([nothing, sheds & ~as_knock & plain, sheds & as_knock]).astype(jnp.float32)
 
 
-def _turn(view: GinView) -> Array:
+def turn_of(view: GinView) -> Array:
     """Returns the own turn's number, from 1: int32."""
     actor, kind, _ = table.read(view.log)
     return 1 + jnp.sum((actor == view.seat) & (kind == table.DISCARD), dtype=jnp.int32)
@@ -171,7 +171,7 @@ def _turn(view: GinView) -> Array:
 
 def _limit(params: RuleBotParams, view: GinView) -> Array:
     """Returns the most deadwood the bot knocks with now: float32."""
-    turn = _turn(view)
+    turn = turn_of(view)
     by_turn = jnp.where(
         turn <= params.turn_early, params.early, jnp.where(turn <= params.turn_middle, params.middle, params.late)
     )
