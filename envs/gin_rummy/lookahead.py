@@ -45,6 +45,7 @@ from envs.gin_rummy.rules import GinRules
 
 _STOCK, _TAKE, _PASS, _DISCARDS = 0, 1, 2, 3
 _CONSIDERED = 4
+_STEPS = 256.0
 _POINTS_AT, _WINS_AT = 10, 23
 """Bits at which sums over 52 cards begin: of loose cards at 0, of points, of wins."""
 _POINTS = np.tile(VALUES, NUM_SUITS).astype(np.float32)
@@ -139,11 +140,11 @@ class Lookahead:
         danger = outs.danger(_masks(unseen), view.known.astype(jnp.int32))[held]
         danger = params.danger * bots.turn_of(view) * danger
         drawn = jax.vmap(lambda hand: self._one_draw(params, hand, unseen, np.zeros(NUM_CARDS, bool)))(held[others])
-        first = jnp.where(allowed[held], _mean(drawn.cost, unseen) + danger, jnp.inf)
+        first = jnp.where(allowed[held], _rounded(_mean(drawn.cost, unseen) + danger), jnp.inf)
         best = lax.top_k(-first, min(_CONSIDERED, size))[1]
         picked = jax.tree.map(lambda x: x[best], drawn)
         cost = jax.vmap(lambda one: _two_draws(params, self.rules.knock_limit, one, unseen))(picked)
-        score = jnp.where(allowed[held[best]], _mean(cost, unseen) + danger[best], jnp.inf)
+        score = jnp.where(allowed[held[best]], _rounded(_mean(cost, unseen) + danger[best]), jnp.inf)
         return jnp.full(NUM_CARDS, jnp.inf).at[held[best]].set(score)
 
     def _takes(self, params: LookaheadParams, view: GinView) -> Array:
@@ -244,6 +245,11 @@ def _loose(masks: Array) -> tuple[Array, Array]:
 def _mean(values: Array, among: Array) -> Array:
     """Returns the mean of float32[..., 52] over the cards of bool[..., 52], 0 for none."""
     return jnp.sum(jnp.where(among, values, 0.0), axis=-1) / jnp.maximum(jnp.sum(among, axis=-1), 1)
+
+
+def _rounded(score: Array) -> Array:
+    """Returns a score in whole 256ths, so that of equal cards the lowest goes in whatever order sums are taken."""
+    return jnp.round(score * _STEPS) / _STEPS
 
 
 def _masks(flags: Array) -> Array:

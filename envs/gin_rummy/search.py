@@ -7,11 +7,11 @@ the hand's end on the same worlds, both sides by the simple rules of rollouts.py
 greatest mean, points and a bonus for winning; another than the rule's choice only if the paired difference is larger
 than `evidence` standard errors: the best of several noisy means is otherwise mostly the luckiest.
 
-| level | what it thinks about | worlds | candidates |
-|---|---|---|---|
-| lv4 | knocking or playing on | 16 | 2 |
-| lv5 | knocks, discards, and takes that lower deadwood | 32 | 4 discards and a knock |
-| lv7 | the same, on more worlds, so that smaller differences count | 128 | the same |
+| level | what it thinks about | worlds | candidates | its rule |
+|---|---|---|---|---|
+| lv4 | knocking or playing on | 16 | 2 | the rule bot, with links |
+| lv5 | knocks, discards, and takes that lower deadwood | 32 | 4 discards and a knock | `lookahead` |
+| lv7 | the same, on more worlds, so that smaller differences count | 128 | the same | `lookahead` |
 
 A Policy has no key: the randomness is a hash of the view and an option, so the same player in the same place always
 does the same, and what it does tells nothing but what it has seen.
@@ -37,6 +37,7 @@ from envs.game import Game, Policy
 from envs.gin_rummy import bots, melds, rollouts
 from envs.gin_rummy.bots import RuleBotParams
 from envs.gin_rummy.event_log import DISCARD, GinRummy, GinView
+from envs.gin_rummy.lookahead import Lookahead, LookaheadParams
 from envs.gin_rummy.rollouts import Limits
 from envs.gin_rummy.rules import GinRules
 
@@ -49,7 +50,7 @@ class SearchParams(NamedTuple):
     """What a search player reckons with, besides its sizes.
 
     Attributes:
-      base: the rule bot whose choice is taken where there is nothing to think about, or no evidence against it.
+      base: the rule whose choice is taken where there is nothing to think about, or no evidence against it.
       mine, theirs: limits of both sides in rollouts.
       evidence: standard errors by which a choice must be better than the base's.
       improvement: swaps the opponent's dealt hand is improved by, for each turn it has had.
@@ -57,7 +58,7 @@ class SearchParams(NamedTuple):
       seed: uint32, of the sampled worlds.
     """
 
-    base: RuleBotParams
+    base: RuleBotParams | LookaheadParams
     mine: Limits
     theirs: Limits
     evidence: Any
@@ -87,8 +88,8 @@ _AT_ONCE = Limits(10.0, 10.0, 10.0)
 _BASE = bots.BOTS["aggressive_knock"]._replace(left=1.0, value=0.001, danger=0.1, links=0.6)
 LEVELS: dict[str, tuple[Sizes, SearchParams]] = {
     "lv4": (Sizes(16, 1, thinks_of_all=False), SearchParams(_BASE, _AT_ONCE, _AT_ONCE, 1.0, 1.0, 50.0, 0)),
-    "lv5": (Sizes(32, 4), SearchParams(_BASE, _AT_ONCE, _AT_ONCE, 2.0, 1.0, 50.0, 0)),
-    "lv7": (Sizes(128, 4), SearchParams(_BASE, _AT_ONCE, _AT_ONCE, 2.0, 1.0, 50.0, 0)),
+    "lv5": (Sizes(32, 4), SearchParams(LookaheadParams(), _AT_ONCE, _AT_ONCE, 2.0, 1.0, 50.0, 0)),
+    "lv7": (Sizes(128, 4), SearchParams(LookaheadParams(), _AT_ONCE, _AT_ONCE, 2.0, 1.0, 50.0, 0)),
 }
 """The levels by name."""
 
@@ -142,8 +143,7 @@ class Search:
 
     def __call__(self, params: SearchParams, view: GinView, legal: Array) -> Array:
         """Returns the chosen action's probability 1: float32[107]."""
-        chances = bots.play(params.base, view, legal)
-        first = jnp.argmax(chances).astype(jnp.int32)
+        first = jnp.argmax(self.base(params.base, view, legal)).astype(jnp.int32)
         discarding = view.phase == DISCARD
         candidates = self._discards(params, view, legal, first)
         if self.sizes.thinks_of_all:
@@ -157,6 +157,19 @@ class Search:
         choice = where_needed(open_question, self._best, first, params, view, candidates)
         chosen = (np.arange(legal.shape[0]) == choice) & jnp.any(legal)
         return chosen.astype(jnp.float32)
+
+    def base(self, params: RuleBotParams | LookaheadParams, view: GinView, legal: Array) -> Array:
+        """Returns the action probabilities of the rule the search starts from: float32[107]."""
+        if isinstance(params, LookaheadParams):
+            return Lookahead(self.rules)(params, view, legal)
+        return bots.play(params, view, legal)
+
+    def _discard_score(self, params: RuleBotParams | LookaheadParams, view: GinView, plain: Array) -> Array:
+        """Returns the score by which the rule sheds cards, the least first: float32[52]."""
+        if isinstance(params, LookaheadParams):
+            nothing = jnp.zeros(plain.shape, jnp.float32)
+            return where_needed(jnp.any(plain), Lookahead(self.rules).discard_score, nothing, params, view, plain)
+        return bots.discard_score(params, view)
 
     def _draws(self, view: GinView, legal: Array, first: Array) -> _Candidates:
         """Returns the two ways to draw where taking the top lowers deadwood."""
@@ -174,7 +187,7 @@ class Search:
         size = self.rules.num_cards
         plain, knock = legal[_DISCARDS : _DISCARDS + size], legal[_DISCARDS + size :]
         left = melds.deadwood_after_discard(view.hand.astype(jnp.int32)).reshape(-1)
-        score = bots.discard_score(params.base, view)
+        score = self._discard_score(params.base, view, plain)
         score = jnp.where(plain & (np.arange(size) != first - _DISCARDS), score, jnp.inf)
         best = jax.lax.top_k(-score, self.sizes.discards)
         lowest = jnp.argmin(jnp.where(knock, left, melds.NOT_HELD)).astype(jnp.int32)

