@@ -58,15 +58,17 @@ def draw(runs: list[dict[str, Any]], path: Path) -> None:
     matplotlib.rcParams["svg.hashsalt"] = "dream"
     import matplotlib.pyplot as plt
 
+    opponent = runs[0]["final"]["opponent"]
     figure, panels = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
     for axes, axis in zip(panels, ("iteration", "seconds"), strict=True):
         for seed, run in enumerate(runs):
             axes.plot(
                 [p[axis] for p in run["curve"]], [100 * p["win_rate"] for p in run["curve"]], label=f"seed {seed}"
             )
-        axes.axhline(95, color="grey", linewidth=0.8, linestyle="--")
+        if opponent == "random":
+            axes.axhline(95, color="grey", linewidth=0.8, linestyle="--")
         axes.set_xlabel(axis)
-    panels[0].set_ylabel("hands won against random, %")
+    panels[0].set_ylabel(f"hands won against {opponent}, %")
     panels[0].legend()
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})

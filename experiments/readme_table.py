@@ -43,24 +43,36 @@ def laptop_table() -> list[str]:
     return [*lines, "", "![hands won against random](experiments/results/laptop.svg)"]
 
 
-def mdp_table() -> list[str]:
-    """Returns the lines of PPO's table on the 16-action game."""
-    path = RESULTS / "ppo_gin_rummy_mdp.json"
-    if not path.exists():
-        return []
-    runs = json.loads(path.read_text())["runs"]
-    lines = [
-        "`python -m dream.run algo=ppo env=gin_rummy_mdp preset=laptop seed=<s>`, "
-        f"{runs[0]['final']['n']:,} mirrored hands against each, 95 % intervals; one core of the same machine:",
+STRENGTH = (
+    ("ppo_gin_rummy_mdp", "algo=ppo env=gin_rummy_mdp preset=laptop"),
+    ("openspiel_ppo_slots", "experiment=openspiel_ppo_slots"),
+    ("escher_gin_rummy", "algo=escher env=gin_rummy"),
+    ("dream_vr_gin_rummy", "algo=dream_vr env=gin_rummy"),
+    ("dream_gin_rummy_slots", "preset=laptop network.slots=64 network.log_window=null 'network.hidden=[128,128]'"),
+)
+"""Result file -> what was asked of dream.run, of the table of networks that rate cards by one rule."""
+
+
+def strength_table() -> list[str]:
+    """Returns the lines of the table of networks that rate cards by one rule."""
+    lines = []
+    for name, command in STRENGTH:
+        path = RESULTS / f"{name}.json"
+        for run in json.loads(path.read_text())["runs"] if path.exists() else []:
+            final = run["final"]
+            reports = run.get("final_by_opponent", {final["opponent"]: final})
+            rates = [percent(reports[x]["win_rate"]) if x in reports else "" for x in ("random", "simple_bot")]
+            hands, minutes = f"{final['n']:,}", f"{run['seconds'] / 60:.0f}"
+            cells = [f"`{command}`", *rates, hands, f"{run['decisions'] / 1e6:.2f} M", minutes]
+            lines.append("| " + " | ".join(cells) + " |")
+    head = [
+        "Networks that rate cards by one rule (`network.slots`), a line a run, further seeds below the first; hands "
+        "won on mirrored deals, 95 % intervals; one core of the same machine, often shared:",
         "",
-        "| seed | won against random | won against the simple bot | lost to it | decisions | minutes |",
+        "| `python -m dream.run ...` | against random | against the simple bot | hands | decisions | minutes |",
         "|---|---|---|---|---|---|",
     ]
-    for seed, run in enumerate(runs):
-        random, simple = (run["final_by_opponent"][name] for name in ("random", "simple_bot"))
-        rates = " | ".join(map(percent, (random["win_rate"], simple["win_rate"], simple["loss_rate"])))
-        lines.append(f"| {seed} | {rates} | {run['decisions'] / 1e6:.1f} M | {run['seconds'] / 60:.1f} |")
-    return lines
+    return [*head, *lines] if lines else []
 
 
 def learners_table() -> list[str]:
@@ -231,7 +243,7 @@ def main() -> None:
         exploitability_table,
         ladder_table,
         pairings_table,
-        mdp_table,
+        strength_table,
         benchmark_table,
     )
     blocks = [block for block in (table() for table in tables) if block]
