@@ -162,6 +162,12 @@ def test_changes_of_a_preset_for_a_game_are_found_and_valid(file: str) -> None:
     assert OmegaConf.merge(node, OmegaConf.load(CONF / "preset_algo_env" / f"{file}.yaml")) == node
 
 
+@pytest.mark.parametrize("file", _options("experiment"))
+def test_experiment_composes_and_is_valid(file: str) -> None:
+    """Every experiment stands as its own file asks."""
+    check_run(compose_config("config", [f"experiment={file}"]).node)
+
+
 @pytest.mark.parametrize("preset", ["none", "laptop", "tiny"])
 def test_experiment_r42_is_valid_at_every_size(preset: str) -> None:
     """A preset changes sizes, step size and opponents, not the recipe."""
