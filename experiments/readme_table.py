@@ -143,8 +143,8 @@ def ladder_table() -> list[str]:
     games = told[0]["results"][0]["n"]
     lines = [
         f"`python -m dream.ladder env=gin_rummy players=[...]`, {games:,} mirrored hands a pairing: ratings "
-        "(Bradley-Terry, 400 for odds of ten to one) with 95 % intervals; `runs/dream` and `runs/ppo` are seed 0 of DREAM "
-        "against PPO, the other runs seed 0 of the table of networks that rate cards by one rule:",
+        "(Bradley-Terry, 400 for odds of ten to one) with 95 % intervals; `runs/dream` and `runs/ppo` are seed 0 of "
+        "DREAM against PPO, the other runs seed 0 of the table of networks that rate cards by one rule:",
         "",
         "| player | rating |",
         "|---|---|",
