@@ -67,7 +67,7 @@ def strength_table() -> list[str]:
             lines.append("| " + " | ".join(cells) + " |")
     head = [
         "Networks that rate cards by one rule (`network.slots`), a line a run; hands won on mirrored deals, 95 % "
-        "intervals; one core of the same machine, often shared:",
+        "intervals; one core of the same machine, often shared; the result files hold whole command lines:",
         "",
         "| `python -m dream.run ...` | against random | against the simple bot | hands | decisions | minutes |",
         "|---|---|---|---|---|---|",
@@ -158,7 +158,7 @@ def pairings_table() -> list[str]:
     rows = []
     for name, pairings in (
         ("rule_bots", (("lookahead", "simple_bot"),)),
-        ("levels", (("lv4", "heuristic"), ("lv5", "lv4"), ("lv7", "lv5"), ("lv7", "lv4"))),
+        ("levels", (("lv4", "heuristic"), ("lv5", "lv4"), ("lv7", "lv5"))),
     ):
         path = RESULTS / f"{name}.json"
         told = json.loads(path.read_text()) if path.exists() else []

@@ -31,7 +31,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, VALUES
+from envs.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, VALUES, to_mask
 from envs.gin_rummy import melds, outs
 
 SLOTS = 11
@@ -75,7 +75,7 @@ def told(seen: Seen) -> Slots:
     eleven = seen.hand + offered
     pile = seen.pile + seen.top
     unseen = 1.0 - seen.hand - pile - seen.known
-    own, free, known = (_masks(plane) for plane in (eleven, unseen, seen.known))
+    own, free, known = (to_mask(plane > 0).astype(jnp.int32) for plane in (eleven, unseen, seen.known))
     left = melds.deadwood_after_discard(own).reshape(-1).astype(jnp.float32)
     least, least_kept = jnp.min(left), jnp.min(jnp.where(offered > 0, np.float32(melds.NOT_HELD), left))
     cards = held_cards(eleven)
@@ -161,9 +161,3 @@ def melds_with(hand: Array) -> Array:
     runs = low2 * low1 + low1 * high1 + high1 * high2
     others = jnp.sum(grid, axis=0) - grid
     return ((runs > 0) | (others >= 2)).astype(jnp.float32).reshape(-1)
-
-
-def _masks(plane: Array) -> Array:
-    """Returns a plane of cards as suit masks: int32[4]."""
-    bits = plane.reshape(NUM_SUITS, NUM_RANKS).astype(jnp.int32) << np.arange(NUM_RANKS)
-    return jnp.sum(bits, axis=1)
