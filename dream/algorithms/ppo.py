@@ -52,6 +52,7 @@ class PpoConfig:
     lanes: int | None = number(None, 1)
     steps: int | None = number(None, 1)
     moves_per_step: int = number(10, 1)
+    keep_inputs: bool = False
     assistant: str | None = None
     opponents: tuple[str, ...] = (SELF,)
     shares: tuple[float, ...] | None = number(None, 0)
@@ -101,7 +102,7 @@ class Memory(NamedTuple):
 
 
 class Thought(NamedTuple):
-    """What the actor notes: probability of the action, value, entropy, who plays, whether the learner decided."""
+    """What the actor notes: probability of the action, value, entropy, who plays, whether the learner decided, inputs."""
 
     chance: Array
     value: Array
@@ -109,12 +110,14 @@ class Thought(NamedTuple):
     seat: Array
     named: Array
     own: Array
+    inputs: Any = ()
 
 
 class Example(NamedTuple):
     """One decision to learn from.
 
-    `chance` is the probability the action had; `auxiliary` is () where no head foretells it.
+    `view` is what the network read of it where inputs are kept; `chance` is the probability the action had;
+    `auxiliary` is () where no head foretells it.
     """
 
     view: Any
@@ -154,6 +157,8 @@ def learner(config: PpoConfig, network: Any, game: Game, mixture: Mixture) -> Al
     lanes = config.lanes or config.games_per_iteration
     if config.steps is None:
         lanes = selfplay.lanes_for(config.lanes, config.games_per_iteration)
+    if config.keep_inputs and config.steps is None:
+        raise InputError("algo.keep_inputs=true needs algo.steps; with whole games it must be false")
     if mixture.told and len(mixture.players) > game.opponent_kinds:
         raise InputError(
             f"algo.tell_opponent={mixture.told} is not valid: {game.name} can name {game.opponent_kinds} opponents, "
@@ -278,14 +283,16 @@ class _Ppo:
         config, (key, _) = self.config, self._keys(state)
         rollouts = self._rollouts(mixture)
 
-        def read(view: Any) -> tuple[Array, Array]:
-            return self.network.apply_inputs(state.params, self.network.inputs.of_view(view))
+        def read(inputs: Array) -> tuple[Array, Array]:
+            return self.network.apply_inputs(state.params, inputs)
 
         def act(view: Any, legal: Array, key: Array) -> tuple[Array, Thought]:
-            logits, value = read(view)
+            inputs = self.network.inputs.of_view(view)
+            logits, value = read(inputs)
             own = masked_softmax(logits, legal)
             action = sample_action(key, own)
-            return action, Thought(own[action], value, entropy(own), jnp.int32(0), jnp.int32(0), jnp.bool_(True))
+            nobody, kept = jnp.int32(0), inputs if config.keep_inputs else ()
+            return action, Thought(own[action], value, entropy(own), nobody, nobody, jnp.bool_(True), kept)
 
         lanes, step = rollouts.play(state.lanes, act, key, config.steps)
         passed, note = step.passed, step.note
@@ -296,7 +303,7 @@ class _Ppo:
         form = {"scale": scale, "discount": config.discount, "form": config.shaping.form}
         rewards += jnp.where(step.valid, shaping.shaping_reward(before, after, passed.done, **form), 0.0)
         # What a game under way is worth is paid after the last step, as if it ended there.
-        ahead = jax.vmap(lambda lane: read(rollouts.seen(lane))[1])(lanes)
+        ahead = jax.vmap(lambda lane: read(self.network.inputs.of_view(rollouts.seen(lane)))[1])(lanes)
         rewards = jnp.concatenate([rewards, jnp.where(lanes.owed, ahead, 0.0)[None]])[..., None]
         ends = jnp.concatenate([passed.done, jnp.ones((1, self.lanes), bool)])
         nobody = jnp.full((1, self.lanes), -1)
@@ -304,7 +311,8 @@ class _Ppo:
         values = jnp.concatenate([note.value, jnp.zeros((1, self.lanes))])
         returns = self._returns(rewards, ends, decides, values)[:-1]
         auxiliary = step.auxiliary if self.network.foretell else ()
-        examples = Example(step.view, step.legal, step.action, note.chance, note.value, returns, auxiliary)
+        seen = note.inputs if config.keep_inputs else step.view
+        examples = Example(seen, step.legal, step.action, note.chance, note.value, returns, auxiliary)
         told = describe(self.game, step, returns) | {"shaping_scale": scale}
         return lanes, collect(examples, step.valid), told
 
@@ -357,7 +365,7 @@ class _Ppo:
     def _loss(self, params: Any, rows: Example) -> tuple[Array, dict[str, Array]]:
         config = self.config
         legal = jnp.unpackbits(rows.legal, axis=-1, count=self.game.num_actions).astype(bool)
-        x = jax.vmap(self.network.inputs.of_view)(rows.view)
+        x = rows.view if config.keep_inputs else jax.vmap(self.network.inputs.of_view)(rows.view)
         (logits, value), told = self._outputs(params, lax.stop_gradient(x), rows.auxiliary)
         logs = jax.nn.log_softmax(jnp.where(legal, logits, LOW), axis=-1)
         action = rows.action.astype(jnp.int32)[:, None]

@@ -20,6 +20,14 @@ cards of its suit at ranks -2, -1, +1, +2, and the number of cards of its rank i
 | (D - W) / 10 in [-2, 2]; 1 where W < D; 1 with a card drawn | 3 |
 | cards known to be the opponent's / 5, pile / 20, unseen / 31 | 3 |
 | the pile's top, zeros without one: 1 where it melds with cards held; 1; value / 10; rank, one-hot; around it | 36 |
+
+Where the observation tells what the opponent discarded, there is a fifth plane of those cards around a card (25 numbers
+instead of 20), and more is told, with B the lowest rank it has discarded and A the rank it discarded last:
+
+| of a slot | (rank - B) / 6 and (rank - A) / 6 in [-1, 1]; 1 where rank > B, 1 where rank > A; zeros without a discard | 4 |
+| of the hand | B, one-hot, A, one-hot, none without a discard; cards the opponent has discarded / 10 | 27 |
+
+A player that sheds its highest loose card holds none above B but in melds.
 """
 
 from __future__ import annotations
@@ -45,6 +53,8 @@ class Seen(NamedTuple):
       hand, pile, top, known: float32[52], 1 for the cards held, in the pile below its top, its top, and known to be the
         opponent's.
       deadwood: float32, the own deadwood, points; with a card drawn the least over one discard.
+      shed: float32[52], the cards the opponent has discarded, or None where that is not told.
+      last: int32, the card it discarded last, -1 for none.
     """
 
     hand: Array
@@ -52,6 +62,8 @@ class Seen(NamedTuple):
     top: Array
     known: Array
     deadwood: Array
+    shed: Array | None = None
+    last: Array | None = None
 
 
 class Slots(NamedTuple):
@@ -79,7 +91,7 @@ def told(seen: Seen) -> Slots:
     left = melds.deadwood_after_discard(own).reshape(-1).astype(jnp.float32)
     least, least_kept = jnp.min(left), jnp.min(jnp.where(offered > 0, np.float32(melds.NOT_HELD), left))
     cards = held_cards(eleven)
-    around = (seen.hand, pile, seen.known, unseen)
+    around = (seen.hand, pile, seen.known, unseen) + (() if seen.shed is None else (seen.shed,))
     after = pick(left, cards)
     each = [
         jnp.minimum((after - least) / 10.0, 3.0),
@@ -92,6 +104,8 @@ def told(seen: Seen) -> Slots:
         pick(melds_with(eleven), cards),
         pick(offered, cards),
     ]
+    recalled, by_slot = ([], []) if seen.shed is None else _recalled(seen.shed, seen.last, cards)
+    each += by_slot
     gain = seen.deadwood - least_kept
     top = top_card(seen.top)
     whole = [
@@ -100,10 +114,20 @@ def told(seen: Seen) -> Slots:
         jnp.stack([jnp.sum(seen.known) / 5.0, jnp.sum(pile) / 20.0, jnp.sum(unseen) / 31.0]),
         pick(melds_with(seen.hand), top),
         of_cards(top, around)[0],
+        *recalled,
     ]
     filled = (cards < NUM_CARDS)[:, None]
     rows = jnp.concatenate([jnp.stack(each, axis=-1) * filled, of_cards(cards, around)], axis=-1)
     return Slots(jnp.concatenate(whole), rows, jnp.where(drawn & filled[:, 0], cards, -1))
+
+
+def _recalled(shed: Array, last: Array, cards: Array) -> tuple[list[Array], list[Array]]:
+    """Returns what the opponent's discards tell of the hand and of each of cards int32[K], in the module's order."""
+    ranks = jnp.any(shed.reshape(NUM_SUITS, NUM_RANKS) > 0, axis=0)
+    marks = [jnp.where(jnp.any(ranks), jnp.argmax(ranks), -1), jnp.where(last < 0, -1, last % NUM_RANKS)]
+    above = [jnp.where(mark < 0, 0, cards % NUM_RANKS - mark) for mark in marks]
+    whole = [(mark == np.arange(NUM_RANKS)).astype(jnp.float32) for mark in marks] + [jnp.sum(shed)[None] / 10.0]
+    return whole, [jnp.clip(x / 6.0, -1.0, 1.0) for x in above] + [(x > 0).astype(jnp.float32) for x in above]
 
 
 def held_cards(held: Array) -> Array:

@@ -144,6 +144,7 @@ class OpenSpielGinRummy(Game):
             deck=deck,
             hands=jnp.stack([cards.to_mask(place == player, rules.num_ranks) for player in range(2)]),
             known=jnp.stack([nothing, nothing]),
+            shed=jnp.stack([nothing, nothing]),
             pile=nothing,
             laid_off=nothing,
             laid=jnp.full((2, MOST_MELDS), NO_CARD, jnp.uint8),
@@ -228,6 +229,7 @@ class OpenSpielGinRummy(Game):
             state,
             hands=jnp.where(own, (state.hands | gained) & ~lost, state.hands),
             known=jnp.where(own, (state.known | picked) & ~lost, state.known),
+            shed=state.shed | jnp.where(own & move.discards, card, nothing),
             pile=state.pile | piled,
             laid_off=state.laid_off | jnp.where(move.lays_off, card, nothing),
             laid=jnp.where(lays, (action - LAYS).astype(jnp.uint8), state.laid),
@@ -312,6 +314,7 @@ class OpenSpielGinRummy(Game):
         return OpenSpielView(
             hand=of(state.hands, player),
             known=state.known,
+            shed=state.shed,
             pile=state.pile,
             laid_off=state.laid_off,
             laid=state.laid,

@@ -30,6 +30,13 @@ Planes, float32, 167, each plane 4 suits of 13 ranks:
 | 165 | passes on the first upcard / 2 |
 | 166 | whether the last turn discarded what the upcard was before it |
 
+Recall, float32, 271: planes, then
+
+| index | content |
+|---|---|
+| 167:219 | discarded by the opponent so far, wherever the cards are now |
+| 219:271 | the opponent's last discard; zeros without one |
+
 Source of the planes: the OpenSpiel document's PPO, "52 hand + 52 discard pile + 52 known cards + 11 other features"; it
 does not say what the eleven are, so these are this project's.
 """
@@ -47,7 +54,7 @@ from envs.gin_rummy.openspiel_melds import NUM_MELDS
 from envs.gin_rummy.openspiel_state import DISCARD, NO_CARD, OBSERVATION_SIZE, OpenSpielRules, OpenSpielView, of
 
 NUM_PLANES = 3
-SIZES = {"tensor": OBSERVATION_SIZE, "planes": NUM_PLANES * NUM_CARDS + 11}
+SIZES = {"tensor": OBSERVATION_SIZE, "planes": NUM_PLANES * NUM_CARDS + 11, "recall": 5 * NUM_CARDS + 11}
 """Kind of observation -> how many numbers it has; the functions below have these names."""
 _FULL_STOCK = 31
 _NUMBERS = NUM_PLANES * NUM_CARDS
@@ -97,6 +104,14 @@ def planes(rules: OpenSpielRules, view: OpenSpielView) -> Array:
     return jnp.concatenate([shown, jnp.stack([jnp.asarray(x, jnp.float32) for x in numbers])])
 
 
+def recall(rules: OpenSpielRules, view: OpenSpielView) -> Array:
+    """Returns planes, and what the opponent has discarded: float32[271], as in the module's third table."""
+    shed = of(view.shed, 1 - view.seat)
+    last = jnp.where((view.phase == DISCARD) | (view.upcard == NO_CARD), view.previous, view.upcard)
+    last = cards.card_mask(jnp.where(last == NO_CARD, -1, last.astype(jnp.int32)), rules.num_ranks)
+    return jnp.concatenate([planes(rules, view), _grid(shed), _grid(last & shed)])
+
+
 def slot_inputs(observation: Array) -> tuple[Array, Array, Array]:
     """Tells planes, of the full deck, in numbers of order 1.
 
@@ -108,8 +123,12 @@ def slot_inputs(observation: Array) -> tuple[Array, Array, Array]:
     """
     hand, pile, others = (observation[n * NUM_CARDS : (n + 1) * NUM_CARDS] for n in range(NUM_PLANES))
     known, upcard = (others > 0).astype(jnp.float32), (others < 0).astype(jnp.float32)
-    slots = card_slots.told(card_slots.Seen(hand, pile, upcard, known, 100.0 * observation[_OWN]))
-    numbers = jnp.delete(observation[_NUMBERS:], _OWN - _NUMBERS)
+    seen = card_slots.Seen(hand, pile, upcard, known, 100.0 * observation[_OWN])
+    if observation.shape[0] == SIZES["recall"]:
+        shed, last = (observation[start : start + NUM_CARDS] for start in (SIZES["planes"], SIZES["planes"] + NUM_CARDS))
+        seen = seen._replace(shed=shed, last=jnp.where(jnp.any(last > 0), jnp.argmax(last), -1))
+    slots = card_slots.told(seen)
+    numbers = jnp.delete(observation[_NUMBERS : SIZES["planes"]], _OWN - _NUMBERS)
     return jnp.concatenate([numbers, slots.whole]), slots.each, slots.cards[:, None]
 
 
