@@ -313,7 +313,7 @@ class OpenSpielGinRummy(Game):
 
         return OpenSpielView(
             hand=of(state.hands, player),
-            known=state.known,
+            known=state.hands if self.observation == "open_hands" else state.known,
             shed=state.shed,
             pile=state.pile,
             laid_off=state.laid_off,

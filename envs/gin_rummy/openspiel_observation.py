@@ -37,6 +37,9 @@ Recall, float32, 271: planes, then
 | 167:219 | discarded by the opponent so far, wherever the cards are now |
 | 219:271 | the opponent's last discard; zeros without one |
 
+Open hands, float32, 167: planes with the whole of the opponent's hand as known. It is another game, an easier one, to
+learn what hidden cards are worth; nothing else shows what a player may not know.
+
 Source of the planes: the OpenSpiel document's PPO, "52 hand + 52 discard pile + 52 known cards + 11 other features"; it
 does not say what the eleven are, so these are this project's.
 """
@@ -55,6 +58,7 @@ from envs.gin_rummy.openspiel_state import DISCARD, NO_CARD, OBSERVATION_SIZE, O
 
 NUM_PLANES = 3
 SIZES = {"tensor": OBSERVATION_SIZE, "planes": NUM_PLANES * NUM_CARDS + 11, "recall": 5 * NUM_CARDS + 11}
+SIZES["open_hands"] = SIZES["planes"]
 """Kind of observation -> how many numbers it has; the functions below have these names."""
 _FULL_STOCK = 31
 _NUMBERS = NUM_PLANES * NUM_CARDS
@@ -110,6 +114,11 @@ def recall(rules: OpenSpielRules, view: OpenSpielView) -> Array:
     last = jnp.where((view.phase == DISCARD) | (view.upcard == NO_CARD), view.previous, view.upcard)
     last = cards.card_mask(jnp.where(last == NO_CARD, -1, last.astype(jnp.int32)), rules.num_ranks)
     return jnp.concatenate([planes(rules, view), _grid(shed), _grid(last & shed)])
+
+
+def open_hands(rules: OpenSpielRules, view: OpenSpielView) -> Array:
+    """Returns planes, of a view whose `known` is the hands: float32[167]."""
+    return planes(rules, view)
 
 
 def slot_inputs(observation: Array) -> tuple[Array, Array, Array]:
