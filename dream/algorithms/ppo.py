@@ -102,7 +102,7 @@ class Memory(NamedTuple):
 
 
 class Thought(NamedTuple):
-    """What the actor notes: probability of the action, value, entropy, who plays, whether the learner decided, inputs."""
+    """What the actor notes: chance of the action, value, entropy, who plays, whether it is the learner, kept inputs."""
 
     chance: Array
     value: Array

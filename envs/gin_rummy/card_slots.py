@@ -24,8 +24,10 @@ cards of its suit at ranks -2, -1, +1, +2, and the number of cards of its rank i
 Where the observation tells what the opponent discarded, there is a fifth plane of those cards around a card (25 numbers
 instead of 20), and more is told, with B the lowest rank it has discarded and A the rank it discarded last:
 
-| of a slot | (rank - B) / 6 and (rank - A) / 6 in [-1, 1]; 1 where rank > B, 1 where rank > A; zeros without a discard | 4 |
-| of the hand | B, one-hot, A, one-hot, none without a discard; cards the opponent has discarded / 10 | 27 |
+| more | numbers |
+|---|---|
+| of a slot, before "1": (rank - B) / 6, (rank - A) / 6, in [-1, 1]; rank > B; rank > A; zeros without a discard | 4 |
+| of the hand, at the end: B, one-hot, A, one-hot, zeros without a discard; cards the opponent discarded / 10 | 27 |
 
 A player that sheds its highest loose card holds none above B but in melds.
 """

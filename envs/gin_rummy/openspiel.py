@@ -6,7 +6,7 @@ Cards are OpenSpiel's ids, num_ranks * suit + rank with suits s, c, d, h = 0..3.
 Phases: 0 first upcard, 1 draw, 2 discard, 3 knock (the knocker discards, lays melds, passes), 4 layoff (the defender lays
 off cards, passes), 5 melds (the defender lays melds, passes; at once after gin), 6 wall, 7 over.
 
-Observation: OpenSpiel's own tensor of 644 numbers, or with observation="planes" 167 (openspiel_observation.py).
+Observation: OpenSpiel's own tensor of 644 numbers, or others by `observation` (openspiel_observation.py).
 
 Quirks: the deadwood that allows a knock may exceed the true one (deadwood_with_draw); a tie scores nothing; a card taken
 may be discarded at once, and when that happens twice in a row the hand is a draw; the 50th upcard taken, the first offer
@@ -103,11 +103,11 @@ class OpenSpielGinRummy(Game):
 
     @property
     def slot_choices(self) -> int:
-        """One, a card's discard: of the full deck, observed in planes."""
+        """One, a card's discard: of the full deck, observed in anything but the tensor."""
         return int(self.card_planes > 0 and self.rules.num_cards == cards.NUM_CARDS)
 
     def slot_inputs(self, observation: Array) -> tuple[Array, Array, Array]:
-        """Tells of the hand float32[56] and of each card float32[11, 45]; openspiel_observation.py says what."""
+        """Tells of the hand and of each card; openspiel_observation.py says what."""
         return openspiel_observation.slot_inputs(observation) if self.slot_choices else super().slot_inputs(observation)
 
     @property
@@ -144,7 +144,7 @@ class OpenSpielGinRummy(Game):
             deck=deck,
             hands=jnp.stack([cards.to_mask(place == player, rules.num_ranks) for player in range(2)]),
             known=jnp.stack([nothing, nothing]),
-            shed=jnp.stack([nothing, nothing]),
+            shed=jnp.stack([nothing, nothing]) if self.observation == "recall" else (),
             pile=nothing,
             laid_off=nothing,
             laid=jnp.full((2, MOST_MELDS), NO_CARD, jnp.uint8),
@@ -229,7 +229,7 @@ class OpenSpielGinRummy(Game):
             state,
             hands=jnp.where(own, (state.hands | gained) & ~lost, state.hands),
             known=jnp.where(own, (state.known | picked) & ~lost, state.known),
-            shed=state.shed | jnp.where(own & move.discards, card, nothing),
+            shed=jax.tree.map(lambda shed: shed | jnp.where(own & move.discards, card, nothing), state.shed),
             pile=state.pile | piled,
             laid_off=state.laid_off | jnp.where(move.lays_off, card, nothing),
             laid=jnp.where(lays, (action - LAYS).astype(jnp.uint8), state.laid),

@@ -1,4 +1,4 @@
-"""What a player of `gin_rummy_openspiel` sees, as numbers: OpenSpiel's tensor, or planes of cards.
+"""What a player of `gin_rummy_openspiel` sees, as numbers: OpenSpiel's tensor, or planes of cards, with more or less.
 
 Tensor, float32, 644 for any deck:
 
@@ -35,7 +35,7 @@ Recall, float32, 271: planes, then
 | index | content |
 |---|---|
 | 167:219 | discarded by the opponent so far, wherever the cards are now |
-| 219:271 | the opponent's last discard; zeros without one |
+| 219:271 | the opponent's last discard; zeros without one, or where it is the opponent's turn |
 
 Open hands, float32, 167: planes with the whole of the opponent's hand as known. It is another game, an easier one, to
 learn what hidden cards are worth; nothing else shows what a player may not know.
@@ -57,8 +57,8 @@ from envs.gin_rummy.openspiel_melds import NUM_MELDS
 from envs.gin_rummy.openspiel_state import DISCARD, NO_CARD, OBSERVATION_SIZE, OpenSpielRules, OpenSpielView, of
 
 NUM_PLANES = 3
-SIZES = {"tensor": OBSERVATION_SIZE, "planes": NUM_PLANES * NUM_CARDS + 11, "recall": 5 * NUM_CARDS + 11}
-SIZES["open_hands"] = SIZES["planes"]
+_SIZE = NUM_PLANES * NUM_CARDS + 11
+SIZES = {"tensor": OBSERVATION_SIZE, "planes": _SIZE, "recall": _SIZE + 2 * NUM_CARDS, "open_hands": _SIZE}
 """Kind of observation -> how many numbers it has; the functions below have these names."""
 _FULL_STOCK = 31
 _NUMBERS = NUM_PLANES * NUM_CARDS
@@ -111,8 +111,9 @@ def planes(rules: OpenSpielRules, view: OpenSpielView) -> Array:
 def recall(rules: OpenSpielRules, view: OpenSpielView) -> Array:
     """Returns planes, and what the opponent has discarded: float32[271], as in the module's third table."""
     shed = of(view.shed, 1 - view.seat)
-    last = jnp.where((view.phase == DISCARD) | (view.upcard == NO_CARD), view.previous, view.upcard)
-    last = cards.card_mask(jnp.where(last == NO_CARD, -1, last.astype(jnp.int32)), rules.num_ranks)
+    last = jnp.where(view.phase == DISCARD, view.previous, view.upcard)
+    asked = (view.turn == view.seat) & (last != NO_CARD)
+    last = cards.card_mask(jnp.where(asked, last.astype(jnp.int32), -1), rules.num_ranks)
     return jnp.concatenate([planes(rules, view), _grid(shed), _grid(last & shed)])
 
 
@@ -122,22 +123,22 @@ def open_hands(rules: OpenSpielRules, view: OpenSpielView) -> Array:
 
 
 def slot_inputs(observation: Array) -> tuple[Array, Array, Array]:
-    """Tells planes, of the full deck, in numbers of order 1.
+    """Tells any observation but the tensor, of the full deck, in numbers of order 1.
 
     Args:
-      observation: float32[167].
+      observation: float32[167], or [271] with what the opponent discarded.
     Returns:
-      (of the hand float32[56]: the numbers but the own deadwood, then what card_slots.py says; of each card
-      float32[11, 45]; the actions that discard them int32[11, 1]).
+      (of the hand float32[56], or [88]: the numbers but the own deadwood, then what card_slots.py says; of each card
+      float32[11, 45], or [11, 54]; the actions that discard them int32[11, 1]).
     """
     hand, pile, others = (observation[n * NUM_CARDS : (n + 1) * NUM_CARDS] for n in range(NUM_PLANES))
     known, upcard = (others > 0).astype(jnp.float32), (others < 0).astype(jnp.float32)
     seen = card_slots.Seen(hand, pile, upcard, known, 100.0 * observation[_OWN])
     if observation.shape[0] == SIZES["recall"]:
-        shed, last = (observation[start : start + NUM_CARDS] for start in (SIZES["planes"], SIZES["planes"] + NUM_CARDS))
+        shed, last = jnp.split(observation[_SIZE:], 2)
         seen = seen._replace(shed=shed, last=jnp.where(jnp.any(last > 0), jnp.argmax(last), -1))
     slots = card_slots.told(seen)
-    numbers = jnp.delete(observation[_NUMBERS : SIZES["planes"]], _OWN - _NUMBERS)
+    numbers = jnp.delete(observation[_NUMBERS:_SIZE], _OWN - _NUMBERS)
     return jnp.concatenate([numbers, slots.whole]), slots.each, slots.cards[:, None]
 
 

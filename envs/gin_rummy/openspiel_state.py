@@ -92,7 +92,8 @@ class OpenSpielState:
       deck: uint8[cards], the shuffled deck; the stock is what lies beyond the cards dealt and drawn. Hidden.
       hands: uint16[2, 4] suit masks. Private.
       known: uint16[2, 4] cards of each hand that were seen taken from the pile. Public.
-      shed: uint16[2, 4] cards each player has discarded so far, wherever they are now. Public.
+      shed: uint16[2, 4] cards each player has discarded so far, wherever they are now; () in a game whose observation
+        does not tell. Public.
       pile: uint16[4] suit masks of the discard pile, the upcard not included.
       laid_off: uint16[4] suit masks of the cards laid off.
       laid: uint8[2, 3] ids of the melds laid by each player, in order; 255 for none.
@@ -112,7 +113,7 @@ class OpenSpielState:
     deck: Array
     hands: Array
     known: Array
-    shed: Array
+    shed: Any
     pile: Array
     laid_off: Array
     laid: Array
@@ -136,7 +137,7 @@ class OpenSpielView(NamedTuple):
     Attributes:
       hand: uint16[4] suit masks of the own hand.
       known: uint16[2, 4] cards either player took from the pile and still holds.
-      shed: uint16[2, 4] cards either player has discarded so far, wherever they are now.
+      shed: uint16[2, 4] cards either player has discarded so far, wherever they are now, or ().
       pile: uint16[4] suit masks of the discard pile, the upcard not included.
       laid_off: uint16[4] suit masks of the cards laid off.
       laid: uint8[2, 3] ids of the melds laid by each player, 255 for none.
@@ -152,7 +153,7 @@ class OpenSpielView(NamedTuple):
 
     hand: Array
     known: Array
-    shed: Array
+    shed: Any
     pile: Array
     laid_off: Array
     laid: Array

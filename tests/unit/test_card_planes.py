@@ -75,6 +75,41 @@ def test_numbers_beside_the_planes(shown: list[tuple[dict[str, Any], int, np.nda
     assert phases == {"first_upcard", "draw", "discard"}
 
 
+def test_recall_adds_the_discards_of_the_opponent() -> None:
+    """All its discards and its last one, from the moves played; at the opponent's turn the last is not told."""
+    game = envs.make("gin_rummy_openspiel", observation="recall")
+    step, legal = jax.jit(game.step), jax.jit(game.legal_actions)
+    observe, planes = jax.jit(game.observe), jax.jit(GAME.observe)
+    rng, taken_back = np.random.default_rng(7), 0
+    for seed in range(4):
+        state, shed = game.init(jax.random.key(seed)), [[], []]
+        while int(state.phase) <= 2:
+            player = int(state.current_player)
+            for seat in range(2):
+                x, theirs = np.asarray(observe(state, seat)), shed[1 - seat]
+                np.testing.assert_array_equal(x[:167], planes(state, seat))
+                assert np.flatnonzero(x[167:219]).tolist() == sorted(set(theirs))
+                assert np.flatnonzero(x[219:]).tolist() == (theirs[-1:] if seat == player else [])
+                taken_back += len(set(theirs) & set(np.flatnonzero(x[:52]).tolist()))
+            action = int(rng.choice(np.flatnonzero(legal(state))))
+            if int(state.phase) == 2 and action < 52:
+                shed[player].append(action)
+            state = step(state, action)[0]
+    assert taken_back > 20
+
+
+def test_open_hands_shows_the_other_hand_and_is_another_game() -> None:
+    """Planes but for the known cards, which are the opponent's hand; a policy that learned it is not one for planes."""
+    game = envs.make("gin_rummy_openspiel", observation="open_hands")
+    state = game.init(jax.random.key(1))
+    told, x = game.to_dict(state), np.asarray(game.observe(state, 0))
+    expected = np.array(GAME.observe(state, 0))
+    assert not np.any(expected[104:156] > 0)
+    expected[104:156] += _cards(told["hands"][1])
+    np.testing.assert_array_equal(x, expected)
+    assert game.identity != GAME.identity
+
+
 def test_the_kind_of_observation_is_part_of_the_game() -> None:
     """A policy that reads planes is not one that reads the tensor; an unknown kind is refused."""
     plain = envs.make("gin_rummy_openspiel")

@@ -15,15 +15,18 @@ import envs
 from envs import InputError
 
 VALUES = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10]
-GAMES = {"gin_rummy": ({}, 3), "gin_rummy_openspiel": ({"observation": "planes"}, 0)}
-"""Name -> (rules, the action that discards card 0)."""
-DISCARD = {"gin_rummy": 4, "gin_rummy_openspiel": 2}
+GAMES = {
+    "events": ("gin_rummy", {}, 3, 4),
+    "planes": ("gin_rummy_openspiel", {"observation": "planes"}, 0, 2),
+    "recall": ("gin_rummy_openspiel", {"observation": "recall"}, 0, 2),
+}
+"""Observation -> (game, rules, the action that discards card 0, the phase of a discard)."""
 
 
-def _positions(name: str) -> tuple[Any, Any]:
+def _positions(kind: str) -> tuple[Any, Any]:
     """Returns (views, observations) of the player to act along eight hands that shed deadwood, in numpy."""
-    game = envs.make(name, **GAMES[name][0])
-    first = GAMES[name][1]
+    name, rules, first, discard = GAMES[kind]
+    game = envs.make(name, **rules)
 
     def play(key: jax.Array) -> Any:
         def step(state: Any, key: jax.Array) -> tuple[Any, Any]:
@@ -36,7 +39,7 @@ def _positions(name: str) -> tuple[Any, Any]:
         return jax.lax.scan(step, game.init(key), jax.random.split(key, 40))[1]
 
     views, seen, player = jax.tree.map(np.asarray, jax.jit(jax.vmap(play))(jax.random.split(jax.random.key(3), 8)))
-    keep = (player >= 0) & (views.phase <= DISCARD[name])
+    keep = (player >= 0) & (views.phase <= discard)
     return jax.tree.map(lambda x: x[keep], views), seen[keep]
 
 
@@ -71,12 +74,22 @@ def _danger(card: int, free: set[int], known: set[int]) -> float:
     return sum(weight[a] * weight[b] for a, b in pairs if _is_meld((card, a, b)))
 
 
-def _told(hand: set[int], pile: set[int], top: int | None, known: set[int]) -> tuple[list[float], list[list[float]]]:
-    """Returns the module's tables, written out."""
+def _recalled(shed: list[int], card: int) -> list[float]:
+    """Returns what the opponent's discards, oldest first, tell of a card."""
+    if not shed:
+        return [0.0] * 4
+    above = [card % 13 - min(c % 13 for c in shed), card % 13 - shed[-1] % 13]
+    return [*(min(max(x / 6, -1), 1) for x in above), *(float(x > 0) for x in above)]
+
+
+def _told(
+    hand: set[int], pile: set[int], top: int | None, known: set[int], shed: list[int] | None
+) -> tuple[list[float], list[list[float]]]:
+    """Returns the module's tables, written out; the last of `shed` is the last discard."""
     drawn = len(hand) == 11
     eleven = hand if drawn or top is None else hand | {top}
     free = set(range(52)) - hand - pile - known
-    planes = [hand, pile, known, free]
+    planes = [hand, pile, known, free, *([] if shed is None else [set(shed)])]
     after = slow_melds.FULL.after_discard(slow_melds.mask_of(eleven)) if len(eleven) == 11 else {}
     least = min(after.values())
     slots = []
@@ -86,6 +99,7 @@ def _told(hand: set[int], pile: set[int], top: int | None, known: set[int]) -> t
         left = after[card]
         row = [min((left - least) / 10, 3), left == least, *_points(left), left == 0, len(pairs) / 4]
         row += [len({new for _, new in pairs}) / 4, _danger(card, free, known) / 8, melds, not drawn and card == top]
+        row += [] if shed is None else _recalled(shed, card)
         slots.append([*row, *_of_card(card, planes)])
     own = least if drawn else slow_melds.FULL.deadwood(slow_melds.mask_of(hand))
     kept = min(left for card, left in after.items() if drawn or card != top)
@@ -93,16 +107,22 @@ def _told(hand: set[int], pile: set[int], top: int | None, known: set[int]) -> t
     whole = [*_points(own), *_points(kept), min(max(gain / 10, -2), 2), gain > 0, drawn]
     whole += [len(known) / 5, len(pile) / 20, len(free) / 31]
     if top is None:
-        return [*whole, *[0.0] * 36], slots
-    melds = any(_is_meld((top, a, b)) for a, b in itertools.combinations(hand - {top}, 2))
-    return [*whole, melds, *_of_card(top, planes)], slots
+        whole += [0.0] * (16 + 5 * len(planes))
+    else:
+        melds = any(_is_meld((top, a, b)) for a, b in itertools.combinations(hand - {top}, 2))
+        whole += [melds, *_of_card(top, planes)]
+    if shed is not None:
+        lowest, last = (min(c % 13 for c in shed), shed[-1] % 13) if shed else (13, 13)
+        whole += [*np.eye(14)[lowest][:13], *np.eye(14)[last][:13], len(shed) / 10]
+    return whole, slots
 
 
-@pytest.mark.parametrize("name", GAMES)
-def test_the_tables_are_what_is_told(name: str) -> None:
+@pytest.mark.parametrize("kind", GAMES)
+def test_the_tables_are_what_is_told(kind: str) -> None:
     """Every number of decisions before and after a draw; the actions discard (or knock with) the cards held."""
-    game, first = envs.make(name, **GAMES[name][0]), GAMES[name][1]
-    views, seen = _positions(name)
+    name, rules, first, _ = GAMES[kind]
+    game = envs.make(name, **rules)
+    views, seen = _positions(kind)
     whole, slots, actions = jax.tree.map(np.asarray, jax.jit(jax.vmap(game.slot_inputs))(seen))
     assert actions.shape[1:] == (11, game.slot_choices)
     assert len(seen) > 100
@@ -112,7 +132,11 @@ def test_the_tables_are_what_is_told(name: str) -> None:
         top = None if top > 51 else top
         known = _cards(view.known) if name == "gin_rummy" else _cards(view.known[1 - view.seat])
         hand, pile = _cards(view.hand), _cards(view.pile) | (set() if top is None else {top})
-        expected = _told(hand, pile, top, known)
+        shed = None
+        if kind == "recall":  # that these two are what the opponent discarded is test_card_planes.py's
+            last = np.flatnonzero(seen[n, 219:]).tolist()
+            shed = [card for card in np.flatnonzero(seen[n, 167:219]).tolist() if [card] != last] + last
+        expected = _told(hand, pile, top, known, shed)
         np.testing.assert_allclose(whole[n, 10:], np.array(expected[0], np.float32), atol=2e-5)
         filled = len(expected[1])
         np.testing.assert_allclose(slots[n, :filled], np.array(expected[1], np.float32), atol=2e-5)

@@ -99,6 +99,22 @@ def test_steps_need_fixed_players(game: Game) -> None:
         make({"name": "ppo", "assistant": "exact_endgame"}, {"hidden": [4]}, game)
 
 
+def test_kept_inputs_change_nothing_but_what_is_kept(game: Game) -> None:
+    """The same network, bit for bit, from inputs in place of views; whole games, which have none, are refused."""
+    node, fitted = {"name": "ppo", "opponents": ["random"], "lanes": 16, "steps": 8, "batch_size": 32}, []
+    for kept in (False, True):
+        learner = make(node | {"keep_inputs": kept}, {"name": "dueling", "hidden": [8]}, game)
+        state, _ = learner.iterate(learner.init(jax.random.key(4)))
+        fitted.append(jax.device_get(jax.tree.leaves(state.params)))
+        parts = learner.iterate.__self__
+        rows = parts.generate(state, parts.mixture.players)[1].rows.view
+        assert (getattr(rows, "shape", None) == (16 * 8, parts.network.inputs.size)) == kept
+    for a, b in zip(*fitted, strict=True):
+        np.testing.assert_array_equal(a, b)
+    with pytest.raises(InputError, match="keep_inputs=true needs"):
+        make({"name": "ppo", "keep_inputs": True}, {"hidden": [4]}, game)
+
+
 def test_win_bonus_is_in_raw_points(game: Game) -> None:
     """Undiscounted returns of games that end are more by the bonus, a reward of 1 being one chip; others stay."""
     returns = []
