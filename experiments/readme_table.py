@@ -45,7 +45,14 @@ def laptop_table() -> list[str]:
 
 STRENGTH = (
     ("ppo_gin_rummy_mdp", "algo=ppo env=gin_rummy_mdp preset=laptop"),
+    ("openspiel_ppo", "experiment=openspiel_ppo preset=laptop"),
     ("openspiel_ppo_slots", "experiment=openspiel_ppo_slots"),
+    ("openspiel_ppo_slots_35m", "experiment=openspiel_ppo_slots iterations=2136"),
+    (
+        "openspiel_open_hands",
+        "experiment=openspiel_ppo_slots env.rules.observation=open_hands iterations=534 algo.lanes=1024 algo.steps=64 "
+        "algo.batch_size=2048 algo.epochs=2",
+    ),
     ("escher_gin_rummy", "algo=escher env=gin_rummy iterations=28"),
     ("dream_vr_gin_rummy", "algo=dream_vr env=gin_rummy iterations=35"),
     ("dream_slots", "preset=laptop experiment=dream_slots"),
@@ -187,6 +194,10 @@ def benchmark_table() -> list[str]:
     for name, key, text in (
         ("random_play", "decisions_per_s", "uniform random play, full legal mask, decisions/s"),
         ("random_play", "ratio", "the same over pyspiel's gin_rummy driven from Python"),
+        ("openspiel_gin", "random games_per_s", "OpenSpiel's gin, uniform random play, games/s, both cores"),
+        ("openspiel_gin", "random ratio", "the same over pyspiel's C++ loop on the same cores (target 20)"),
+        ("openspiel_gin", "simple_bot games_per_s", "OpenSpiel's gin, simple bot against itself, games/s, both cores"),
+        ("openspiel_gin", "simple_bot ratio", "the same over pyspiel's C++ loop on the same cores (target 10)"),
         ("selfplay", "decisions_per_s", "self-play with the document's network, decisions/s"),
         ("selfplay", "ratio", "the same over dense 4,887-vectors"),
         ("solvers", "leduc_poker iterations_per_s", "CFR on Leduc, iterations/s, one core"),

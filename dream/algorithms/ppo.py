@@ -291,8 +291,8 @@ class _Ppo:
             logits, value = read(inputs)
             own = masked_softmax(logits, legal)
             action = sample_action(key, own)
-            nobody, kept = jnp.int32(0), inputs if config.keep_inputs else ()
-            return action, Thought(own[action], value, entropy(own), nobody, nobody, jnp.bool_(True), kept)
+            alone = jnp.int32(0), jnp.int32(0), jnp.bool_(True)
+            return action, Thought(own[action], value, entropy(own), *alone, inputs if config.keep_inputs else ())
 
         lanes, step = rollouts.play(state.lanes, act, key, config.steps)
         passed, note = step.passed, step.note

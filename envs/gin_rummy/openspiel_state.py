@@ -136,7 +136,7 @@ class OpenSpielView(NamedTuple):
 
     Attributes:
       hand: uint16[4] suit masks of the own hand.
-      known: uint16[2, 4] cards either player took from the pile and still holds.
+      known: uint16[2, 4] cards either player took from the pile and still holds; with open hands all it holds.
       shed: uint16[2, 4] cards either player has discarded so far, wherever they are now, or ().
       pile: uint16[4] suit masks of the discard pile, the upcard not included.
       laid_off: uint16[4] suit masks of the cards laid off.
