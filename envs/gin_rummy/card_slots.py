@@ -29,7 +29,7 @@ instead of 20), and more is told, with B the lowest rank it has discarded and A 
 | of a slot, before "1": (rank - B) / 6, (rank - A) / 6, in [-1, 1]; rank > B; rank > A; zeros without a discard | 4 |
 | of the hand, at the end: B, one-hot, A, one-hot, zeros without a discard; cards the opponent discarded / 10 | 27 |
 
-A player that sheds its highest loose card holds none above B but in melds.
+A player that sheds its highest loose card holds few above B but in melds.
 """
 
 from __future__ import annotations
