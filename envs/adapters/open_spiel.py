@@ -268,71 +268,83 @@ def _most_outcomes(game: Game, roots: list[Any]) -> int:
     return jax.eval_shape(game.outcomes, roots[0].value, jnp.int32(0))[1].shape[0]
 
 
+class _Played:
+    """What a pyspiel state of one of our games does; `_state_class` joins it to pyspiel.State, which is imported late.
+
+    Attributes:
+      ours: the game.
+      roots, chances: where it may start, and how likely.
+      special: pyspiel.PlayerId, what stands for nobody's turn.
+    """
+
+    ours: Game
+    roots: list[Any]
+    chances: list[float]
+    special: Any
+
+    def __init__(self, game: Any) -> None:
+        super().__init__(game)
+        self.kept = _Kept(None)
+        self._pending = _Kept(list(zip(range(len(self.roots)), self.chances, strict=True)))
+        self._branches = _Kept([(root, [0.0] * self.ours.num_players, False) for root in self.roots])
+        self._returns = [0.0] * self.ours.num_players
+        self._over = False
+
+    def current_player(self) -> int:
+        if self._over:
+            return int(self.special.TERMINAL)
+        return int(self.special.CHANCE) if self._pending.value else int(self.kept.value.current_player)
+
+    def _legal_actions(self, player: int) -> list[int]:
+        legal = _functions(self.ours).legal
+        return list(self.kept.once("legal", lambda: np.flatnonzero(legal(self.kept.value)).tolist()))
+
+    def chance_outcomes(self) -> list[tuple[int, float]]:
+        return self._pending.value
+
+    def _apply_action(self, action: int) -> None:
+        if self._pending.value:
+            self._arrive(*self._branches.value[action])
+        elif isinstance(self.ours, EnumerableGame):
+            self._branch(self.kept.once(action, lambda: _branches(self.ours, self.kept.value, action)))
+        else:
+            state, rewards, done = jax.device_get(_functions(self.ours).step(self.kept.value, np.int32(action)))
+            self._arrive(_Kept(state), rewards, done)
+
+    def _branch(self, branches: list[tuple]) -> None:
+        """Goes to the one outcome there is, or to a chance node over them."""
+        if len(branches) == 1:
+            self._arrive(*branches[0][1:])
+            return
+        self._branches = _Kept([branch[1:] for branch in branches])
+        self._pending = _Kept([(n, branch[0]) for n, branch in enumerate(branches)])
+
+    def _arrive(self, kept: _Kept, rewards: Any, done: Any) -> None:
+        self.kept = _Kept(jax.device_get(_functions(self.ours).init(kept))) if isinstance(kept, int) else kept
+        self._pending, self._branches = _NOTHING, _NOTHING
+        self._over = bool(done)
+        self._returns = [was + float(now) for was, now in zip(self._returns, rewards, strict=True)]
+
+    def _action_to_string(self, player: int, action: int) -> str:
+        return f"{'chance' if player < 0 else f'player {player}'}: {action}"
+
+    def is_terminal(self) -> bool:
+        return self._over
+
+    def returns(self) -> list[float]:
+        return self._returns
+
+    def __str__(self) -> str:
+        history = " ".join(str(entry.action) for entry in self.full_history())
+        return f"{self.ours.name}: {history}"
+
+
 def _state_class(ours: Game, roots: list[Any], chances: list[float]) -> Any:
     """Builds the pyspiel state class of a game."""
     import pyspiel
 
-    explicit = isinstance(ours, EnumerableGame)
-
-    class _State(pyspiel.State):
-        def __init__(self, game: Any) -> None:
-            super().__init__(game)
-            self.kept = _Kept(None)
-            self._pending = _Kept(list(zip(range(len(roots)), chances, strict=True)))
-            self._branches = _Kept([(root, [0.0] * ours.num_players, False) for root in roots])
-            self._returns = [0.0] * ours.num_players
-            self._over = False
-
-        def current_player(self) -> int:
-            if self._over:
-                return int(pyspiel.PlayerId.TERMINAL)
-            return int(pyspiel.PlayerId.CHANCE) if self._pending.value else int(self.kept.value.current_player)
-
-        def _legal_actions(self, player: int) -> list[int]:
-            legal = _functions(ours).legal
-            return list(self.kept.once("legal", lambda: np.flatnonzero(legal(self.kept.value)).tolist()))
-
-        def chance_outcomes(self) -> list[tuple[int, float]]:
-            return self._pending.value
-
-        def _apply_action(self, action: int) -> None:
-            if self._pending.value:
-                self._arrive(*self._branches.value[action])
-            elif explicit:
-                self._branch(self.kept.once(action, lambda: _branches(ours, self.kept.value, action)))
-            else:
-                state, rewards, done = jax.device_get(_functions(ours).step(self.kept.value, np.int32(action)))
-                self._arrive(_Kept(state), rewards, done)
-
-        def _branch(self, branches: list[tuple]) -> None:
-            """Goes to the one outcome there is, or to a chance node over them."""
-            if len(branches) == 1:
-                self._arrive(*branches[0][1:])
-                return
-            self._branches = _Kept([branch[1:] for branch in branches])
-            self._pending = _Kept([(n, branch[0]) for n, branch in enumerate(branches)])
-
-        def _arrive(self, kept: _Kept, rewards: Any, done: Any) -> None:
-            self.kept = _Kept(jax.device_get(_functions(ours).init(kept))) if isinstance(kept, int) else kept
-            self._pending, self._branches = _NOTHING, _NOTHING
-            self._over = bool(done)
-            self._returns = [was + float(now) for was, now in zip(self._returns, rewards, strict=True)]
-
-        def _action_to_string(self, player: int, action: int) -> str:
-            return f"{'chance' if player < 0 else f'player {player}'}: {action}"
-
-        def is_terminal(self) -> bool:
-            return self._over
-
-        def returns(self) -> list[float]:
-            return self._returns
-
-        def __str__(self) -> str:
-            history = " ".join(str(entry.action) for entry in self.full_history())
-            return f"{ours.name}: {history}"
-
-    _State.ours = ours
-    return _State
+    told = {"ours": ours, "roots": roots, "chances": chances, "special": pyspiel.PlayerId}
+    return type("_State", (_Played, pyspiel.State), told)
 
 
 def _branches(game: Any, state: Any, action: int) -> list[tuple]:
