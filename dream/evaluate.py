@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dream.stopping import StopRequest
+from dream.training.signals import StopRequest
 
 
 def main() -> None:
     """Runs the command; signals are taken over before the slow imports."""
     StopRequest()
-    from dream.commands import run_command
-    from dream.matching import play_match, prepare_match
+    from dream.commands.evaluate import play_match, prepare_match
+    from dream.commands.main import run_command
 
     run_command("evaluate", prepare_match, play_match)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dream.stopping import StopRequest
+from dream.training.signals import StopRequest
 
 
 def main() -> None:
     """Runs the command; signals are taken over before the slow imports."""
     StopRequest()
-    from dream.commands import run_command
-    from dream.laddering import play_ladder, prepare_ladder
+    from dream.commands.ladder import play_ladder, prepare_ladder
+    from dream.commands.main import run_command
 
     run_command("ladder", prepare_ladder, play_ladder)
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from dream.stopping import StopRequest
+from dream.training.signals import StopRequest
 
 
 def main() -> None:
     """Runs the command; signals are taken over before the slow imports."""
     stop = StopRequest()
-    from dream.commands import run_command
-    from dream.starting import prepare_run, with_stored_choices
-    from dream.training import Start, train
+    from dream.commands.main import run_command
+    from dream.training.loop import Start, train
+    from dream.training.start import prepare_run, with_stored_choices
 
     def job(start: Start) -> None:
         train(start, stop)

@@ -273,13 +273,13 @@ class Policy:
 
 
 _REGISTRY: dict[str, str] = {
-    "gin_rummy": "envs.gin_rummy.event_log:make",
-    "gin_rummy_mdp": "envs.gin_rummy.mdp:make",
-    "gin_rummy_openspiel": "envs.gin_rummy.openspiel:make",
+    "gin_rummy": "envs.gin_rummy.event_log.game:make",
+    "gin_rummy_mdp": "envs.gin_rummy.mdp.game:make",
+    "gin_rummy_openspiel": "envs.gin_rummy.openspiel.game:make",
     "kuhn_poker": "envs.kuhn_poker:make",
     "leduc_poker": "envs.leduc_poker:make",
     "liars_dice": "envs.liars_dice:make",
-    "mini_gin_rummy": "envs.gin_rummy.mini:make",
+    "mini_gin_rummy": "envs.gin_rummy.mini.game:make",
     "rummy500": "envs.rummy500.game:make",
 }
 """Name -> "module:function"; the function takes the rules as keywords and returns the Game."""

@@ -24,21 +24,21 @@ _RULE_BOTS = (
 )
 _SEARCH_LEVELS = ("lv4", "lv5", "lv7")
 _OF_GAME: dict[str, dict[str, str]] = {
-    "gin_rummy_openspiel": {"simple_bot": "envs.gin_rummy.simple_bot:make"},
+    "gin_rummy_openspiel": {"simple_bot": "envs.gin_rummy.players.simple_bot:make"},
     "rummy500": {"greedy": "envs.rummy500.bots:greedy_policy"},
     "gin_rummy": {
-        "simple_bot": "envs.gin_rummy.simple_bot:make",
-        "lookahead": "envs.gin_rummy.lookahead:make",
-        **{name: f"envs.gin_rummy.bots:{name}" for name in _RULE_BOTS},
-        **{name: f"envs.gin_rummy.search:{name}" for name in _SEARCH_LEVELS},
+        "simple_bot": "envs.gin_rummy.players.simple_bot:make",
+        "lookahead": "envs.gin_rummy.players.lookahead:make",
+        **{name: f"envs.gin_rummy.players.rule_based:{name}" for name in _RULE_BOTS},
+        **{name: f"envs.gin_rummy.players.search:{name}" for name in _SEARCH_LEVELS},
     },
 }
 """The same for the players of one game; those in _FOR_ITS_RULES are given the game first."""
 _FOR_ITS_RULES = ("simple_bot", "lookahead", *_SEARCH_LEVELS)
-_TRANSLATED: dict[str, str] = {"gin_rummy_mdp": "envs.gin_rummy.mdp_players"}
+_TRANSLATED: dict[str, str] = {"gin_rummy_mdp": "envs.gin_rummy.mdp.players"}
 """Game -> module: `original(game)` is a game with players of its own, which `translated(player, game)` lets play."""
 _ASSISTANTS: dict[str, dict[str, str]] = {
-    "gin_rummy_openspiel": {"exact_endgame": "envs.gin_rummy.endgame:make"},
+    "gin_rummy_openspiel": {"exact_endgame": "envs.gin_rummy.players.openspiel_endgame:make"},
 }
 """Game -> name -> "module:function" that takes the game and returns a Policy of some of its decisions."""
 _LIBRARIES = {"open_spiel": "envs.adapters.open_spiel_bots:make"}

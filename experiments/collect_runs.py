@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dream import metrics
+from dream.storage import files
+from dream.training import metrics
 
 CURVE = ("win_rate", "points_per_hand", "knock_rate")
 
@@ -85,7 +86,7 @@ def main() -> None:
         print(f"error: {missing[0]} is not a finished run; it must hold evaluation.json", file=sys.stderr)
         sys.exit(2)
     runs = [collect(run) for run in arguments.runs]
-    metrics.write_json(arguments.target.with_suffix(".json"), {"runs": runs})
+    files.write_json(arguments.target.with_suffix(".json"), {"runs": runs})
     draw(runs, arguments.target.with_suffix(".svg"))
     print(arguments.target.with_suffix(".json"))
 

@@ -27,14 +27,14 @@ from collect_runs import overrides
 from omegaconf import OmegaConf
 
 import envs
-from dream import metrics
-from dream.checkpoint import FOLDER
 from dream.evaluation import match
-from dream.evaluation.exact import nash_conv
 from dream.evaluation.statistics import t_interval
-from dream.evaluation.tree import build_tree
-from dream.policies import find, game_of, policy_of
-from dream.training import CONFIG_FILE
+from dream.game_tree.sequence_form import nash_conv
+from dream.game_tree.tree import build_tree
+from dream.storage.checkpoint import FOLDER
+from dream.storage.files import CONFIG_FILE
+from dream.storage.policies import find, game_of, policy_of
+from dream.training import metrics
 from envs import Game, InputError, Policy
 
 OPPONENTS = (

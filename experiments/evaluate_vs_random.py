@@ -7,14 +7,13 @@ from typing import NoReturn
 
 import dream
 import envs
-from dream import settings
-from dream.checkpoint import find
-from dream.config import EvaluateConfig
+from dream.config import settings
+from dream.config.schema import EvaluateConfig
 from dream.evaluation import match
-from dream.matching import beside
-from dream.metrics import write_json
-from dream.policies import game_of
-from dream.progress import report_table
+from dream.evaluation.report import report_table
+from dream.storage.checkpoint import find
+from dream.storage.files import write_json
+from dream.storage.policies import game_of, report_dir
 
 
 class _Parser(argparse.ArgumentParser):
@@ -39,7 +38,7 @@ def main() -> None:
     report_table(f"{given.checkpoint} (iteration {iteration}) against random", report)
     told = {"iteration": iteration, "opponent": "random", "seed": given.seed, "policy": given.policy}
     told |= {"unit": game.unit, "num_players": game.num_players}
-    write_json(beside(given.checkpoint, checkpoint) / "evaluation.json", {**told, **report})
+    write_json(report_dir(given.checkpoint, checkpoint) / "evaluation.json", {**told, **report})
 
 
 if __name__ == "__main__":

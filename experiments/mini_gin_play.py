@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from dream.checkpoint import find
-from dream.evaluation.exact import expected_value, nash_conv
-from dream.evaluation.tables import tabulate
-from dream.evaluation.tree import Tree
-from dream.evaluation.tree_cache import stored_tree
-from dream.policies import game_of, policy_of
+from dream.game_tree.sequence_form import expected_value, nash_conv
+from dream.game_tree.tabular_policy import tabulate
+from dream.game_tree.tree import Tree
+from dream.storage.checkpoint import find
+from dream.storage.policies import game_of, policy_of
+from dream.storage.tree_cache import stored_tree
 from envs import InputError
 
 _DRAWS = {0: "first_offer", 1: "second_offer", 3: "draw"}

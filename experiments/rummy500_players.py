@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import envs
-from dream.checkpoint import find
 from dream.evaluation import match
-from dream.policies import game_of, policy_of
+from dream.storage.checkpoint import find
+from dream.storage.policies import game_of, policy_of
 from envs import Game, Policy
 
 _ROW = "{players:>7}  {player:<28} {opponent:<8} {won:<26} {score}"

@@ -9,8 +9,8 @@ Each iteration plays whole games; with G the lambda-return to the player who dec
 pi is the softmax of the network's advantage head over legal actions, so that the trunk is the same as DREAM's.
 Sources: Schulman et al. 2017, eq. 7 and 9; Schulman et al. 2016 (GAE), whose advantage is G - V here.
 Iterations hold whole games, so that no return is cut off and bootstrapped; or, with `steps`, so many decisions of the
-learner in every lane against fixed players, whose games go on in the next iteration (dream/rollouts.py): then the
-return of a game still under way ends in the value of where it stands.
+learner in every lane against fixed players, whose games go on in the next iteration
+(dream/rollout/against_opponents.py): then the return of a game still under way ends in the value of where it stands.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ import optax
 from jax import Array, lax
 
 import envs
-from dream import schedules, selfplay, shaping
-from dream.algorithms import Algorithm, Metrics, Value
-from dream.fit import adam, fit
+from dream.algorithms.types import Algorithm, Metrics, Resources, Value
+from dream.buffers.replay import Replay, batches_per_pass, collect, nth_of_passes
+from dream.config.settings import choice, number
+from dream.equations import reward_shaping, schedules
+from dream.equations.regret_matching import LOW, masked_softmax
+from dream.equations.returns import lambda_returns
+from dream.equations.reward_shaping import ShapingConfig
+from dream.equations.sampling import entropy, sample_action
+from dream.equations.schedules import Schedule
 from dream.networks import Network, make_network
+from dream.networks.fit import adam, fit
 from dream.networks.network import Reader, make_reader
-from dream.opponents import SELF, Mixture, draw_past, is_learner, make_mixture, make_ring, policy_at, push, seat
-from dream.regret_matching import LOW, masked_softmax
-from dream.replay import Replay, batches_per_pass, collect, nth_of_passes
-from dream.returns import lambda_returns
-from dream.rollouts import Rollouts, describe
-from dream.sampling import entropy, sample_action
-from dream.schedules import Schedule
-from dream.settings import choice, number
-from dream.shaping import ShapingConfig
+from dream.rollout import self_play
+from dream.rollout.against_opponents import Rollouts, describe
+from dream.rollout.opponents import SELF, Mixture, draw_past, is_learner, make_mixture, make_ring, policy_at, push, seat
 from envs import Game, InputError, Policy
 
 
@@ -134,13 +135,15 @@ def clipped_loss(ratio: Array, advantage: Array, clip: float) -> Array:
     return -jnp.minimum(ratio * advantage, jnp.clip(ratio, 1 - clip, 1 + clip) * advantage)
 
 
-def make(config: PpoConfig, network: Any, game: Game) -> Algorithm:
+def make(config: PpoConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
     """Builds the learner.
 
     Raises:
       InputError: settings that contradict each other, an unknown opponent, or a wrong network node.
     """
-    mixture = make_mixture(config.opponents, config.shares, game)._replace(told=config.tell_opponent)
+    mixture = make_mixture(config.opponents, config.shares, game, resources.find_player)._replace(
+        told=config.tell_opponent
+    )
     return learner(config, network, game, mixture)
 
 
@@ -156,7 +159,7 @@ def learner(config: PpoConfig, network: Any, game: Game, mixture: Mixture) -> Al
         raise InputError(f"algo.steps={config.steps} needs fixed players; algo.opponents must not hold {SELF!r}")
     lanes = config.lanes or config.games_per_iteration
     if config.steps is None:
-        lanes = selfplay.lanes_for(config.lanes, config.games_per_iteration)
+        lanes = self_play.lanes_for(config.lanes, config.games_per_iteration)
     if config.keep_inputs and config.steps is None:
         raise InputError("algo.keep_inputs=true needs algo.steps; with whole games it must be false")
     if mixture.told and len(mixture.players) > game.opponent_kinds:
@@ -257,9 +260,12 @@ class _Ppo:
         """Plays whole games."""
         config, (key, _) = self.config, self._keys(state)
         actor = self._actor(state.params, mixture)
-        record = selfplay.play(self.game, actor, key, games=config.games_per_iteration, lanes=self.lanes)
+        record = self_play.play(self.game, actor, key, games=config.games_per_iteration, lanes=self.lanes)
         d, note = record.decisions, record.decisions.note
-        rewards = shaping.training_rewards(self.game, config.shaping, d, scale=scale, discount=config.discount)
+        rewards = reward_shaping.training_rewards(
+            config.shaping, d.rewards, d.potentials, d.done,
+            unit=self.game.reward_scale, scale=scale, discount=config.discount,
+        )  # fmt: skip
         returns = self._returns(rewards, d.done | ~record.valid, d.player, note.value)
         own = record.valid & note.own
         auxiliary = d.auxiliary if self.network.foretell else ()
@@ -267,7 +273,7 @@ class _Ppo:
         if mixture.told:
             view = jax.vmap(jax.vmap(self.game.name_opponent))(view, note.named)
         examples = Example(view, d.legal, d.action, note.chance, note.value, returns, auxiliary)
-        told = selfplay.describe(self.game, record, returns, note.value, note.entropy, own)
+        told = self_play.describe(self.game, record, returns, note.value, note.entropy, own)
         seats = jnp.arange(self.game.num_players) == note.seat[..., None]
         earned = jnp.sum(jnp.where(record.valid[..., None] & seats, d.rewards, 0.0))
         told |= {"shaping_scale": scale, "learner_reward": earned / config.games_per_iteration}
@@ -298,10 +304,10 @@ class _Ppo:
         passed, note = step.passed, step.note
         unit, extra = self.game.reward_scale, config.shaping
         rewards = passed.reward + jnp.where(passed.drawn, extra.draw_penalty / unit, 0.0)
-        rewards += shaping.win_bonus(passed.ending, passed.done, extra.win_bonus / unit)
+        rewards += reward_shaping.win_bonus(passed.ending, passed.done, extra.win_bonus / unit)
         before, after = step.potentials[..., 0], step.potentials[..., 1]
         form = {"scale": scale, "discount": config.discount, "form": config.shaping.form}
-        rewards += jnp.where(step.valid, shaping.shaping_reward(before, after, passed.done, **form), 0.0)
+        rewards += jnp.where(step.valid, reward_shaping.shaping_reward(before, after, passed.done, **form), 0.0)
         # What a game under way is worth is paid after the last step, as if it ended there.
         ahead = jax.vmap(lambda lane: read(self.network.inputs.of_view(rollouts.seen(lane)))[1])(lanes)
         rewards = jnp.concatenate([rewards, jnp.where(lanes.owed, ahead, 0.0)[None]])[..., None]
@@ -316,7 +322,7 @@ class _Ppo:
         told = describe(self.game, step, returns) | {"shaping_scale": scale}
         return lanes, collect(examples, step.valid), told
 
-    def _actor(self, params: Any, mixture: Mixture) -> selfplay.Actor:
+    def _actor(self, params: Any, mixture: Mixture) -> self_play.Actor:
         weights = self.reader.prepare(params)
 
         def start(key: Array) -> Memory:
@@ -335,7 +341,7 @@ class _Ppo:
             note = Thought(own[action], value, entropy(own), table.seat, table.named, decides)
             return action, Memory(memory.table, reader), note
 
-        return selfplay.Actor(start, act)
+        return self_play.Actor(start, act)
 
     @functools.partial(jax.jit, static_argnums=0)
     def learn(self, state: PpoState, replay: Replay) -> tuple[PpoState, dict[str, Array]]:

@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from dream import algorithms, settings
 from dream.algorithms import ppo
+from dream.algorithms.types import Algorithm
+from dream.config import settings
+from dream.config.settings import number
 from dream.evaluation.control import Controlled, controlled_match
 from dream.evaluation.matches import match
-from dream.opponents import Mixture
-from dream.settings import number
+from dream.rollout.opponents import Mixture
 from envs import Game, Policy
 
 _CHOICE_SEED, _FINAL_SEED, _CONTROL_SEED = 1_000_003, 2_000_003, 3_000_017
@@ -113,7 +114,7 @@ def learn_best_response(
     return Learned(answers[best], best, earned, report, curves, control)
 
 
-def make_learner(game: Game, policy: Policy, config: BestResponseConfig) -> algorithms.Algorithm:
+def make_learner(game: Game, policy: Policy, config: BestResponseConfig) -> Algorithm:
     """Builds the PPO learner that sits opposite the frozen policy in every game.
 
     Raises:

@@ -26,10 +26,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from dream.algorithms import Value
+from dream.algorithms.types import Value
+from dream.equations.sampling import sample_action
 from dream.evaluation.matches import check_games
 from dream.evaluation.statistics import Interval, mean_interval
-from dream.sampling import sample_action
 from envs import Game, Policy
 
 CHUNK = 512

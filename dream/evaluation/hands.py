@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dream.sampling import sample_action
+from dream.equations.sampling import sample_action
 from envs import Game, HostPlayer, Policy
 
 ACTIONS = "actions"

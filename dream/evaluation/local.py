@@ -28,9 +28,9 @@ import numpy as np
 from jax import Array, lax
 from jax.custom_batching import custom_vmap
 
-from dream.evaluation.tables import view_hash
-from dream.sampling import sample_action
-from dream.settings import number
+from dream.config.settings import number
+from dream.equations.sampling import sample_action
+from dream.game_tree.tabular_policy import view_hash
 from envs import Game, InputError, Policy, bot_names, make_bot
 from envs.errors import unknown
 

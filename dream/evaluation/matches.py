@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from dream.equations.sampling import sample_action
 from dream.evaluation.hands import ACTIONS, histories, play_on_host, results, seated
 from dream.evaluation.statistics import Interval, mean_interval, rate_interval
-from dream.sampling import sample_action
 from envs import Game, HostPlayer, Policy
 from envs.batching import where_needed
 from envs.errors import InputError

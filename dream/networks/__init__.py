@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 import envs
-from dream import settings
+from dream.config import settings
 from dream.networks import dueling
 from dream.networks.network import Network
 from envs.errors import InputError, unknown

@@ -22,9 +22,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from dream.config.settings import choice, number
 from dream.networks import inputs
 from dream.networks.network import Network
-from dream.settings import choice, number
 from envs import Game, InputError
 
 SUITS, RANKS = 4, 13

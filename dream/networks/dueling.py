@@ -2,7 +2,7 @@
 
 observation -> trunk of ReLU layers -> (advantages[A], value); no hidden layer in the heads, no normalisation.
 Source: the DREAM document, "Architecture"; Wang et al. 2016, "Dueling network architectures", without their mean
-subtraction: the advantage target is centred by the policy instead (see dream/targets.py).
+subtraction: the advantage target is centred by the policy instead (see dream/equations/advantage_targets.py).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from dream.config.settings import choice, number
 from dream.networks import inputs, slots
 from dream.networks.network import Network
-from dream.settings import choice, number
 from envs import Game, InputError
 
 _FIRST = "first"

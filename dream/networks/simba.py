@@ -22,9 +22,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dream.config.settings import choice, number
 from dream.networks import inputs
 from dream.networks.network import Network
-from dream.settings import choice, number
 from envs import Game
 
 LOGITS, FORETOLD = "logits", "opp_dw_pred"

@@ -15,7 +15,7 @@ import numpy as np
 from envs.adapters.open_spiel import NATIVE
 from envs.errors import InputError, unknown
 from envs.game import Game
-from envs.gin_rummy.openspiel_state import OpenSpielRules
+from envs.gin_rummy.openspiel.state import OpenSpielRules
 from envs.players import HostPlayer
 
 _SIMPLE = "simple_gin_rummy_bot"

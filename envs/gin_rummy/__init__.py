@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from envs import cards
-from envs.gin_rummy import arrangement, layoffs, melds
+from envs.gin_rummy.melding import arrangement, layoffs, melds
 
 NOT_HELD = melds.NOT_HELD
 

@@ -34,7 +34,7 @@ from jax import Array, lax
 import envs
 from envs.errors import InputError
 from envs.game import Game, State
-from envs.gin_rummy.rules import MINI_PRESETS, PRESETS
+from envs.gin_rummy.core.rules import MINI_PRESETS, PRESETS
 
 FORMAT = 1
 

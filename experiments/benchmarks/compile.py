@@ -14,9 +14,11 @@ from common import Parser, at_least_one, run, spread
 
 import envs
 from dream import algorithms
-from dream.config import RunConfig, check_run, compose_config
+from dream.config.compose import compose_config
+from dream.config.schema import RunConfig
 from dream.evaluation import matches
-from dream.policies import chosen_policy
+from dream.storage.policies import chosen_policy
+from dream.training.start import build_run
 from envs import Game
 from envs.random_play import play_random
 
@@ -36,7 +38,7 @@ def main() -> None:
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Times the three stages of each program, all of JAX's caches emptied before."""
-    config = check_run(compose_config("config", arguments.overrides).node)
+    config = build_run(compose_config("config", arguments.overrides).node).config
     game = envs.make(config.env.name, **config.env.rules)
     programs = _of_game(game, arguments.batch) | _of_run(config, game)
     chosen = arguments.only or list(programs)

@@ -15,11 +15,12 @@ from common import Parser, run, spread
 
 import envs
 from dream import algorithms
-from dream.checkpoint import CheckpointWriter
-from dream.config import check_run, compose_config
+from dream.config.compose import compose_config
 from dream.evaluation import match
-from dream.metrics import CompileClock
-from dream.policies import chosen_policy, find_player
+from dream.storage.checkpoint import CheckpointWriter
+from dream.storage.policies import chosen_policy, find_player
+from dream.training.metrics import CompileClock
+from dream.training.start import build_run
 
 _RATES = (
     ("games_per_s", "episodes", "seconds_generate"),
@@ -38,7 +39,7 @@ def main() -> None:
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Times the run's own parts over iterations after the first; every one is evaluated and saved here."""
-    config = check_run(compose_config("config", arguments.overrides).node)
+    config = build_run(compose_config("config", arguments.overrides).node).config
     clock = CompileClock()
     game = envs.make(config.env.name, **config.env.rules)
     algorithm = algorithms.make(config.algo, config.network, game)

@@ -55,10 +55,11 @@ def _iterate(parser: Parser, overrides: list[str]) -> None:
     """Runs one iteration of the configuration and prints its peaks as JSON."""
     import envs
     from dream import algorithms
-    from dream.config import check_run, compose_config
+    from dream.config.compose import compose_config
+    from dream.training.start import build_run
 
     try:
-        config = check_run(compose_config("config", overrides).node)
+        config = build_run(compose_config("config", overrides).node).config
     except envs.InputError as error:
         parser.error(str(error))
     game = envs.make(config.env.name, **config.env.rules)

@@ -23,7 +23,7 @@ from jax import Array, lax
 import envs
 from envs import Game
 from envs.batching import computed_once, lanes_last, where_needed
-from envs.gin_rummy import simple_bot
+from envs.gin_rummy.players import simple_bot
 
 _STEPS_A_DEAL = 8
 """Steps between two deals to the lanes whose games have ended."""

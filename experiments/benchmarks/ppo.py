@@ -19,8 +19,9 @@ from common import Parser, at_least_one, ratio, run, spread
 
 import envs
 from dream import algorithms
-from dream.config import check_run, compose_config
-from dream.sampling import sample_action
+from dream.config.compose import compose_config
+from dream.equations.sampling import sample_action
+from dream.training.start import build_run
 from envs import Game, Policy
 
 _BASE = ("algo=ppo", "env=gin_rummy_mdp", "preset=laptop")
@@ -44,7 +45,7 @@ def main() -> None:
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Times iterations after the first, and after each the two Python loops."""
     sizes = (f"algo.games_per_iteration={arguments.games}", f"algo.lanes={arguments.lanes}")
-    config = check_run(compose_config("config", [*_BASE, *arguments.overrides, *_FIXED, *sizes]).node)
+    config = build_run(compose_config("config", [*_BASE, *arguments.overrides, *_FIXED, *sizes]).node).config
     game = envs.make(config.env.name, **config.env.rules)
     algorithm = algorithms.make(config.algo, config.network, game)
     state, began = algorithm.init(jax.random.key(config.seed)), time.perf_counter()

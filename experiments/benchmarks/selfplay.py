@@ -12,13 +12,14 @@ from common import Parser, Work, at_least_one, interleaved, parameters, ratio, r
 from jax import Array
 
 import envs
-from dream import selfplay
-from dream.algorithms.dream import Thought
-from dream.config import check_run, compose_config
+from dream.algorithms.dueling_dream import Thought
+from dream.config.compose import compose_config
+from dream.equations.regret_matching import soft_regret_matching
+from dream.equations.sampling import sample_action
 from dream.networks import make_network
 from dream.networks.network import Reader, dense_reader, make_reader
-from dream.regret_matching import soft_regret_matching
-from dream.sampling import sample_action
+from dream.rollout import self_play
+from dream.training.start import build_run
 from envs import Game, InputError
 
 
@@ -45,7 +46,7 @@ def _temperature(text: str) -> float:
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Times playing whole games, every decision recorded with view and policy, with both readers in turn."""
-    config = check_run(compose_config("config", arguments.overrides).node)
+    config = build_run(compose_config("config", arguments.overrides).node).config
     game = envs.make(config.env.name, **config.env.rules)
     network = make_network(config.network, game)
     if not network.inputs.carries_log:
@@ -82,9 +83,9 @@ def _generation(game: Game, reader: Reader, params: Any, temperature: Array, *, 
     """Plays `games` whole games and keeps the whole record, as the learner's generation does."""
 
     @jax.jit
-    def generate(params: Any, key: Array, temperature: Array) -> selfplay.Record:
+    def generate(params: Any, key: Array, temperature: Array) -> self_play.Record:
         act = functools.partial(_act, reader, reader.prepare(params), temperature)
-        return selfplay.play(game, selfplay.Actor(lambda key: reader.start(), act), key, games=games, lanes=lanes)
+        return self_play.play(game, self_play.Actor(lambda key: reader.start(), act), key, games=games, lanes=lanes)
 
     return Work(
         lambda n: generate(params, jax.random.key(n), temperature),

@@ -12,9 +12,9 @@ import numpy as np
 from common import Parser, Timing, Work, interleaved, ratio, run, spread
 
 import envs
-from dream.algorithms import cfr
-from dream.evaluation import exact
-from dream.evaluation.tree import Tree, build_tree
+from dream.algorithms.tabular import cfr
+from dream.game_tree import sequence_form
+from dream.game_tree.tree import Tree, build_tree
 
 _SECONDS = 1.0
 """A measurement lasts at least this long."""
@@ -62,14 +62,14 @@ def _cfr(tree: Tree) -> Work:
 
     def work(n: int) -> Any:
         with jax.enable_x64(True):
-            return cfr.run_updates(config, exact.sequence_form(tree), start, updates)
+            return cfr.run_updates(config, sequence_form.sequence_form(tree), start, updates)
 
     return Work(work, lambda after: {"iterations": updates})
 
 
 def _nash_conv(tree: Tree) -> Work:
     table = tree.uniform()
-    return Work(lambda n: exact.nash_conv(tree, table))
+    return Work(lambda n: sequence_form.nash_conv(tree, table))
 
 
 def _pyspiel(name: str) -> dict[str, Work]:

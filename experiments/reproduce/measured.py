@@ -12,10 +12,10 @@ import numpy as np
 from rows import GameSpec, Row, Spec, short
 
 import envs
-from dream import metrics
-from dream.config import compose_config
+from dream.config.compose import compose_config
 from dream.evaluation.statistics import t_interval
-from dream.training import VERSIONS_FILE
+from dream.storage.files import VERSIONS_FILE
+from dream.training import metrics
 from envs.errors import InputError
 
 POINTS = 60

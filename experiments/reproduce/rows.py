@@ -9,8 +9,8 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from dream import settings
-from dream.settings import choice, number
+from dream.config import settings
+from dream.config.settings import choice, number
 from envs.errors import InputError, unknown
 
 HERE = Path(__file__).resolve().parent

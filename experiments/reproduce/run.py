@@ -24,11 +24,12 @@ from measured import measured, written
 from omegaconf import OmegaConf
 from rows import RESULTS, Budget, Row, Spec, read_spec
 
-from dream import metrics, settings
-from dream.checkpoint import FOLDER
-from dream.config import compose_config
-from dream.settings import number
-from dream.training import CONFIG_FILE
+from dream.config import settings
+from dream.config.compose import compose_config
+from dream.config.settings import number
+from dream.storage.checkpoint import FOLDER
+from dream.storage.files import CONFIG_FILE
+from dream.training import metrics
 from envs.errors import InputError
 
 RUNS = Path("runs") / "reproduce"

@@ -12,11 +12,13 @@ import pytest
 from omegaconf import OmegaConf
 
 import envs
-from dream import algorithms, settings
-from dream.algorithms.dream import DreamConfig
+from dream import algorithms
+from dream.algorithms.dueling_dream import DreamConfig
 from dream.algorithms.ppo import PpoConfig
-from dream.config import check_run, compose_config, config_dir
+from dream.config import settings
+from dream.config.compose import compose_config, config_dir
 from dream.networks.dueling import DuelingConfig
+from dream.training.start import build_run
 
 CONF = pathlib.Path(__file__).resolve().parents[2] / "conf"
 
@@ -48,7 +50,7 @@ def test_these_are_the_files_in_use() -> None:
 def test_preset_composes_and_is_valid(preset: str, algo: str) -> None:
     """Every preset with every algorithm; whatever it says can be built."""
     composed = compose_config("config", [f"preset={preset}", f"algo={algo}"])
-    config = check_run(composed.node)
+    config = build_run(composed.node).config
     assert config.algo["name"] == algo
     assert composed.choices["preset"] == preset
 
@@ -56,7 +58,7 @@ def test_preset_composes_and_is_valid(preset: str, algo: str) -> None:
 @pytest.mark.parametrize(("env", "network"), list(itertools.product(ENVS, NETWORKS)))
 def test_game_and_network_compose_and_are_valid(env: str, network: str) -> None:
     """Every game with every network."""
-    check_run(compose_config("config", [f"env={env}", f"network={network}"]).node)
+    build_run(compose_config("config", [f"env={env}", f"network={network}"]).node)
 
 
 @pytest.mark.parametrize("file", _options("algo_env"))
@@ -65,7 +67,7 @@ def test_changes_for_a_game_are_found_and_valid(file: str) -> None:
     algo, env = next((algo, env) for algo, env in itertools.product(ALGORITHMS, ENVS) if file == f"{algo}_{env}")
     changed = OmegaConf.load(CONF / "algo_env" / f"{file}.yaml")
     node = compose_config("config", [f"algo={algo}", f"env={env}"]).node
-    check_run(node)
+    build_run(node)
     assert OmegaConf.merge(node, changed) == node
 
 
@@ -74,7 +76,7 @@ def test_changes_of_a_network_for_a_game_are_found_and_valid(file: str) -> None:
     """conf/network_env/<network>_<env>.yaml belongs to a network and a game, and is valid."""
     network, env = next((net, env) for net, env in itertools.product(NETWORKS, ENVS) if file == f"{net}_{env}")
     node = compose_config("config", [f"network={network}", f"env={env}"]).node
-    check_run(node)
+    build_run(node)
     assert OmegaConf.merge(node, OmegaConf.load(CONF / "network_env" / f"{file}.yaml")) == node
 
 
@@ -83,7 +85,7 @@ def test_changes_of_a_network_in_a_preset_are_found_and_valid(file: str) -> None
     """conf/preset_network/<preset>_<network>.yaml belongs to a preset and a network, and is valid."""
     preset, network = next((p, net) for p, net in itertools.product(PRESETS, NETWORKS) if file == f"{p}_{net}")
     node = compose_config("config", [f"network={network}", f"preset={preset}"]).node
-    check_run(node)
+    build_run(node)
     assert OmegaConf.merge(node, OmegaConf.load(CONF / "preset_network" / f"{file}.yaml")) == node
 
 
@@ -93,14 +95,14 @@ def test_changes_of_a_network_in_a_preset_for_a_game_are_found_and_valid(file: s
     every = itertools.product(PRESETS, NETWORKS, ENVS)
     preset, network, env = next(parts for parts in every if file == "_".join(parts))
     node = compose_config("config", [f"preset={preset}", f"network={network}", f"env={env}", "algo=ppo"]).node
-    check_run(node)
+    build_run(node)
     assert OmegaConf.merge(node, OmegaConf.load(CONF / "preset_network_env" / f"{file}.yaml")) == node
 
 
 @pytest.mark.parametrize("tracking", _options("tracking"))
 def test_tracking_composes(tracking: str) -> None:
     """Offline unless asked otherwise."""
-    assert check_run(compose_config("config", [f"tracking={tracking}"]).node).tracking.mode == "offline"
+    assert build_run(compose_config("config", [f"tracking={tracking}"]).node).config.tracking.mode == "offline"
 
 
 def test_evaluate_composes() -> None:
@@ -158,21 +160,21 @@ def test_changes_of_a_preset_for_a_game_are_found_and_valid(file: str) -> None:
     every = itertools.product(PRESETS, ALGORITHMS, ENVS)
     preset, algo, env = next(parts for parts in every if file == "_".join(parts))
     node = compose_config("config", [f"preset={preset}", f"algo={algo}", f"env={env}"]).node
-    check_run(node)
+    build_run(node)
     assert OmegaConf.merge(node, OmegaConf.load(CONF / "preset_algo_env" / f"{file}.yaml")) == node
 
 
 @pytest.mark.parametrize("file", _options("experiment"))
 def test_experiment_composes_and_is_valid(file: str) -> None:
     """Every experiment stands as its own file asks."""
-    check_run(compose_config("config", [f"experiment={file}"]).node)
+    build_run(compose_config("config", [f"experiment={file}"]).node)
 
 
 @pytest.mark.parametrize("preset", ["none", "laptop", "tiny"])
 def test_experiment_r42_is_valid_at_every_size(preset: str) -> None:
     """A preset changes sizes, step size and opponents, not the recipe."""
     node = compose_config("config", ["experiment=r42", f"preset={preset}"]).node
-    config = check_run(node)
+    config = build_run(node).config
     whole = compose_config("config", ["experiment=r42"]).node
     assert (config.env.name, config.network["name"]) == ("gin_rummy_mdp", "simba")
     scaled = {"lanes", "steps", "games_per_iteration", "batch_size", "learning_rate", "learning_rate_decay"}

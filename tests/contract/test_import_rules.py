@@ -80,7 +80,7 @@ def test_the_rule_can_be_broken(repo: pathlib.Path, tmp_path: pathlib.Path) -> N
         "from envs import gin_rummy",
         "from envs.gin_rummy import deadwood",
         "def f():\n    from envs.gin_rummy.table import Table",
-        "import importlib\nimportlib.import_module('envs.gin_rummy.event_log')",
+        "import importlib\nimportlib.import_module('envs.gin_rummy.event_log.game')",
     ]
     for line in lines:
         tree = tmp_path / "dream"

@@ -16,8 +16,8 @@ from omegaconf import OmegaConf
 
 import dream
 import envs
-from dream import metrics
-from dream.checkpoint import find
+from dream.storage.checkpoint import find
+from dream.training import metrics
 
 RATES = ("win_rate", "loss_rate", "draw_rate", "knock_rate", "gin_rate", "undercut_rate")
 

@@ -17,8 +17,9 @@ from command_support import TINY, finish, start, wait_for
 
 import dream
 import envs
-from dream import algorithms, metrics
-from dream.checkpoint import FOLDER, checksum, find
+from dream import algorithms
+from dream.storage.checkpoint import FOLDER, checksum, find
+from dream.training import metrics
 
 ENDLESS = (*TINY, "iterations=1000000", "checkpoint.every=1", "eval.every=1000000", "eval.opponents=[]")
 CAUGHT = {"SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM}

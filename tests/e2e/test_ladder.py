@@ -9,9 +9,9 @@ import pathlib
 import pytest
 from command_support import command, snapshot, succeed
 
-from dream import metrics
-from dream.config import compose_config
-from dream.laddering import prepare_ladder
+from dream.commands.ladder import prepare_ladder
+from dream.config.compose import compose_config
+from dream.storage import files
 from envs import InputError
 
 PLAYERS = ("random", "greedy", "heuristic")
@@ -61,14 +61,14 @@ def test_an_interrupted_ladder_is_gone_on_with(played: pathlib.Path) -> None:
     """With half of the blocks, the last line cut off: the rest is played, and everything comes out the same."""
     folder = played / "ladder"
     before = (folder / "ladder.json").read_text()
-    records = metrics.read(folder, "matches.jsonl")
+    records = files.read_lines(folder / "matches.jsonl")
     assert len(records) == len(list(itertools.combinations(PLAYERS, 2))) * 2
     lines = (folder / "matches.jsonl").read_text().splitlines(keepends=True)
     (folder / "matches.jsonl").write_text("".join(lines[:3]) + lines[3][:40])
     (folder / "ladder.json").unlink()
     succeed("dream.ladder", *ARGUMENTS, "plot=none", cwd=played)
     assert (folder / "ladder.json").read_text() == before
-    assert metrics.read(folder, "matches.jsonl") == records
+    assert files.read_lines(folder / "matches.jsonl") == records
 
 
 WRONG = {

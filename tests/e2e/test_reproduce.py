@@ -9,8 +9,8 @@ import signal
 import pytest
 from command_support import REPO, command, finish, snapshot, start, succeed, wait_for
 
-from dream import metrics
-from dream.checkpoint import find
+from dream.storage.checkpoint import find
+from dream.training import metrics
 
 RUN = str(REPO / "experiments" / "reproduce" / "run.py")
 WHERE = ("--runs", "runs", "--results", "results")

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from command_support import command, environment, snapshot
 
-from dream import training
+from dream.training import loop
 
 RUN = {
     "unknown key": (["iteration=4"], "did you mean 'iterations'"),
@@ -122,10 +122,10 @@ def refused(
     for name, value in environment().items():
         monkeypatch.setenv(name, value)
 
-    def iterate(run: training.Run) -> None:
+    def iterate(run: loop.Run) -> None:
         pytest.fail("the command went to work")
 
-    monkeypatch.setattr(training.Run, "iterate", iterate)
+    monkeypatch.setattr(loop.Run, "iterate", iterate)
 
     def attempt(module: str, *arguments: str) -> str:
         before = snapshot(folder)

@@ -11,11 +11,11 @@ import pytest
 from jax import Array
 
 import envs
-from dream.algorithms import Value
-from dream.evaluation import exact
+from dream.algorithms.types import Value
 from dream.evaluation.control import Controlled, controlled_match
-from dream.evaluation.tables import table_index, table_policy, view_hash
-from dream.evaluation.tree import Tree, build_tree
+from dream.game_tree import sequence_form
+from dream.game_tree.tabular_policy import table_index, table_policy, view_hash
+from dream.game_tree.tree import Tree, build_tree
 from envs import Policy
 from envs.game import Game
 
@@ -55,7 +55,7 @@ def measured(name: str, value: Value) -> tuple[Controlled, float]:
     tree = tree_of(name)
     (table, policy), (other, opponent) = (random_policy(tree, seed) for seed in (1, 2))
     mixed = [np.where((tree.owner == seat)[:, None], table, other) for seat in range(2)]
-    truth = sum(exact.expected_value(tree, x)[seat] for seat, x in enumerate(mixed)) / 2
+    truth = sum(sequence_form.expected_value(tree, x)[seat] for seat, x in enumerate(mixed)) / 2
     return controlled_match(tree.game, policy, opponent, value, games=HANDS, samples=4), truth
 
 

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from tree_values import action_values, exact_regret_and_average, tree_of
 
-from dream import estimators
-from dream.evaluation.tree import Tree
+from dream.equations import estimators
+from dream.game_tree.tree import Tree
 
 EXPLORATION = 0.5
 GAMES = ("kuhn_poker", "leduc_poker")

@@ -17,10 +17,10 @@ from tree_values import action_values, exact_regret_and_average, history_values,
 
 import envs
 from dream import algorithms
-from dream.algorithms.mccfr import ExternalConfig, MccfrState, OutcomeConfig, learn, scheme_of
-from dream.algorithms.traversals import Visits, branches, traverse
-from dream.evaluation.tree import Tree
-from dream.regret_matching import regret_matching
+from dream.algorithms.tabular.mccfr import ExternalConfig, MccfrState, OutcomeConfig, learn, scheme_of
+from dream.equations.regret_matching import regret_matching
+from dream.game_tree.sampling import Visits, branches, traverse
+from dream.game_tree.tree import Tree
 from envs import InputError
 
 Config = ExternalConfig | OutcomeConfig

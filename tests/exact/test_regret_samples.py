@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from tree_values import action_values, exact_regret_and_average, tree_of
 
-from dream.evaluation.tables import row_of, table_index
-from dream.evaluation.tree import Tree
-from dream.regret_samples import ExternalSampler, OutcomeSampler, Sampled, WeightConfig
+from dream.algorithms.deep.samplers import ExternalSampler, OutcomeSampler, Sampled, WeightConfig
+from dream.game_tree.tabular_policy import row_of, table_index
+from dream.game_tree.tree import Tree
 
 GAMES, BATCHES = 4096, 12
 POWER_ITERATION = 2

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from dream_support import CoinGame, coin_trees, exact_action_values, nodes, random_table, trajectories
 
-from dream.returns import lambda_returns
-from dream.targets import advantage_targets
+from dream.equations.advantage_targets import advantage_targets
+from dream.equations.returns import lambda_returns
 
 DISCOUNT = 0.9
 STEPS = 3

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import envs
-from dream.evaluation.exact import expected_value, nash_conv
-from dream.evaluation.tree import Tree, build_tree
-from envs.gin_rummy import suits
-from envs.gin_rummy.mini import MiniGinRummy
+from dream.game_tree.sequence_form import expected_value, nash_conv
+from dream.game_tree.tree import Tree, build_tree
+from envs.gin_rummy.mini import suits
+from envs.gin_rummy.mini.game import MiniGinRummy
 
 NUM_HANDS = 512
 SUITS = 4

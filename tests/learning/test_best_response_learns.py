@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import envs
-from dream.evaluation import exact
 from dream.evaluation.best_response import BestResponseConfig, learn_best_response
-from dream.evaluation.tables import table_index, table_policy
-from dream.evaluation.tree import build_tree
+from dream.game_tree import sequence_form
+from dream.game_tree.tabular_policy import table_index, table_policy
+from dream.game_tree.tree import build_tree
 
 SETTINGS = {
     "games_per_iteration": 512,
@@ -28,7 +28,7 @@ def test_the_bound_on_uniform_play_is_tight(name: str) -> None:
     """Against uniform play two seeds reach 90 % of the exact value, and stay below it within their interval."""
     game = envs.make(name)
     tree = build_tree(game)
-    truth = exact.nash_conv(tree, tree.uniform()) * game.reward_scale / 2
+    truth = sequence_form.nash_conv(tree, tree.uniform()) * game.reward_scale / 2
     config = BestResponseConfig(
         iterations=60, seeds=(0, 1), choice_games=1024, games=4096, algo=SETTINGS, network={"hidden": [32, 32]}
     )
@@ -43,14 +43,14 @@ def test_the_best_of_all_answers_is_measured() -> None:
     """A player beside the trained ones is chosen where it earns more: here the exact best response."""
     game = envs.make("kuhn_poker")
     tree = build_tree(game)
-    answers = [exact.best_response(tree, tree.uniform(), player)[1] for player in range(2)]
+    answers = [sequence_form.best_response(tree, tree.uniform(), player)[1] for player in range(2)]
     table = np.where((tree.owner == 0)[:, None], *map(np.asarray, answers))
     best = table_policy(table_index(tree), table.astype(np.float32))
     config = BestResponseConfig(
         iterations=1, seeds=(0,), choice_games=1024, games=4096, algo=SETTINGS, network={"hidden": [8]}
     )
     learned = learn_best_response(game, envs.make_bot("random", game), config, {"exact": best})
-    truth = exact.nash_conv(tree, tree.uniform()) * game.reward_scale / 2
+    truth = sequence_form.nash_conv(tree, tree.uniform()) * game.reward_scale / 2
     assert learned.chosen == "exact"
     assert set(learned.earned) == {"exact", "seed 0"}
     assert learned.control is None

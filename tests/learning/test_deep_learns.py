@@ -10,15 +10,16 @@ from tree_values import tree_of
 
 import envs
 from dream import algorithms
-from dream.config import compose_config
-from dream.evaluation.exact import nash_conv
-from dream.evaluation.tables import tabulate
+from dream.algorithms.types import Algorithm
+from dream.config.compose import compose_config
+from dream.game_tree.sequence_form import nash_conv
+from dream.game_tree.tabular_policy import tabulate
 
 DEEP = ("deep_cfr", "sd_cfr", "os_sd_cfr", "dream_vr", "escher", "vr_dcfr_plus")
 ITERATIONS, BOUND = 40, 0.06
 
 
-def _learner(algo: str) -> algorithms.Algorithm:
+def _learner(algo: str) -> Algorithm:
     node = compose_config("config", [f"algo={algo}", "env=kuhn_poker"]).node
     return algorithms.make(node.algo, node.network, envs.make("kuhn_poker"))
 

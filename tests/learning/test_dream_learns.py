@@ -12,7 +12,8 @@ from dream_support import CoinGame, coin_trees, exact_action_values, nodes
 
 import envs
 from dream import algorithms
-from dream.config import compose_config
+from dream.algorithms.types import Algorithm
+from dream.config.compose import compose_config
 from dream.evaluation import match
 
 SEEDS = (0, 1, 2)
@@ -31,7 +32,7 @@ def _exact() -> tuple[Any, np.ndarray, np.ndarray]:
 
 
 @functools.cache
-def _coin_learner(scale: float) -> algorithms.Algorithm:
+def _coin_learner(scale: float) -> Algorithm:
     """Returns a learner that always plays uniformly, so that what it should learn is known exactly."""
     config = {
         "name": "dream", "games_per_iteration": 256, "batch_size": 256, "epochs": 20, "discount": 0.9,
@@ -68,7 +69,7 @@ def test_advantages_become_the_exact_ones(scale: float, seed: int) -> None:
 
 
 @functools.cache
-def _gin_learner() -> tuple[envs.Game, algorithms.Algorithm]:
+def _gin_learner() -> tuple[envs.Game, Algorithm]:
     """Returns the laptop preset's learner with fewer games an iteration and a smaller network."""
     changes = ("games_per_iteration=128", "batch_size=512", "epochs=20", "temperature.over=10")
     overrides = [f"algo.{change}" for change in (*changes, "learning_rate_decay.over=30")]

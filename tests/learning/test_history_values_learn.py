@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from tree_values import action_values, tree_of
 
-from dream import history_values, reservoir
-from dream.evaluation.tables import row_of, table_index
-from dream.history_values import HistoryValueConfig
+from dream.algorithms.deep import history_values
+from dream.algorithms.deep.history_values import HistoryValueConfig
+from dream.algorithms.deep.samplers import OutcomeSampler, WeightConfig
+from dream.buffers import reservoir
+from dream.game_tree.tabular_policy import row_of, table_index
 from dream.networks import make_history_network
-from dream.regret_samples import OutcomeSampler, WeightConfig
 
 GAMES = 4096
 

@@ -14,9 +14,9 @@ import pytest
 
 import envs
 from dream import algorithms
-from dream.evaluation.exact import nash_conv
-from dream.evaluation.tables import tabulate
-from dream.evaluation.tree import Tree, build_tree
+from dream.game_tree.sequence_form import nash_conv
+from dream.game_tree.tabular_policy import tabulate
+from dream.game_tree.tree import Tree, build_tree
 
 SEEDS = range(100, 103)
 TRAJECTORIES = {"kuhn_poker": 20_480, "leduc_poker": 32_768}

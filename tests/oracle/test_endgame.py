@@ -13,9 +13,10 @@ import pytest
 
 import envs
 from envs import InputError
-from envs.gin_rummy import melds, openspiel_melds
-from envs.gin_rummy.openspiel_melds import MELD_MASKS, NUM_MELDS
-from envs.gin_rummy.openspiel_state import DRAW, LAYOFF, NO_CARD, PASS
+from envs.gin_rummy.melding import melds
+from envs.gin_rummy.openspiel import meld_ids
+from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS, NUM_MELDS
+from envs.gin_rummy.openspiel.state import DRAW, LAYOFF, NO_CARD, PASS
 
 GAME = envs.make("gin_rummy_openspiel")
 ASSISTANT = envs.make_assistant("exact_endgame", GAME)
@@ -55,7 +56,7 @@ def _deadwood(hand: frozenset[int]) -> int:
 
 
 _kernel = jax.jit(melds.deadwood)
-_fits = jax.jit(lambda laid, off: openspiel_melds.layoffs(laid, off, ALL_RANKS))
+_fits = jax.jit(lambda laid, off: meld_ids.layoffs(laid, off, ALL_RANKS))
 
 
 class Table:

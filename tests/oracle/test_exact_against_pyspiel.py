@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import envs
-from dream.algorithms import cfr
-from dream.evaluation import exact, tables
-from dream.evaluation.tables import average, normalised, table_index, table_policy, tabulate
-from dream.evaluation.tree import Tree, build_tree
+from dream.algorithms.tabular import cfr
+from dream.game_tree import sequence_form, tabular_policy
+from dream.game_tree.tabular_policy import average, normalised, table_index, table_policy, tabulate
+from dream.game_tree.tree import Tree, build_tree
 from envs import InputError
 
 pyspiel = pytest.importorskip("pyspiel")
@@ -89,7 +89,7 @@ def cfr_table(tree: Tree, updates: int, **variant: object) -> np.ndarray:
     zeros = np.zeros(tree.legal.shape)
     state = cfr.CfrState(zeros, zeros, zeros, np.int64(0), np.int32(0))
     with jax.enable_x64(True):
-        after = cfr.run_updates(cfr.CfrConfig("cfr", **variant), exact.sequence_form(tree), state, updates)
+        after = cfr.run_updates(cfr.CfrConfig("cfr", **variant), sequence_form.sequence_form(tree), state, updates)
         return normalised(np.asarray(after.weights), tree.legal)
 
 
@@ -104,9 +104,9 @@ def test_nash_conv_and_values_equal_openspiel(name: str, kind: str) -> None:
         "cfr": lambda: cfr_table(tree, 20),
     }[kind]()
     game, policy = pyspiel.load_game(name), as_policy(name, table)
-    assert exact.nash_conv(tree, table) == pytest.approx(pyspiel.nash_conv(game, policy), abs=1e-6)
+    assert sequence_form.nash_conv(tree, table) == pytest.approx(pyspiel.nash_conv(game, policy), abs=1e-6)
     values = pyspiel.expected_returns(game.new_initial_state(), policy, -1, True)
-    np.testing.assert_allclose(exact.expected_value(tree, table), values, atol=1e-6)
+    np.testing.assert_allclose(sequence_form.expected_value(tree, table), values, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -114,15 +114,15 @@ def test_a_best_response_earns_its_value(name: str) -> None:
     """Playing the table that best_response returns yields the value it states."""
     tree, table = tree_of(name), random_table(tree_of(name), 5)
     for player in range(2):
-        value, answer = exact.best_response(tree, table, player)
-        assert exact.expected_value(tree, answer)[player] == pytest.approx(value, abs=1e-12)
+        value, answer = sequence_form.best_response(tree, table, player)
+        assert sequence_form.expected_value(tree, answer)[player] == pytest.approx(value, abs=1e-12)
         np.testing.assert_allclose(answer[tree.owner != player], table[tree.owner != player], atol=1e-15)
 
 
 def test_uniform_liars_dice_has_the_known_nash_conv() -> None:
     """1.561489, as OpenSpiel computes."""
     tree = tree_of("liars_dice")
-    assert exact.nash_conv(tree, tree.uniform()) == pytest.approx(1.561489, abs=1e-6)
+    assert sequence_form.nash_conv(tree, tree.uniform()) == pytest.approx(1.561489, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_cfr_has_openspiels_exploitability_on_leduc(variant: dict, after: dict[i
     """CFR and CFR+ after 10, 100 and 1,000 iterations; the last of CFR+ depends on rounding."""
     tree = tree_of("leduc_poker")
     for updates, expected in after.items():
-        value = exact.nash_conv(tree, cfr_table(tree, updates, **variant)) / 2
+        value = sequence_form.nash_conv(tree, cfr_table(tree, updates, **variant)) / 2
         assert value == pytest.approx(expected, rel=0.1 if expected < 1e-3 else 6e-3)
 
 
@@ -154,9 +154,9 @@ def test_every_variant_finds_kuhns_value(variant: dict) -> None:
     """-1/18 to the first player, within each variant's exploitability after 2,000 iterations."""
     tree = tree_of("kuhn_poker")
     table = cfr_table(tree, 2000, **variant)
-    gap = exact.nash_conv(tree, table)
+    gap = sequence_form.nash_conv(tree, table)
     assert gap < 2e-3
-    assert exact.expected_value(tree, table)[0] == pytest.approx(-1 / 18, abs=gap)
+    assert sequence_form.expected_value(tree, table)[0] == pytest.approx(-1 / 18, abs=gap)
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -176,7 +176,7 @@ def test_the_average_earns_the_mean_of_what_is_averaged() -> None:
     opponent = random_table(tree, 11)
     for player in range(2):
         values = [
-            exact.expected_value(tree, np.where((tree.owner == player)[:, None], table, opponent))[player]
+            sequence_form.expected_value(tree, np.where((tree.owner == player)[:, None], table, opponent))[player]
             for table in [*tables, mean]
         ]
         assert values[-1] == pytest.approx(np.average(values[:-1], weights=weights), abs=1e-12)
@@ -190,16 +190,16 @@ def test_what_cannot_be_exact_is_refused_in_one_line() -> None:
         build_tree(envs.make("leduc_poker"), max_gib=1e-4)
     tree = tree_of("kuhn_poker")
     with pytest.raises(InputError, match="no distribution over the legal actions in 12 of 12"):
-        exact.nash_conv(tree, 2.0 * tree.uniform())
+        sequence_form.nash_conv(tree, 2.0 * tree.uniform())
     with pytest.raises(InputError, match="shape"):
-        exact.nash_conv(tree, tree.uniform()[:3])
+        sequence_form.nash_conv(tree, tree.uniform()[:3])
 
 
 def test_views_whose_first_hashes_are_alike_are_still_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """With only 16 first hashes for Leduc's 936 sets, every set finds its own row."""
-    tree, whole = tree_of("leduc_poker"), tables.view_hash
+    tree, whole = tree_of("leduc_poker"), tabular_policy.view_hash
     few = lambda view, salt: jnp.where(salt == 0, whole(view, salt) & 15, whole(view, salt))  # noqa: E731
-    monkeypatch.setattr(tables, "view_hash", few)
+    monkeypatch.setattr(tabular_policy, "view_hash", few)
     table, index = random_table(tree, 9), table_index(tree)
     assert len(index["probes"]) > 936 / 16
     np.testing.assert_allclose(tabulate(tree, table_policy(index, table.astype(np.float32))), table, atol=1e-6)

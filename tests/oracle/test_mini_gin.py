@@ -15,9 +15,9 @@ import slow_gin
 import slow_mini_gin
 
 import envs
-from dream.evaluation.exact import expected_value, nash_conv
-from dream.evaluation.tree import Tree, build_tree
-from envs.gin_rummy.mini import UNDECIDED, MiniGinRummy
+from dream.game_tree.sequence_form import expected_value, nash_conv
+from dream.game_tree.tree import Tree, build_tree
+from envs.gin_rummy.mini.game import UNDECIDED, MiniGinRummy
 from envs.random_play import play_random
 
 FORCED_STOCK = 2

@@ -12,12 +12,12 @@ import pytest
 from open_spiel.python.algorithms import exploitability, external_sampling_mccfr
 
 import envs
-from dream.evaluation import exact
-from dream.evaluation.tables import table_index, table_policy
-from dream.evaluation.tree import build_tree
+from dream.game_tree import sequence_form
+from dream.game_tree.tabular_policy import table_index, table_policy
+from dream.game_tree.tree import build_tree
 from envs import InputError
 from envs.adapters import open_spiel
-from envs.gin_rummy import simple_bot
+from envs.gin_rummy.players import simple_bot
 from envs.random_play import random_policy
 
 
@@ -36,7 +36,7 @@ def test_exploitability_of_an_exported_leduc_policy_is_ours() -> None:
     table /= table.sum(axis=1, keepdims=True)
     exported = open_spiel.policy(table_policy(table_index(tree), jax.numpy.asarray(table)), game)
     theirs = exploitability.nash_conv(open_spiel.game(game), exported)
-    assert theirs == pytest.approx(exact.nash_conv(tree, table), abs=1e-5)
+    assert theirs == pytest.approx(sequence_form.nash_conv(tree, table), abs=1e-5)
 
 
 def test_openspiels_solver_runs_on_our_game() -> None:

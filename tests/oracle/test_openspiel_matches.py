@@ -8,8 +8,8 @@ import pytest
 
 import envs
 from dream.evaluation import match
-from dream.opponents import make_mixture
-from dream.policies import find_opponent
+from dream.rollout.opponents import make_mixture
+from dream.storage.policies import find_opponent
 from envs import Game, InputError
 from envs.adapters.open_spiel_bots import native_game
 

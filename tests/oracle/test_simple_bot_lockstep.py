@@ -14,7 +14,7 @@ import pytest
 from jax import Array, lax
 
 import envs
-from envs.gin_rummy import simple_bot
+from envs.gin_rummy.players import simple_bot
 
 LANES = 1_050
 

@@ -12,9 +12,10 @@ import pytest
 from jax import Array
 
 import envs
-from envs.gin_rummy import melds, simple_bot
-from envs.gin_rummy.openspiel_melds import MELD_MASKS
-from envs.gin_rummy.openspiel_state import KNOCK, LAYS, MELDS, PASS, TAKE
+from envs.gin_rummy.melding import melds
+from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS
+from envs.gin_rummy.openspiel.state import KNOCK, LAYS, MELDS, PASS, TAKE
+from envs.gin_rummy.players import simple_bot
 
 HANDS = 3_000
 GAME = envs.make("gin_rummy_openspiel")

@@ -16,7 +16,7 @@ from jax import Array, lax
 import envs
 from envs import InputError
 from envs.game import Game
-from envs.gin_rummy import table
+from envs.gin_rummy.core import table
 from envs.random_play import uniform_action
 
 NUM_HANDS = 48

@@ -18,7 +18,8 @@ from jax import Array
 
 from envs import cards, gin_rummy
 from envs.game import Game
-from envs.gin_rummy import melds, table
+from envs.gin_rummy.core import table
+from envs.gin_rummy.melding import melds
 
 _CARD_BITS = np.uint16(63)
 

@@ -6,7 +6,7 @@ import json
 import pathlib
 from typing import Any
 
-from dream import metrics
+from dream.training import metrics
 
 ROWS = """
 overrides: [tracking.mode=disabled]

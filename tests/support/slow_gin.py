@@ -1,4 +1,4 @@
-"""The game `gin_rummy` in plain Python, written from the rules' text: the oracle of `envs.gin_rummy.event_log`.
+"""The game `gin_rummy` in plain Python, written from the rules' text: the oracle of `envs.gin_rummy.event_log.game`.
 
 Actions: 0 draw from the stock, 1 draw the pile's top, 2 pass, 3 + c discard card c, 3 + n + c knock with card c.
 Shares no code with the JAX game.

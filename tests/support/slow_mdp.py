@@ -1,4 +1,4 @@
-"""The game `gin_rummy_mdp` in plain Python, written from the rules' text: the oracle of `envs.gin_rummy.mdp`.
+"""The game `gin_rummy_mdp` in plain Python, written from the rules' text: the oracle of `envs.gin_rummy.mdp.game`.
 
 Actions: 0 draw from the stock, 1 draw the pile's top, 2 + k discard slot k of the hand in ascending id, 13 play on,
 14 knock, 15 gin. Shares no code with the JAX game. Run as a script it writes tests/golden/gin_rummy_mdp.json anew.

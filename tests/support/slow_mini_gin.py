@@ -1,4 +1,4 @@
-"""The game `mini_gin_rummy` in plain Python, branching at every draw: the oracle of `envs.gin_rummy.mini`."""
+"""The game `mini_gin_rummy` in plain Python, branching at every draw: the oracle of `envs.gin_rummy.mini.game`."""
 
 from __future__ import annotations
 

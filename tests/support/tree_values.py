@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import envs
-from dream.evaluation.exact import Player, counterfactual_values, realisation, sequence_form
-from dream.evaluation.tree import Tree, build_tree
+from dream.game_tree.sequence_form import Player, counterfactual_values, realisation, sequence_form
+from dream.game_tree.tree import Tree, build_tree
 
 
 @functools.cache

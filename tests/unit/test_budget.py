@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from command_support import without_seconds
 
-from dream import metrics
-from dream.config import compose_config
-from dream.starting import prepare_run, with_stored_choices
-from dream.training import train
+from dream.config.compose import compose_config
+from dream.training import metrics
+from dream.training.loop import train
+from dream.training.start import prepare_run, with_stored_choices
 from envs import InputError
 
 NEVER = types.SimpleNamespace(received=None, protect=lambda: None)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from dream_support import arrays
 
-from dream.checkpoint import FOLDER, FORMAT, Checkpoint, CheckpointWriter, checksum, find
+from dream.storage.checkpoint import FOLDER, FORMAT, Checkpoint, CheckpointWriter, checksum, find
 from envs import InputError
 
 # Of what orbax leaves unfinished when it cannot read an array the interpreter tells when that is collected.

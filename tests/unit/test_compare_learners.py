@@ -12,8 +12,8 @@ import pytest
 from command_support import REPO
 
 import envs
-from dream.evaluation.exact import nash_conv
-from dream.evaluation.tree import build_tree
+from dream.game_tree.sequence_form import nash_conv
+from dream.game_tree.tree import build_tree
 from envs import InputError
 
 

@@ -12,23 +12,27 @@ import pytest
 from dream_support import CoinGame, arrays
 
 import envs
-from dream import algorithms, metrics, schedules, selfplay
-from dream.checkpoint import CheckpointWriter, find
-from dream.config import compose_config
-from dream.regret_samples import OutcomeSampler, WeightConfig
-from dream.shaping import ShapingConfig
+from dream import algorithms
+from dream.algorithms.deep.samplers import OutcomeSampler, WeightConfig
+from dream.algorithms.types import Algorithm
+from dream.config.compose import compose_config
+from dream.equations import schedules
+from dream.equations.reward_shaping import ShapingConfig
+from dream.rollout import self_play
+from dream.storage.checkpoint import CheckpointWriter, find
+from dream.training import metrics
 from envs import InputError
 
 DEEP = ("deep_cfr", "sd_cfr", "os_sd_cfr", "dream_vr", "escher", "vr_dcfr_plus")
 RESERVOIR = "algo.memory.keep=reservoir"
 
 
-def _learner(algo: str, *overrides: str) -> algorithms.Algorithm:
+def _learner(algo: str, *overrides: str) -> Algorithm:
     node = compose_config("config", [f"algo={algo}", "env=kuhn_poker", "preset=tiny", *overrides]).node
     return algorithms.make(node.algo, node.network, envs.make("kuhn_poker"))
 
 
-def _iterated(learner: algorithms.Algorithm, state: Any, times: int) -> Any:
+def _iterated(learner: Algorithm, state: Any, times: int) -> Any:
     for _ in range(times):
         state, _ = learner.iterate(state)
     return state
@@ -121,11 +125,11 @@ def test_shaped_rewards_are_zero_sum() -> None:
     game = envs.make("mini_gin_rummy")
     shaping = ShapingConfig(form="literal", scale=schedules.constant(2.0), draw_penalty=0.0, win_bonus=3.0)
     shaped = OutcomeSampler(game, 64, 64, 0.5, WeightConfig(), shaping=shaping)
-    actor = selfplay.Actor(
+    actor = self_play.Actor(
         lambda key: (),
         lambda memory, view, legal, player, key: (game.num_actions - 1 - jnp.argmax(legal[::-1]), memory, ()),
     )
-    played = jax.jit(lambda key: selfplay.play(game, actor, key, games=64, lanes=64))(jax.random.key(0))
+    played = jax.jit(lambda key: self_play.play(game, actor, key, games=64, lanes=64))(jax.random.key(0))
     d = jax.tree.map(lambda x: x[played.valid], played.decisions)
     own, change = d.rewards[:, 0], d.potentials[:, 1] - d.potentials[:, 0]
     expected = own + 2.0 * (change[:, 0] - change[:, 1]) / 2 + 3.0 / game.reward_scale * jnp.sign(own) * d.done

@@ -15,7 +15,7 @@ import pytest
 from dream_support import CoinGame, arrays, coin_trees, exact_action_values, nodes
 
 from dream import algorithms
-from dream.algorithms import Algorithm
+from dream.algorithms.types import Algorithm
 from envs import Game, InputError
 
 BASE = {

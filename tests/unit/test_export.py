@@ -17,10 +17,10 @@ from safetensors.numpy import load_file, save_file
 import dream
 import envs
 from dream import algorithms
-from dream.checkpoint import CheckpointWriter
-from dream.config import compose_config
-from dream.policies import find, game_of, policies_of
-from dream.policy_file import named
+from dream.config.compose import compose_config
+from dream.storage.checkpoint import CheckpointWriter
+from dream.storage.policies import find, game_of, policies_of
+from dream.storage.policy_file import named
 from envs import InputError
 
 LEARNERS = sorted({place: name for name, place in sorted(algorithms._REGISTRY.items())}.values())

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from jax import Array
 
-from dream.fit import adam, fit
+from dream.networks.fit import adam, fit
 
 L2, MAX_NORM, RATE = 0.01, 1.0, 0.05
 X = np.random.default_rng(0).normal(size=(6, 8, 3))

@@ -17,13 +17,13 @@ from simba_reference import random_weights, simba_forward
 
 import dream
 import envs
-from dream.config import compose_config
+from dream.commands.evaluate import play_match, prepare_match
+from dream.commands.exploit import exploit, prepare_exploit
+from dream.config.compose import compose_config
 from dream.evaluation import match
-from dream.evaluation.exact import nash_conv
-from dream.evaluation.tables import tabulate
-from dream.evaluation.tree import build_tree
-from dream.exploiting import exploit, prepare_exploit
-from dream.matching import play_match, prepare_match
+from dream.game_tree.sequence_form import nash_conv
+from dream.game_tree.tabular_policy import tabulate
+from dream.game_tree.tree import build_tree
 from dream.networks import make_network
 from envs import InputError
 

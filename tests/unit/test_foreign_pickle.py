@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dream.foreign.opcodes import read_pickle
+from dream.storage.foreign.opcodes import read_pickle
 from envs import InputError
 
 PLAIN = {

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import dream
-from dream import hub
+from dream.storage import hub
 from envs import InputError
 
 COMMIT = "0" * 40

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 from tree_values import tree_of
 
-from dream import infoset_sums
-from dream.advantage_networks import Row, typical_size
-from dream.evaluation.tables import table_index
-from dream.evaluation.tree import Tree
+from dream.algorithms.deep.regret_networks import Row, typical_size
+from dream.buffers import infoset_sums
+from dream.game_tree.tabular_policy import table_index
+from dream.game_tree.tree import Tree
 
 COUNT = 500
 

@@ -14,7 +14,8 @@ import slow_melds
 import envs
 from dream.evaluation import match
 from envs import InputError, cards
-from envs.gin_rummy import lookahead, outs
+from envs.gin_rummy.melding import outs
+from envs.gin_rummy.players import lookahead
 
 GAME = envs.make("gin_rummy")
 WEIGHTS = {"win": 90.0, "win_later": 70.0, "card": 3.0, "card_later": 7.0, "links": 1.5, "links_later": 0.25}

@@ -13,8 +13,10 @@ import slow_melds
 
 import envs
 from envs import InputError, cards
-from envs.gin_rummy import layoffs, mdp_observation, settlement
-from envs.gin_rummy.arrangement import arrange
+from envs.gin_rummy.core import scoring
+from envs.gin_rummy.mdp import encoding
+from envs.gin_rummy.melding import layoffs
+from envs.gin_rummy.melding.arrangement import arrange
 
 GAME = envs.make("gin_rummy_mdp")
 DOCUMENT = {
@@ -30,9 +32,9 @@ DOCUMENT = {
 
 def test_the_table_tells_the_code() -> None:
     """The docstring's rows are the layout that encodes, and both are the document's."""
-    rows = re.findall(r"^\| (\d+):(\d+) \| (\w+) \|", mdp_observation.__doc__, re.MULTILINE)
+    rows = re.findall(r"^\| (\d+):(\d+) \| (\w+) \|", encoding.__doc__, re.MULTILINE)
     told = {name: (int(first), int(end)) for first, end, name in rows}
-    assert told == mdp_observation.LAYOUT == DOCUMENT
+    assert told == encoding.LAYOUT == DOCUMENT
     assert GAME.observation_size == 342
 
 
@@ -40,7 +42,7 @@ def test_each_part_lies_where_the_table_says() -> None:
     """A view of the deal: every one-hot block and a few scalars at their places."""
     state = GAME.from_deck(np.arange(52))
     seen = np.asarray(GAME.observe(state, 0))
-    at = {name: seen[slice(*span)] for name, span in mdp_observation.LAYOUT.items()}
+    at = {name: seen[slice(*span)] for name, span in encoding.LAYOUT.items()}
     assert np.flatnonzero(at["hand"]).tolist() == list(range(10))
     assert np.flatnonzero(at["pile"]).tolist() == np.flatnonzero(at["top"]).tolist() == [20]
     assert at["phase"].tolist() == [1, 0, 0, 0]
@@ -106,17 +108,17 @@ def test_melds_first_against_brute_force() -> None:
 @pytest.mark.parametrize(
     ("points", "ending", "knocker", "defender"),
     [
-        (60, settlement.GIN, 1.0, -0.85),
-        (1, settlement.KNOCK, 0.259, -0.159),
-        (70, settlement.KNOCK, 0.70, -0.60),
-        (-25, settlement.UNDERCUT, -0.70, 0.475),
-        (0, settlement.DRAW, 0.0, 0.0),
-        (0, settlement.KNOCK, 0.0, 0.0),
+        (60, scoring.GIN, 1.0, -0.85),
+        (1, scoring.KNOCK, 0.259, -0.159),
+        (70, scoring.KNOCK, 0.70, -0.60),
+        (-25, scoring.UNDERCUT, -0.70, 0.475),
+        (0, scoring.DRAW, 0.0, 0.0),
+        (0, scoring.KNOCK, 0.0, 0.0),
     ],
 )
 def test_categorical_rewards(points: int, ending: int, knocker: float, defender: float) -> None:
     """The document's ends and what lies between."""
-    paid = settlement.categorical_reward(jnp.int32(points), jnp.int32(ending))
+    paid = scoring.categorical_reward(jnp.int32(points), jnp.int32(ending))
     assert [float(x) for x in paid] == pytest.approx([knocker, defender])
 
 

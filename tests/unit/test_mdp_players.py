@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 import envs
-from envs.gin_rummy import event_log, mdp, mdp_observation, mdp_players, table
+from envs.gin_rummy.core import table
+from envs.gin_rummy.event_log import state as event_log
+from envs.gin_rummy.mdp import encoding, players
+from envs.gin_rummy.mdp import game as mdp
 
 GAME = envs.make("gin_rummy_mdp")
 THEIRS = envs.make("gin_rummy", first_offer=False, gin_bonus=25, undercut_bonus=25, max_actions=240)
@@ -35,7 +38,7 @@ def test_the_same_hands_are_played(name: str) -> None:
     np.testing.assert_array_equal(ours.table.pile_cards, theirs.table.pile_cards)
     np.testing.assert_array_equal(ours.table.drawn, theirs.table.drawn)
     np.testing.assert_array_equal(ours.knocker, theirs.knocker)
-    assert np.all(ours.phase == mdp_observation.OVER)
+    assert np.all(ours.phase == encoding.OVER)
     assert np.all(theirs.phase == event_log.OVER)
     assert np.sum(ours.knocker >= 0) > HANDS // 2
 
@@ -58,7 +61,7 @@ def _final(game: envs.Game, player: envs.Policy, decks: np.ndarray) -> Any:
 def test_a_player_that_draws_lots_keeps_its_chances() -> None:
     """Uniform over 107 actions: c is shed with the share of its discard and knock, then knocked with by half."""
     player = envs.Policy(lambda params, view, legal: legal / jnp.sum(legal))
-    policy = mdp_players.translated(player, GAME)
+    policy = players.translated(player, GAME)
     translated, step = jax.jit(lambda view, legal: policy(view, legal)), jax.jit(GAME.step)
     state = GAME.from_deck(np.arange(52))
     state, _, _ = step(state, jnp.int32(mdp.STOCK))
@@ -75,7 +78,7 @@ def test_a_player_that_draws_lots_keeps_its_chances() -> None:
 
 def test_at_a_knock_decision_the_view_before_the_discard_is_seen_again() -> None:
     """To the bit, log, top and legal actions included: a player that reckons with all it sees decides alike twice."""
-    seen_as = jax.jit(mdp_players.translated(envs.make_bot("greedy", GAME), GAME).apply.as_seen)
+    seen_as = jax.jit(players.translated(envs.make_bot("greedy", GAME), GAME).apply.as_seen)
     step, view, legal = jax.jit(GAME.step), jax.jit(GAME.view), jax.jit(GAME.legal_actions)
     bot = envs.make_bot("simple_bot", GAME)
     play = jax.jit(lambda now, free: jnp.argmax(bot(now, free)))
@@ -84,7 +87,7 @@ def test_at_a_knock_decision_the_view_before_the_discard_is_seen_again() -> None
         state, chosen = GAME.init(jax.random.key(seed)), None
         while int(state.current_player) >= 0:
             now = view(state, state.current_player)
-            if int(state.phase) == mdp_observation.KNOCK:
+            if int(state.phase) == encoding.KNOCK:
                 for one, two in zip(jax.tree.leaves(seen_as(now)), jax.tree.leaves(chosen), strict=True):
                     np.testing.assert_array_equal(one, two)
                 compared[bool(table.read(now.log[int(now.length) - 2]).type == table.DRAW_DISCARD)] += 1

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dream import metrics
 from dream.evaluation import Interval
+from dream.storage import files
+from dream.training import metrics
 
 LINES = [{"iteration": n, "loss": n / 3, "eval/random/win_rate": None} for n in range(1, 7)]
 
@@ -59,7 +60,7 @@ def test_a_last_line_cut_off_is_left_out(run_dir: Path, cut: int) -> None:
 
 def test_write_json_tells_intervals_by_name(tmp_path: Path) -> None:
     """An interval becomes {mean, low, high}; no temporary file stays."""
-    metrics.write_json(tmp_path / "a.json", {"n": 2, "rate": Interval(0.5, 0.25, math.nan)})
+    files.write_json(tmp_path / "a.json", {"n": 2, "rate": Interval(0.5, 0.25, math.nan)})
     assert json.loads((tmp_path / "a.json").read_text()) == {"n": 2, "rate": {"mean": 0.5, "low": 0.25, "high": None}}
     assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
 
@@ -67,9 +68,9 @@ def test_write_json_tells_intervals_by_name(tmp_path: Path) -> None:
 def test_write_text_replaces_whole_files(tmp_path: Path) -> None:
     """An interrupted write leaves the old text: the new one is put aside first."""
     path = tmp_path / "a.txt"
-    metrics.write_text(path, "old")
+    files.write_text(path, "old")
     with pytest.raises(TypeError):
-        metrics.write_bytes(path, 3)
+        files.write_bytes(path, 3)
     assert path.read_text() == "old"
-    metrics.write_text(path, "new")
+    files.write_text(path, "new")
     assert path.read_text() == "new"

@@ -12,11 +12,11 @@ import pytest
 from dream_support import CoinGame
 from jax import Array
 
-from dream import selfplay
-from dream.config import compose_config
+from dream.config.compose import compose_config
+from dream.equations.sampling import sample_action
 from dream.networks import Network, make_network
 from dream.networks.network import dense_reader, make_reader
-from dream.sampling import sample_action
+from dream.rollout import self_play
 from envs import Game, InputError
 
 SMALL = {"name": "dueling", "hidden": [16, 8]}
@@ -103,8 +103,8 @@ def differences(game: Game, networks: dict[str, tuple[Network, Any]]) -> tuple[d
         return sample_action(key, legal.astype(jnp.float32)), after, told
 
     pair = networks["whole"][0], networks["bfloat16"][0]
-    actor = selfplay.Actor(lambda key: {name: reader.start() for name, reader in readers.items()}, act)
-    record = jax.jit(lambda key: selfplay.play(game, actor, key, games=GAMES, lanes=LANES))(jax.random.key(6))
+    actor = self_play.Actor(lambda key: {name: reader.start() for name, reader in readers.items()}, act)
+    record = jax.jit(lambda key: self_play.play(game, actor, key, games=GAMES, lanes=LANES))(jax.random.key(6))
     return jax.device_get((record.decisions.note, record.valid))
 
 

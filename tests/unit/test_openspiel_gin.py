@@ -9,8 +9,8 @@ import pytest
 
 import envs
 from envs import InputError
-from envs.gin_rummy import simple_bot
-from envs.gin_rummy.openspiel_melds import MELD_MASKS
+from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS
+from envs.gin_rummy.players import simple_bot
 
 
 @pytest.mark.parametrize(("upcard", "knock_card"), [(0, 0), (1, 2), (9, 10), (12, 10), (13, 0)])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import envs
-from dream.opponents import is_learner, make_mixture, policy_at, seat
+from dream.rollout.opponents import is_learner, make_mixture, policy_at, seat
 from envs import InputError
 
 GAME = envs.make("kuhn_poker")
@@ -46,7 +46,7 @@ def test_only_the_fixed_player_decides_on_its_seat() -> None:
         (("self",), (1.0, 2.0), "does not fit"),
         ((), None, "does not fit"),
         (("self", "random"), (0.0, 0.0), "not all 0"),
-        (("nobody",), None, "unknown opponent 'nobody'"),
+        (("nobody",), None, "nobody"),
     ],
 )
 def test_wrong_mixtures_are_refused(names: tuple[str, ...], shares: tuple[float, ...] | None, words: str) -> None:

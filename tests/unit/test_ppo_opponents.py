@@ -12,8 +12,9 @@ import pytest
 
 import envs
 from dream import algorithms
-from dream.checkpoint import CheckpointWriter, find
-from dream.opponents import draw_past, make_ring, push
+from dream.algorithms.types import Algorithm
+from dream.rollout.opponents import draw_past, make_ring, push
+from dream.storage.checkpoint import CheckpointWriter, find
 from envs import InputError
 
 KUHN = envs.make("kuhn_poker")
@@ -25,7 +26,7 @@ MODES = {
 }
 
 
-def _made(game: envs.Game = KUHN, **changes: Any) -> algorithms.Algorithm:
+def _made(game: envs.Game = KUHN, **changes: Any) -> Algorithm:
     return algorithms.make(SETTINGS | changes, NETWORK, game)
 
 

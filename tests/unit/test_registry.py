@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import envs
-from envs.gin_rummy.rules import GinRules
+from envs.gin_rummy.core.rules import GinRules
 
 
 def _message(name: str, **rules: Any) -> str:

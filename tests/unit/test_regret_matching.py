@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax import Array
 
-from dream.regret_matching import soft_regret_matching
+from dream.equations.regret_matching import soft_regret_matching
 
 SIZE = 6
 _policy = jax.jit(soft_regret_matching)

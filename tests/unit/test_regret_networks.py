@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import envs
-from dream import reservoir
-from dream.advantage_networks import (
+from dream.algorithms.deep.regret_networks import (
     FitConfig,
     Row,
     batches_of,
@@ -22,8 +21,9 @@ from dream.advantage_networks import (
     strategy_loss,
     typical_size,
 )
+from dream.buffers import reservoir
+from dream.equations.regret_matching import regret_matching
 from dream.networks import make_network
-from dream.regret_matching import regret_matching
 
 GAME = envs.make("kuhn_poker")
 NETWORK = make_network({"hidden": [8]}, GAME)

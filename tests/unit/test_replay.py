@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jax import Array
 
-from dream.replay import Replay, batches_per_pass, collect, draw, nth_of_passes
+from dream.buffers.replay import Replay, batches_per_pass, collect, draw, nth_of_passes
 
 SIZE, BATCH = 1007, 16
 """Places of every replay here, and rows of a minibatch of a pass: one compiled program serves all tests."""

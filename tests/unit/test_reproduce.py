@@ -15,7 +15,8 @@ from command_support import REPO
 from reproduce_support import ROWS, write_run
 
 from dream import algorithms
-from dream.config import check_run, compose_config
+from dream.config.compose import compose_config
+from dream.training.start import build_run
 from envs import InputError
 
 FOLDER = REPO / "experiments" / "reproduce"
@@ -161,7 +162,7 @@ def test_every_row_can_be_run(scripts: SimpleNamespace) -> None:
     spec = scripts.rows.read_spec()
     runs = {(row.game, row.algorithm): row for row in spec.rows.values() if row.algorithm in algorithms.names()}
     for row in runs.values():
-        config = check_run(compose_config("config", spec.run_overrides(row, 0)).node)
+        config = build_run(compose_config("config", spec.run_overrides(row, 0)).node).config
         assert config.algo["name"] == row.algorithm
     assert all(len(row.seeds) >= 3 for row in spec.rows.values() if not row.deterministic)
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dream import reservoir
+from dream.buffers import reservoir
 
 CAPACITY, OFFERED, TRIALS = 8, 40, 4000
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dream.returns import lambda_returns
+from dream.equations.returns import lambda_returns
 
 DISCOUNT = 0.9
 

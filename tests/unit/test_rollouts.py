@@ -13,13 +13,13 @@ import pytest
 
 import envs
 from dream.algorithms import make
-from dream.config import compose_config
-from dream.matching import play_match, prepare_match
-from dream.opponents import make_mixture
-from dream.rollouts import Rollouts
-from dream.sampling import entropy, sample_action
-from dream.starting import prepare_run
-from dream.training import Run
+from dream.commands.evaluate import play_match, prepare_match
+from dream.config.compose import compose_config
+from dream.equations.sampling import entropy, sample_action
+from dream.rollout.against_opponents import Rollouts
+from dream.rollout.opponents import make_mixture
+from dream.training.loop import Run
+from dream.training.start import prepare_run
 from envs import Game, InputError
 
 LANES, STEPS = 64, 60

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jax import Array
 
-from dream.sampling import entropy, sample_action
+from dream.equations.sampling import entropy, sample_action
 
 DRAWS = 40_000
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from dream.schedules import Schedule, at, constant
+from dream.equations.schedules import Schedule, at, constant
 
 
 @pytest.mark.parametrize(

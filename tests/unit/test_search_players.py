@@ -13,8 +13,8 @@ from jax import Array, lax
 
 import envs
 from envs import InputError, cards, gin_rummy
-from envs.gin_rummy import bots, rollouts, search
-from envs.gin_rummy.rollouts import Limits
+from envs.gin_rummy.players import playouts, rule_based, search
+from envs.gin_rummy.players.playouts import Limits
 
 GAME = envs.make("gin_rummy")
 HANDS = 128
@@ -23,7 +23,7 @@ LIMITS = (Limits(10.0, 8.0, 4.0), Limits(9.0, 2.0, 0.0))
 
 def _rule(limits: Limits) -> envs.Policy:
     """The rule bot that plays as rollouts do."""
-    return bots.rule_bot("aggressive_knock", take_knock=0.0, **limits._asdict())
+    return rule_based.rule_bot("aggressive_knock", take_knock=0.0, **limits._asdict())
 
 
 def _step(state: Any, first: Array, policies: tuple[envs.Policy, envs.Policy]) -> tuple[Any, Array]:
@@ -44,11 +44,11 @@ def _ends(key: Array, before: Array) -> tuple[Array, Array]:
         state = lax.fori_loop(0, before, lambda _, s: _step(s, jnp.int32(0), policies)[0], GAME.init(key))
         seat = state.current_player
         view = GAME.view(state, seat)
-        hand, stock = rollouts.open_view(view, key)
+        hand, stock = playouts.open_view(view, key)
         # The deal as it is, in place of a sampled one.
         other = jnp.where(seat == 0, state.table.hands[1], state.table.hands[0]).astype(jnp.int32)
         stock, hand = state.table.deck.astype(jnp.int32), hand._replace(other=other, place=21 + state.table.drawn)
-        told = rollouts.play_out(GAME.rules, hand, stock, *LIMITS, 64)
+        told = playouts.play_out(GAME.rules, hand, stock, *LIMITS, 64)
 
         def body(_: int, carry: tuple) -> tuple:
             state, paid = carry
@@ -72,8 +72,8 @@ def test_rollouts_play_as_the_rule_bot_does_in_the_game(before: int) -> None:
 @functools.partial(jax.jit, static_argnums=1)
 def _worlds(view: Any, count: int) -> Any:
     def one(key: Array) -> Any:
-        hand, stock = rollouts.open_view(view, key)
-        better, mixed = rollouts.improve(
+        hand, stock = playouts.open_view(view, key)
+        better, mixed = playouts.improve(
             hand, stock, view.known.astype(jnp.int32), jnp.int32(5), jax.random.bits(key, (12,))
         )
         return (hand.other, stock), (better.other, mixed), hand.place, hand.left

@@ -11,8 +11,8 @@ import pytest
 from dream_support import CoinGame, coin_trees, random_table, scrambled, trajectories
 from jax import Array
 
-from dream import selfplay
-from dream.sampling import sample_action
+from dream.equations.sampling import sample_action
+from dream.rollout import self_play
 from envs import Game, make
 
 GAME, TAGGED = CoinGame(), CoinGame(tagged=True)
@@ -28,21 +28,21 @@ class Told(NamedTuple):
     first_view: bytes
 
 
-def _scrambling() -> selfplay.Actor:
+def _scrambling() -> self_play.Actor:
     """Returns an actor without randomness, whose memory counts the moves since the deal."""
 
     def act(memory: Array, view: Any, legal: Array, player: Array, key: Array) -> tuple[Array, Array, Array]:
         return scrambled(view, legal), memory + 1, memory
 
-    return selfplay.Actor(lambda key: jnp.int32(0), act)
+    return self_play.Actor(lambda key: jnp.int32(0), act)
 
 
-def _played(game: Game, games: int, lanes: int, actor: selfplay.Actor | None = None) -> selfplay.Record:
-    play = jax.jit(lambda key: selfplay.play(game, actor or _scrambling(), key, games=games, lanes=lanes))
+def _played(game: Game, games: int, lanes: int, actor: self_play.Actor | None = None) -> self_play.Record:
+    play = jax.jit(lambda key: self_play.play(game, actor or _scrambling(), key, games=games, lanes=lanes))
     return jax.device_get(play(KEY))
 
 
-def _games(record: selfplay.Record) -> list[Told]:
+def _games(record: self_play.Record) -> list[Told]:
     """Splits a record into its games; every lane's valid moves are one stream that ends with a game's end."""
     d, found = record.decisions, []
     for lane in range(record.valid.shape[1]):
@@ -93,7 +93,7 @@ def test_same_games_whatever_the_lanes(slow_games: list[Told], games: int, lanes
     record = _played(TAGGED, games, lanes)
     assert sorted(_games(record)) == sorted(slow_games[:games])
     assert record.results["games"] == games
-    assert record.valid.shape == (selfplay.longest(GAME, games, lanes), lanes)
+    assert record.valid.shape == (self_play.longest(GAME, games, lanes), lanes)
 
 
 def test_results_are_those_of_the_record(slow_games: list[Told]) -> None:
@@ -128,7 +128,7 @@ def test_random_actors_play_the_policy_they_are_given() -> None:
         return sample_action(key, legal / jnp.sum(legal)), (), jnp.cumsum(view.moves)[-1] * 0
 
     games = 3000
-    record = _played(GAME, games, 500, selfplay.Actor(lambda key: (), act))
+    record = _played(GAME, games, 500, self_play.Actor(lambda key: (), act))
     d, trees = record.decisions, coin_trees(GAME)
     uniform = {key: (row > 0) / (row > 0).sum() for key, row in random_table(trees, 0).items()}
     counts: dict[tuple, int] = {}

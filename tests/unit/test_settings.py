@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from dream.settings import choice, number, read
+from dream.config.settings import choice, number, read
 from envs import InputError
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from types import SimpleNamespace
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from dream_support import CoinGame, Node, coin_trees, random_table, trajectories
 
-from dream import schedules
-from dream.shaping import ShapingConfig, draw_penalty, shaping_reward, training_rewards, win_bonus
+from dream.equations import schedules
+from dream.equations.reward_shaping import ShapingConfig, draw_penalty, shaping_reward, training_rewards, win_bonus
 
 DISCOUNT, SCALE = 0.9, 0.5
 
@@ -125,7 +124,7 @@ def test_win_bonus_goes_to_whom_the_end_pays() -> None:
 def test_training_rewards_are_the_games_own_with_all_that_is_added() -> None:
     """Penalty and bonus in raw points, a reward of 1 being 10 of them; a win costs nobody the penalty."""
     rewards = np.array([[0, 0], [0, 0], [0.3, -0.3]], np.float32)
-    played = SimpleNamespace(rewards=rewards, done=np.array([False, True, True]), potentials=np.zeros((3, 2, 2)))
+    done, potentials = np.array([False, True, True]), np.zeros((3, 2, 2))
     config = ShapingConfig(scale=schedules.constant(1.0), draw_penalty=-5.0, win_bonus=20.0)
-    told = training_rewards(CoinGame(), config, played, scale=jnp.float32(1.0), discount=1.0)
+    told = training_rewards(config, rewards, potentials, done, unit=10.0, scale=jnp.float32(1.0), discount=1.0)
     np.testing.assert_allclose(told, [[0, 0], [-0.5, -0.5], [2.3, -2.3]], rtol=1e-6)

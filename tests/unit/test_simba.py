@@ -12,10 +12,10 @@ from dream_support import CoinGame
 from phased_support import PhasedCoin
 from simba_reference import simba_forward
 
-from dream import settings
 from dream.algorithms import ppo
+from dream.config import settings
 from dream.networks import make_network
-from dream.opponents import make_mixture
+from dream.rollout.opponents import make_mixture
 from envs import Game, make
 
 MDP = make("gin_rummy_mdp")

@@ -12,11 +12,11 @@ import pytest
 from dream_support import CoinGame
 
 import envs
-from dream.fit import adam, fit
 from dream.networks import make_history_network, make_network
+from dream.networks.fit import adam, fit
 from envs import InputError
-from envs.gin_rummy import mdp_slots
-from envs.gin_rummy.mdp_observation import LAYOUT
+from envs.gin_rummy.mdp import card_features
+from envs.gin_rummy.mdp.encoding import LAYOUT
 
 GAME = envs.make("gin_rummy_mdp")
 FIRST, SLOTS, WHOLE, EACH = 2, 11, 80, 43
@@ -83,7 +83,7 @@ def test_the_tables_are_what_is_told(seen: np.ndarray) -> None:
     """Every number of decisions in random hands, in all phases, and the tables' counts."""
     whole, slots, actions = jax.jit(jax.vmap(GAME.slot_inputs))(seen)
     assert (whole.shape[1:], slots.shape[1:]) == ((WHOLE,), (SLOTS, EACH))
-    counts = [int(n) for n in re.findall(r"\| (\d+) \|$", mdp_slots.__doc__, re.MULTILINE)]
+    counts = [int(n) for n in re.findall(r"\| (\d+) \|$", card_features.__doc__, re.MULTILINE)]
     assert (sum(counts[:5]), sum(counts[5:])) == (EACH, WHOLE)
     for n in range(0, len(seen), 3):
         expected = _told(seen[n])

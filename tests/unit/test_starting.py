@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import envs
-from dream.config import compose_config
-from dream.starting import prepare_run, with_stored_choices
+from dream.config.compose import compose_config
+from dream.training.start import prepare_run, with_stored_choices
 from envs import InputError
 
 
@@ -37,9 +37,9 @@ def test_settings_of_the_runs_own_algorithm_apply(stored: Path) -> None:
     """`algo.clip` is PPO's; the default algorithm does not know it."""
     given = [f"resume={stored}", "algo.clip=0.1", "iterations=8"]
     start = prepare_run(compose_config("config", with_stored_choices(given)))
-    assert start.config.algo["clip"] == 0.1
-    assert start.config.env.name == "leduc_poker"
-    assert start.config.iterations == 8
+    assert start.parts.config.algo["clip"] == 0.1
+    assert start.parts.config.env.name == "leduc_poker"
+    assert start.parts.config.iterations == 8
     with pytest.raises(InputError, match=r"algo\.clip"):
         compose_config("config", given)
 
@@ -67,4 +67,4 @@ def test_a_setting_newer_than_the_checkpoint_takes_its_default(stored: Path) -> 
     path.write_text(json.dumps(meta))
     for given, nodes in (([], None), (["budget.nodes=5"], 5.0)):
         start = prepare_run(compose_config("config", with_stored_choices([f"resume={stored}", *given])))
-        assert (start.config.budget.nodes, start.config.budget.episodes) == (nodes, None)
+        assert (start.parts.config.budget.nodes, start.parts.config.budget.episodes) == (nodes, None)

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from dream.targets import advantage_targets
+from dream.equations.advantage_targets import advantage_targets
 
 ACTIONS = 5
 

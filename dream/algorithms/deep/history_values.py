@@ -1,0 +1,199 @@
+"""A value of histories: a network that sees all hands, learned from recorded games by expected SARSA.
+
+    Q(h, a) <- r + sum over a' of policy(h', a') Q(h', a'),  0 after the end, to player 0 (to player 1 the negative).
+
+As a baseline it takes variance out of sampled regrets and biases nothing, however wrong it is.
+Source: Steinberger, Lerer and Brown 2020, "DREAM", section 5; Davis et al. 2020 (baselines by history).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import Array, lax
+
+from dream.algorithms.deep.regret_networks import combined
+from dream.buffers import reservoir
+from dream.buffers.reservoir import Memory
+from dream.config.settings import choice, number
+from dream.networks import Network
+from dream.networks.fit import adam, fit
+from dream.rollout.self_play import Outcomes, Record
+
+
+@dataclasses.dataclass(frozen=True)
+class HistoryValueConfig:
+    """How the value of histories is learned.
+
+    Attributes:
+      steps, batch_size, learning_rate, max_grad_norm: of one fit.
+      capacity: newest transitions kept.
+      reinitialise: whether each fit starts from fresh parameters.
+      sync_every: gradient steps between copies of the network into the one that rates h'; 1 for no such copy.
+      policy: at h', "stored": as it was when the game was played; "current": today's.
+      chance: between an action and what comes of it, "sampled"; "exact": its share in the baseline's error is taken
+        out by going through all that could have come, on enumerable games.
+    """
+
+    steps: int = number(1000, 1)
+    batch_size: int = number(512, 1)
+    learning_rate: float = number(1e-3, 0, above=True)
+    max_grad_norm: float = number(1.0, 0, above=True)
+    capacity: int = number(200_000, 1)
+    reinitialise: bool = False
+    sync_every: int = number(1, 1)
+    policy: str = choice("stored", "stored", "current")
+    chance: str = choice("sampled", "sampled", "exact")
+
+
+class Transition(NamedTuple):
+    """One move and what came of it.
+
+    Attributes:
+      views, next_views: what all players saw, leading axis [2].
+      legal, next_legal: uint8[ceil(A / 8)], packed.
+      action: int16.
+      reward: float32, to player 0.
+      done: bool.
+      next_player: int8.
+      next_policy: float32[A], of who decides at h'.
+    """
+
+    views: Any
+    legal: Array
+    action: Array
+    reward: Array
+    done: Array
+    next_views: Any
+    next_legal: Array
+    next_player: Array
+    next_policy: Array
+
+
+def transitions(record: Record, policies: Array, rewards: Array) -> tuple[Transition, Array]:
+    """Pairs every recorded move with the one after it.
+
+    Args:
+      record: of games, with all views.
+      policies: float32[T, lanes, A], of who decided.
+      rewards: float32[T, lanes], to player 0.
+    Returns:
+      (transitions [T, lanes], which are valid bool[T, lanes]).
+    """
+    d = record.decisions
+
+    def later(x: Array) -> Array:
+        return jnp.roll(x, -1, axis=0)
+
+    rows = Transition(
+        d.views, d.legal, d.action, rewards, d.done,
+        jax.tree.map(later, d.views), later(d.legal), later(d.player), later(policies),
+    )  # fmt: skip
+    return rows, record.valid
+
+
+def action_values(network: Network, params: Any, views: Any, legal: Array) -> Array:
+    """Returns Q of one history to player 0: float32[A]; `views` has the leading axis [2]."""
+    return combined("dueling", network.apply_inputs(params, network.inputs.of_view(views)), legal)
+
+
+def expected_ahead(
+    values: Callable[[Any, Array], Array], policy: Callable[[Any, Array, Array], Array], outcomes: Outcomes
+) -> Array:
+    """Returns what is expected of one action, over all that it can lead to, to player 0: float32.
+
+        sum over k of chance(k) (r_k + sum over a' of policy(h_k, a') Q(h_k, a')),  the second 0 where the game is over.
+
+    Args:
+      values: (views of all players, legal bool[A]) -> Q float32[A].
+      policy: (view, legal, player) -> float32[A].
+      outcomes: of the action.
+    """
+
+    def worth(one: Outcomes) -> Array:
+        player = jnp.maximum(one.player, 0).astype(jnp.int32)
+        view = jax.tree.map(lambda x: x[player], one.views)
+        later = jnp.dot(policy(view, one.legal, player), values(one.views, one.legal))
+        return one.rewards[0] + jnp.where(one.done, 0.0, later)
+
+    return jnp.dot(outcomes.chance, jnp.where(outcomes.chance > 0, jax.vmap(worth)(outcomes), 0.0))
+
+
+def optimizer(config: HistoryValueConfig) -> optax.GradientTransformation:
+    """Returns Adam's direction for it."""
+    return adam(max_grad_norm=config.max_grad_norm, l2=0.0)
+
+
+def todays(rows: Transition, legal: Array, policy: Callable[[Any, Array, Array], Array]) -> Array:
+    """Returns what a policy plays where the moves led: float32[B, A]; `legal` bool[B, A] is of there."""
+    seats = jnp.maximum(rows.next_player, 0).astype(jnp.int32)
+    views = jax.tree.map(lambda x: x[np.arange(seats.shape[0]), seats], rows.next_views)
+    return jax.vmap(policy)(views, legal, seats)
+
+
+def learn(
+    network: Network,
+    config: HistoryValueConfig,
+    params: Any,
+    optimizer_state: Any,
+    memory: Memory,
+    policy: Callable[[Any, Array, Array], Array],
+    key: Array,
+) -> tuple[Any, Any, dict[str, Array]]:
+    """Fits the value to a memory of transitions.
+
+    Args:
+      network: of histories.
+      config: budget and kind of target.
+      params, optimizer_state: where to start, unless config.reinitialise.
+      memory: of Transition.
+      policy: (view, legal, player) -> float32[A], today's; asked for where config.policy is "current".
+      key: consumed.
+    Returns:
+      (params, optimizer state, diagnostics: baseline_loss).
+    """
+    draw_key, init_key = jax.random.split(key)
+    direction = optimizer(config)
+    if config.reinitialise:
+        params = network.init(init_key)
+        optimizer_state = direction.init(params)
+    actions = memory.rows.next_policy.shape[-1]
+    values = jax.vmap(lambda params, views, legal: action_values(network, params, views, legal), in_axes=(None, 0, 0))
+
+    def batch(n: Array) -> tuple[Any, ...]:
+        rows = reservoir.draw(memory, jax.random.fold_in(draw_key, n), config.batch_size)
+        legal, ahead = (jnp.unpackbits(x, axis=-1, count=actions).astype(bool) for x in (rows.legal, rows.next_legal))
+        return rows, legal, ahead, todays(rows, ahead, policy) if config.policy == "current" else rows.next_policy
+
+    def loss(rater: Any, params: Any, batch: tuple[Any, ...]) -> tuple[Array, dict[str, Array]]:
+        rows, legal, ahead, chances = batch
+        rater = params if rater is None else rater
+        after = jnp.sum(chances * values(rater, rows.next_views, ahead), axis=-1)
+        aim = lax.stop_gradient(rows.reward + jnp.where(rows.done, 0.0, after))
+        told = values(params, rows.views, legal)[np.arange(config.batch_size), rows.action.astype(jnp.int32)]
+        total = jnp.mean((told - aim) ** 2)
+        return total, {"baseline_loss": total}
+
+    def fitted(rater: Any, carry: tuple[Any, Any], first: Array | int, steps: int) -> tuple[Any, Any, dict[str, Array]]:
+        return fit(
+            lambda params, batch: loss(rater, params, batch), direction, *carry, lambda n: batch(first + n),
+            learning_rate=config.learning_rate, steps=steps,
+        )  # fmt: skip
+
+    if config.sync_every == 1:
+        params, optimizer_state, told = fitted(None, (params, optimizer_state), 0, config.steps)
+    else:
+
+        def rounds(n: Array, carry: tuple[Any, ...]) -> tuple[Any, ...]:
+            return fitted(carry[0], carry[:2], n * config.sync_every, config.sync_every)
+
+        told = {"baseline_loss": jnp.float32(0), "gradient_norm": jnp.float32(0)}
+        count = max(config.steps // config.sync_every, 1)
+        params, optimizer_state, told = lax.fori_loop(0, count, rounds, (params, optimizer_state, told))
+    return params, optimizer_state, {"baseline_loss": told["baseline_loss"]}

@@ -1,0 +1,133 @@
+"""Settings that the deep regret minimisers share; conf/algo says what each value is in each algorithm."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from dream.algorithms.deep.history_values import HistoryValueConfig
+from dream.algorithms.deep.regret_networks import FitConfig, HeadConfig
+from dream.algorithms.deep.samplers import WeightConfig, two_players
+from dream.buffers.reservoir import KEEP
+from dream.config.settings import choice, number
+from dream.equations import schedules
+from dream.equations.reward_shaping import ShapingConfig
+from dream.rollout.self_play import lanes_for
+from envs import EnumerableGame, Game, InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryConfig:
+    """Samples of regrets kept for each player.
+
+    Attributes:
+      keep: "reservoir": a uniform sample of all so far; "window": the newest; "sums": all, as sums by information set,
+        on games with a tree, every set being in every batch of the fit.
+      capacity: how many the first two keep.
+    """
+
+    keep: str = choice("reservoir", *KEEP, "sums")
+    capacity: int = number(2_000_000, 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class AverageConfig:
+    """The average policy.
+
+    Attributes:
+      source: "models": exactly that of all policies so far, weighted by own reach, what drawing one of them before
+        each game plays; on games with a tree. "network": one fitted to sampled decisions. "auto": the first where it
+        can be had.
+      power: iteration t counts t^power.
+      every: iterations between fits of the network.
+      capacity: decisions kept for it, for each player.
+      fit: how it is fitted.
+    """
+
+    source: str = choice("auto", "auto", "models", "network")
+    power: float = number(1.0, 0)
+    every: int = number(20, 1)
+    capacity: int = number(2_000_000, 1)
+    fit: FitConfig = FitConfig(steps=4000)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DeepConfig:
+    """Settings of all deep regret minimisers.
+
+    Attributes:
+      traversals: for each player, an iteration.
+      regrets: how a player's regret network becomes a policy.
+      fit: how it is fitted.
+      memory: what it is fitted to.
+      weights: of the samples.
+      average: the average policy.
+    """
+
+    name: str
+    traversals: int = number(900, 1)
+    regrets: HeadConfig = HeadConfig()
+    fit: FitConfig = FitConfig()
+    memory: MemoryConfig = MemoryConfig()
+    weights: WeightConfig = WeightConfig()
+    average: AverageConfig = AverageConfig()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OutcomeConfig(DeepConfig):
+    """Settings of those that sample one trajectory a traversal.
+
+    Attributes:
+      exploration: share of uniform play in what the updated player's actions are drawn from.
+      lanes: games played at once.
+      shaping: of the rewards learned from.
+    """
+
+    exploration: float = number(0.5, 0, 1, above=True)
+    lanes: int | None = number(None, 1)
+    shaping: ShapingConfig = ShapingConfig(scale=schedules.constant(0.0), draw_penalty=0.0)
+
+    @property
+    def is_shaped(self) -> bool:
+        """Whether anything is learned from but the game's own rewards."""
+        return bool(self.shaping.scale.start or self.shaping.scale.end or self.shaping.win_bonus)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HistoryConfig(OutcomeConfig):
+    """Settings of those that learn a value of histories."""
+
+    values: HistoryValueConfig = HistoryValueConfig()
+
+
+def chance_in_baseline(config: DeepConfig) -> bool:
+    """Returns whether the baseline covers chance by enumeration."""
+    return isinstance(config, HistoryConfig) and config.values.chance == "exact"
+
+
+def check(config: DeepConfig, game: Game, *, direct: bool) -> None:
+    """Raises InputError where settings and game do not fit.
+
+    Args:
+      config: of the learner.
+      game: what it plays.
+      direct: whether regrets are read off the value of histories, which leaves nothing to be a baseline.
+    """
+    two_players(game)
+    if isinstance(config, OutcomeConfig):
+        lanes_for(config.lanes, config.traversals)
+        if config.shaping.draw_penalty:
+            told = f"algo.shaping.draw_penalty={config.shaping.draw_penalty}"
+            raise InputError(f"{told} is not zero-sum, which regrets need; it must be 0")
+        if config.is_shaped and chance_in_baseline(config):
+            raise InputError("algo.shaping does not go with algo.values.chance=exact; use sampled")
+    if chance_in_baseline(config) and direct:
+        raise InputError(f"algo.values.chance=exact is of no use to {config.name}, which has no baseline; use sampled")
+    if isinstance(game, EnumerableGame):
+        return
+    for name, value, other in (
+        ("average.source", config.average.source == "models" and "models", "network"),
+        ("memory.keep", config.memory.keep == "sums" and "sums", "reservoir"),
+        ("values.chance", chance_in_baseline(config) and "exact", "sampled"),
+    ):
+        if value:
+            raise InputError(f"algo.{name}={value} needs an enumerable game, which {game.name} is not; use {other}")

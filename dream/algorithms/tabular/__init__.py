@@ -1,0 +1,1 @@
+"""Tabular regret minimisers: the CFR family and Monte Carlo CFR."""

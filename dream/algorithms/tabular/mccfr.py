@@ -1,0 +1,194 @@
+"""Monte Carlo counterfactual regret minimisation: external and outcome sampling, with or without a baseline.
+
+One update samples B traversals for player 0, then B for player 1 against the other's newest policy, and adds what they
+estimate, averaged over them (dream/game_tree/sampling.py tells w, u and b):
+
+    R(I, a) += mean over traversals of sum over own h met in I of w(h) (u(h, a) - u(h)),
+    C(I, a) += t^power * mean over traversals of sum over the opponent's h met in I of w(h) policy(I, a);
+
+regret matching makes the policy of R, and the average policy is C / sum over b of C(I, b). Both are unbiased: of CFR's
+own regret, and of the realisation plan times a constant of the set. The second is the stochastically weighted averaging
+of Lanctot's, own reach over the probability of being sampled, taken where the player is the opponent: its actions are
+drawn from its own policy there, so its reach cancels and w, at most prod |A| / exploration, is left.
+
+The B traversals know nothing of each other, so an update is worth less than B updates of one traversal and costs less;
+averaging them makes regrets comparable with CFR's and changes no policy, as regret matching ignores scale.
+
+Baselines are moved towards u(c), the value below the action that was followed, by the share 1 - (1 - rate)^n of the
+distance to the mean of an update's n samples, as by n steps of `rate`.
+Sources: Lanctot et al. 2009; Lanctot 2013, "Monte Carlo sampling and regret minimization", section 4.6 (averaging);
+Schmid et al. 2019 (baselines; theirs is fed u(h, a), which divides by xi, here u(c); `plus` with average_power 1 is
+their VR-MCCFR+); Davis et al. 2020 (baselines by history).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from dream.algorithms.tabular.cfr import Tabular
+from dream.algorithms.types import Algorithm, Metrics, Resources
+from dream.config.settings import choice, number
+from dream.game_tree.sampling import BASELINES, Branches, Scheme, Visits, branches, traverse
+from envs import Game, Policy
+from envs.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExternalConfig:
+    """Settings of external sampling; conf/algo/external_mccfr.yaml says what each does."""
+
+    name: str = "external_mccfr"
+    trajectories: int = number(1024, 1)
+    batch: int = number(64, 1)
+    baseline: str = choice("none", *BASELINES)
+    baseline_rate: float = number(0.5, 0, 1, above=True)
+    plus: bool = False
+    average_power: float = number(0.0, 0)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OutcomeConfig(ExternalConfig):
+    """Settings of outcome sampling; conf/algo/outcome_mccfr.yaml says what each does."""
+
+    name: str = "outcome_mccfr"
+    exploration: float = number(0.6, 0, 1, above=True)
+
+
+class MccfrState(NamedTuple):
+    """All that a run needs to go on.
+
+    Attributes:
+      regrets, weights: float64[I, A], R and C.
+      baseline: float64[I, A] by information set, [N + 1] by history, [1] where there is none.
+      counts: int64[3], histories met so far: those that gave a regret, those in play, all.
+      updates: int64, done so far.
+      key: PRNG key, the run's.
+      iteration: int32, the run's.
+    """
+
+    regrets: Array
+    weights: Array
+    baseline: Array
+    counts: Array
+    updates: Array
+    key: Array
+    iteration: Array
+
+
+def scheme_of(config: ExternalConfig) -> Scheme:
+    """Returns how a configuration samples."""
+    exploration = getattr(config, "exploration", None)
+    return Scheme(exploration is None, exploration or 0.0, config.baseline)
+
+
+def update(config: ExternalConfig, tree: Branches, state: MccfrState) -> MccfrState:
+    """Samples and learns from one batch of traversals for each player in turn."""
+    key = jax.random.fold_in(state.key, state.updates)
+    bits = jax.random.bits(key, (2, tree.draws, config.batch), jnp.uint32)
+    for player in range(2):
+        draws = bits[player].astype(jnp.float64) * 2.0**-32
+        levels = traverse(scheme_of(config), tree, state.regrets, state.baseline, player, draws)
+        state = learn(config, tree, state, levels, player)
+    return state._replace(updates=state.updates + 1)
+
+
+def learn(config: ExternalConfig, tree: Branches, state: MccfrState, levels: list[Visits], player: int) -> MccfrState:
+    """Adds what a batch of traversals for a player met to regrets, average and baseline."""
+    regrets, weights, nowhere = state.regrets, state.weights, tree.infosets
+    time = (state.updates + 1).astype(jnp.float64) ** config.average_power
+    own = [jnp.where(visits.own, visits.infoset, nowhere) for visits in levels]
+    for visits, mine, actors in zip(levels, own, tree.actors, strict=True):
+        weight = visits.weight[:, :, None] / config.batch
+        if actors[player]:
+            value = jnp.sum(visits.policy * visits.values, axis=2, keepdims=True)
+            regret = jnp.where(visits.legal, weight * (visits.values - value), 0.0)
+            regrets = regrets.at[mine].add(regret, mode="drop")
+        if actors[1 - player]:
+            others = jnp.where(visits.own, nowhere, visits.infoset)
+            weights = weights.at[others].add(time * weight * visits.policy, mode="drop")
+    if config.plus:
+        for mine in own:
+            regrets = regrets.at[mine].max(0.0, mode="drop")
+    decisions = sum(jnp.sum(visits.own) for visits in levels)
+    nodes = sum(jnp.sum(visits.infoset < nowhere) for visits in levels)
+    followed = sum(jnp.sum(visits.followed > 0) for visits in levels)
+    return state._replace(
+        regrets=regrets,
+        weights=weights,
+        baseline=_moved(config, state.baseline, levels, player),
+        counts=state.counts + jnp.stack([decisions, nodes, config.batch + followed]),
+    )
+
+
+def _moved(config: ExternalConfig, baseline: Array, levels: list[Visits], player: int) -> Array:
+    """Returns the baseline after it has seen the values below the actions that were followed."""
+    if config.baseline == "none":
+        return baseline
+    places, samples = [], []
+    for visits in levels:
+        place, sign = visits.child, 1.0 - 2.0 * player
+        if config.baseline == "average":
+            actions = visits.policy.shape[2]
+            place = visits.infoset[:, :, None] * actions + np.arange(actions, dtype=np.int32)
+            sign = jnp.where(visits.own, 1.0, -1.0)[:, :, None]
+        places.append(jnp.where(visits.followed > 0, place, baseline.size).reshape(-1))
+        samples.append((sign * visits.below).reshape(-1))
+    place, sample, flat = jnp.concatenate(places), jnp.concatenate(samples), baseline.reshape(-1)
+    count = jnp.zeros(flat.shape).at[place].add(1.0, mode="drop")[place]
+    step = (1 - (1 - config.baseline_rate) ** count) / jnp.maximum(count, 1.0)
+    return flat.at[place].add(step * (sample - flat[place]), mode="drop").reshape(baseline.shape)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def run_updates(config: ExternalConfig, tree: Branches, state: MccfrState, updates: Array | int) -> MccfrState:
+    """Runs some updates in one compiled loop (float64: call under jax.enable_x64)."""
+    return lax.fori_loop(0, updates, lambda _, state: update(config, tree, state), state)
+
+
+def make(config: ExternalConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
+    """Builds the solver; the tree is expanded when it starts, the network node is not used.
+
+    Raises:
+      InputError: the game is not enumerable, or the batch does not divide the trajectories.
+    """
+    if config.trajectories % config.batch:
+        raise InputError(
+            f"algo.trajectories={config.trajectories} is not valid; it must be a multiple of algo.batch={config.batch}"
+        )
+    solver = _Mccfr(config, game, resources)
+    return Algorithm(solver.init, solver.iterate, solver.policies)
+
+
+class _Mccfr(Tabular):
+    """MCCFR on the tree's arrays."""
+
+    def init(self, key: Array) -> MccfrState:
+        zeros = np.zeros(self.tree.legal.shape)
+        sizes = {"none": 1, "average": zeros.shape, "history": self.tree.num_histories + 1}
+        baseline = np.zeros(sizes[self.config.baseline])
+        return MccfrState(zeros, zeros, baseline, np.zeros(3, np.int64), np.int64(0), key, np.int32(0))
+
+    def iterate(self, state: MccfrState) -> tuple[MccfrState, Metrics]:
+        with jax.enable_x64(True):
+            updates = self.config.trajectories // self.config.batch
+            after = run_updates(self.config, branches(self.tree), state, updates)
+            after = jax.device_get(after._replace(key=None, iteration=after.iteration + 1))
+        decisions, nodes, transitions = (after.counts - np.asarray(state.counts)).tolist()
+        told = {
+            "episodes": 2 * self.config.trajectories,
+            "decisions": decisions,
+            "nodes": nodes,
+            "transitions": transitions,
+            "regret_positive": float(np.maximum(after.regrets, 0).sum()),
+        }
+        return after._replace(key=state.key), told
+
+    def policies(self, state: MccfrState) -> dict[str, Policy]:
+        return self.told(*jax.device_get((state.regrets, state.weights)))

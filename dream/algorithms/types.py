@@ -1,0 +1,65 @@
+"""What every learner is: its state, its metrics, and the functions that the training loop calls."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from dream.game_tree.tree import Tree, build_tree
+from envs import EnumerableGame, Game, Policy, make_bot
+
+TrainState = Any
+"""An algorithm's whole state: a pytree of arrays, typed PRNG keys among them, with `iteration`, int32."""
+Metrics = dict[str, float]
+
+
+@functools.partial(jax.tree_util.register_dataclass, data_fields=["params"], meta_fields=["apply"])
+@dataclasses.dataclass(frozen=True)
+class Value:
+    """What a player expects from here: a pure function of what it sees, and its parameters.
+
+    Attributes:
+      apply: (params, view) -> float32, in units of reward.
+      params: pytree of arrays.
+    """
+
+    apply: Callable[[Any, Any], Any]
+    params: Any = ()
+
+    def __call__(self, view: Any) -> Any:
+        """Returns the value: float32."""
+        return self.apply(self.params, view)
+
+
+@dataclasses.dataclass(frozen=True)
+class Algorithm:
+    """A learner.
+
+    Attributes:
+      init: key -> TrainState.
+      iterate: TrainState -> (TrainState, metrics of the iteration, counters and seconds by part among them).
+      policies: TrainState -> policies by name; "current" always, "average" where the learner has one.
+      value: TrainState -> what the current policy's player expects; None where the learner has no such thing.
+    """
+
+    init: Callable[[Any], TrainState]
+    iterate: Callable[[TrainState], tuple[TrainState, Metrics]]
+    policies: Callable[[TrainState], dict[str, Policy]]
+    value: Callable[[TrainState], Value] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Resources:
+    """Functions that find what a learner does not make itself; who builds the learner decides where they look.
+
+    Attributes:
+      find_player: (name, game) -> Policy; by default the rule-based players alone.
+      find_tree: enumerable game -> Tree; by default expanded anew, and kept in memory.
+    """
+
+    find_player: Callable[[str, Game], Policy] = make_bot
+    find_tree: Callable[[EnumerableGame], Tree] = functools.lru_cache(maxsize=4)(build_tree)

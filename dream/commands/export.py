@@ -1,0 +1,123 @@
+"""The export command's work: a policy as one safetensors file with a JSON card, readable without this project."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from omegaconf import DictConfig, ListConfig, OmegaConf
+
+from dream.config import settings
+from dream.config.compose import Composed
+from dream.storage.files import write_bytes, write_json
+from dream.storage.policies import PolicyFile, Trained, chosen_name, find, game_of, policies_of, report_dir
+from dream.storage.policy_file import SUFFIX, Card, named, to_bytes
+from envs import Game, InputError
+
+_COMPANY = ("opponents", "shares")
+"""Settings of a learner that name other players: not needed to play."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportConfig:
+    """Settings of `python -m dream.export`."""
+
+    checkpoint: str
+    out: str | None = None
+    policy: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Export:
+    """What is to be written, and where."""
+
+    card: Card
+    arrays: dict[str, np.ndarray]
+    path: Path
+
+
+def export_policy(reference: str | Path, out: str | Path | None = None, policy: str | None = None) -> Path:
+    """Writes a trained player as a .safetensors file and a .json card beside it; `load_policy` reads it bit for bit.
+
+    Args:
+      reference: the player, as `load_policy` takes it.
+      out: the file; by default policy.safetensors in the run's folder.
+      policy: which of the learner's policies; by default as in `load_policy`.
+    Returns:
+      The .safetensors file's path.
+    Raises:
+      InputError: no readable player there, or a path that cannot be written.
+    """
+    return write(prepared(ExportConfig(str(reference), None if out is None else str(out), policy)))
+
+
+def prepare_export(composed: Composed) -> Export:
+    """Checks a composed configuration and loads the policy; writes nothing.
+
+    Raises:
+      InputError: a wrong setting, or a policy that cannot be loaded or written.
+    """
+    if OmegaConf.is_missing(composed.node, "checkpoint"):
+        raise InputError("checkpoint= is missing; it must be a run directory, a checkpoint's folder or a policy's file")
+    return prepared(settings.read(ExportConfig, composed.node, ""))
+
+
+def export(prepared: Export) -> None:
+    """Writes the files and prints their paths."""
+    path = write(prepared)
+    print(path)
+    print(path.with_suffix(".json"))
+
+
+def prepared(config: ExportConfig) -> Export:
+    """Loads what is to be written; raises InputError where it cannot be."""
+    trained = find(config.checkpoint)
+    path = report_dir(config.checkpoint, trained) / f"policy{SUFFIX}" if config.out is None else Path(config.out)
+    path = path.expanduser().absolute()
+    if path.suffix != SUFFIX:
+        raise InputError(f"out={config.out} is not valid; it must end with {SUFFIX}")
+    for place in (path, path.with_suffix(".json")):
+        if place.is_dir() or not place.parent.is_dir() or not os.access(place.parent, os.W_OK):
+            raise InputError(f"{place} cannot be written; it must be a file in an existing folder")
+    game = game_of(trained)
+    policies = policies_of(trained, game)
+    name = chosen_name(policies, config.policy)
+    arrays = {place: np.asarray(x) for place, x in named(jax.device_get(policies[name].params)).items()}
+    return Export(_card(trained, game, name, arrays), arrays, path)
+
+
+def write(export: Export) -> Path:
+    """Writes file and card, each whole or not at all; returns the file's path."""
+    content = to_bytes(export.card, export.arrays)
+    told = {name: {"dtype": str(x.dtype), "shape": list(x.shape)} for name, x in export.arrays.items()}
+    sha = hashlib.sha256(content).hexdigest()
+    card = {**dataclasses.asdict(export.card), "file": export.path.name, "sha256": sha, "arrays": told}
+    write_bytes(export.path, content)
+    write_json(export.path.with_suffix(".json"), card)
+    return export.path
+
+
+def _card(trained: Trained, game: Game, name: str, arrays: dict[str, np.ndarray]) -> Card:
+    parameters = sum(array.size for array in arrays.values())
+    if isinstance(trained, PolicyFile):
+        return dataclasses.replace(trained.card, parameters=parameters)
+    config, meta = _plain(trained.meta["config"]), trained.meta
+    return Card(
+        env={"name": config["env"]["name"], "rules": config["env"].get("rules", {})},
+        game=game.identity,
+        network=config["network"],
+        algo={key: value for key, value in config["algo"].items() if key not in _COMPANY},
+        policy=name,
+        iteration=meta["iteration"],
+        source=f"a run of this project, seed {config.get('seed')}, checkpoint checksum {meta['checksum']}",
+        parameters=parameters,
+    )
+
+
+def _plain(node: Any) -> Any:
+    return OmegaConf.to_container(node, resolve=True) if isinstance(node, DictConfig | ListConfig) else node

@@ -1,0 +1,229 @@
+"""The ladder command's work: cross-play of all players, kept block by block, rated and written as ladder.json."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import envs
+from dream.commands.ladder_plot import can_plot, plot_ratings
+from dream.config import settings
+from dream.config.compose import Composed
+from dream.config.schema import LadderConfig
+from dream.evaluation.matches import check_games, play_hands
+from dream.evaluation.ratings import Ratings, bradley_terry
+from dream.evaluation.standings import Result
+from dream.storage import files
+from dream.storage.policies import find, find_player
+from dream.training.progress import Lines
+from envs import Game, InputError, Policy
+
+FILE, MATCHES, SETTINGS = "ladder.json", "matches.jsonl", "ladder_settings.json"
+_ROOT = Path("runs")
+
+
+@dataclasses.dataclass(frozen=True)
+class Ladder:
+    """A cross-play to be played.
+
+    Attributes:
+      config: the settings.
+      game: what is played.
+      players: by name, in the order given.
+      run_dir: where results are kept.
+      identity: what results in one run directory must agree in.
+      sources: what each player is: a rule-based one, or a checkpoint's checksum.
+    """
+
+    config: LadderConfig
+    game: Game
+    players: dict[str, Policy]
+    run_dir: Path
+    identity: dict[str, Any]
+    sources: dict[str, str]
+
+
+def prepare_ladder(composed: Composed) -> Ladder:
+    """Checks a composed configuration, loads all players and looks at what has been played; writes nothing.
+
+    Raises:
+      InputError: a wrong setting, a player that cannot be loaded, or a folder that holds something else.
+    """
+    config = settings.read(LadderConfig, composed.node, "")
+    game = envs.make(config.env.name, **config.env.rules)
+    if game.num_players != 2:
+        raise InputError(f"env={game.name} has {game.num_players} players; a ladder needs a game of two")
+    check_games(game, config.games)
+    if config.block % 2:
+        raise InputError(f"block={config.block} is odd; it must be even: deals are mirrored")
+    names = config.players if config.players is not None else tuple(envs.bot_names(game))
+    twice = [name for name in names if names.count(name) > 1]
+    if len(names) < 2 or twice:
+        wrong = f"names {twice[0]!r} twice" if twice else f"names {len(names)}"
+        raise InputError(f"players={list(names)} {wrong}; it must name two different players at least")
+    players = {name: find_player(name, game) for name in names}
+    sources = {name: _source(name, game) for name in names}
+    identity = {"game": game.identity, "seed": config.seed, "block": min(config.block, config.games)}
+    prepared = Ladder(config, game, players, _run_dir(composed, config), identity, sources)
+    _check_folder(prepared)
+    return prepared
+
+
+def _source(name: str, game: Game) -> str:
+    if name in envs.bot_names(game):
+        return "rule-based"
+    meta = find(name).meta
+    kind = "file" if meta["iteration"] is None else f"checkpoint of iteration {meta['iteration']}"
+    return f"{kind}, checksum {meta['checksum']}"
+
+
+def _run_dir(composed: Composed, config: LadderConfig) -> Path:
+    if composed.sweep_dir:
+        return composed.sweep_dir
+    if config.run_dir is not None:
+        return Path(config.run_dir).expanduser().absolute()
+    return (_ROOT / f"{time.strftime('%Y-%m-%d_%H-%M-%S')}_ladder_{config.env.name}").absolute()
+
+
+def _check_folder(prepared: Ladder) -> None:
+    """Raises InputError unless the run directory is new, empty, or holds a ladder of the same settings."""
+    folder = prepared.run_dir
+    blocked = next((path for path in (folder, *folder.parents) if path.exists()), folder)
+    if blocked.exists() and not blocked.is_dir():
+        raise InputError(f"run_dir={folder} cannot be made: {blocked} is a file; choose another folder")
+    if not folder.exists() or not any(folder.iterdir()):
+        return
+    if not (folder / SETTINGS).is_file():
+        raise InputError(f"run_dir={folder} holds something else than a ladder; choose a new folder")
+    try:
+        stored = json.loads((folder / SETTINGS).read_text())
+        sources = dict(stored.pop("players"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{folder / SETTINGS} cannot be read ({error}); choose a new run_dir") from error
+    if stored != prepared.identity:
+        part = next(part for part in prepared.identity if stored.get(part) != prepared.identity[part])
+        raise InputError(
+            f"run_dir={folder} holds a ladder with {part}={stored.get(part)}, not {prepared.identity[part]}; "
+            "choose a new folder"
+        )
+    for name, source in prepared.sources.items():
+        if sources.get(name, source) != source:
+            raise InputError(
+                f"run_dir={folder} holds results of {name} as a {sources[name]}, which now is a {source}; "
+                "choose a new folder"
+            )
+
+
+def play_ladder(prepared: Ladder) -> None:
+    """Plays what has not been played yet, then rates, prints and writes everything."""
+    folder, names = prepared.run_dir, list(prepared.players)
+    folder.mkdir(parents=True, exist_ok=True)
+    known = json.loads((folder / SETTINGS).read_text())["players"] if (folder / SETTINGS).exists() else {}
+    files.write_json(folder / SETTINGS, prepared.identity | {"players": known | prepared.sources})
+    results = _play_all(prepared)
+    score, hands, trials = (np.zeros((len(names), len(names))) for _ in range(3))
+    for (one, two), result in results.items():
+        i, j = names.index(one), names.index(two)
+        score[i, j], score[j, i] = result.score, result.hands - result.score
+        hands[i, j] = hands[j, i] = result.hands
+        trials[i, j] = trials[j, i] = result.trials
+    ratings = bradley_terry(score, hands, trials)
+    entries = _entries(names, ratings, results)
+    _print(prepared, entries)
+    if prepared.config.plot != "none" and can_plot():
+        title = f"{prepared.game.name}, {prepared.config.games:,} hands a pairing"
+        print(plot_ratings(entries, title, folder / f"ladder.{prepared.config.plot}"))
+    files.write_json(folder / FILE, entries)
+    print(folder / FILE)
+
+
+def _play_all(prepared: Ladder) -> dict[tuple[str, str], Result]:
+    """Plays the blocks that are missing; returns the result of each pairing."""
+    folder, lines, size = prepared.run_dir, Lines(), prepared.identity["block"]
+    played = {(*record["players"], record["block"]): record["points"] for record in files.read_lines(folder / MATCHES)}
+    # A line that an interruption cut off is dropped before anything is written behind it.
+    kept = [{"players": key[:2], "block": key[2], "points": points} for key, points in played.items()]
+    files.write_text(folder / MATCHES, "".join(json.dumps(record) + "\n" for record in kept))
+    pairings, blocks = _pairings(prepared.players), -(-prepared.config.games // size)
+    total, done, started = len(pairings) * blocks, 0, time.monotonic()
+    results = {}
+    for one, two in pairings:
+        parts = []
+        for block in range(blocks):
+            key = (one, two, block)
+            if key not in played:
+                points = _play_block(prepared, one, two, block)
+                files.append_line(folder / MATCHES, {"players": [one, two], "block": block, "points": points.tolist()})
+                played[key] = points
+            parts.append(np.asarray(played[key], np.float64))
+            done += 1
+            seconds = time.monotonic() - started
+            lines.show(f"block {done}/{total}  {seconds:.0f} s  {one} against {two}", last=done == total)
+        results[one, two] = Result(np.concatenate(parts)[: prepared.config.games // 2])
+    return results
+
+
+def _play_block(prepared: Ladder, one: str, two: str, block: int) -> np.ndarray:
+    """Plays a block of hands: points of `one`, float[pairs, seats]."""
+    game, size = prepared.game, prepared.identity["block"]
+    seed = zlib.crc32(json.dumps([prepared.config.seed, one, two, block]).encode())
+    hands = play_hands(game, prepared.players[one], prepared.players[two], games=size, seed=seed)
+    return np.round(hands["points_per_hand"].astype(np.float64), 4)
+
+
+def _pairings(players: dict[str, Policy]) -> list[tuple[str, str]]:
+    """Lists each pairing once, in an order that depends on the two players alone.
+
+    Players that are one function with other parameters stand together, so that one compiled program serves them all.
+    """
+    kinds = {name: (getattr(player.apply, "__qualname__", type(player.apply).__qualname__), name)
+             for name, player in players.items()}  # fmt: skip
+    return list(itertools.combinations(sorted(players, key=kinds.__getitem__), 2))
+
+
+def _entries(names: list[str], ratings: Ratings, results: dict[tuple[str, str], Result]) -> list[dict[str, Any]]:
+    """Returns what ladder.json holds: a record a player, the strongest first."""
+    entries = []
+    for n in np.argsort(-ratings.rating, kind="stable"):
+        name = names[n]
+        ways = [(two, result) for (one, two), result in results.items() if one == name]
+        ways += [(one, result.other_side()) for (one, two), result in results.items() if two == name]
+        entries.append(
+            {
+                "name": name,
+                "rating": float(ratings.rating[n]),
+                "low": float(ratings.low[n]),
+                "high": float(ratings.high[n]),
+                "level": int(ratings.level[n]),
+                "results": [
+                    {"opponent": other, **result.report()} for other, result in sorted(ways, key=lambda way: way[0])
+                ],
+            }
+        )
+    return entries
+
+
+def _print(prepared: Ladder, entries: list[dict[str, Any]]) -> None:
+    caption = f"{prepared.config.games} hands a pairing; rating and points with the 95 % interval of the rating"
+    table = Table(title=f"ladder of {prepared.game.name}", title_justify="left", caption=caption)
+    for column in ("player", "rating", "95 % interval", f"{prepared.game.unit} a hand"):
+        table.add_column(column, justify="left" if column == "player" else "right")
+    for entry in entries:
+        points = np.mean([result["points_per_hand"].mean for result in entry["results"]])
+        table.add_row(
+            entry["name"], f"{entry['rating']:.0f}", f"{entry['low']:.0f} to {entry['high']:.0f}", f"{points:.2f}"
+        )
+    Console().print(table)
+    for level in range(max(entry["level"] for entry in entries)):
+        above = ", ".join(entry["name"] for entry in entries if entry["level"] <= level)
+        below = ", ".join(entry["name"] for entry in entries if entry["level"] > level)
+        print(f"no hand went to {below} against {above}: that distance is finite only by the added draw a pairing")

@@ -1,0 +1,80 @@
+"""What the commands share: overrides checked before anything happens, errors as one line with exit code 2."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dream.config.compose import Composed, compose_config, composed_by_hydra, config_dir, jobs
+from envs.errors import InputError
+
+_SWEEP = {"-m", "--multirun"}
+_CACHE_VARIABLE = "JAX_COMPILATION_CACHE_DIR"
+
+
+def run_command(
+    name: str,
+    prepare: Callable[[Composed], Any],
+    job: Callable[[Any], None],
+    complete: Callable[[list[str]], list[str]] = lambda overrides: overrides,
+) -> None:
+    """Runs a Hydra application.
+
+    Args:
+      name: of its primary configuration file.
+      prepare: checks a composed configuration, writing nothing, and returns what the job needs; raises InputError.
+      job: does the work.
+      complete: adds to the overrides of a single job what follows from them; raises InputError.
+    """
+    arguments = sys.argv[1:]
+    flags = {argument for argument in arguments if argument.startswith("-")}
+    overrides = [argument for argument in arguments if not argument.startswith("-")]
+    _cache_compilations()
+    if not flags:
+        _run_job(job, lambda: prepare(compose_config(name, complete(overrides))))
+        return
+    if flags <= _SWEEP:
+        try:
+            for one in jobs(overrides):
+                prepare(compose_config(name, one))
+        except InputError as error:
+            _refuse(error)
+    _hand_to_hydra(name, prepare, job)
+
+
+def _run_job(job: Callable[[Any], None], prepare: Callable[[], Any]) -> None:
+    """Prepares and does a job; wrong input ends the process with code 2, training that diverges with 1."""
+    try:
+        job(prepare())
+    except InputError as error:
+        _refuse(error)
+    except FloatingPointError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+def _hand_to_hydra(name: str, prepare: Callable[[Composed], Any], job: Callable[[Any], None]) -> None:
+    import hydra
+
+    @hydra.main(version_base="1.3", config_path=str(config_dir()), config_name=name)
+    def application(node: Any) -> None:
+        _run_job(job, lambda: prepare(composed_by_hydra(node)))
+
+    application()
+
+
+def _refuse(error: InputError) -> None:
+    print(f"error: {error}", file=sys.stderr, flush=True)
+    sys.exit(2)
+
+
+def _cache_compilations() -> None:
+    """Keeps compiled programs between processes, where the user has not said otherwise."""
+    import jax
+
+    if _CACHE_VARIABLE not in os.environ:
+        home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+        jax.config.update("jax_compilation_cache_dir", str(home / "dream-jax"))

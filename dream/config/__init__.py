@@ -1,0 +1,1 @@
+"""Configuration: typed settings, the schema of a run, and composition with Hydra."""

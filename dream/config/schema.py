@@ -1,0 +1,107 @@
+"""What a run and the commands can be set to: one typed record for each part of the configuration."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from dream.config.settings import choice, number
+
+
+@dataclasses.dataclass(frozen=True)
+class EnvConfig:
+    """The game: its registered name, and the rules that differ from the game's own preset."""
+
+    name: str
+    rules: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class BudgetConfig:
+    """Totals that end a run before its iterations are done; the iteration that reaches one is the last."""
+
+    nodes: float | None = number(None, 0, above=True)
+    episodes: float | None = number(None, 0, above=True)
+    seconds: float | None = number(None, 0, above=True)
+
+    def spent(self, totals: Mapping[str, float]) -> bool:
+        """Returns whether a total has reached its limit."""
+        limits = dataclasses.asdict(self).items()
+        return any(limit is not None and totals[name] >= limit for name, limit in limits)
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckpointConfig:
+    """Checkpoints: one every so many iterations, the last always, the latest `keep` kept."""
+
+    every: int = number(20, 1)
+    keep: int = number(2, 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluationConfig:
+    """Evaluation: every so many iterations and at the last over `games` hands, at the end over `final_games`.
+
+    Where the game is enumerable and `exact` is set, the exploitability of every policy comes with it.
+    """
+
+    opponents: tuple[str, ...] = ("random",)
+    every: int = number(20, 1)
+    exact: bool = True
+    games: int = number(1000, 4)
+    final_games: int = number(10000, 4)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrackingConfig:
+    """Weights & Biases; losing it never ends a run."""
+
+    mode: str = choice("offline", "online", "offline", "disabled")
+    project: str = "dream"
+    entity: str | None = None
+    group: str | None = None
+    job_type: str = "train"
+    tags: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class RunConfig:
+    """Everything a run is made from; `algo` and `network` are read by what they name."""
+
+    env: EnvConfig
+    algo: Any
+    network: Any
+    tracking: TrackingConfig
+    checkpoint: CheckpointConfig
+    eval: EvaluationConfig
+    iterations: int = number(800, 1)
+    budget: BudgetConfig = BudgetConfig()
+    seed: int = number(0, 0, 2**32 - 1)
+    run_dir: str | None = None
+    resume: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluateConfig:
+    """Settings of `python -m dream.evaluate`."""
+
+    checkpoint: str
+    opponent: str = "random"
+    games: int = number(10000, 4)
+    seed: int = number(0, 0, 2**32 - 1)
+    policy: str | None = None
+    histories: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class LadderConfig:
+    """Settings of `python -m dream.ladder`."""
+
+    env: EnvConfig
+    players: tuple[str, ...] | None = None
+    games: int = number(1000, 4)
+    block: int = number(1000, 4)
+    seed: int = number(0, 0, 2**32 - 1)
+    run_dir: str | None = None
+    plot: str = choice("svg", "svg", "png", "none")

@@ -1,0 +1,1 @@
+"""The equations: one pure function each, with its source."""

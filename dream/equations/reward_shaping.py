@@ -1,0 +1,110 @@
+"""Training rewards: what is added to a game's own rewards, never mixed into a reported result."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax.numpy as jnp
+from jax import Array
+
+from dream.config.settings import choice, number
+from dream.equations import schedules
+from dream.equations.schedules import Schedule
+
+FORMS = ("potential", "literal")
+
+
+@dataclasses.dataclass(frozen=True)
+class ShapingConfig:
+    """What is added to the game's rewards in training.
+
+    Attributes:
+      form: see `shaping_reward`.
+      scale: raw points paid for each point of potential, e.g. for each point of deadwood shed.
+      draw_penalty: raw points each player gets where a game ends without a winner.
+      win_bonus: raw points a winner gets, and a loser loses, beside those of the game.
+    """
+
+    form: str = choice("potential", *FORMS)
+    scale: Schedule = schedules.constant(0.5)
+    draw_penalty: float = number(-5.0)
+    win_bonus: float = number(0.0, 0)
+
+
+def shaping_reward(before: Array, after: Array, done: Array, *, scale: Array, discount: float, form: str) -> Array:
+    """Returns the shaping of one transition, from the potential before and after it.
+
+    potential: scale * (discount * Phi(s') - Phi(s)), Phi = 0 once the game is over. Leaves optimal policies as they are
+      (Ng, Harada, Russell 1999, theorem 1), and adds to a full discounted return exactly -scale * Phi(s): the return
+      learns nothing new from it unless it is bootstrapped on the way.
+    literal: scale * (Phi(s') - Phi(s)), the last potential kept: pays the total change of the potential over the game,
+      and so changes what is optimal.
+
+    Args:
+      before, after: float32[...] potentials.
+      done: bool[...], whether the transition ended the game.
+      scale: float32.
+      discount: of the return the shaping is for.
+      form: one of FORMS.
+    Returns:
+      float32[...].
+    Source: the DREAM document, section 3, "Per-step shaping reward proportional to deadwood reduction"; the potential
+      form is this project's.
+    """
+    if form == "literal":
+        return scale * (after - before)
+    return scale * (discount * jnp.where(done, 0.0, after) - before)
+
+
+def draw_penalty(rewards: Array, done: Array, penalty: float) -> Array:
+    """Returns `penalty` for every player where a game ended without a winner, else 0.
+
+    Args:
+      rewards: float32[..., P] the game's own rewards of the transition.
+      done: bool[...].
+      penalty: in units of reward, normally negative.
+    Returns:
+      float32[..., P].
+    """
+    drawn = done & jnp.all(rewards == 0, axis=-1)
+    return jnp.where(drawn[..., None], penalty, jnp.zeros_like(rewards))
+
+
+def win_bonus(rewards: Array, done: Array, bonus: float) -> Array:
+    """Returns `bonus` for every player whom the end of a game pays, -bonus for every one it costs, else 0.
+
+    Args:
+      rewards: float32[...] the game's own rewards of the transition.
+      done: bool[...], whether it ended the game; of the same shape or one that broadcasts.
+      bonus: in units of reward.
+    Returns:
+      float32[...].
+    """
+    return jnp.where(done, bonus * jnp.sign(rewards), 0.0)
+
+
+def training_rewards(
+    config: ShapingConfig,
+    rewards: Array,
+    potentials: Array,
+    done: Array,
+    *,
+    unit: float,
+    scale: Array,
+    discount: float,
+) -> Array:
+    """Returns the game's rewards with shaping, draw penalty and win bonus added: float32[..., P].
+
+    Args:
+      config: form, draw penalty and win bonus.
+      rewards: float32[..., P], the game's own.
+      potentials: float32[..., 2, P], the game's potential before and after each transition.
+      done: bool[...], whether it ended the game.
+      unit: raw points in a reward of 1, Game.reward_scale.
+      scale: the shaping's, now.
+      discount: of the return they are for.
+    """
+    added = draw_penalty(rewards, done, config.draw_penalty / unit)
+    total = rewards + added + win_bonus(rewards, done[..., None], config.win_bonus / unit)
+    before, after = potentials[..., 0, :], potentials[..., 1, :]
+    return total + shaping_reward(before, after, done[..., None], scale=scale, discount=discount, form=config.form)

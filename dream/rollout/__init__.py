@@ -1,0 +1,1 @@
+"""Playing games with the learner: against itself, or against opponents."""

@@ -1,0 +1,157 @@
+"""Trained players, loaded from a run, a checkpoint or a policy's file, and players by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import jax
+
+import envs
+from dream import algorithms
+from dream.algorithms.types import Resources
+from dream.storage import checkpoint, hub, policy_file
+from dream.storage.checkpoint import Checkpoint
+from dream.storage.policy_file import PolicyFile
+from dream.storage.tree_cache import stored_tree
+from envs import Game, HostPlayer, InputError, Policy
+from envs.errors import unknown
+
+Trained = Checkpoint | PolicyFile
+"""A trained player on disk."""
+
+
+def load_policy(reference: str | Path, name: str | None = None) -> Policy:
+    """Loads a trained player.
+
+    Args:
+      reference: a run directory, whose latest checkpoint is meant, a checkpoint's folder, a policy's file (an
+        export of this project or a documented pickle of another), or hf:<owner>/<repo>/<file> for such a file on the
+        Hugging Face hub.
+      name: which of the learner's policies, "current" or "average"; by default the average where there is one.
+    Returns:
+      The Policy: `.params`, `.apply(params, view, legal)`, callable as policy(view, legal); of a network's file also
+      `.outputs(observations)`, every head's output by name.
+    Raises:
+      InputError: no readable player there, one of another game version, or no policy of that name.
+    """
+    found = find(reference)
+    return policy_of(found, game_of(found), name)
+
+
+def find(reference: str | Path) -> Trained:
+    """Finds a trained player.
+
+    Args:
+      reference: as `load_policy` takes it.
+    Raises:
+      InputError: nothing readable there.
+    """
+    if hub.is_reference(reference):
+        return policy_file.read(hub.download(str(reference)), Path.cwd())
+    path = Path(reference).expanduser().absolute()
+    return policy_file.read(path, path.parent) if path.is_file() else checkpoint.find(reference)
+
+
+def game_of(trained: Trained) -> Game:
+    """Builds the game a player was trained on.
+
+    Raises:
+      InputError: this project's game of that name has another version or other rules.
+    """
+    env = trained.meta["config"]["env"]
+    game = envs.make(env["name"], **env.get("rules", {}))
+    check_game(trained, game)
+    return game
+
+
+def check_game(trained: Trained, game: Game) -> None:
+    """Raises InputError unless the player was trained on this game, version and rules, as far as they are known."""
+    stored, wanted = trained.meta["game"], game.identity
+    for part in ("name", "version"):
+        if stored.get(part) != wanted[part]:
+            raise InputError(
+                f"{trained.path} was trained on {stored.get('name')} version {stored.get('version')}, "
+                f"not on {wanted['name']} version {wanted['version']}"
+            )
+    rules = stored.get("rules", {} if isinstance(trained, Checkpoint) else wanted["rules"])
+    other = [f"{k}={rules.get(k)!r}, not {v!r}" for k, v in wanted["rules"].items() if rules.get(k) != v]
+    if other:
+        raise InputError(f"{trained.path} was trained with other rules of {wanted['name']}: {'; '.join(other)}")
+
+
+def policies_of(trained: Trained, game: Game) -> dict[str, Policy]:
+    """Restores a player's policies by name; raises InputError where they cannot be."""
+    if isinstance(trained, PolicyFile):
+        return {trained.card.policy: trained.make(game)}
+    config = trained.meta["config"]
+    learner = algorithms.make(config["algo"], config["network"], game, RESOURCES)
+    return learner.policies(trained.restore(learner.init(jax.random.key(0))))
+
+
+def policy_of(trained: Trained, game: Game, name: str | None = None) -> Policy:
+    """Restores one of a player's policies; raises InputError where it cannot be."""
+    return chosen_policy(policies_of(trained, game), name)
+
+
+def report_dir(reference: str, trained: Trained) -> Path:
+    """Returns the folder for a report: the run directory that was named, or the one that holds the checkpoint or file.
+
+    For a file on the hub, which has no folder of the user's, the current one.
+    """
+    if isinstance(trained, PolicyFile):
+        return trained.folder
+    given = Path(reference).expanduser().absolute()
+    return given if (given / checkpoint.FOLDER).is_dir() else trained.path.parent
+
+
+def chosen_name(names: Iterable[str], name: str | None = None) -> str:
+    """Returns the policy meant by a name: by default the average, where the learner's guarantee is about that.
+
+    Raises:
+      InputError: there is none of that name.
+    """
+    names = list(names)
+    if name is None:
+        name = "average" if "average" in names else names[0] if len(names) == 1 else "current"
+    if name not in names:
+        raise unknown("policy", name, names)
+    return name
+
+
+def chosen_policy(policies: dict[str, Policy], name: str | None = None) -> Policy:
+    """Returns a learner's policy by name; raises InputError where it has none of that name."""
+    return policies[chosen_name(policies, name)]
+
+
+def find_opponent(reference: str, game: Game) -> Policy | HostPlayer:
+    """Returns an opponent for a match: a player as in `find_player`, or another library's, "<library>:<name>".
+
+    Raises:
+      InputError: there is none, or it does not play the game.
+    """
+    return envs.make_host_player(reference, game) if envs.is_foreign(reference) else find_player(reference, game)
+
+
+def find_player(reference: str, game: Game) -> Policy:
+    """Returns a player: a rule-based one by name, or a trained one as `load_policy` finds it.
+
+    Raises:
+      InputError: neither, or a player of another game.
+    """
+    if envs.is_foreign(reference):
+        raise InputError(f"{reference} plays on the host; it can only be the opponent of a match")
+    if reference in envs.bot_names(game):
+        return envs.make_bot(reference, game)
+    if not hub.is_reference(reference) and not Path(reference).expanduser().exists():
+        raise InputError(
+            f"unknown opponent {reference!r}; it must be one of {', '.join(envs.bot_names(game))}, "
+            "or the path of a run, a checkpoint or a policy's file"
+        )
+    trained = find(reference)
+    check_game(trained, game)
+    return policy_of(trained, game)
+
+
+RESOURCES = Resources(find_player, stored_tree)
+"""What learners of this project are built with: players from disk and hub, trees from the cache."""

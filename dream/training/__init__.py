@@ -1,0 +1,1 @@
+"""A training run: where it starts, its loop, metrics, signals and tracking."""

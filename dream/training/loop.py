@@ -1,0 +1,285 @@
+"""A run: iterations of any algorithm, with its record, checkpoints and evaluations, from any point on."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import math
+import os
+import platform
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+from omegaconf import OmegaConf
+
+from dream.algorithms.types import Algorithm
+from dream.config.schema import RunConfig
+from dream.evaluation import match
+from dream.evaluation.report import report_table
+from dream.game_tree.sequence_form import nash_conv
+from dream.game_tree.tabular_policy import tabulate
+from dream.storage import files
+from dream.storage.checkpoint import Checkpoint, CheckpointWriter
+from dream.storage.policies import chosen_policy
+from dream.storage.tree_cache import stored_tree
+from dream.training import metrics
+from dream.training.progress import RunProgress
+from dream.training.signals import StopRequest
+from dream.training.tracking import Tracker
+from envs import EnumerableGame, Game, HostPlayer, Policy
+
+_PACKAGES = ("jax", "jaxlib", "dm-haiku", "optax", "chex", "numpy", "hydra-core", "orbax-checkpoint")
+
+
+@dataclasses.dataclass(frozen=True)
+class Parts:
+    """What a run is put together from, each built once.
+
+    Attributes:
+      config: checked settings.
+      game: what is played.
+      algorithm: the learner.
+      opponents: of the evaluation, by name.
+    """
+
+    config: RunConfig
+    game: Game
+    algorithm: Algorithm
+    opponents: dict[str, Policy | HostPlayer]
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """What a run starts from.
+
+    Attributes:
+      parts: settings, game, learner and opponents.
+      plain: the same as the resolved configuration, plain containers.
+      choices: the option chosen in each configuration group.
+      run_dir: where the run is kept.
+      checkpoint: to go on from, or None.
+      group: of the W&B run, where the configuration names none.
+    """
+
+    parts: Parts
+    plain: dict[str, Any]
+    choices: dict[str, str]
+    run_dir: Path
+    checkpoint: Checkpoint | None
+    group: str
+
+
+class Run:
+    """A run under way: everything the loop needs between two iterations."""
+
+    def __init__(self, start: Start, before_writing: Callable[[], None] = lambda: None) -> None:
+        """Builds game, learner and state, restored where the run goes on, and only then writes to the run directory.
+
+        Args:
+          start: what to start from.
+          before_writing: called when all is built and nothing written.
+        Raises:
+          InputError: a damaged checkpoint or one of another network.
+        """
+        self.clock = metrics.CompileClock()
+        self.start, self.run_dir = start, start.run_dir
+        self.config, self.game, self.algorithm = start.parts.config, start.parts.game, start.parts.algorithm
+        self.opponents = start.parts.opponents
+        key, stored = jax.random.key(self.config.seed), start.checkpoint
+        self.tree = None
+        if self.config.eval.exact and isinstance(self.game, EnumerableGame):
+            self.tree = stored_tree(self.game)
+        if stored is None:
+            self.state = self.algorithm.init(key)
+            self.totals = dict.fromkeys(metrics.COUNTERS, 0)
+            self.seconds_before, self.wandb_id, self.iteration = 0.0, uuid.uuid4().hex[:12], 0
+            self.compiled_before = 0.0
+        else:
+            self.state = stored.restore(self.algorithm.init(key))
+            self.totals = dict.fromkeys(metrics.COUNTERS, 0) | stored.meta["counters"]
+            self.seconds_before, self.wandb_id = stored.meta["seconds"], stored.meta["wandb_id"]
+            self.compiled_before, self.iteration = stored.meta["compile_seconds"], stored.meta["iteration"]
+        self.saved = self.iteration if stored is not None else None
+        self.began = time.monotonic()
+        self.ended, self._measured = self._at_end(), (-1, {})
+        before_writing()
+        self._prepare_folder()
+        self.writer = CheckpointWriter(self.run_dir, self.config.checkpoint.keep)
+        self.writer.drop_after(self.iteration)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of work so far, those before a resume included."""
+        return self.seconds_before + time.monotonic() - self.began
+
+    @property
+    def compile_seconds(self) -> float:
+        """Seconds of them that went into tracing, lowering and compiling."""
+        return self.compiled_before + self.clock.seconds
+
+    def _at_end(self) -> bool:
+        """Returns whether the iterations are done or the budget is spent; a run has one iteration at least."""
+        spent = self.config.budget.spent({**self.totals, "seconds": self.seconds})
+        return self.iteration >= self.config.iterations or (spent and self.iteration > 0)
+
+    def _prepare_folder(self) -> None:
+        self.run_dir.mkdir(parents=True, exist_ok=True)
+        files.write_text(self.run_dir / files.CONFIG_FILE, OmegaConf.to_yaml(OmegaConf.create(self.start.plain)))
+        path = self.run_dir / files.VERSIONS_FILE
+        files.write_json(path, {**versions(), "choices": self.start.choices, "started_at_iteration": self.iteration})
+        metrics.drop_after(self.run_dir, self.iteration)
+
+    def policy(self) -> Policy:
+        """Returns the policy that plays matches."""
+        return chosen_policy(self.algorithm.policies(self.state))
+
+    def iterate(self) -> dict[str, Any]:
+        """Runs one iteration; returns its record, evaluated where it is due, and says in `ended` if it was the last.
+
+        Raises:
+          FloatingPointError: the loss is no longer a number; the state stays as it was.
+        """
+        state, told = self.algorithm.iterate(self.state)
+        if not math.isfinite(told.get("loss", 0.0)):
+            raise FloatingPointError(
+                f"iteration {self.iteration + 1}: the loss is {told['loss']}; the last checkpoint is from before it"
+            )
+        self.state, self.iteration = state, self.iteration + 1
+        for name in metrics.COUNTERS:
+            self.totals[name] += round(told.pop(name, 0))
+        record = {"iteration": self.iteration, **self.totals, **told}
+        self.ended = self._at_end()
+        if self.ended or self.iteration % self.config.eval.every == 0:
+            began = time.perf_counter()
+            record |= self._evaluate()
+            record["seconds_evaluate"] = time.perf_counter() - began
+        record |= {"seconds": round(self.seconds, 3), "compile_seconds": round(self.compile_seconds, 3)}
+        return record
+
+    def _evaluate(self) -> dict[str, float]:
+        """Returns what is measured of the present policies, under eval/."""
+        games, seed = self._whole(self.config.eval.games), self.config.seed
+        flat = {}
+        for name, opponent in self.opponents.items():
+            report = match(self.game, self.policy(), opponent, games=games, seed=seed)
+            flat |= {f"eval/{name}/{k}": v.mean for k, v in report.items() if hasattr(v, "mean")}
+        for name, values in self._exact().items():
+            flat |= {f"eval/{quantity}/{name}": value for quantity, value in values.items()}
+        return flat
+
+    def _whole(self, games: int) -> int:
+        """Returns the hands of whole deals, each played from every seat, nearest to a number of hands from below."""
+        players = self.game.num_players
+        return max(games // players, 2) * players
+
+    def _exact(self) -> dict[str, dict[str, float]]:
+        """Returns NashConv and exploitability of every policy, in the game's unit; {} where there is no tree."""
+        if self.tree is None or self._measured[0] == self.iteration:
+            return self._measured[1]
+        exact = {}
+        for name, policy in self.algorithm.policies(self.state).items():
+            value = nash_conv(self.tree, tabulate(self.tree, policy)) * self.game.reward_scale
+            exact[name] = {"nash_conv": value, "exploitability": value / 2}
+        self._measured = self.iteration, exact
+        return exact
+
+    def save(self) -> None:
+        """Writes a checkpoint of the present state, unless it is there."""
+        if self.saved == self.iteration:
+            return
+        meta = {
+            "config": self.start.plain,
+            "choices": self.start.choices,
+            "game": self.game.identity,
+            "counters": self.totals,
+            "seconds": self.seconds,
+            "compile_seconds": self.compile_seconds,
+            "wandb_id": self.wandb_id,
+            "group": self.start.group,
+        }
+        self.writer.save(self.iteration, self.state, meta)
+        self.saved = self.iteration
+
+    def final_evaluation(self) -> dict[str, Any]:
+        """Plays the final matches and writes them beside the checkpoints; returns the reports by opponent."""
+        games = self._whole(self.config.eval.final_games)
+        reports = {
+            name: match(self.game, self.policy(), player, games=games, seed=self.config.seed)
+            for name, player in self.opponents.items()
+        }
+        told = {"iteration": self.iteration, "unit": self.game.unit, "num_players": self.game.num_players}
+        if reports:
+            first = next(iter(reports))
+            told |= {"opponent": first, **reports[first], "by_opponent": reports}
+        if self.tree is not None:
+            told["exact"] = self._exact()
+        files.write_json(self.run_dir / files.EVALUATION_FILE, told)
+        return reports
+
+
+def train(start: Start, stop: StopRequest) -> None:
+    """Runs to the last iteration, the end of the budget or a signal that asks to leave; the state is saved.
+
+    Raises:
+      InputError: the checkpoint to go on from cannot be used.
+      FloatingPointError: training diverged.
+    """
+    run = Run(start, before_writing=stop.protect)
+    tracker = Tracker(
+        run.config.tracking, run.run_dir, group=start.group, run_id=run.wandb_id, settings=start.plain
+    )  # fmt: skip
+    progress = RunProgress(run.config.iterations, run.iteration)
+    try:
+        while not run.ended and stop.received is None:
+            record = run.iterate()
+            metrics.append(run.run_dir, record)
+            progress.show(record)
+            tracker.log(record)
+            if run.iteration % run.config.checkpoint.every == 0:
+                run.save()
+        run.save()
+    finally:
+        progress.close()
+    if stop.received is None:
+        for opponent, report in run.final_evaluation().items():
+            report_table(f"iteration {run.iteration} against {opponent}", report)
+            tracker.log_evaluation(opponent, report)
+    tracker.close()
+    run.writer.close()
+    print(f"{run.run_dir} · iteration {run.iteration} · {run.seconds:.0f} s", flush=True)
+
+
+def versions() -> dict[str, Any]:
+    """Returns what a run was made with: versions, git commit, device, cores and how busy they were."""
+    installed = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    device = jax.devices()[0]
+    return {
+        "python": platform.python_version(),
+        **installed,
+        "git_commit": _git("rev-parse", "HEAD"),
+        "git_changed_files": len((_git("status", "--porcelain") or "").splitlines()),
+        "device": f"{jax.device_count()} x {device.device_kind}",
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "load_1_minute": round(os.getloadavg()[0], 2),
+        "platform": platform.platform(),
+        "command": " ".join(sys.argv),
+    }
+
+
+def _git(*arguments: str) -> str | None:
+    """Returns what git says of this source tree, None where it is not a repository's own."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return None
+    try:
+        return subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True
+        ).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None

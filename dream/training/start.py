@@ -1,0 +1,133 @@
+"""Where a run starts: a new run directory, or the checkpoint of an old one."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+import envs
+from dream import algorithms
+from dream.config import settings
+from dream.config.compose import Composed, update
+from dream.config.schema import RunConfig
+from dream.storage.checkpoint import Checkpoint, find
+from dream.storage.policies import RESOURCES, check_game, find_opponent
+from dream.training.loop import Parts, Start
+from envs import InputError
+
+_ROOT = Path("runs")
+
+
+def build_run(node: Any) -> Parts:
+    """Reads a run's configuration and builds every part of it, so that whatever is wrong shows before work begins.
+
+    Raises:
+      InputError: a wrong key, type or range, an unknown name, or parts that do not fit.
+    """
+    config = settings.read(RunConfig, node, "")
+    game = envs.make(config.env.name, **config.env.rules)
+    algorithm = algorithms.make(config.algo, config.network, game, RESOURCES)
+    for name in ("games", "final_games"):
+        if game.num_players == 2 and getattr(config.eval, name) % 2:
+            raise InputError(f"eval.{name}={getattr(config.eval, name)} is odd; it must be even: deals are mirrored")
+    opponents = {name: find_opponent(name, game) for name in config.eval.opponents}
+    return Parts(config, game, algorithm, opponents)
+
+
+def prepare_run(composed: Composed) -> Start:
+    """Checks a composed configuration and decides where the run starts; writes nothing.
+
+    Raises:
+      InputError: a wrong setting, an occupied run directory, or a checkpoint that cannot be gone on from.
+    """
+    if composed.node.resume is not None:
+        return _resume(composed)
+    parts = build_run(composed.node)
+    config = parts.config
+    run_dir = _new_run_dir(composed, config.env.name, config.seed)
+    blocked = next((folder for folder in run_dir.parents if folder.exists()), run_dir)
+    if not blocked.is_dir():
+        raise InputError(f"run_dir={run_dir} cannot be made: {blocked} is a file; choose another folder")
+    if run_dir.exists() and (not run_dir.is_dir() or any(run_dir.iterdir())):
+        raise InputError(f"run_dir={run_dir} exists; choose a new folder, or go on with resume={run_dir}")
+    group = run_dir.parent.name if composed.sweep_dir else f"{config.algo['name']}_{config.env.name}"
+    return _start(composed.node, parts, composed.choices, run_dir, None, group)
+
+
+def _resume(composed: Composed) -> Start:
+    """Returns the start of a run that goes on: its own configuration with the values given beside `resume=`."""
+    reference = str(composed.node.resume)
+    checkpoint = find(reference)
+    run_dir = checkpoint.path.parent.parent
+    given = composed.node.run_dir
+    if given is not None and Path(given).expanduser().absolute() != run_dir:
+        raise InputError(f"run_dir={given} is not the run that resume= goes on with, {run_dir}; leave it out")
+    stored = OmegaConf.create(checkpoint.meta["config"])
+    for key in composed.node.keys() - stored.keys():
+        stored[key] = composed.node[key]  # a setting that came after the checkpoint
+    choices = checkpoint.meta["choices"]
+    node = update(stored, composed.overrides, choices, skip={"resume", "run_dir"})
+    for part in ("network", "env", "seed"):
+        if node[part] != stored[part]:
+            raise InputError(
+                f"{part} cannot be changed by resume=: {checkpoint.path} has {_brief(stored[part])}, "
+                f"the overrides ask for {_brief(node[part])}"
+            )
+    if node.algo.name != stored.algo.name:
+        raise InputError(f"algo.name={node.algo.name} cannot be changed by resume=; the run has {stored.algo.name}")
+    parts = build_run(node)
+    config = parts.config
+    check_game(checkpoint, parts.game)
+    done = checkpoint.meta["iteration"]
+    if config.iterations < done:
+        raise InputError(f"iterations={config.iterations} is less than the {done} iterations that {run_dir} has done")
+    group = checkpoint.meta.get("group", f"{config.algo['name']}_{config.env.name}")
+    return _start(node, parts, choices, run_dir, checkpoint, group)
+
+
+def _brief(value: object) -> str:
+    return str(OmegaConf.to_container(value) if OmegaConf.is_config(value) else value)
+
+
+def _start(
+    node: DictConfig,
+    parts: Parts,
+    choices: dict[str, str],
+    run_dir: Path,
+    checkpoint: Checkpoint | None,
+    group: str,
+) -> Start:
+    node = node.copy()
+    node.run_dir = node.resume = None
+    return Start(parts, OmegaConf.to_container(node, resolve=True), choices, run_dir, checkpoint, group)
+
+
+def with_stored_choices(overrides: list[str]) -> list[str]:
+    """Puts the group choices of the run that `resume=` names before the overrides that lack them.
+
+    So that the settings of its own algorithm and game can be given beside `resume=`, whatever the defaults are.
+
+    Raises:
+      InputError: there is no checkpoint to go on from.
+    """
+    given = dict(text.split("=", 1) for text in overrides if "=" in text)
+    reference = given.get("resume", "null").strip("'\"")
+    if reference in ("null", ""):
+        return overrides
+    choices = find(reference).meta.get("choices", {})
+    kept = [f"{group}={choices[group]}" for group in ("algo", "env", "network") if choices.get(group, "None") != "None"]
+    return [text for text in kept if text.split("=")[0] not in given] + overrides
+
+
+def _new_run_dir(composed: Composed, game: str, seed: int) -> Path:
+    """Returns the folder of a new run: the one asked for, the sweep's, or a new name under runs/."""
+    asked = composed.node.run_dir
+    if composed.sweep_dir:
+        return composed.sweep_dir
+    if asked is not None:
+        return Path(asked).expanduser().absolute()
+    stamp = time.strftime("%Y-%m-%d_%H-%M-%S")
+    return (_ROOT / f"{stamp}_{composed.choices['algo']}_{game}_seed{seed}").absolute()

@@ -1,0 +1,1 @@
+"""What the gin games share: rules, the card table, scoring, features of cards, text."""

@@ -1,0 +1,179 @@
+"""What a player cannot see, dealt anew: tables on which a hand would have looked the same to one player.
+
+A deal is consistent with a view if the player would have seen exactly that view: its own cards, the pile and the
+upcard where they were, and every card that the opponent discarded in the opponent's hand by then. `sample` draws one
+uniformly among all consistent deals, how the opponent's choices came about left aside, and gives the whole table: the
+opponent's draws stand in the log, so its views along the hand can be told too.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from envs import cards
+from envs.gin_rummy.core import table
+from envs.gin_rummy.core.rules import GinRules
+from envs.gin_rummy.core.table import Table
+from envs.gin_rummy.event_log.state import GinView
+from envs.gin_rummy.melding import melds
+
+_NEVER = 1 << 10
+
+
+class _Places(NamedTuple):
+    """What a view tells of the deck's places, 0..cards-1 in the order of `from_deck`.
+
+    Attributes:
+      fixed: int32[cards], the card the player knows to have lain there, -1 where it does not know.
+      since: int32[cards], the action with which the opponent got the card of that place, 0 for the deal; _NEVER for
+        places of others and of the stock.
+      drawn_at: int32[max_actions], the place whose card was drawn by that action; meaningless for other actions.
+      shown: bool[max_actions], whether that action is the opponent's discard of a card seen there first.
+      hidden: bool[cards] card ids never seen: in the opponent's hand or in the stock.
+    """
+
+    fixed: Array
+    since: Array
+    drawn_at: Array
+    shown: Array
+    hidden: Array
+
+
+def sample(rules: GinRules, view: GinView, drawn: Array, key: Array) -> Table:
+    """Draws a table uniformly among those consistent with a view.
+
+    Args:
+      rules: sizes of deck and hands.
+      view: of either player, in play.
+      drawn: bool, whether the player to act holds the card it drew and has yet to discard.
+      key: consumed.
+    Returns:
+      The Table; seen by view.seat it is bit for bit the one that was seen.
+    """
+    places = _places(rules, view)
+    deck, open_places = _fill(rules, places, view, key)
+    return _as_table(rules, view, drawn, places, deck, open_places)
+
+
+def _places(rules: GinRules, view: GinView) -> _Places:
+    actor, kind, card = table.read(view.log)
+    size, seat = rules.hand_size, view.seat.astype(jnp.int32)
+    places, times, ids = (np.arange(n) for n in (rules.num_cards, rules.max_actions, rules.num_cards))
+    draws = kind == table.DRAW_STOCK
+    drawn_at = rules.dealt + jnp.cumsum(draws) - draws
+    at_place = draws[:, None] & (drawn_at[:, None] == places)
+    drawn_card = jnp.max(jnp.where(at_place, card[:, None], -1), axis=0)
+    others = actor == 1 - seat
+    drawn_since = jnp.min(jnp.where(at_place & others[:, None], times[:, None], _NEVER), axis=0)
+
+    seen = card[:, None] == ids
+    first = jnp.min(jnp.where(seen, times[:, None], _NEVER), axis=0)
+    opens = seen & (first == times[:, None]) & ((kind == table.DISCARD) | (kind == table.KNOCK))[:, None]
+    shown = jnp.any(opens & others[:, None], axis=1)
+    held = cards.to_cards(view.hand, rules.num_ranks, rules.num_suits)
+    own_deal = jnp.any(opens & (actor == seat)[:, None], axis=0) | (held & (first == _NEVER))
+    # The own deal's order within the hand is not known, and means nothing.
+    own_place = jnp.where(own_deal, seat * size + jnp.cumsum(own_deal) - 1, _NEVER)
+    dealt_card = jnp.max(jnp.where(own_place[:, None] == places, ids[:, None], -1), axis=0)
+    fixed = jnp.where(places == 2 * size, card[0], jnp.maximum(dealt_card, drawn_card))
+    in_their_deal = (places // size == 1 - seat) & (places < 2 * size)
+    return _Places(
+        fixed=fixed,
+        since=jnp.where(in_their_deal, 0, drawn_since),
+        drawn_at=drawn_at,
+        shown=shown,
+        hidden=(first == _NEVER) & ~held,
+    )
+
+
+def _fill(rules: GinRules, places: _Places, view: GinView, key: Array) -> tuple[Array, Array]:
+    """Deals the cards whose place is not known: the deck int32[cards], and where the opponent's hidden cards lie.
+
+    Cards the opponent has shown come first, in the order they were shown: each with equal chances from one of the
+    places the opponent had by then and none of the earlier ones came from. How many these are does not depend on the
+    earlier choices, so all deals come out equally likely.
+    """
+    _, _, card = table.read(view.log)
+    order = jnp.cumsum(places.shown)
+    shown_key, deal_key = jax.random.split(key)
+
+    def body(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        n, deck, is_open = carry
+        time = jnp.argmax(order > n)
+        possible = is_open & (places.since < time)
+        ranks = jnp.cumsum(possible)
+        choice = jax.random.randint(jax.random.fold_in(shown_key, n), (), 0, jnp.maximum(ranks[-1], 1))
+        here = possible & (ranks == choice + 1)
+        return n + 1, jnp.where(here, card[time], deck), is_open & ~here
+
+    start = (jnp.int32(0), places.fixed, places.since < _NEVER)
+    _, deck, theirs = lax.while_loop(lambda carry: carry[0] < order[-1], body, start)
+    mixed = cards.shuffle(deal_key, rules.num_cards).astype(jnp.int32)
+    is_hidden = places.hidden[mixed]
+    rank = jnp.cumsum(is_hidden) - 1
+    empty = deck < 0
+    turn = jnp.cumsum(empty) - 1
+    filled = jnp.max(jnp.where(is_hidden & (rank == turn[:, None]), mixed, 0), axis=1)
+    return jnp.where(empty, filled, deck), theirs
+
+
+def _as_table(rules: GinRules, view: GinView, drawn: Array, places: _Places, deck: Array, theirs: Array) -> Table:
+    """Builds the table a deck has led to; `theirs` bool[cards] are the places of the opponent's hidden cards."""
+    actor, kind, card = table.read(view.log)
+    seat = view.seat.astype(jnp.int32)
+    ids = np.arange(rules.num_cards)
+    hidden = jnp.any(theirs[:, None] & (deck[:, None] == ids), axis=0)
+    hand = cards.to_mask(hidden, rules.num_ranks) | view.known
+    hands = _by_seat(seat, view.hand, hand)
+    draws = (kind == table.DRAW_STOCK) & (actor != seat)
+    stock_card = deck[jnp.minimum(places.drawn_at, rules.num_cards - 1)]
+    acts = jnp.where(view.to_act, view.hand, hand).astype(jnp.int32)
+    options = melds.discards(acts, drawn, rules.knock_limit)
+    kept = jnp.where(drawn & ~view.to_act, options.least, melds.deadwood(hand.astype(jnp.int32)))
+    last = view.length.astype(jnp.int32) - 1
+    pile, pile_size = _pile(rules, view)
+    return Table(
+        deck=deck.astype(jnp.uint8),
+        hands=hands,
+        known=_by_seat(seat, _taken_by(rules, view, seat), view.known),
+        pile=pile,
+        pile_size=pile_size,
+        pile_cards=view.pile,
+        drawn=rules.num_cards - rules.dealt - view.stock.astype(jnp.int32),
+        taken=jnp.where(drawn & (kind[last] == table.DRAW_DISCARD), card[last], -1),
+        log=jnp.where(draws, table.entry(actor, kind, stock_card), view.log),
+        actions=last,
+        deadwood=_by_seat(seat, view.deadwood.astype(jnp.int32), kept),
+        after=jnp.where(drawn, options.after, np.uint8(melds.NO_DISCARD)),
+    )
+
+
+def _by_seat(seat: Array, own: Array, other: Array) -> Array:
+    """Stacks what belongs to a player and to its opponent by seat."""
+    return jnp.where(seat == 1, jnp.stack([other, own]), jnp.stack([own, other]))
+
+
+def _taken_by(rules: GinRules, view: GinView, player: Array) -> Array:
+    """Returns the own cards that the opponent saw taken from the pile: uint16[4]."""
+    actor, kind, card = table.read(view.log)
+    held = cards.to_cards(view.hand, rules.num_ranks, rules.num_suits)
+    takes = (kind == table.DRAW_DISCARD) & (actor == player)
+    # A card taken and let go again is no longer held; one held that was ever taken was taken for good last.
+    taken = jnp.any(takes[:, None] & (card[:, None] == np.arange(rules.num_cards)), axis=0)
+    return cards.to_mask(held & taken, rules.num_ranks)
+
+
+def _pile(rules: GinRules, view: GinView) -> tuple[Array, Array]:
+    """Returns the pile and its size as the table keeps them: what was taken still stands above the size."""
+    _, kind, card = table.read(view.log)
+    lies = (kind == table.DISCARD) | (kind == table.KNOCK)
+    size = jnp.cumsum(lies.astype(jnp.int32) - (kind == table.DRAW_DISCARD))
+    slots = np.arange(rules.num_cards - 2 * rules.hand_size)
+    here = lies[:, None] & (size[:, None] - 1 == slots)
+    latest = jnp.max(jnp.where(here, np.arange(rules.max_actions)[:, None], -1), axis=0)
+    return jnp.where(latest >= 0, card[latest], 0).astype(jnp.uint8), size[-1]

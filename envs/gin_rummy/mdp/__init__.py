@@ -1,0 +1,1 @@
+"""`gin_rummy_mdp`: 16 actions and 342 numbers."""

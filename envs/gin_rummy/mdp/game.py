@@ -1,0 +1,293 @@
+"""Gin rummy with 16 actions and an observation of 342 numbers: the game `gin_rummy_mdp`.
+
+| action | phase | meaning |
+|---|---|---|
+| 0 | draw | draw from the stock |
+| 1 | draw | draw the pile's top |
+| 2 + k | discard | discard the card in slot k = 0..10 of the own hand in ascending id; not the card just taken from the pile |
+| 13 | knock | play on |
+| 14 | knock | knock: deadwood 1 to the knock limit |
+| 15 | knock | knock with gin: deadwood 0 |
+
+A hand begins with player 0's draw; no upcard is offered. A discard that leaves deadwood of at most the knock limit leads
+to the knock decision, any other to the other player's draw. A turn that ends with `stock_floor` cards or fewer in the
+stock ends the hand as a draw, after the knock decision where there is one; so does the `max_actions`-th action that is
+no knock. The observation is documented in encoding.py.
+
+With reward="points" rewards are zero-sum points / 100; with "categorical" those of scoring.categorical_reward, which
+are not zero-sum, and points are still what results are told in.
+Source: the 16-action document, sections 3 to 10; where it contradicts itself about the end of the stock, section 4.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from envs import cards
+from envs.batching import where_needed
+from envs.cards import NUM_CARDS
+from envs.game import Game, build_rules
+from envs.gin_rummy.core import scoring, table, text
+from envs.gin_rummy.core.rules import PRESETS, MdpRules
+from envs.gin_rummy.core.table import Table
+from envs.gin_rummy.mdp import card_features, encoding
+from envs.gin_rummy.mdp.encoding import DISCARD, DRAW, KINDS, KNOCK, NO_CARD, OVER, PHASES, SLOTS, MdpView
+from envs.gin_rummy.melding import melds
+
+STOCK, TAKE, DISCARDS, CONTINUE, KNOCKS, GIN = 0, 1, 2, 13, 14, 15
+NUM_ACTIONS = 16
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MdpState:
+    """A hand in play.
+
+    Attributes:
+      table: cards and log; a knock decision is logged as a PASS.
+      phase: int32, index into PHASES.
+      current_player: int32, -1 once the hand is over.
+      knocker: int32, who knocked, -1 for nobody.
+      ending: int32, 0 in play, else scoring.DRAW, KNOCK, GIN or UNDERCUT.
+      points: int32, what the knocker won; negative when undercut.
+      picked, declined: uint16[2, 4], the cards each player has taken from the pile, and left there for the stock.
+      takes: int32[2], each player's draws from the pile.
+      turns: int32, discards of both.
+    """
+
+    table: Table
+    phase: Array
+    current_player: Array
+    knocker: Array
+    ending: Array
+    points: Array
+    picked: Array
+    declined: Array
+    takes: Array
+    turns: Array
+
+
+@dataclasses.dataclass(frozen=True)
+class MdpGinRummy(Game):
+    """Gin rummy with the knock decided after the discard; rules and actions as the module tells."""
+
+    rules: MdpRules = PRESETS["r42"]
+    name = "gin_rummy_mdp"
+    version = "1"
+    num_actions = NUM_ACTIONS
+    observation_size = encoding.SIZE
+    phases = PHASES[:OVER]
+    opponent_kinds = KINDS
+    phase_offset = encoding.LAYOUT["phase"][0]
+    has_auxiliary = True
+    slot_choices = 1
+
+    @property
+    def max_length(self) -> int:
+        """Actions after which a hand is over."""
+        return self.rules.max_actions
+
+    @property
+    def reward_scale(self) -> float:
+        """Points in a reward of 1; a categorical reward has no unit of its own."""
+        return 100.0 if self.rules.reward == "points" else 1.0
+
+    @property
+    def worst_reward(self) -> float:
+        """The dearest hand without a meld, and a bonus on top; gin suffered where rewards are categorical."""
+        rules = self.rules
+        most = cards.most_points(rules.hand_size, rules.num_ranks, rules.num_suits)
+        in_points = -(most + max(rules.gin_bonus, rules.undercut_bonus)) / self.reward_scale
+        return in_points if rules.reward == "points" else scoring.GIN_SUFFERED
+
+    def init(self, key: Array) -> MdpState:
+        """Deals a shuffled deck."""
+        return self.from_deck(cards.shuffle(key))
+
+    def from_deck(self, deck: Array) -> MdpState:
+        """Deals deck[0:10] to player 0, deck[10:20] to player 1, deck[20] as the upcard; deck[21] is drawn first.
+
+        Args:
+          deck: integer[52], a permutation of the card ids.
+        """
+        return MdpState(
+            table=table.deal(self.rules, deck),
+            phase=jnp.int32(DRAW),
+            current_player=jnp.int32(0),
+            knocker=jnp.int32(-1),
+            ending=jnp.int32(0),
+            points=jnp.int32(0),
+            picked=jnp.zeros((2, 4), jnp.uint16),
+            declined=jnp.zeros((2, 4), jnp.uint16),
+            takes=jnp.zeros(2, jnp.int32),
+            turns=jnp.int32(0),
+        )
+
+    def step(self, state: MdpState, action: Array) -> tuple[MdpState, Array, Array]:
+        """Plays an action; rewards are zero until the hand ends."""
+        action = jnp.asarray(action, jnp.int32)
+        new = self._moved(state, action)
+        was_over = state.phase == OVER
+        new = jax.tree.map(lambda old, changed: jnp.where(was_over, old, changed), state, new)
+        rewards = jnp.where(was_over, 0.0, self._rewards(new))
+        return new, rewards, new.phase == OVER
+
+    def _moved(self, state: MdpState, action: Array) -> MdpState:
+        """Returns the state after an action of a hand in play."""
+        rules, board, player = self.rules, state.table, state.current_player
+        draws, takes, knocks = action == STOCK, action == TAKE, action >= KNOCKS
+        discards = (action >= DISCARDS) & (action < CONTINUE)
+        kind = jnp.where(discards, table.DISCARD, jnp.where(draws, table.DRAW_STOCK, table.PASS))
+        card = encoding.slot_card(table.hand_of(board, player), action - DISCARDS)
+        after = table.move(rules, board, player, jnp.where(takes, table.DRAW_DISCARD, kind), card)
+        decides = discards & (jnp.where(player == 1, after.deadwood[1], after.deadwood[0]) <= rules.knock_limit)
+        ends_turn = (discards & ~decides) | (action == CONTINUE)
+        out_of_cards = ends_turn & (table.stock_left(rules, after) <= rules.stock_floor)
+        over = knocks | out_of_cards | (after.actions >= rules.max_actions)
+        settled = where_needed(
+            knocks & (state.phase == KNOCK),
+            functools.partial(scoring.settle, rules),
+            scoring.Settlement(jnp.int32(0), jnp.int32(scoring.DRAW)),
+            table.hand_of(after, player),
+            table.hand_of(after, 1 - player),
+            jnp.where(player == 1, after.deadwood[0], after.deadwood[1]),
+        )
+        phase = jnp.where(decides, KNOCK, jnp.where(ends_turn, DRAW, DISCARD))
+        top = cards.card_mask(table.top_card(board))
+        own = (np.arange(2) == player)[:, None]
+        return MdpState(
+            table=after,
+            phase=jnp.where(over, OVER, phase),
+            current_player=jnp.where(over, -1, jnp.where(ends_turn, 1 - player, player)),
+            knocker=jnp.where(knocks, player, -1),
+            ending=jnp.where(over, settled.ending, 0),
+            points=settled.points,
+            picked=jnp.where(own & takes, state.picked | top, state.picked),
+            declined=jnp.where(own & draws, state.declined | top, state.declined),
+            takes=state.takes + (own[:, 0] & takes),
+            turns=state.turns + discards,
+        )
+
+    def _rewards(self, state: MdpState) -> Array:
+        """Returns what a state's ending pays: float32[2]; 0 in play."""
+        knocker = np.arange(2) == state.knocker
+        if self.rules.reward == "categorical":
+            won, lost = scoring.categorical_reward(state.points, state.ending)
+            return jnp.where(state.ending == 0, 0.0, jnp.where(knocker, won, lost)).astype(jnp.float32)
+        return jnp.where(knocker, state.points, -state.points) / np.float32(self.reward_scale)
+
+    def legal_actions(self, state: MdpState) -> Array:
+        """Returns bool[16]; a card taken from the pile may not be discarded in the same turn."""
+        board, player = state.table, state.current_player
+        slots = encoding.slots_of(table.hand_of(board, player))
+        free = jnp.any(slots & (np.arange(NUM_CARDS) != board.taken), axis=1)
+        deadwood = self._deadwood(board, player)
+        draws, discards, decides = (state.phase == phase for phase in (DRAW, DISCARD, KNOCK))
+        return jnp.concatenate(
+            [
+                jnp.stack([draws, draws & (board.pile_size > 0)]),
+                discards & free,
+                jnp.stack([decides, decides & (deadwood > 0), decides & (deadwood == 0)]),
+            ]
+        )
+
+    def view(self, state: MdpState, player: Array) -> MdpView:
+        """Returns what `player` may know, what each discard leaves included."""
+        board = state.table
+        player = jnp.asarray(player, jnp.int32)
+        other = 1 - player
+        hand, top = table.hand_of(board, player), table.top_card(board)
+        below = jnp.where(board.pile_size > 1, board.pile[jnp.maximum(board.pile_size - 2, 0)], NO_CARD)
+        deadwood, small = self._deadwood(board, player), table.count(hand) < SLOTS
+        values: dict[str, Any] = {
+            "length": jnp.minimum(board.actions + 1, self.rules.max_actions),
+            "seat": player,
+            "top": jnp.where(top < 0, NO_CARD, top),
+            "below": below,
+            "taken": jnp.where(board.taken < 0, NO_CARD, board.taken),
+            "stock": table.stock_left(self.rules, board),
+            "opponent_cards": table.count(table.hand_of(board, other)),
+            "turns": state.turns,
+            "takes": state.takes[other],
+            "phase": state.phase,
+            "deadwood": deadwood,
+            "unmelded": jnp.where(small, deadwood, melds.deadwood(hand)),
+            "left": _by_slot(hand),
+            "with_top": jnp.where(small, _with_top(hand, top), NO_CARD),
+            "opponent": jnp.int32(0),
+        }
+        return MdpView(
+            hand=hand.astype(jnp.uint16),
+            pile=board.pile_cards,
+            known=board.known[other],
+            picked=state.picked[other],
+            declined=state.declined[other],
+            log=table.hide_draws(board.log, player),
+            to_act=state.current_player == player,
+            **{name: value.astype(jnp.uint8) for name, value in values.items()},
+        )
+
+    def name_opponent(self, view: MdpView, kind: Array) -> MdpView:
+        """Returns the view with the opponent's kind told: 1 to 20, 0 for unknown."""
+        return view._replace(opponent=jnp.asarray(kind).astype(jnp.uint8))
+
+    def encode(self, view: MdpView) -> Array:
+        """Returns the observation vector: float32[342]."""
+        return encoding.encode(self.rules, view)
+
+    def slot_inputs(self, observation: Array) -> tuple[Array, Array, Array]:
+        """Tells of the hand and of each card held: float32[80], float32[11, 43]; card_features.py says what."""
+        return card_features.slot_inputs(observation, DISCARDS)
+
+    def _deadwood(self, board: Table, player: Array) -> Array:
+        """Returns a player's deadwood, the least over one discard if a card has been drawn: int32 points."""
+        return jnp.where(player == 1, board.deadwood[1], board.deadwood[0])
+
+    def potential(self, state: MdpState, player: Array) -> Array:
+        """Returns -deadwood / 100 of the hand of `player`."""
+        return -self._deadwood(state.table, player) / np.float32(100)
+
+    def auxiliary(self, state: MdpState, player: Array) -> Array:
+        """Returns the opponent's deadwood / 100."""
+        return self._deadwood(state.table, 1 - player) / np.float32(100)
+
+    def phase(self, state: MdpState) -> Array:
+        """Returns the index into PHASES."""
+        return state.phase
+
+    def result(self, state: MdpState, player: Array) -> dict[str, Array]:
+        """Returns the points won, and whether this player knocked, went gin, undercut, and the deadwood kept."""
+        points = jnp.where(state.knocker == player, state.points, -state.points)
+        kept = self._deadwood(state.table, player)
+        told = scoring.told(state.knocker, state.ending, kept, player)
+        return {"points_per_hand": points.astype(jnp.float32), **told}
+
+    def to_dict(self, state: MdpState) -> dict[str, Any]:
+        """Tells the hand in words: hands, pile oldest first, stock next card first, phase, who acts, how it ended."""
+        return {**text.of_hand(self.rules, state, PHASES), "turns": int(state.turns), "points": int(state.points)}
+
+
+def _by_slot(hand: Array) -> Array:
+    """Returns the deadwood left by discarding each slot's card: int32[11], NO_CARD for empty slots."""
+    left = jnp.minimum(melds.deadwood_after_discard(hand).reshape(-1), NO_CARD)
+    return jnp.min(jnp.where(encoding.slots_of(hand), left, NO_CARD), axis=1)
+
+
+def _with_top(hand: Array, top: Array) -> Array:
+    """Returns the least deadwood of ten cards and the top, one but the top discarded: int32, NO_CARD with no top."""
+    bigger = hand | cards.card_mask(top).astype(jnp.int32)
+    left = melds.deadwood_after_discard(bigger).reshape(-1)
+    least = jnp.min(jnp.where(np.arange(NUM_CARDS) == top, NO_CARD, left))
+    return jnp.where(top < 0, NO_CARD, jnp.minimum(least, NO_CARD))
+
+
+def make(**rules: Any) -> MdpGinRummy:
+    """Builds `gin_rummy_mdp`: the preset `r42` with the given rules replaced."""
+    return MdpGinRummy(build_rules(MdpRules, PRESETS["r42"], rules))

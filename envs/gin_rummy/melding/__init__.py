@@ -1,0 +1,1 @@
+"""Exact melds, deadwood, layoffs and outs."""

@@ -1,0 +1,1 @@
+"""`mini_gin_rummy`: a reduced deck, small enough for exact values."""

@@ -1,0 +1,1 @@
+"""`gin_rummy_openspiel`: OpenSpiel's rules exactly."""

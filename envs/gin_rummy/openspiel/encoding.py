@@ -1,0 +1,155 @@
+"""What a player of `gin_rummy_openspiel` sees, as numbers: OpenSpiel's tensor, or planes of cards, with more or less.
+
+Tensor, float32, 644 for any deck:
+
+| index | content |
+|---|---|
+| 0:2 | observing player, one-hot |
+| 2:106 | hands of player 0 and 1; only the observer's own is shown |
+| 106:108 | player to act, one-hot (once over, who would have been) |
+| 108:118 | knock card: as many ones as points |
+| 118:170 | upcard |
+| 170:222 | discard pile, the upcard not included |
+| 222:274 | stock: as many ones as cards |
+| 274:459, 459:644 | melds laid by player 0 and 1 |
+
+Planes, float32, 167, each plane 4 suits of 13 ranks:
+
+| index | content |
+|---|---|
+| 0:52 | own hand |
+| 52:104 | discard pile, the upcard not included |
+| 104:156 | known: 1 for a card the opponent was seen taking and still holds, -1 for the upcard |
+| 156:159 | phase: first upcard, draw, discard |
+| 159 | own deadwood / 100; with a card drawn the least over one discard |
+| 160 | the same with the upcard in hand |
+| 161 | whether that is less than the own deadwood |
+| 162 | whether the own deadwood is within the knock card |
+| 163 | knock card / 10 |
+| 164 | stock / 31 |
+| 165 | passes on the first upcard / 2 |
+| 166 | whether the last turn discarded what the upcard was before it |
+
+Recall, float32, 271: planes, then
+
+| index | content |
+|---|---|
+| 167:219 | discarded by the opponent so far, wherever the cards are now |
+| 219:271 | the opponent's last discard; zeros without one, or where it is the opponent's turn |
+
+Open hands, float32, 167: planes with the whole of the opponent's hand as known. It is another game, an easier one, to
+learn what hidden cards are worth; nothing else shows what a player may not know.
+
+Source of the planes: the OpenSpiel document's PPO, "52 hand + 52 discard pile + 52 known cards + 11 other features"; it
+does not say what the eleven are, so these are this project's.
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from envs import cards
+from envs.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS
+from envs.gin_rummy.core import card_features
+from envs.gin_rummy.melding import melds
+from envs.gin_rummy.openspiel.meld_ids import NUM_MELDS
+from envs.gin_rummy.openspiel.state import DISCARD, NO_CARD, OBSERVATION_SIZE, OpenSpielRules, OpenSpielView, of
+
+NUM_PLANES = 3
+_SIZE = NUM_PLANES * NUM_CARDS + 11
+SIZES = {"tensor": OBSERVATION_SIZE, "planes": _SIZE, "recall": _SIZE + 2 * NUM_CARDS, "open_hands": _SIZE}
+"""Kind of observation -> how many numbers it has; the functions below have these names."""
+_FULL_STOCK = 31
+_NUMBERS = NUM_PLANES * NUM_CARDS
+_OWN = _NUMBERS + 3
+
+
+def tensor(rules: OpenSpielRules, view: OpenSpielView) -> Array:
+    """Returns OpenSpiel's observation tensor: float32[644], as in the module's first table."""
+    ids, seats = np.arange(NUM_CARDS), np.arange(2)
+    own, pile = _by_id(rules, view.hand), _by_id(rules, view.pile)
+    hands = own[None] & (seats == view.seat)[:, None]
+    laid = jnp.any(view.laid[:, :, None] == np.arange(NUM_MELDS), axis=1)
+    parts = [
+        seats == view.seat,
+        hands,
+        seats == view.turn,
+        np.arange(10) < view.knock_card,
+        ids == view.upcard,
+        pile,
+        ids < view.stock,
+        laid,
+    ]
+    return jnp.concatenate([part.reshape(-1) for part in parts]).astype(jnp.float32)
+
+
+def planes(rules: OpenSpielRules, view: OpenSpielView) -> Array:
+    """Returns planes of cards and eleven numbers: float32[167], as in the module's second table."""
+    hand = view.hand.astype(jnp.int32)
+    upcard = cards.card_mask(jnp.where(view.upcard == NO_CARD, -1, view.upcard.astype(jnp.int32)), rules.num_ranks)
+    shown = jnp.concatenate([_grid(view.hand), _grid(view.pile), _grid(of(view.known, 1 - view.seat)) - _grid(upcard)])
+    drawn = jnp.sum(lax.population_count(hand)) > rules.hand_size
+    bigger = hand | jnp.where(drawn, 0, upcard.astype(jnp.int32))
+    best = jnp.min(melds.deadwood_after_discard(bigger))
+    own = jnp.where(drawn, best, melds.deadwood(hand))
+    with_upcard = jnp.minimum(best, own)
+    numbers = [
+        *(view.phase == phase for phase in range(DISCARD + 1)),
+        own / 100,
+        with_upcard / 100,
+        with_upcard < own,
+        own <= view.knock_card,
+        view.knock_card / 10,
+        view.stock / _FULL_STOCK,
+        view.passes / 2,
+        view.repeated,
+    ]
+    return jnp.concatenate([shown, jnp.stack([jnp.asarray(x, jnp.float32) for x in numbers])])
+
+
+def recall(rules: OpenSpielRules, view: OpenSpielView) -> Array:
+    """Returns planes, and what the opponent has discarded: float32[271], as in the module's third table."""
+    shed = of(view.shed, 1 - view.seat)
+    last = jnp.where(view.phase == DISCARD, view.previous, view.upcard)
+    asked = (view.turn == view.seat) & (last != NO_CARD)
+    last = cards.card_mask(jnp.where(asked, last.astype(jnp.int32), -1), rules.num_ranks)
+    return jnp.concatenate([planes(rules, view), _grid(shed), _grid(last & shed)])
+
+
+def open_hands(rules: OpenSpielRules, view: OpenSpielView) -> Array:
+    """Returns planes, of a view whose `known` is the hands: float32[167]."""
+    return planes(rules, view)
+
+
+def slot_inputs(observation: Array) -> tuple[Array, Array, Array]:
+    """Tells any observation but the tensor, of the full deck, in numbers of order 1.
+
+    Args:
+      observation: float32[167], or [271] with what the opponent discarded.
+    Returns:
+      (of the hand float32[56], or [88]: the numbers but the own deadwood, then what card_features.py says; of each card
+      float32[11, 45], or [11, 54]; the actions that discard them int32[11, 1]).
+    """
+    hand, pile, others = (observation[n * NUM_CARDS : (n + 1) * NUM_CARDS] for n in range(NUM_PLANES))
+    known, upcard = (others > 0).astype(jnp.float32), (others < 0).astype(jnp.float32)
+    seen = card_features.Seen(hand, pile, upcard, known, 100.0 * observation[_OWN])
+    if observation.shape[0] == SIZES["recall"]:
+        shed, last = jnp.split(observation[_SIZE:], 2)
+        seen = seen._replace(shed=shed, last=jnp.where(jnp.any(last > 0), jnp.argmax(last), -1))
+    slots = card_features.told(seen)
+    numbers = jnp.delete(observation[_NUMBERS:_SIZE], _OWN - _NUMBERS)
+    return jnp.concatenate([numbers, slots.whole]), slots.each, slots.cards[:, None]
+
+
+def _grid(masks: Array) -> Array:
+    """Returns a plane of the cards in suit masks, 13 ranks a suit whatever the deck: float32[52]."""
+    bits = (masks.astype(jnp.int32)[:, None] >> np.arange(NUM_RANKS)) & 1
+    return bits.reshape(NUM_SUITS * NUM_RANKS).astype(jnp.float32)
+
+
+def _by_id(rules: OpenSpielRules, masks: Array) -> Array:
+    """Returns which card ids suit masks hold: bool[52]."""
+    held = cards.to_cards(masks, rules.num_ranks, rules.num_suits)
+    return jnp.pad(held, (0, NUM_CARDS - rules.num_cards))

@@ -1,0 +1,1 @@
+"""Rule-based and search players of the gin games."""

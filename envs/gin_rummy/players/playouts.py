@@ -1,0 +1,283 @@
+"""A hand of gin rummy played to its end by two simple players, open and fast: what search players think with.
+
+Both take the pile's top where it is part of a meld, discard what leaves least deadwood (of equals the dearest, then the
+lowest card) and knock within limits of their own. That is the rule bot with take_joins and these limits, played to the
+letter, without log and views. A hand is told from the side of whoever is to act. Full decks only.
+
+Every array may have extra trailing axes, the same for all, over hands played side by side.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from envs import cards
+from envs.batching import lanes_last
+from envs.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, VALUES
+from envs.gin_rummy.core import scoring, table
+from envs.gin_rummy.core.rules import GinRules
+from envs.gin_rummy.event_log.state import DISCARD, DRAW, FIRST_OFFER, SECOND_OFFER, GinView
+from envs.gin_rummy.melding import melds
+
+_STOCK, _TAKE, _PASS, _DISCARDS = 0, 1, 2, 3
+_VALUES = np.tile(VALUES, NUM_SUITS).astype(np.int32)
+_MORE_THAN_ANY_VALUE = 16
+_UNWANTED = 1 << 24
+PLAYING, DEAD, KNOCKED = 0, 1, 2
+
+
+class Limits(NamedTuple):
+    """The most deadwood a player knocks with: `early` to its turn 4, `middle` to its turn 8, `late`; float32."""
+
+    early: Any
+    middle: Any
+    late: Any
+
+
+class Hand(NamedTuple):
+    """A hand in play, all cards open.
+
+    Attributes:
+      mine, other: int32[4] suit masks of the player to act, and of the one who waits.
+      place: int32, where in the order of the stock (kept apart) its next card lies.
+      left: int32, cards in the stock.
+      top: int32, the pile's top.
+      taken: int32, the card that may not be discarded, -1 for none.
+      phase: int32, as of `gin_rummy`.
+      turn, other_turn: int32, the number of each player's turn, from 1.
+      actions: int32, actions so far.
+      first: bool, whether the one to act is the player the result is told for.
+      ending: int32, PLAYING, DEAD or KNOCKED, by `mine` then, discard done.
+    """
+
+    mine: Array
+    other: Array
+    place: Array
+    left: Array
+    top: Array
+    taken: Array
+    phase: Array
+    turn: Array
+    other_turn: Array
+    actions: Array
+    first: Array
+    ending: Array
+
+
+def open_view(view: GinView, key: Array) -> tuple[Hand, Array]:
+    """Deals what a player to act cannot see, all ways of dealing it being equally likely.
+
+    Args:
+      view: of the player to act, in play; one, without trailing axes.
+      key: consumed.
+    Returns:
+      The hand, and the order its stock has: int32[52], of which the first `left` from `place` on count.
+    """
+    hidden = ~cards.to_cards(view.hand | view.pile | view.known)
+    noise = jax.random.bits(key, (NUM_CARDS,)) >> 1 & ~np.uint32(63)
+    last = jnp.where(hidden, np.uint32(0), np.uint32(1 << 31))
+    order = (jnp.sort(noise | last | np.arange(NUM_CARDS, dtype=np.uint32)) & 63).astype(jnp.int32)
+    dealt = view.opponent_cards - table.count(view.known)
+    theirs = _bit(order) * (np.arange(NUM_CARDS) < dealt)
+    actor, kind, card = table.read(view.log)
+    turns = [1 + jnp.sum((kind == table.DISCARD) & (actor == seat), dtype=jnp.int32) for seat in range(2)]
+    latest = view.length.astype(jnp.int32) - 1
+    hand = Hand(
+        mine=view.hand.astype(jnp.int32),
+        other=jnp.sum(theirs, axis=1) | view.known.astype(jnp.int32),
+        place=dealt.astype(jnp.int32),
+        left=view.stock.astype(jnp.int32),
+        top=view.top.astype(jnp.int32),
+        taken=jnp.where(kind[latest] == table.DRAW_DISCARD, card[latest], -1),
+        phase=view.phase.astype(jnp.int32),
+        turn=jnp.where(view.seat == 1, turns[1], turns[0]),
+        other_turn=jnp.where(view.seat == 1, turns[0], turns[1]),
+        actions=latest,
+        first=jnp.bool_(True),
+        ending=jnp.int32(PLAYING),
+    )
+    return hand, order
+
+
+def act(rules: GinRules, hand: Hand, stock: Array, action: Array) -> Hand:
+    """Plays a legal action of `gin_rummy`."""
+    discards, knocks = action >= _DISCARDS, action >= _DISCARDS + rules.num_cards
+    drawn = _drawn(rules, hand, stock, action == _TAKE)
+    shed = _shed(rules, hand, (action - _DISCARDS) % rules.num_cards, knocks)
+    return _choose(discards, shed, _choose(action == _PASS, _passed(rules, hand), drawn))
+
+
+def play_out(rules: GinRules, hand: Hand, stock: Array, mine: Limits, theirs: Limits, turns: int) -> Array:
+    """Plays a hand to its end.
+
+    Args:
+      rules: of the game.
+      hand: in play or over.
+      stock: int32[52], its order.
+      mine, theirs: limits of the player the result is told for, and of the other.
+      turns: after so many more turns the hand counts as a draw.
+    Returns:
+      float32, points the player wins.
+    """
+    limits = [jnp.asarray(limit, jnp.float32) for limit in (*mine, *theirs)]
+    return lanes_last(functools.partial(_play_out, rules, turns))(stock, *limits, *hand)
+
+
+def _play_out(rules: GinRules, turns: int, stock: Array, *arrays: Array) -> Array:
+    limits, hand = arrays[:6], Hand(*arrays[6:])
+
+    def body(carry: tuple[Array, Hand]) -> tuple[Array, Hand]:
+        n, hand = carry
+        now = Limits(*(jnp.where(hand.first, limits[k], limits[k + 3]) for k in range(3)))
+        return n + 1, _choose(hand.ending == PLAYING, play_turn(rules, hand, stock, now), hand)
+
+    def goes_on(carry: tuple[Array, Hand]) -> Array:
+        return (carry[0] < turns) & jnp.any(carry[1].ending == PLAYING)
+
+    _, end = lax.while_loop(goes_on, body, (jnp.int32(0), hand))
+    settled = _settled(rules, end.mine, end.other)
+    won = jnp.where(end.ending == KNOCKED, settled, 0)
+    return jnp.where(end.first, won, -won).astype(jnp.float32)
+
+
+def _settled(rules: GinRules, knocker: Array, defender: Array) -> Array:
+    """Returns what the knocker wins: int32 points."""
+    if knocker.ndim > 1:
+        return jax.vmap(functools.partial(_settled, rules), -1, -1)(knocker, defender)
+    return scoring.settle(rules, knocker, defender, melds.deadwood(defender)).points
+
+
+def play_turn(rules: GinRules, hand: Hand, stock: Array, limits: Limits) -> Hand:
+    """Plays the turn of the player to act, or what is left of it."""
+    offer = (hand.phase == FIRST_OFFER) | (hand.phase == SECOND_OFFER)
+    bit = _bit(hand.top)
+    bigger = hand.mine | bit
+    joins = melds.over_suits((melds.run_cards(bigger) | melds.threes(bigger)) & bit) != 0
+    takes = joins & (offer | (hand.phase == DRAW))
+    full = _choose(hand.phase == DISCARD, hand, _drawn(rules, hand, stock, takes))
+    card, kept = _discard(full.mine, full.taken)
+    limit = jnp.where(hand.turn <= 4, limits.early, jnp.where(hand.turn <= 8, limits.middle, limits.late))
+    shed = _shed(rules, full, card, kept <= jnp.clip(limit, 0, rules.knock_limit))
+    return _choose(offer & ~takes, _passed(rules, hand), _choose(full.ending == DEAD, full, shed))
+
+
+def improve(hand: Hand, stock: Array, fixed: Array, swaps: Array, bits: Array) -> tuple[Hand, Array]:
+    """Lets the player who waits draw from the hidden cards and discard back into them, as it has done so far.
+
+    A uniform deal holds no trace of the opponent's choices; this puts them in: each swap draws a card of the stock and
+    gives back the card whose loss leaves least deadwood, where the drawn one lay.
+
+    Args:
+      hand: in play.
+      stock: int32[52], its order.
+      fixed: int32[4] suit masks of cards the player is known to hold.
+      swaps: int32, how many.
+      bits: uint32[n], random, one for each swap; n is the most there can be.
+    Returns:
+      The hand and the stock's order, changed.
+    """
+    other, stock = lanes_last(_improve)(stock, fixed, swaps, bits, hand.other, hand.place, hand.left)
+    return hand._replace(other=other), stock
+
+
+def _improve(stock: Array, fixed: Array, swaps: Array, bits: Array, hand: Array, start: Array, left: Array) -> Any:
+    ids = np.arange(NUM_CARDS).reshape(-1, *(1,) * left.ndim)
+    known = _flags(fixed)
+
+    def body(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        n, hand, stock = carry
+        place = jnp.minimum(start + (bits[n] % left.astype(jnp.uint32)).astype(jnp.int32), NUM_CARDS - 1)
+        here = ids == place
+        bigger = hand | _bit(jnp.sum(jnp.where(here, stock, 0), axis=0))
+        card, _ = _discard(bigger, -1, known)
+        swapped = n < swaps
+        changed = jnp.where(swapped, bigger & ~_bit(card), hand)
+        return n + 1, changed, jnp.where(here & swapped, card, stock)
+
+    most = jnp.minimum(jnp.max(swaps), bits.shape[0])
+    _, hand, stock = lax.while_loop(lambda carry: carry[0] < most, body, (jnp.int32(0), hand, stock))
+    return hand, stock
+
+
+def _bit(card: Array) -> Array:
+    """Returns the suit masks that hold one card: int32[4]."""
+    suits = np.arange(NUM_SUITS).reshape(-1, *(1,) * card.ndim)
+    return jnp.where(suits == card // NUM_RANKS, jnp.left_shift(1, card % NUM_RANKS), 0)
+
+
+def _flags(masks: Array) -> Array:
+    """Returns the cards of suit masks: bool[52]."""
+    ranks = np.arange(NUM_RANKS).reshape(-1, *(1,) * (masks.ndim - 1))
+    return ((masks[:, None] >> ranks) & 1 == 1).reshape(NUM_CARDS, *masks.shape[1:])
+
+
+def _discard(masks: Array, banned: Array | int, kept: Array | bool = False) -> tuple[Array, Array]:
+    """Returns the card to shed of eleven, and the deadwood that leaves: int32 each."""
+    left = melds.deadwood_after_discard(masks).reshape(NUM_CARDS, *masks.shape[1:])
+    column = (-1, *(1,) * (left.ndim - 1))
+    ids, values = np.arange(NUM_CARDS).reshape(column), _VALUES.reshape(column)
+    allowed = (left < melds.NOT_HELD) & (ids != banned) & ~jnp.asarray(kept)
+    # One number tells all: what is left, then the dearest, then the lowest card.
+    score = (left * _MORE_THAN_ANY_VALUE - values + _MORE_THAN_ANY_VALUE) * 64 + ids
+    best = jnp.min(jnp.where(allowed, score, _UNWANTED), axis=0)
+    return best % 64, (best // 64) // _MORE_THAN_ANY_VALUE
+
+
+def _choose(flag: Array, one: Hand, two: Hand) -> Hand:
+    return Hand(*(jnp.where(flag, a, b) for a, b in zip(one, two, strict=True)))
+
+
+def _drawn(rules: GinRules, hand: Hand, stock: Array, takes: Array) -> Hand:
+    """Returns the hand after a draw from the pile or the stock."""
+    place = jnp.clip(hand.place, 0, NUM_CARDS - 1)
+    next_card = jnp.take_along_axis(stock, place[None], axis=0)[0] if place.ndim else stock[place]
+    actions = hand.actions + 1
+    return hand._replace(
+        mine=hand.mine | _bit(jnp.where(takes, hand.top, next_card)),
+        place=hand.place + ~takes,
+        left=hand.left - ~takes,
+        taken=jnp.where(takes, hand.top, -1),
+        phase=jnp.full_like(hand.phase, DISCARD),
+        actions=actions,
+        ending=jnp.where(actions >= rules.max_actions, DEAD, PLAYING).astype(jnp.int32),
+    )
+
+
+def _shed(rules: GinRules, hand: Hand, card: Array, knocks: Array) -> Hand:
+    """Returns the hand after a discard; the other player is to act unless it ends the hand."""
+    mine = hand.mine & ~_bit(card)
+    actions = hand.actions + 1
+    dead = (hand.left <= rules.stock_floor) | (actions >= rules.max_actions)
+    return hand._replace(
+        mine=jnp.where(knocks, mine, hand.other),
+        other=jnp.where(knocks, hand.other, mine),
+        top=card,
+        taken=jnp.full_like(hand.taken, -1),
+        phase=jnp.full_like(hand.phase, DRAW),
+        turn=jnp.where(knocks, hand.turn, hand.other_turn),
+        other_turn=jnp.where(knocks, hand.other_turn, hand.turn + 1),
+        actions=actions,
+        first=hand.first == knocks,
+        ending=jnp.where(knocks, KNOCKED, jnp.where(dead, DEAD, PLAYING)).astype(jnp.int32),
+    )
+
+
+def _passed(rules: GinRules, hand: Hand) -> Hand:
+    """Returns the hand after a pass of the first upcard."""
+    actions = hand.actions + 1
+    return hand._replace(
+        mine=hand.other,
+        other=hand.mine,
+        phase=hand.phase + 1,
+        turn=hand.other_turn,
+        other_turn=hand.turn,
+        actions=actions,
+        first=~hand.first,
+        ending=jnp.where(actions >= rules.max_actions, DEAD, PLAYING).astype(jnp.int32),
+    )

@@ -1,0 +1,186 @@
+"""Rule-based players of `gin_rummy`: one parameterised rule, seeing only a view.
+
+On a draw a bot takes the pile's top where its rule says so, else draws from the stock (or passes). On a discard it
+sheds the card of least score
+
+    w_left W(c) - w_value value(c) + w_danger danger(c) + w_links links(c),
+
+W(c) the deadwood left without c, danger(c) what c is worth to the opponent, links(c) the unseen cards that would meld
+with c and another own card; ties go to the lowest card. It knocks with that card where its rule allows, at gin always.
+Sources: the 16-action document's list of opponents, which gives one line each - the numbers are this project's; greedy
+as in jdh8's player without danger, eaai_simple after the EAAI-21 framework's simple player (without its rule against
+repeating a drawn and discarded pair), camper after MARJJ v5's knock rule.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from envs import cards
+from envs.cards import NUM_RANKS, NUM_SUITS, VALUES
+from envs.errors import unknown
+from envs.game import Policy
+from envs.gin_rummy.core import table
+from envs.gin_rummy.event_log.state import DISCARD, GinView
+from envs.gin_rummy.melding import melds, outs
+
+_NEVER = 1000.0
+
+
+class RuleBotParams(NamedTuple):
+    """What tells one rule bot from another; float32 scalars.
+
+    Attributes:
+      take_joins: 1 to take a top that is part of a meld with own cards.
+      take_gain: take a top that lowers deadwood by at least this.
+      take_knock: 1 to take a top that makes a knock within the present limit possible.
+      take_low: 1 to take a card of at most three points that lowers deadwood at all.
+      left, value, danger, links: weights of the discard's score.
+      early, middle, late: the most deadwood knocked with until turn `turn_early`, `turn_middle`, and later.
+      turn_early, turn_middle: own turns.
+      short, short_limit: with at most `short` cards in the stock the limit is `short_limit` instead.
+      lead: knock only where the opponent's estimated deadwood is larger by this, gin and short stock apart.
+      spread: 1 to draw the discard uniformly among equal scores, 0 for the lowest card.
+    """
+
+    take_joins: Any = 1.0
+    take_gain: Any = _NEVER
+    take_knock: Any = 0.0
+    take_low: Any = 0.0
+    left: Any = 1000.0
+    value: Any = 1.0
+    danger: Any = 0.0
+    links: Any = 0.0
+    early: Any = 10.0
+    middle: Any = 10.0
+    late: Any = 10.0
+    turn_early: Any = 4.0
+    turn_middle: Any = 8.0
+    short: Any = 0.0
+    short_limit: Any = 10.0
+    lead: Any = -_NEVER
+    spread: Any = 0.0
+
+
+BOTS: dict[str, RuleBotParams] = {
+    "greedy": RuleBotParams(take_joins=0.0, take_gain=1.0),
+    "heuristic": RuleBotParams(take_gain=4.0, take_knock=1.0, value=10.0, danger=0.1, middle=7.0, late=5.0),
+    "aggressive_knock": RuleBotParams(take_knock=1.0),
+    "meld_builder": RuleBotParams(
+        take_gain=6.0, left=1.0, links=3.0, value=0.0, early=2.0, middle=2.0, late=2.0, short=8.0
+    ),
+    "early_knock": RuleBotParams(
+        take_gain=3.0, take_low=1.0, left=1.0, value=0.9, turn_early=6.0, turn_middle=6.0, middle=6.0, late=6.0
+    ),
+    "defensive": RuleBotParams(left=1.0, danger=1.0, value=0.01, lead=8.0, short=6.0, short_limit=5.0),
+    "eaai_simple": RuleBotParams(value=0.0, spread=1.0),
+    "camper": RuleBotParams(take_joins=0.0, take_gain=1.0, turn_early=3.0, turn_middle=3.0, middle=0.0, late=0.0),
+}  # fmt: skip
+"""The rule bots by name."""
+
+
+def rule_bot(name: str, **changes: float) -> Policy:
+    """Builds a rule bot.
+
+    Args:
+      name: one of BOTS.
+      **changes: fields of RuleBotParams to replace.
+    Raises:
+      InputError: an unknown name or field.
+    """
+    if name not in BOTS:
+        raise unknown("rule bot", name, BOTS)
+    for field in changes:
+        if field not in RuleBotParams._fields:
+            raise unknown(f"option of {name}", field, RuleBotParams._fields)
+    params = BOTS[name]._replace(**changes)
+    return Policy(play, jax.tree.map(np.float32, params))
+
+
+def play(params: RuleBotParams, view: GinView, legal: Array) -> Array:
+    """Returns the bot's action probabilities: float32[107]."""
+    hand = view.hand.astype(jnp.int32)
+    chosen = jnp.where(view.phase == DISCARD, _shed(params, view, hand, legal), _draw(params, view, hand, legal))
+    total = jnp.sum(chosen)
+    return jnp.where(total > 0, chosen / jnp.where(total > 0, total, 1.0), 0.0)
+
+
+def _draw(params: RuleBotParams, view: GinView, hand: Array, legal: Array) -> Array:
+    """Returns the draw: one at taking, or at the stock or a pass."""
+    top = view.top.astype(jnp.int32)
+    bit = cards.card_mask(jnp.where(view.top == 255, -1, top)).astype(jnp.int32)
+    bigger = hand | bit
+    left = melds.deadwood_after_discard(bigger).reshape(-1)
+    kept = jnp.min(jnp.where(np.arange(left.shape[0]) == top, melds.NOT_HELD, left))
+    gain = (view.deadwood.astype(jnp.int32) - kept).astype(jnp.float32)
+    joins = jnp.any((melds.run_cards(bigger) | melds.threes(bigger)) & bit != 0)
+    value = jnp.asarray(VALUES)[top % NUM_RANKS]
+    takes = (
+        ((params.take_joins > 0) & joins)
+        | (gain >= params.take_gain)
+        | ((params.take_knock > 0) & (kept <= _limit(params, view)) & (gain > 0))
+        | ((params.take_low > 0) & (value <= 3) & (gain > 0))
+    )
+    take = takes & legal[1]
+    others = legal & (np.arange(legal.shape[0]) != 1)
+    first = np.arange(legal.shape[0]) == jnp.argmax(others)
+    return jnp.where(take, np.arange(legal.shape[0]) == 1, first & others).astype(jnp.float32)
+
+
+def discard_score(params: RuleBotParams, view: GinView) -> Array:
+    """Returns the score by which cards of a hand with a card drawn are shed, the least first: float32[52]."""
+    hand = view.hand.astype(jnp.int32)
+    left = melds.deadwood_after_discard(hand).reshape(-1).astype(jnp.float32)
+    values = np.tile(VALUES, NUM_SUITS).astype(np.float32)
+    unseen = (~(view.hand | view.pile | view.known)).astype(jnp.int32)
+    danger = outs.danger(unseen, view.known.astype(jnp.int32))
+    return params.left * left - params.value * values + params.danger * danger + params.links * outs.links(hand, unseen)
+
+
+def _shed(params: RuleBotParams, view: GinView, hand: Array, legal: Array) -> Array:
+    """Returns the discard, as a knock where the rule says so."""
+    size = cards.NUM_CARDS
+    left = melds.deadwood_after_discard(hand).reshape(-1).astype(jnp.float32)
+    score = discard_score(params, view)
+    plain, knock = legal[3 : 3 + size], legal[3 + size :]
+    allowed = plain | knock
+    score = jnp.where(allowed, score, jnp.inf)
+    best = score <= jnp.min(score)
+    lowest = best & (np.arange(size) == jnp.argmax(best))
+    card = jnp.where(params.spread > 0, best, lowest)
+    short = view.stock <= params.short
+    estimated = jnp.asarray(outs.TYPICAL_DEADWOOD)[jnp.minimum(turn_of(view), len(outs.TYPICAL_DEADWOOD) - 1)]
+    ahead = short | (estimated - left >= params.lead)
+    knocks = card & knock & ((left == 0) | ((left <= _limit(params, view)) & ahead))
+    sheds = jnp.where(jnp.any(knocks), knocks, card)
+    nothing = jnp.zeros(3, bool)
+    as_knock = jnp.any(knocks)
+    return jnp.concatenate([nothing, sheds & ~as_knock & plain, sheds & as_knock]).astype(jnp.float32)
+
+
+def turn_of(view: GinView) -> Array:
+    """Returns the own turn's number, from 1: int32."""
+    actor, kind, _ = table.read(view.log)
+    return 1 + jnp.sum((actor == view.seat) & (kind == table.DISCARD), dtype=jnp.int32)
+
+
+def _limit(params: RuleBotParams, view: GinView) -> Array:
+    """Returns the most deadwood the bot knocks with now: float32."""
+    turn = turn_of(view)
+    by_turn = jnp.where(
+        turn <= params.turn_early, params.early, jnp.where(turn <= params.turn_middle, params.middle, params.late)
+    )
+    return jnp.where(view.stock <= params.short, jnp.maximum(by_turn, params.short_limit), by_turn)
+
+
+def __getattr__(name: str) -> Any:
+    """Returns the maker of a rule bot by the bot's name, as the registry of players asks for it."""
+    if name in BOTS:
+        return functools.partial(rule_bot, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
