@@ -142,7 +142,7 @@ class Game(abc.ABC):
         """Returns what to report of a finished game besides its reward, by the name of its mean: float32 scalars."""
         return {}
 
-    def sample_hidden(self, view: View, key: Array) -> State:
+    def determinize(self, view: View, key: Array) -> State:
         """Deals anew what a player cannot see.
 
         Args:
@@ -156,7 +156,7 @@ class Game(abc.ABC):
         """
         raise InputError(f"{self.name} cannot deal anew what a view does not show")
 
-    def redeal(self, state: State, key: Array) -> State:
+    def resample_chance(self, state: State, key: Array) -> State:
         """Deals again what chance has not told anyone yet; the state itself where nothing is left to tell.
 
         Args:
@@ -167,7 +167,7 @@ class Game(abc.ABC):
         """
         return state
 
-    def retrace(self, state: State) -> tuple[State, Array, Array]:
+    def replay_actions(self, state: State) -> tuple[State, Array, Array]:
         """Tells how a state in play came about.
 
         Returns:

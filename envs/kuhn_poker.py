@@ -98,13 +98,13 @@ class KuhnPoker(EnumerableGame):
             current_player=jnp.int32(0),
         )
 
-    def sample_hidden(self, view: KuhnView, key: Array) -> KuhnState:
+    def determinize(self, view: KuhnView, key: Array) -> KuhnState:
         """Deals the other player one of the two other cards."""
         other = betting.another(key, _NUM_CARDS, view.card[None])
         hands = jnp.where(np.arange(2) == view.seat, view.card.astype(jnp.int32), other)
         return betting.played(self, self.from_deck(hands), *betting.unpacked(view.bets[None], _MAX_ACTIONS))
 
-    def retrace(self, state: KuhnState) -> tuple[KuhnState, Array, Array]:
+    def replay_actions(self, state: KuhnState) -> tuple[KuhnState, Array, Array]:
         """Returns the deal, the actions since and how many there are."""
         return self.from_deck(state.hands), *betting.unpacked(state.bets[None], _MAX_ACTIONS)
 

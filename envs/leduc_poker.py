@@ -123,12 +123,12 @@ class LeducPoker(EnumerableGame):
             current_player=jnp.int32(0),
         )
 
-    def redeal(self, state: LeducState, key: Array) -> LeducState:
+    def resample_chance(self, state: LeducState, key: Array) -> LeducState:
         """Deals the public card again until it is turned."""
         other = betting.another(key, _NUM_CARDS, state.hands)
         return dataclasses.replace(state, public=jnp.where(state.round == 0, other, state.public))
 
-    def sample_hidden(self, view: LeducView, key: Array) -> LeducState:
+    def determinize(self, view: LeducView, key: Array) -> LeducState:
         """Deals the other player's card anew, and the public one until it is turned."""
         hand_key, public_key = jax.random.split(key)
         own, seen = view.card.astype(jnp.int32), view.public.astype(jnp.int32)
@@ -138,7 +138,7 @@ class LeducPoker(EnumerableGame):
         start = self._dealt(hands, jnp.where(seen == _NO_CARD, drawn, seen))
         return betting.played(self, start, *betting.unpacked(view.bets, _ROUND_ACTIONS))
 
-    def retrace(self, state: LeducState) -> tuple[LeducState, Array, Array]:
+    def replay_actions(self, state: LeducState) -> tuple[LeducState, Array, Array]:
         """Returns the deal, the actions since and how many there are."""
         return self._dealt(state.hands, state.public), *betting.unpacked(state.bets, _ROUND_ACTIONS)
 

@@ -131,7 +131,7 @@ class LiarsDice(EnumerableGame):
             actions=state.actions.astype(jnp.uint16),
         )
 
-    def sample_hidden(self, view: LiarsView, key: Array) -> LiarsState:
+    def determinize(self, view: LiarsView, key: Array) -> LiarsState:
         """Rolls the other's die anew."""
         seat, actions = view.seat.astype(jnp.int32), view.actions.astype(jnp.int32)
         other = jax.random.randint(key, (), 1, _SIDES + 1)
@@ -142,7 +142,7 @@ class LiarsDice(EnumerableGame):
             current_player=lax.population_count(actions) % _DICE,
         )
 
-    def retrace(self, state: LiarsState) -> tuple[LiarsState, Array, Array]:
+    def replay_actions(self, state: LiarsState) -> tuple[LiarsState, Array, Array]:
         """Returns the roll, the bids since and how many there are."""
         taken = (state.actions >> np.arange(self.max_length)) & 1
         bids = jnp.nonzero(taken, size=self.max_length, fill_value=0)[0].astype(jnp.int32)

@@ -1,13 +1,13 @@
 r"""Sets two learners side by side on one game: matches of runs of both, at equal decisions and at equal seconds.
 
     python experiments/compare_learners.py --one runs/dream/0 runs/dream/1 --other runs/ppo/0 runs/ppo/1 \
-        --out experiments/results/dream_ppo.json
+        --out experiments/results/dueling_dream_ppo.json
 
 Runs are taken in pairs. Both play as they stood at their last checkpoints within the decisions, and within the seconds,
 that both have reached: give the runs checkpoint.every and checkpoint.keep for it. All play the rule-based players and,
 at the same limit, each other. Means and 95 % t-intervals are over pairs.
 
-    python experiments/compare_learners.py --exploitability --one runs/reproduce/*_dream/seed* \
+    python experiments/compare_learners.py --exploitability --one runs/reproduce/*_dueling_dream/seed* \
         --other runs/reproduce/*_ppo/seed* --out experiments/results/dream_ppo_exploitability.json
 
 reads the evaluations of runs on enumerable games instead, of one game or several: the exact exploitability of the

@@ -46,16 +46,16 @@ def laptop_table() -> list[str]:
 STRENGTH = (
     ("ppo_gin_rummy_mdp", "algo=ppo env=gin_rummy_mdp preset=laptop"),
     ("openspiel_ppo", "experiment=openspiel_ppo preset=laptop"),
-    ("openspiel_ppo_slots", "experiment=openspiel_ppo_slots"),
-    ("openspiel_ppo_slots_35m", "experiment=openspiel_ppo_slots iterations=2136"),
+    ("openspiel_ppo_cards", "experiment=openspiel_ppo_cards"),
+    ("openspiel_ppo_cards_35m", "experiment=openspiel_ppo_cards iterations=2136"),
     (
         "openspiel_open_hands",
-        "experiment=openspiel_ppo_slots env.rules.observation=open_hands iterations=534 algo.lanes=1024 algo.steps=64 "
-        "algo.batch_size=2048 algo.epochs=2",
+        "experiment=openspiel_ppo_cards env.rules.observation=open_hands iterations=534 algo.num_envs=1024 "
+        "algo.rollout_length=64 algo.batch_size=2048 algo.epochs=2",
     ),
     ("escher_gin_rummy", "algo=escher env=gin_rummy iterations=28"),
-    ("dream_vr_gin_rummy", "algo=dream_vr env=gin_rummy iterations=35"),
-    ("dream_slots", "preset=laptop experiment=dream_slots"),
+    ("dream_gin_rummy", "algo=dream env=gin_rummy iterations=35"),
+    ("dueling_dream_cards", "preset=laptop experiment=dueling_dream_cards"),
 )
 """Result file -> what was asked of dream.run."""
 OPEN = "open_hands"
@@ -88,7 +88,7 @@ def strength_table() -> list[str]:
 
 def learners_table() -> list[str]:
     """Returns the lines of the table that sets DREAM against PPO."""
-    path = RESULTS / "dream_ppo.json"
+    path = RESULTS / "dueling_dream_ppo.json"
     if not path.exists():
         return []
     told = json.loads(path.read_text())
@@ -126,8 +126,9 @@ def exploitability_table() -> list[str]:
     lines = [
         "Exact exploitability (NashConv / 2) of the current policies, DREAM against PPO: mean over pairs of runs with "
         "its 95 % t-interval, at the last evaluation within the decisions, and within the seconds, that both have "
-        "reached. `python experiments/reproduce/run.py <kuhn | leduc | liars_dice | mini_gin_4x2>_<dream | ppo>`, "
-        "then `python experiments/compare_learners.py --exploitability --one runs/reproduce/*_dream/seed* "
+        "reached. "
+        "`python experiments/reproduce/run.py <kuhn | leduc | liars_dice | mini_gin_4x2>_<dueling_dream | ppo>`, then "
+        "`python experiments/compare_learners.py --exploitability --one runs/reproduce/*_dueling_dream/seed* "
         f"--other runs/reproduce/*_ppo/seed* --out experiments/results/{path.name}`:",
         "",
         "| game | uniform play | pairs | decisions | DREAM | PPO | seconds | DREAM | PPO |",

@@ -11,7 +11,7 @@ from envs import Game
 from envs.errors import InputError, unknown
 
 _REGISTRY: dict[str, str] = {
-    "dream": "dream.algorithms.dueling_dream:DreamConfig",
+    "dueling_dream": "dream.algorithms.dueling_dream:DuelingDreamConfig",
     "ppo": "dream.algorithms.ppo:PpoConfig",
     **dict.fromkeys(("cfr", "cfr_plus", "linear_cfr", "dcfr", "pcfr_plus"), "dream.algorithms.tabular.cfr:CfrConfig"),
     "external_mccfr": "dream.algorithms.tabular.mccfr:ExternalConfig",
@@ -19,7 +19,7 @@ _REGISTRY: dict[str, str] = {
     "deep_cfr": "dream.algorithms.deep.deep_cfr:DeepCfrConfig",
     "sd_cfr": "dream.algorithms.deep.sd_cfr:SdCfrConfig",
     "os_sd_cfr": "dream.algorithms.deep.os_sd_cfr:OsSdCfrConfig",
-    "dream_vr": "dream.algorithms.deep.dream:DreamVrConfig",
+    "dream": "dream.algorithms.deep.dream:DreamConfig",
     "escher": "dream.algorithms.deep.escher:EscherConfig",
     "vr_dcfr_plus": "dream.algorithms.deep.vr_dcfr_plus:VrDcfrPlusConfig",
 }

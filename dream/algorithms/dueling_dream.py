@@ -37,25 +37,25 @@ from envs.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)
-class DreamConfig:
-    """Settings of the dueling DREAM agent; conf/algo/dream.yaml says what each does."""
+class DuelingDreamConfig:
+    """Settings of the dueling DREAM agent; conf/algo/dueling_dream.yaml says what each does."""
 
-    name: str = "dream"
-    games_per_iteration: int = number(8192, 1)
-    lanes: int | None = number(None, 1)
+    name: str = "dueling_dream"
+    episodes_per_iteration: int = number(8192, 1)
+    num_envs: int | None = number(None, 1)
     batch_size: int = number(2048, 1)
     epochs: int = number(40, 1)
     epoch_unit: str = choice("minibatches", "minibatches", "passes")
     learning_rate: float = number(2e-3, 0, above=True)
     learning_rate_decay: Schedule = schedules.constant(1.0)
     discount: float = number(0.99, 0, 1)
-    trace: float = number(1.0, 0, 1)
+    gae_lambda: float = number(1.0, 0, 1)
     temperature: Schedule = Schedule(2.0, 0.1, 400)
     uniform_iterations: int = number(20, 0)
     play_temperature: float | None = number(None, 0, above=True)
     exploration: float = number(0.0, 0, 1)
-    target_rate: float = number(0.1, 0, 1, above=True)
-    target_every: int = number(5, 1)
+    tau: float = number(0.1, 0, 1, above=True)
+    target_update_period: int = number(5, 1)
     advantage_clip: float = number(10.0, 0, above=True)
     max_grad_norm: float = number(1.0, 0, above=True)
     l2: float = number(1e-5, 0)
@@ -64,7 +64,7 @@ class DreamConfig:
     shaping: ShapingConfig = ShapingConfig()
 
 
-class DreamState(NamedTuple):
+class DuelingDreamState(NamedTuple):
     """All that a run needs to go on; the replay is not in it, as every iteration plays its own games.
 
     Attributes:
@@ -98,7 +98,7 @@ class Example(NamedTuple):
     policy: Array
 
 
-def make(config: DreamConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
+def make(config: DuelingDreamConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
     """Builds the learner.
 
     Raises:
@@ -107,34 +107,34 @@ def make(config: DreamConfig, network: Any, game: Game, resources: Resources) ->
     for name in ("start", "end"):
         if not getattr(config.temperature, name) > 0:
             raise InputError(f"algo.temperature.{name}={getattr(config.temperature, name)} must be more than 0")
-    lanes = self_play.lanes_for(config.lanes, config.games_per_iteration)
+    num_envs = self_play.num_envs_for(config.num_envs, config.episodes_per_iteration)
     built = make_network(network, game)
-    learner = _Dream(config, game, built, make_reader(game, built), lanes)
+    learner = _DuelingDream(config, game, built, make_reader(game, built), num_envs)
     return Algorithm(learner.init, learner.iterate, learner.policies)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Dream:
+class _DuelingDream:
     """The parts, put together."""
 
-    config: DreamConfig
+    config: DuelingDreamConfig
     game: Game
     network: Network
     reader: Reader
-    lanes: int
+    num_envs: int
 
     @functools.cached_property
     def optimizer(self) -> optax.GradientTransformation:
         return adam(max_grad_norm=self.config.max_grad_norm, l2=self.config.l2)
 
     @functools.partial(jax.jit, static_argnums=0)
-    def init(self, key: Array) -> DreamState:
+    def init(self, key: Array) -> DuelingDreamState:
         """Draws a network; its target is a copy."""
         key, network_key = jax.random.split(key)
         params = self.network.init(network_key)
-        return DreamState(params, params, self.optimizer.init(params), key, jnp.int32(0))
+        return DuelingDreamState(params, params, self.optimizer.init(params), key, jnp.int32(0))
 
-    def iterate(self, state: DreamState) -> tuple[DreamState, Metrics]:
+    def iterate(self, state: DuelingDreamState) -> tuple[DuelingDreamState, Metrics]:
         began = time.perf_counter()
         replay, played = jax.block_until_ready(self.generate(state))
         generated = time.perf_counter()
@@ -143,7 +143,7 @@ class _Dream:
         metrics = {name: float(x) for name, x in jax.device_get({**played, **fitted}).items()}
         return state, {**metrics, **seconds}
 
-    def policies(self, state: DreamState) -> dict[str, Policy]:
+    def policies(self, state: DuelingDreamState) -> dict[str, Policy]:
         temperature = self.config.play_temperature or self._temperature(state.iteration)
         return {"current": Policy(self._play, {"network": state.params, "temperature": jnp.float32(temperature)})}
 
@@ -156,13 +156,13 @@ class _Dream:
         return jnp.where(warm, jnp.inf, schedules.at(self.config.temperature, iteration))
 
     @functools.partial(jax.jit, static_argnums=0)
-    def generate(self, state: DreamState) -> tuple[Replay, dict[str, Array]]:
+    def generate(self, state: DuelingDreamState) -> tuple[Replay, dict[str, Array]]:
         """Plays an iteration's games and turns them into examples."""
         key, _ = self._keys(state)
         temperature = self._temperature(state.iteration)
         actor = self._actor(state.params, temperature)
-        games = self.config.games_per_iteration
-        record = self_play.play(self.game, actor, key, games=games, lanes=self.lanes)
+        games = self.config.episodes_per_iteration
+        record = self_play.play(self.game, actor, key, games=games, num_envs=self.num_envs)
         scale = schedules.at(self.config.shaping.scale, state.iteration)
         returns = self._returns(record, scale)
         d = record.decisions
@@ -172,7 +172,7 @@ class _Dream:
         told |= {"temperature": temperature, "shaping_scale": scale}
         return collect(examples, record.valid), told
 
-    def _keys(self, state: DreamState) -> Array:
+    def _keys(self, state: DuelingDreamState) -> Array:
         return jax.random.split(jax.random.fold_in(state.key, state.iteration))
 
     def _actor(self, params: Any, temperature: Array) -> self_play.Actor:
@@ -194,11 +194,11 @@ class _Dream:
             config.shaping, d.rewards, d.potentials, d.done,
             unit=self.game.reward_scale, scale=scale, discount=config.discount,
         )  # fmt: skip
-        lane = functools.partial(lambda_returns, discount=config.discount, trace=config.trace)
+        lane = functools.partial(lambda_returns, discount=config.discount, gae_lambda=config.gae_lambda)
         return jax.vmap(lane, in_axes=1, out_axes=1)(rewards, d.done | ~record.valid, d.player, d.note.value)
 
     @functools.partial(jax.jit, static_argnums=0)
-    def learn(self, state: DreamState, replay: Replay) -> tuple[DreamState, dict[str, Array]]:
+    def learn(self, state: DuelingDreamState, replay: Replay) -> tuple[DuelingDreamState, dict[str, Array]]:
         """Fits the network to the examples and moves the target network."""
         config = self.config
         _, key = self._keys(state)
@@ -222,12 +222,12 @@ class _Dream:
         drift = jax.tree.map(jnp.subtract, params, state.target)
         told["target_drift"] = optax.tree.norm(drift) / optax.tree.norm(params)
         iteration = state.iteration + 1
-        rate = jnp.where(iteration % config.target_every == 0, config.target_rate, 0.0)
+        rate = jnp.where(iteration % config.target_update_period == 0, config.tau, 0.0)
         target = optax.incremental_update(params, state.target, rate)
         # Target and online network both see every row of every minibatch.
         rows = 2 * steps * config.batch_size
         told |= {"learning_rate": learning_rate, "gradient_steps": steps, "network_rows": replay.count + rows}
-        return DreamState(params, target, optimizer_state, state.key, iteration), told
+        return DuelingDreamState(params, target, optimizer_state, state.key, iteration), told
 
     def _with_targets(self, target: Any, rows: Example) -> tuple[Array, Array, Array, Array, Array]:
         """Returns inputs, legal and taken actions, advantage targets and value targets of a minibatch."""

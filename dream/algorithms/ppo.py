@@ -8,8 +8,8 @@ Each iteration plays whole games; with G the lambda-return to the player who dec
 
 pi is the softmax of the network's advantage head over legal actions, so that the trunk is the same as DREAM's.
 Sources: Schulman et al. 2017, eq. 7 and 9; Schulman et al. 2016 (GAE), whose advantage is G - V here.
-Iterations hold whole games, so that no return is cut off and bootstrapped; or, with `steps`, so many decisions of the
-learner in every lane against fixed players, whose games go on in the next iteration
+Iterations hold whole games, so that no return is cut off and bootstrapped; or, with `rollout_length`, so many
+decisions of the learner in every lane against fixed players, whose games go on in the next iteration
 (dream/rollout/against_opponents.py): then the return of a game still under way ends in the value of where it stands.
 """
 
@@ -49,24 +49,24 @@ class PpoConfig:
     """Settings of PPO; conf/algo/ppo.yaml says what each does."""
 
     name: str = "ppo"
-    games_per_iteration: int = number(1024, 1)
-    lanes: int | None = number(None, 1)
-    steps: int | None = number(None, 1)
+    episodes_per_iteration: int = number(1024, 1)
+    num_envs: int | None = number(None, 1)
+    rollout_length: int | None = number(None, 1)
     moves_per_step: int = number(10, 1)
     keep_inputs: bool = False
     assistant: str | None = None
     opponents: tuple[str, ...] = (SELF,)
     shares: tuple[float, ...] | None = number(None, 0)
-    frozen_every: int = number(50, 1)
-    frozen_slots: int = number(8, 1)
-    tell_opponent: float = number(0.0, 0, 1)
+    pool_every: int = number(50, 1)
+    pool_size: int = number(8, 1)
+    opponent_id_prob: float = number(0.0, 0, 1)
     batch_size: int = number(2048, 1)
     epochs: int = number(4, 1)
     learning_rate: float = number(2.5e-4, 0, above=True)
     learning_rate_decay: Schedule = schedules.constant(1.0)
     discount: float = number(1.0, 0, 1)
-    trace: float = number(0.95, 0, 1)
-    clip: float = number(0.2, 0, above=True)
+    gae_lambda: float = number(0.95, 0, 1)
+    clip_epsilon: float = number(0.2, 0, above=True)
     entropy_weight: float = number(0.01, 0)
     value_weight: float = number(0.5, 0)
     value_loss: str = choice("absolute", "absolute", "relative")
@@ -142,7 +142,7 @@ def make(config: PpoConfig, network: Any, game: Game, resources: Resources) -> A
       InputError: settings that contradict each other, an unknown opponent, or a wrong network node.
     """
     mixture = make_mixture(config.opponents, config.shares, game, resources.find_player)._replace(
-        told=config.tell_opponent
+        told=config.opponent_id_prob
     )
     return learner(config, network, game, mixture)
 
@@ -151,24 +151,26 @@ def learner(config: PpoConfig, network: Any, game: Game, mixture: Mixture) -> Al
     """Builds the learner against given opponents.
 
     Raises:
-      InputError: more lanes than games, an unknown assistant, steps against itself, opponents that cannot be named, or
-        a wrong network node.
+      InputError: more num_envs than games, an unknown assistant, rollout_length against itself, opponents that cannot
+        be named, or a wrong network node.
     """
     built = make_network(network, game)
-    if config.steps is not None and mixture.chances[0] > 0:
-        raise InputError(f"algo.steps={config.steps} needs fixed players; algo.opponents must not hold {SELF!r}")
-    lanes = config.lanes or config.games_per_iteration
-    if config.steps is None:
-        lanes = self_play.lanes_for(config.lanes, config.games_per_iteration)
-    if config.keep_inputs and config.steps is None:
-        raise InputError("algo.keep_inputs=true needs algo.steps; with whole games it must be false")
+    if config.rollout_length is not None and mixture.chances[0] > 0:
+        raise InputError(
+            f"algo.rollout_length={config.rollout_length} needs fixed players; algo.opponents must not hold {SELF!r}"
+        )
+    num_envs = config.num_envs or config.episodes_per_iteration
+    if config.rollout_length is None:
+        num_envs = self_play.num_envs_for(config.num_envs, config.episodes_per_iteration)
+    if config.keep_inputs and config.rollout_length is None:
+        raise InputError("algo.keep_inputs=true needs algo.rollout_length; with whole games it must be false")
     if mixture.told and len(mixture.players) > game.opponent_kinds:
         raise InputError(
-            f"algo.tell_opponent={mixture.told} is not valid: {game.name} can name {game.opponent_kinds} opponents, "
+            f"algo.opponent_id_prob={mixture.told} is not valid: {game.name} can name {game.opponent_kinds} opponents, "
             f"and there are {len(mixture.players)}; it must be 0"
         )
     assistant = None if config.assistant is None else envs.make_assistant(config.assistant, game)
-    parts = _Ppo(config, game, built, make_reader(game, built), mixture, lanes, assistant)
+    parts = _Ppo(config, game, built, make_reader(game, built), mixture, num_envs, assistant)
     return Algorithm(parts.init, parts.iterate, parts.policies, parts.value)
 
 
@@ -181,7 +183,7 @@ class _Ppo:
     network: Network
     reader: Reader
     mixture: Mixture
-    lanes: int
+    num_envs: int
     assistant: Policy | None
 
     @functools.cached_property
@@ -196,12 +198,12 @@ class _Ppo:
     def _init(self, key: Array, players: tuple[Policy | None, ...]) -> PpoState:
         key, network_key = jax.random.split(key)
         params = self.network.init(network_key)
-        ring = make_ring(params, self.config.frozen_slots) if self.mixture.has_frozen else ()
+        ring = make_ring(params, self.config.pool_size) if self.mixture.has_frozen else ()
         state = PpoState(params, self.optimizer.init(params), key, jnp.int32(0), ring=ring)
-        if self.config.steps is None:
+        if self.config.rollout_length is None:
             return state
         rollouts = self._rollouts(self._seated(state, players))
-        return state._replace(lanes=rollouts.start(jax.random.fold_in(network_key, 1), self.lanes))
+        return state._replace(lanes=rollouts.start(jax.random.fold_in(network_key, 1), self.num_envs))
 
     def _seated(self, state: PpoState, players: tuple[Policy | None, ...]) -> Mixture:
         """Returns the mixture of an iteration, one past self in the place kept for it."""
@@ -253,14 +255,14 @@ class _Ppo:
     @functools.partial(jax.jit, static_argnums=0)
     def generate(self, state: PpoState, players: tuple[Policy | None, ...]) -> tuple[Any, Replay, dict[str, Array]]:
         """Plays an iteration's games and turns the learner's decisions into examples; returns the games under way."""
-        play = self._play_games if self.config.steps is None else self._play_steps
+        play = self._play_games if self.config.rollout_length is None else self._play_steps
         return play(state, self._seated(state, players), schedules.at(self.config.shaping.scale, state.iteration))
 
     def _play_games(self, state: PpoState, mixture: Mixture, scale: Array) -> tuple[Any, Replay, dict]:
         """Plays whole games."""
         config, (key, _) = self.config, self._keys(state)
         actor = self._actor(state.params, mixture)
-        record = self_play.play(self.game, actor, key, games=config.games_per_iteration, lanes=self.lanes)
+        record = self_play.play(self.game, actor, key, games=config.episodes_per_iteration, num_envs=self.num_envs)
         d, note = record.decisions, record.decisions.note
         rewards = reward_shaping.training_rewards(
             config.shaping, d.rewards, d.potentials, d.done,
@@ -276,16 +278,16 @@ class _Ppo:
         told = self_play.describe(self.game, record, returns, note.value, note.entropy, own)
         seats = jnp.arange(self.game.num_players) == note.seat[..., None]
         earned = jnp.sum(jnp.where(record.valid[..., None] & seats, d.rewards, 0.0))
-        told |= {"shaping_scale": scale, "learner_reward": earned / config.games_per_iteration}
+        told |= {"shaping_scale": scale, "learner_reward": earned / config.episodes_per_iteration}
         return (), collect(examples, own), told
 
     def _returns(self, rewards: Array, ends: Array, players: Array, values: Array) -> Array:
         """Returns the lambda-returns of lanes side by side: float32[T, N]."""
-        lane = functools.partial(lambda_returns, discount=self.config.discount, trace=self.config.trace)
+        lane = functools.partial(lambda_returns, discount=self.config.discount, gae_lambda=self.config.gae_lambda)
         return jax.vmap(lane, in_axes=1, out_axes=1)(rewards, ends, players, values)
 
     def _play_steps(self, state: PpoState, mixture: Mixture, scale: Array) -> tuple[Any, Replay, dict]:
-        """Plays `steps` decisions of the learner in every lane."""
+        """Plays `rollout_length` decisions of the learner in every lane."""
         config, (key, _) = self.config, self._keys(state)
         rollouts = self._rollouts(mixture)
 
@@ -300,7 +302,7 @@ class _Ppo:
             alone = jnp.int32(0), jnp.int32(0), jnp.bool_(True)
             return action, Thought(own[action], value, entropy(own), *alone, inputs if config.keep_inputs else ())
 
-        lanes, step = rollouts.play(state.lanes, act, key, config.steps)
+        lanes, step = rollouts.play(state.lanes, act, key, config.rollout_length)
         passed, note = step.passed, step.note
         unit, extra = self.game.reward_scale, config.shaping
         rewards = passed.reward + jnp.where(passed.drawn, extra.draw_penalty / unit, 0.0)
@@ -311,10 +313,10 @@ class _Ppo:
         # What a game under way is worth is paid after the last step, as if it ended there.
         ahead = jax.vmap(lambda lane: read(self.network.inputs.of_view(rollouts.seen(lane)))[1])(lanes)
         rewards = jnp.concatenate([rewards, jnp.where(lanes.owed, ahead, 0.0)[None]])[..., None]
-        ends = jnp.concatenate([passed.done, jnp.ones((1, self.lanes), bool)])
-        nobody = jnp.full((1, self.lanes), -1)
+        ends = jnp.concatenate([passed.done, jnp.ones((1, self.num_envs), bool)])
+        nobody = jnp.full((1, self.num_envs), -1)
         decides = jnp.concatenate([jnp.where(step.valid, 0, -1), nobody])
-        values = jnp.concatenate([note.value, jnp.zeros((1, self.lanes))])
+        values = jnp.concatenate([note.value, jnp.zeros((1, self.num_envs))])
         returns = self._returns(rewards, ends, decides, values)[:-1]
         auxiliary = step.auxiliary if self.network.foretell else ()
         seen = note.inputs if config.keep_inputs else step.view
@@ -365,7 +367,7 @@ class _Ppo:
         }
         done, ring = state.iteration + 1, state.ring
         if self.mixture.has_frozen:
-            ring = push(ring, params, done % config.frozen_every == 0)
+            ring = push(ring, params, done % config.pool_every == 0)
         return PpoState(params, optimizer_state, state.key, done, state.lanes, ring), told
 
     def _loss(self, params: Any, rows: Example) -> tuple[Array, dict[str, Array]]:
@@ -378,7 +380,7 @@ class _Ppo:
         change = jnp.take_along_axis(logs, action, axis=-1)[:, 0] - jnp.log(jnp.maximum(rows.chance, 1e-9))
         advantage = rows.returns - rows.value
         advantage = (advantage - jnp.mean(advantage)) / (jnp.std(advantage) + 1e-8)
-        policy_loss = jnp.mean(clipped_loss(jnp.exp(change), advantage, config.clip))
+        policy_loss = jnp.mean(clipped_loss(jnp.exp(change), advantage, config.clip_epsilon))
         value_loss = jnp.mean((value - rows.returns) ** 2)
         if config.value_loss == "relative":
             value_loss = value_loss / jnp.maximum(jnp.var(rows.returns), 1e-6)
@@ -391,7 +393,7 @@ class _Ppo:
             "loss_value": value_loss,
             "entropy": spread,
             "kl": jnp.mean(jnp.exp(change) - 1.0 - change),
-            "clipped": jnp.mean(jnp.abs(jnp.exp(change) - 1.0) > config.clip),
+            "clipped": jnp.mean(jnp.abs(jnp.exp(change) - 1.0) > config.clip_epsilon),
         }
         return total, told
 

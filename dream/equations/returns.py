@@ -8,15 +8,15 @@ from jax import Array, lax
 
 
 def lambda_returns(
-    rewards: Array, dones: Array, players: Array, values: Array, *, discount: float, trace: float
+    rewards: Array, dones: Array, players: Array, values: Array, *, discount: float, gae_lambda: float
 ) -> Array:
     """Returns each decision's lambda-return to the player who took it.
 
     Walking one stream of transitions backwards, for every player p at once:
       G_p(t) = r_p(t) + discount * W_p(t + 1), W_p = 0 after the end of a game,
-      W_p(t) = (1 - trace) * V(s_t) + trace * G_p(t) where p decides at t, else G_p(t).
+      W_p(t) = (1 - gae_lambda) * V(s_t) + gae_lambda * G_p(t) where p decides at t, else G_p(t).
     So rewards that come on the other's moves count, one discount a move, and p's own decisions are the steps of the
-    lambda-return. trace = 1 is the plain discounted return.
+    lambda-return. gae_lambda = 1 is the plain discounted return.
 
     Args:
       rewards: float32[T, P], paid on transition t.
@@ -24,7 +24,7 @@ def lambda_returns(
       players: int32[T], who decided at t.
       values: float32[T], V(s_t) to that player.
       discount: in [0, 1].
-      trace: lambda in [0, 1].
+      gae_lambda: lambda in [0, 1].
     Returns:
       float32[T], G of the player who decided at t.
     Source: Sutton and Barto 2018, eq. 12.18, with the other player's moves as part of the environment.
@@ -34,7 +34,7 @@ def lambda_returns(
         reward, done, player, value = step
         returns = reward + discount * jnp.where(done, 0.0, ahead)
         decides = np.arange(rewards.shape[1]) == player
-        ahead = jnp.where(decides, (1 - trace) * value + trace * returns, returns)
+        ahead = jnp.where(decides, (1 - gae_lambda) * value + gae_lambda * returns, returns)
         return ahead, jnp.sum(jnp.where(decides, returns, 0.0))
 
     return lax.scan(backwards, jnp.zeros(rewards.shape[1]), (rewards, dones, players, values), reverse=True)[1]

@@ -16,13 +16,13 @@ class Schedule:
 
     Attributes:
       start, end: values at iteration 0 and from iteration `over` on.
-      over: iterations.
+      transition_steps: iterations.
       form: "linear", or "cosine", which leaves and arrives with slope 0.
     """
 
     start: float
     end: float
-    over: int = number(1, 1)
+    transition_steps: int = number(1, 1)
     form: str = choice("linear", "linear", "cosine")
 
 
@@ -33,7 +33,7 @@ def constant(value: float) -> Schedule:
 
 def at(schedule: Schedule, iteration: Array) -> Array:
     """Returns start + (end - start) * s, s = min(iteration / over, 1), or (1 - cos(pi s)) / 2 for "cosine": float32."""
-    share = jnp.clip(iteration / schedule.over, 0.0, 1.0)
+    share = jnp.clip(iteration / schedule.transition_steps, 0.0, 1.0)
     if schedule.form == "cosine":
         share = (1.0 - jnp.cos(jnp.pi * share)) / 2.0
     return schedule.start + (schedule.end - schedule.start) * share

@@ -33,7 +33,7 @@ class BestResponseConfig:
     """Settings of the learned best response.
 
     Attributes:
-      iterations: of PPO, each over algo.games_per_iteration games.
+      iterations: of PPO, each over algo.episodes_per_iteration games.
       seeds: one training each.
       players: rule-based players by name, or paths of runs, that stand beside the trained ones for the choice.
       choice_games: hands on which the best of them is chosen.

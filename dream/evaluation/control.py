@@ -5,8 +5,8 @@ With u(h) = V(view of the player's seat) at a history h in play, 0 at its end, a
     c_t = r_t + u(h_t+1) - mean over K of (r' + u(h')),    C = sum over t of c_t,    D = u(h_0),
 
 the K samples (r', h') drawn anew from h_t as the true step was: an action of the acting player's policy, and all that
-chance has not told yet dealt again (`Game.redeal`). Each c_t has mean 0 given h_t, and D has the mean of fresh deals,
-so
+chance has not told yet dealt again (`Game.resample_chance`). Each c_t has mean 0 given h_t, and D has the mean of
+fresh deals, so
 
     points - beta_C C - beta_D (D - mean D on fresh deals)
 
@@ -139,7 +139,7 @@ def _turn(
 
     def again(key: Array) -> Array:
         deal_key, step_key = jax.random.split(key)
-        return step(game.redeal(state, deal_key), step_key)[2]
+        return step(game.resample_chance(state, deal_key), step_key)[2]
 
     after, reward, total, done = step(state, act_key)
     return after, reward, total - jnp.mean(jax.vmap(again)(jnp.stack(keys))), done

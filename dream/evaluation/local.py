@@ -60,7 +60,7 @@ def local_best_response(game: Game, policy: Policy, config: LocalConfig) -> Poli
     """Builds the local best response to a frozen policy, as a Policy that gives one action all the chance.
 
     Args:
-      game: for two players, with `sample_hidden` and `retrace`.
+      game: for two players, with `determinize` and `replay_actions`.
       policy: frozen.
       config: sizes.
     Raises:
@@ -79,7 +79,7 @@ def local_best_response(game: Game, policy: Policy, config: LocalConfig) -> Poli
 def _particle(game: Game, key: Array) -> Any:
     """Tells what a game must be able to do; raises InputError where it cannot."""
     state = game.init(key)
-    return game.retrace(game.sample_hidden(game.view(state, state.current_player), key))
+    return game.replay_actions(game.determinize(game.view(state, state.current_player), key))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +110,7 @@ class _Local:
         lanes, width = legal.shape[0], min(config.actions, game.num_actions)
         salts = jax.vmap(view_hash, (0, None))(views, jnp.uint32(config.seed))
         keys = jax.vmap(lambda salt: jax.random.split(jax.random.key(salt), 3))(salts)
-        deals = jax.vmap(game.sample_hidden)(_repeat(views, config.proposals), _split(keys[:, 0], config.proposals))
+        deals = jax.vmap(game.determinize)(_repeat(views, config.proposals), _split(keys[:, 0], config.proposals))
         logs = jax.vmap(functools.partial(self._log_likelihood, params["opponent"]))(deals)
         chosen = jax.vmap(functools.partial(resampled, size=config.particles))(keys[:, 1], logs.reshape(lanes, -1))
         chosen = (chosen + config.proposals * np.arange(lanes)[:, None]).reshape(-1)
@@ -128,7 +128,7 @@ class _Local:
     def _log_likelihood(self, opponent: Policy, deal: Any) -> Array:
         """Returns the log of the chance that who is not to act did what it did on a deal: float32."""
         game, doubt = self.game, self.config.doubt
-        start, actions, count = game.retrace(deal)
+        start, actions, count = game.replay_actions(deal)
 
         def body(carry: tuple[Array, Any, Array]) -> tuple[Array, Any, Array]:
             t, state, log = carry

@@ -105,26 +105,26 @@ class _Lanes(NamedTuple):
     t: Array
 
 
-def lanes_for(lanes: int | None, games: int) -> int:
+def num_envs_for(num_envs: int | None, games: int) -> int:
     """Returns the lanes asked for, by default one a game.
 
     Raises:
       InputError: more lanes than games.
     """
-    if lanes is not None and lanes > games:
-        raise InputError(f"algo.lanes={lanes} is more than algo.games_per_iteration={games}")
-    return lanes or games
+    if num_envs is not None and num_envs > games:
+        raise InputError(f"algo.num_envs={num_envs} is more than algo.episodes_per_iteration={games}")
+    return num_envs or games
 
 
-def longest(game: Game, games: int, lanes: int) -> int:
-    """Returns the most steps that `games` games on `lanes` lanes can take, each lane taking the next game when free."""
-    return game.max_length * (-(-games // lanes) + (games > lanes))
+def longest(game: Game, games: int, num_envs: int) -> int:
+    """Returns the most steps that `games` games in `num_envs` lanes can take; a free lane takes the next game."""
+    return game.max_length * (-(-games // num_envs) + (games > num_envs))
 
 
 def play(
-    game: Game, actor: Actor, key: Array, *, games: int, lanes: int, all_views: bool = False, outcomes: bool = False
+    game: Game, actor: Actor, key: Array, *, games: int, num_envs: int, all_views: bool = False, outcomes: bool = False
 ) -> Record:
-    """Plays exactly `games` whole games on `lanes` lanes (jit the caller).
+    """Plays exactly `games` whole games in `num_envs` lanes (jit the caller).
 
     Game g is dealt with key fold_in(deal key, g), whichever lane plays it. A lane that finishes takes the next game,
     so that lanes stand idle only at the very end and no game is cut off.
@@ -133,13 +133,13 @@ def play(
       game: the game.
       actor: chooses for all players.
       key: consumed.
-      games: at least `lanes`.
-      lanes: games in play at once.
+      games: at least `num_envs`.
+      num_envs: games in play at once.
       all_views: whether to record what every player saw at each decision, not only who decided.
       outcomes: whether to record all that each action could have led to, of an EnumerableGame.
     """
     deal_key, start_key, act_key = jax.random.split(key, 3)
-    steps = longest(game, games, lanes)
+    steps = longest(game, games, num_envs)
     blank = jax.eval_shape(lambda: (game.init(deal_key), actor.start(start_key)))
     one = functools.partial(_decide, game, actor, all_views, outcomes)
     decide = jax.vmap(one)
@@ -156,7 +156,7 @@ def play(
         playing = deals | ~at.free
         states = jax.vmap(deal)(deals, at.states, place)
         memories = _select(deals, jax.vmap(start)(place), at.memories)
-        keys = jax.random.split(jax.random.fold_in(act_key, at.t), lanes)
+        keys = jax.random.split(jax.random.fold_in(act_key, at.t), num_envs)
         states, memories, decision, result = decide(states, memories, keys)
         finished = playing & decision.done
         sums = {name: jnp.sum(jnp.where(finished, x, 0.0)) for name, x in result.items()}
@@ -171,21 +171,21 @@ def play(
             t=at.t + 1,
         )
 
-    first = _at_start(blank, jax.eval_shape(one, *blank, act_key), steps, lanes)
+    first = _at_start(blank, jax.eval_shape(one, *blank, act_key), steps, num_envs)
     end = lax.while_loop(lambda at: (at.next_game < games) | ~jnp.all(at.free), body, first)
     return Record(end.record, end.valid, end.results)
 
 
-def _at_start(blank: tuple[Any, Any], decided: tuple[Any, ...], steps: int, lanes: int) -> _Lanes:
+def _at_start(blank: tuple[Any, Any], decided: tuple[Any, ...], steps: int, num_envs: int) -> _Lanes:
     """Returns the loop's carry before the first deal, from the shapes of a deal and of what a decision gives."""
     _, _, decision, result = decided
     return _Lanes(
-        states=_zeros(blank[0], lanes),
-        memories=_zeros(blank[1], lanes),
-        free=jnp.ones(lanes, bool),
+        states=_zeros(blank[0], num_envs),
+        memories=_zeros(blank[1], num_envs),
+        free=jnp.ones(num_envs, bool),
         next_game=jnp.int32(0),
-        record=_zeros(decision, steps, lanes),
-        valid=jnp.zeros((steps, lanes), bool),
+        record=_zeros(decision, steps, num_envs),
+        valid=jnp.zeros((steps, num_envs), bool),
         results=_zeros(result),
         t=jnp.int32(0),
     )

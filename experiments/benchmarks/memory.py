@@ -21,7 +21,7 @@ _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 def main() -> None:
     """Reads the arguments and measures."""
     parser = Parser(__doc__, repeats=1)
-    parser.add_argument("overrides", nargs="*", help="of the configuration, e.g. algo.lanes=2048")
+    parser.add_argument("overrides", nargs="*", help="of the configuration, e.g. algo.num_envs=2048")
     parser.add_argument("--games", type=at_least_one, help="in the iteration (default: the configuration's, 8192)")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     if "--child" in sys.argv:
@@ -33,7 +33,7 @@ def main() -> None:
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Runs one iteration from a cold start in a fresh process, as often as repeats says, and reports its peaks."""
-    games = [f"algo.games_per_iteration={arguments.games}"] if arguments.games else []
+    games = [f"algo.episodes_per_iteration={arguments.games}"] if arguments.games else []
     command = [sys.executable, __file__, "--child", *arguments.overrides, *games]
     rows = []
     for _ in range(arguments.repeats):

@@ -25,7 +25,7 @@ from dream.training.start import build_run
 from envs import Game, Policy
 
 _BASE = ("algo=ppo", "env=gin_rummy_mdp", "preset=laptop")
-_FIXED = ("algo.opponents=[self]", "algo.shares=null", "algo.steps=null")
+_FIXED = ("algo.opponents=[self]", "algo.shares=null", "algo.rollout_length=null")
 Stepper = Callable[[Policy, int], int]
 """(who plays, number of the call) -> transitions it made."""
 
@@ -44,7 +44,7 @@ def main() -> None:
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Times iterations after the first, and after each the two Python loops."""
-    sizes = (f"algo.games_per_iteration={arguments.games}", f"algo.lanes={arguments.lanes}")
+    sizes = (f"algo.episodes_per_iteration={arguments.games}", f"algo.num_envs={arguments.lanes}")
     config = build_run(compose_config("config", [*_BASE, *arguments.overrides, *_FIXED, *sizes]).node).config
     game = envs.make(config.env.name, **config.env.rules)
     algorithm = algorithms.make(config.algo, config.network, game)

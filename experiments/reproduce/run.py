@@ -2,7 +2,7 @@
 
     python experiments/reproduce/run.py --list
     python experiments/reproduce/run.py leduc_cfr
-    python experiments/reproduce/run.py leduc_dream_vr seeds=0 seconds=600    # shorter, and the result says so
+    python experiments/reproduce/run.py leduc_dream seeds=0 seconds=600    # shorter, and the result says so
 
 What is done already is not done again: a finished seed is read, an interrupted one goes on from its last checkpoint.
 """

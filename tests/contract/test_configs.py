@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 
 import envs
 from dream import algorithms
-from dream.algorithms.dueling_dream import DreamConfig
+from dream.algorithms.dueling_dream import DuelingDreamConfig
 from dream.algorithms.ppo import PpoConfig
 from dream.config import settings
 from dream.config.compose import compose_config, config_dir
@@ -42,7 +42,7 @@ def test_these_are_the_files_in_use() -> None:
     """The package reads the repository's conf/, and the groups of the design are there."""
     assert config_dir() == CONF
     assert {"laptop", "h200", "tiny", "none"} <= set(PRESETS)
-    assert {"dream"} <= set(ALGORITHMS) == set(algorithms.names())
+    assert {"dream", "dueling_dream"} <= set(ALGORITHMS) == set(algorithms.names())
     assert set(ENVS) == set(envs.names())
 
 
@@ -133,18 +133,23 @@ def _shape(value: Any) -> Any:
 def test_document_values_of_dream() -> None:
     """The values of the DREAM document, written out."""
     config = compose_config("config", []).node
-    algo = settings.read(DreamConfig, config.algo, "algo")
+    algo = settings.read(DuelingDreamConfig, config.algo, "algo")
     assert config.iterations == 800
-    assert algo.games_per_iteration == 8192
+    assert algo.episodes_per_iteration == 8192
     assert algo.batch_size == 2048
     assert algo.epochs == 40
     assert algo.learning_rate == 2e-3
     assert algo.learning_rate_decay.start == algo.learning_rate_decay.end == 1.0
-    assert (algo.discount, algo.trace) == (0.99, 1.0)
+    assert (algo.discount, algo.gae_lambda) == (0.99, 1.0)
     temperature = algo.temperature
-    assert (temperature.start, temperature.end, temperature.over, temperature.form) == (2.0, 0.1, 400, "linear")
+    assert (temperature.start, temperature.end, temperature.transition_steps, temperature.form) == (
+        2.0,
+        0.1,
+        400,
+        "linear",
+    )
     assert (algo.uniform_iterations, algo.exploration, algo.play_temperature) == (20, 0.0, None)
-    assert (algo.target_rate, algo.target_every) == (0.1, 5)
+    assert (algo.tau, algo.target_update_period) == (0.1, 5)
     assert (algo.advantage_clip, algo.max_grad_norm, algo.l2) == (10.0, 1.0, 1e-5)
     assert (algo.value_weight, algo.untaken_weight) == (0.5, 1.0)
     assert algo.shaping.scale.start == algo.shaping.scale.end == 0.5
@@ -177,9 +182,16 @@ def test_experiment_r42_is_valid_at_every_size(preset: str) -> None:
     config = build_run(node).config
     whole = compose_config("config", ["experiment=r42"]).node
     assert (config.env.name, config.network["name"]) == ("gin_rummy_mdp", "simba")
-    scaled = {"lanes", "steps", "games_per_iteration", "batch_size", "learning_rate", "learning_rate_decay"}
+    scaled = {
+        "num_envs",
+        "rollout_length",
+        "episodes_per_iteration",
+        "batch_size",
+        "learning_rate",
+        "learning_rate_decay",
+    }
     changed = {name for name in node.algo if node.algo[name] != whole.algo[name]}
-    assert changed <= scaled | {"frozen_every", "opponents", "shares"}
+    assert changed <= scaled | {"pool_every", "opponents", "shares"}
     assert "frozen" in node.algo.opponents
 
 
@@ -187,13 +199,13 @@ def test_document_values_of_r42() -> None:
     """The 16-action document's training table, written out."""
     node = compose_config("config", ["experiment=r42"]).node
     algo = settings.read(PpoConfig, node.algo, "algo")
-    assert (algo.lanes, algo.steps, algo.epochs) == (4096, 128, 4)
+    assert (algo.num_envs, algo.rollout_length, algo.epochs) == (4096, 128, 4)
     assert algo.batch_size == 4096 * 128 // 4
     assert node.iterations * 4096 * 128 == pytest.approx(1.4e9, rel=1e-3)
     assert algo.learning_rate == 2.5e-4
     decay = algo.learning_rate_decay
-    assert (decay.start, decay.end, decay.over, decay.form) == (1.0, 0.0, node.iterations, "linear")
-    assert (algo.discount, algo.trace, algo.clip) == (1.0, 0.98, 0.2)
+    assert (decay.start, decay.end, decay.transition_steps, decay.form) == (1.0, 0.0, node.iterations, "linear")
+    assert (algo.discount, algo.gae_lambda, algo.clip_epsilon) == (1.0, 0.98, 0.2)
     assert (algo.entropy_weight, algo.value_weight, algo.value_loss) == (0.025, 0.75, "absolute")
     assert (algo.max_grad_norm, algo.auxiliary_weight) == (0.5, 0.1)
     assert algo.shaping.scale.start == algo.shaping.scale.end == algo.shaping.draw_penalty == 0

@@ -30,8 +30,8 @@ def _runs(run_dir: pathlib.Path) -> list:
 def test_files_of_a_run(whole: pathlib.Path) -> None:
     """The resolved configuration, versions with the git commit, the record, two checkpoints, the final evaluation."""
     config = OmegaConf.load(whole / "config.yaml")
-    assert (config.iterations, config.env.name, config.algo.name) == (4, "gin_rummy", "dream")
-    assert config.algo.games_per_iteration == 16
+    assert (config.iterations, config.env.name, config.algo.name) == (4, "gin_rummy", "dueling_dream")
+    assert config.algo.episodes_per_iteration == 16
     versions = json.loads((whole / "versions.json").read_text())
     assert versions["jax"] == jax.__version__
     head = subprocess.run(["git", "-C", str(REPO), "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
@@ -115,7 +115,7 @@ def test_wandb_of_a_resumed_run(whole: pathlib.Path, halves: pathlib.Path) -> No
     assert first.run_id == second.run_id == find(halves).meta["wandb_id"]
     for run in (first, second):
         assert (run.run_group, run.job_type, run.project, run.display_name) == (
-            "dream_gin_rummy", "train", "dream", "run",
+            "dueling_dream_gin_rummy", "train", "dream", "run",
         )  # fmt: skip
     (other,) = _runs(whole)
     assert other.run_group == first.run_group
@@ -136,7 +136,7 @@ def test_wandb_holds_the_record(whole: pathlib.Path) -> None:
             assert entry[name] == line[name]
     assert any(name.startswith("evaluation/random/") for entry in history for name in entry)
     config = {item.key: json.loads(item.value_json) for r in records for item in r.run.config.update}
-    assert config["algo"]["games_per_iteration"] == 16
+    assert config["algo"]["episodes_per_iteration"] == 16
 
 
 def test_resume_from_an_earlier_checkpoint(whole: pathlib.Path, tmp_path: pathlib.Path) -> None:

@@ -36,7 +36,10 @@ RUN = {
     "misspelt option": (["algo.shaping.form=literl"], "did you mean 'literal'"),
     "temperature 0": (["algo.temperature.start=0"], "algo.temperature.start=0.0 must be more than 0"),
     "number for a mapping": (["algo.temperature=2"], "algo.temperature=2 must hold start, end, over, form"),
-    "more lanes than games": (["algo.lanes=9000"], "algo.lanes=9000 is more than algo.games_per_iteration=8192"),
+    "more lanes than games": (
+        ["algo.num_envs=9000"],
+        "algo.num_envs=9000 is more than algo.episodes_per_iteration=8192",
+    ),
     "unknown algorithm": (["algo=draem"], "did you mean 'dream'"),
     "unknown preset": (["preset=laptp"], "did you mean 'laptop'"),
     "unknown experiment": (["experiment=nothing"], "nothing"),

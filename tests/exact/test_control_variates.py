@@ -80,7 +80,7 @@ def test_a_value_that_knows_something_narrows_the_interval(name: str, value: obj
 def _redealt(game: Game, key: Array) -> tuple[Array, Array]:
     """Deals 256 times again behind one deal: whether both views stay, and the next card of each."""
     state = game.init(key)
-    others = jax.vmap(game.redeal, (None, 0))(state, jax.random.split(key, 256))
+    others = jax.vmap(game.resample_chance, (None, 0))(state, jax.random.split(key, 256))
     seats = jnp.arange(2)
     views = jax.vmap(lambda s: jax.vmap(lambda seat: game.view(s, seat))(seats))(others)
     same = [jnp.all(x == x[:1]) for x in jax.tree.leaves(views)]

@@ -25,8 +25,10 @@ def _trees() -> list:
 
 
 @functools.partial(jax.jit, static_argnums=4)
-def _returns(rewards: jax.Array, dones: jax.Array, players: jax.Array, values: jax.Array, trace: float) -> jax.Array:
-    return jax.vmap(lambda r, d, p, v: lambda_returns(r, d, p, v, discount=DISCOUNT, trace=trace))(
+def _returns(
+    rewards: jax.Array, dones: jax.Array, players: jax.Array, values: jax.Array, gae_lambda: float
+) -> jax.Array:
+    return jax.vmap(lambda r, d, p, v: lambda_returns(r, d, p, v, discount=DISCOUNT, gae_lambda=gae_lambda))(
         rewards, dones, players, values
     )
 
@@ -42,7 +44,7 @@ class Exact:
         self.paths = trajectories(_trees(), self.table)
         self.chances = np.array([chance for chance, _ in self.paths])
 
-    def returns(self, values: dict[bytes, float], trace: float) -> np.ndarray:
+    def returns(self, values: dict[bytes, float], gae_lambda: float) -> np.ndarray:
         """Returns each trajectory's return targets, float[paths, STEPS]; what comes after the end is another game."""
         rewards = np.full((len(self.paths), STEPS, 2), 7.0, np.float32)
         dones = np.ones((len(self.paths), STEPS), bool)
@@ -52,7 +54,7 @@ class Exact:
                 rewards[n, t] = node.children[action][0]
                 dones[n, t] = t + 1 == len(path)
                 players[n, t], told[n, t] = node.player, values[node.key]
-        return np.asarray(_returns(rewards, dones, players, told, trace))
+        return np.asarray(_returns(rewards, dones, players, told, gae_lambda))
 
     def mean_by_action(self, samples: list[list[np.ndarray]]) -> dict[tuple[bytes, int], np.ndarray]:
         """Returns E[sample | information set, action taken there], each sample weighted by its trajectory's chance."""
@@ -83,10 +85,10 @@ def test_the_game_is_what_the_proofs_need(exact: Exact) -> None:
     assert any(path[-1][0].children[path[-1][1]][0].any() == 0 for _, path in exact.paths)
 
 
-@pytest.mark.parametrize("trace", [0.0, 0.5, 1.0])
-def test_mean_return_is_the_exact_action_value(exact: Exact, trace: float) -> None:
+@pytest.mark.parametrize("gae_lambda", [0.0, 0.5, 1.0])
+def test_mean_return_is_the_exact_action_value(exact: Exact, gae_lambda: float) -> None:
     """E[G | I, a] = Q^pi(I, a) for every information set and action; with lambda < 1 where the values are V^pi."""
-    means = exact.mean_by_action(list(exact.returns(exact.value, trace)))
+    means = exact.mean_by_action(list(exact.returns(exact.value, gae_lambda)))
     assert len(means) == sum(np.isfinite(q).sum() for q in exact.q.values())
     for (key, action), mean in means.items():
         assert mean == pytest.approx(exact.q[key][action], abs=1e-6)

@@ -12,12 +12,12 @@ from dream.game_tree.tabular_policy import table_index, table_policy
 from dream.game_tree.tree import build_tree
 
 SETTINGS = {
-    "games_per_iteration": 512,
+    "episodes_per_iteration": 512,
     "batch_size": 512,
     "epochs": 4,
     "learning_rate": 5e-3,
     "learning_rate_decay": {"start": 1.0, "end": 0.05, "over": 60},
-    "trace": 1.0,
+    "gae_lambda": 1.0,
     "value_loss": "relative",
     "shaping": {"scale": {"start": 0.0, "end": 0.0}, "draw_penalty": 0.0},
 }

@@ -15,7 +15,7 @@ from dream.config.compose import compose_config
 from dream.game_tree.sequence_form import nash_conv
 from dream.game_tree.tabular_policy import tabulate
 
-DEEP = ("deep_cfr", "sd_cfr", "os_sd_cfr", "dream_vr", "escher", "vr_dcfr_plus")
+DEEP = ("deep_cfr", "sd_cfr", "os_sd_cfr", "dream", "escher", "vr_dcfr_plus")
 ITERATIONS, BOUND = 40, 0.06
 
 
@@ -40,7 +40,7 @@ def test_same_seed_same_run() -> None:
     """Everything random hangs on the run's key: parameters, memories and averages agree bit for bit."""
     runs = []
     for _ in range(2):
-        learner = _learner("dream_vr")
+        learner = _learner("dream")
         state = learner.init(jax.random.key(3))
         for _ in range(2):
             state, _ = learner.iterate(state)

@@ -19,12 +19,12 @@ from envs import Game
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class DreamVrConfig(HistoryConfig):
-    """Settings of DREAM; conf/algo/dream_vr.yaml says what each does."""
+class DreamConfig(HistoryConfig):
+    """Settings of DREAM; conf/algo/dream.yaml says what each does."""
 
-    name: str = "dream_vr"
+    name: str = "dream"
 
 
-def make(config: DreamVrConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
+def make(config: DreamConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
     """Builds DREAM; raises InputError where settings, network and game do not fit."""
     return learner.make(config, network, game, resources)

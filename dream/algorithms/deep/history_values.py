@@ -103,7 +103,7 @@ def action_values(network: Network, params: Any, views: Any, legal: Array) -> Ar
     return combined("dueling", network.apply_inputs(params, network.inputs.of_view(views)), legal)
 
 
-def expected_ahead(
+def expected_next_value(
     values: Callable[[Any, Array], Array], policy: Callable[[Any, Array, Array], Array], outcomes: Outcomes
 ) -> Array:
     """Returns what is expected of one action, over all that it can lead to, to player 0: float32.

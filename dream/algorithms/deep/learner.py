@@ -47,7 +47,7 @@ from dream.game_tree.sequence_form import realisation, sequence_form
 from dream.game_tree.tabular_policy import normalised, table_index, table_policy
 from dream.game_tree.tree import Tree
 from dream.networks import Network, make_history_network, make_network
-from dream.rollout.self_play import lanes_for
+from dream.rollout.self_play import num_envs_for
 from envs import EnumerableGame, Game, Policy
 
 
@@ -136,9 +136,12 @@ class _Deep:
         config = self.config
         if not isinstance(config, OutcomeConfig):
             return ExternalSampler(self.tree, config.traversals, config.weights)
-        lanes, shaping = lanes_for(config.lanes, config.traversals), config.shaping if config.is_shaped else None
+        num_envs, shaping = (
+            num_envs_for(config.num_envs, config.traversals),
+            config.shaping if config.is_shaped else None,
+        )
         return OutcomeSampler(
-            self.game, config.traversals, lanes, config.exploration, config.weights,
+            self.game, config.traversals, num_envs, config.exploration, config.weights,
             direct=self.direct, chance=chance_in_baseline(config), shaping=shaping,
         )  # fmt: skip
 

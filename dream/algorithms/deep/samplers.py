@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from dream.algorithms.deep.history_values import Transition, expected_ahead, transitions
+from dream.algorithms.deep.history_values import Transition, expected_next_value, transitions
 from dream.algorithms.deep.regret_networks import Row
 from dream.config.settings import number
 from dream.equations import estimators, schedules
@@ -75,7 +75,7 @@ class OutcomeSampler:
 
     Attributes:
       game: what is played.
-      traversals, lanes: games, and how many at once.
+      traversals, num_envs: games, and how many at once.
       exploration: share of uniform play in what the updated player's actions are drawn from.
       weights: of the samples.
       direct: whether regrets are read off the value of histories, q(h, a) - sum over b of policy(b) q(h, b), instead
@@ -86,7 +86,7 @@ class OutcomeSampler:
 
     game: Game
     traversals: int
-    lanes: int
+    num_envs: int
     exploration: float
     weights: WeightConfig
     direct: bool = False
@@ -107,7 +107,7 @@ class OutcomeSampler:
         """
         record = self_play.play(
             self.game, self._actor(policy, player), key,
-            games=self.traversals, lanes=self.lanes, all_views=values is not None, outcomes=self.chance,
+            games=self.traversals, num_envs=self.num_envs, all_views=values is not None, outcomes=self.chance,
         )  # fmt: skip
         d, valid = record.decisions, record.valid
         legal = jnp.unpackbits(d.legal, axis=-1, count=self.game.num_actions).astype(bool)
@@ -123,7 +123,7 @@ class OutcomeSampler:
         by_lane = functools.partial(jax.vmap, in_axes=1, out_axes=1)
         steps = (d.note.policy, sampled, action, baseline, rewards, done)
         if self.chance:
-            ahead = jax.vmap(jax.vmap(functools.partial(expected_ahead, values, policy)))(d.outcomes)
+            ahead = jax.vmap(jax.vmap(functools.partial(expected_next_value, values, policy)))(d.outcomes)
             steps = (*steps, jnp.where(valid, sign * ahead, 0.0))
         u, value = by_lane(estimators.corrected_values)(*steps)
         rated = baseline if self.direct else u

@@ -11,7 +11,7 @@ from dream.buffers.reservoir import KEEP
 from dream.config.settings import choice, number
 from dream.equations import schedules
 from dream.equations.reward_shaping import ShapingConfig
-from dream.rollout.self_play import lanes_for
+from dream.rollout.self_play import num_envs_for
 from envs import EnumerableGame, Game, InputError
 
 
@@ -78,12 +78,12 @@ class OutcomeConfig(DeepConfig):
 
     Attributes:
       exploration: share of uniform play in what the updated player's actions are drawn from.
-      lanes: games played at once.
+      num_envs: games played at once.
       shaping: of the rewards learned from.
     """
 
     exploration: float = number(0.5, 0, 1, above=True)
-    lanes: int | None = number(None, 1)
+    num_envs: int | None = number(None, 1)
     shaping: ShapingConfig = ShapingConfig(scale=schedules.constant(0.0), draw_penalty=0.0)
 
     @property
@@ -114,7 +114,7 @@ def check(config: DeepConfig, game: Game, *, direct: bool) -> None:
     """
     two_players(game)
     if isinstance(config, OutcomeConfig):
-        lanes_for(config.lanes, config.traversals)
+        num_envs_for(config.num_envs, config.traversals)
         if config.shaping.draw_penalty:
             told = f"algo.shaping.draw_penalty={config.shaping.draw_penalty}"
             raise InputError(f"{told} is not zero-sum, which regrets need; it must be 0")

@@ -113,7 +113,7 @@ def deal(rules: GinRules, deck: Array) -> Table:
     )
 
 
-def redeal(rules: GinRules, table: Table, key: Array) -> Table:
+def resample_chance(rules: GinRules, table: Table, key: Array) -> Table:
     """Shuffles the stock."""
     place = np.arange(rules.num_cards)
     noise = jax.random.uniform(key, (rules.num_cards,))

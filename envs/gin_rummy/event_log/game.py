@@ -219,7 +219,7 @@ class GinRummy(Game):
             can_gin=jnp.any(gins) & to_act,
         )
 
-    def sample_hidden(self, view: GinView, key: Array) -> GinState:
+    def determinize(self, view: GinView, key: Array) -> GinState:
         """Deals anew what a player cannot see, uniformly among the deals on which the hand looked the same to it."""
         drawn = view.phase == DISCARD
         board = determinize.sample(self.rules, view, drawn, key)
@@ -231,11 +231,11 @@ class GinRummy(Game):
             current_player=jnp.where(view.to_act, seat, 1 - seat),
         )
 
-    def redeal(self, state: GinState, key: Array) -> GinState:
+    def resample_chance(self, state: GinState, key: Array) -> GinState:
         """Shuffles the stock."""
-        return dataclasses.replace(state, table=table.redeal(self.rules, state.table, key))
+        return dataclasses.replace(state, table=table.resample_chance(self.rules, state.table, key))
 
-    def retrace(self, state: GinState) -> tuple[GinState, Array, Array]:
+    def replay_actions(self, state: GinState) -> tuple[GinState, Array, Array]:
         """Returns the deal, the actions since and how many there are."""
         _, kind, card = table.read(state.table.log)
         draws = jnp.where(kind == table.DRAW_STOCK, _STOCK, jnp.where(kind == table.DRAW_DISCARD, _TAKE, _PASS))

@@ -229,7 +229,7 @@ class MiniGinRummy(GinRummy, EnumerableGame):
             top=jnp.where(view.top == UNDECIDED, view.top, top.astype(jnp.uint8)),
         )
 
-    def sample_hidden(self, view: GinView, key: Array) -> MiniState:
+    def determinize(self, view: GinView, key: Array) -> MiniState:
         """Deals anew what a player cannot see.
 
         Raises:
@@ -237,7 +237,7 @@ class MiniGinRummy(GinRummy, EnumerableGame):
         """
         if self.rules.suit_symmetry:
             raise InputError(f"{self.name} with suit_symmetry cannot deal anew what a view does not show")
-        return super().sample_hidden(view, key)
+        return super().determinize(view, key)
 
     def to_dict(self, state: MiniState) -> dict[str, Any]:
         """Tells the hand in words, as gin_rummy; a stock without order by ascending id, and the players' suits."""

@@ -1,0 +1,151 @@
+"""What the deep regret minimisers are made of: states that resume, counters, settings that do not fit."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from dream_support import CoinGame, arrays
+
+import envs
+from dream import algorithms
+from dream.algorithms.deep.samplers import OutcomeSampler, WeightConfig
+from dream.algorithms.types import Algorithm
+from dream.config.compose import compose_config
+from dream.equations import schedules
+from dream.equations.reward_shaping import ShapingConfig
+from dream.rollout import self_play
+from dream.storage.checkpoint import CheckpointWriter, find
+from dream.training import metrics
+from envs import InputError
+
+DEEP = ("deep_cfr", "sd_cfr", "os_sd_cfr", "dream", "escher", "vr_dcfr_plus")
+RESERVOIR = "algo.memory.keep=reservoir"
+
+
+def _learner(algo: str, *overrides: str) -> Algorithm:
+    node = compose_config("config", [f"algo={algo}", "env=kuhn_poker", "preset=tiny", *overrides]).node
+    return algorithms.make(node.algo, node.network, envs.make("kuhn_poker"))
+
+
+def _iterated(learner: Algorithm, state: Any, times: int) -> Any:
+    for _ in range(times):
+        state, _ = learner.iterate(state)
+    return state
+
+
+@pytest.mark.parametrize(
+    ("algo", "overrides"),
+    [("deep_cfr", (RESERVOIR,)), ("dream", ()), ("vr_dcfr_plus", ("algo.average.source=network",))],
+)
+def test_stopped_and_resumed_equals_never_stopped(
+    tmp_path: pathlib.Path, algo: str, overrides: tuple[str, ...]
+) -> None:
+    """Networks, memories, averages and values agree bit for bit after a checkpoint in between."""
+    learner = _learner(algo, *overrides)
+    halfway = _iterated(learner, learner.init(jax.random.key(7)), 2)
+    writer = CheckpointWriter(tmp_path, 1)
+    writer.save(2, halfway, {"config": {}, "game": {}})
+    writer.close()
+    resumed = find(tmp_path).restore(_learner(algo, *overrides).init(jax.random.key(7)))
+    for one, other in zip(
+        arrays(_iterated(learner, halfway, 2)._replace(key=None)),
+        arrays(_iterated(learner, resumed, 2)._replace(key=None)),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("algo", DEEP)
+def test_counters(algo: str) -> None:
+    """Both players' games, decisions of the updated player among all nodes, every gradient step of every fit."""
+    learner = _learner(algo)
+    state, told = learner.iterate(learner.init(jax.random.key(0)))
+    assert {name: told[name] > 0 for name in metrics.COUNTERS} == dict.fromkeys(metrics.COUNTERS, True)
+    assert told["episodes"] == 2 * 16
+    assert told["decisions"] < told["nodes"] <= told["transitions"]
+    assert told["gradient_steps"] == 2 * 2 + (2 if state.values is not None else 0)
+    _, second = learner.iterate(state)
+    fits = 2 * 2 if state.average is not None else 0
+    assert second["gradient_steps"] == told["gradient_steps"] + fits, "the average's own steps count when it is fitted"
+
+
+@pytest.mark.parametrize("algo", DEEP)
+def test_first_policy_is_uniform(algo: str) -> None:
+    """Before the first fit there are no regrets, and no legal action is preferred."""
+    learner, game = _learner(algo), envs.make("kuhn_poker")
+    state = learner.init(jax.random.key(0))
+    hand = game.init(jax.random.key(1))
+    policy = learner.policies(state)["current"]
+    np.testing.assert_allclose(policy(game.view(hand, 0), game.legal_actions(hand)), [0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"memory": {"keep": "sums"}},
+            "algo.memory.keep=sums needs an enumerable game, which coin is not",
+        ),
+        ({"average": {"source": "models"}}, "algo.average.source=models needs an enumerable game"),
+        ({"traversals": 4, "num_envs": 8}, "algo.num_envs=8 is more than"),
+    ],
+)
+def test_settings_that_do_not_fit(settings: dict[str, Any], message: str) -> None:
+    """One clear line each."""
+    with pytest.raises(InputError, match=message):
+        algorithms.make({"name": "dream", **settings}, {"hidden": [8]}, CoinGame())
+
+
+def test_more_than_two_players_are_refused() -> None:
+    """By name and number."""
+    with pytest.raises(InputError, match="rummy500 has 3 players"):
+        algorithms.make({"name": "escher"}, {"hidden": [8]}, envs.make("rummy500", num_players=3))
+
+
+def test_outcome_sampling_needs_no_tree() -> None:
+    """On a game that cannot be enumerated the average is a network, and an iteration runs."""
+    config = {"name": "dream", "traversals": 8, "fit": {"steps": 1}, "memory": {"capacity": 64}}
+    config |= {"average": {"every": 1, "capacity": 64, "fit": {"steps": 1}}, "values": {"steps": 1, "capacity": 64}}
+    game = CoinGame()
+    learner = algorithms.make(config, {"hidden": [8]}, game)
+    state, told = learner.iterate(learner.init(jax.random.key(0)))
+    hand = game.init(jax.random.key(1))
+    chances = learner.policies(state)["average"](game.view(hand, 0), game.legal_actions(hand))
+    np.testing.assert_allclose(np.sum(chances), 1.0, rtol=1e-6)
+    assert 0 < told["sampling/effective_sample_size"] <= 1
+
+
+def test_shaped_rewards_are_zero_sum() -> None:
+    """Half the difference of what the players are paid: a win bonus counts whole, one's own shedding half."""
+    game = envs.make("mini_gin_rummy")
+    shaping = ShapingConfig(form="literal", scale=schedules.constant(2.0), draw_penalty=0.0, win_bonus=3.0)
+    shaped = OutcomeSampler(game, 64, 64, 0.5, WeightConfig(), shaping=shaping)
+    actor = self_play.Actor(
+        lambda key: (),
+        lambda memory, view, legal, player, key: (game.num_actions - 1 - jnp.argmax(legal[::-1]), memory, ()),
+    )
+    played = jax.jit(lambda key: self_play.play(game, actor, key, games=64, num_envs=64))(jax.random.key(0))
+    d = jax.tree.map(lambda x: x[played.valid], played.decisions)
+    own, change = d.rewards[:, 0], d.potentials[:, 1] - d.potentials[:, 0]
+    expected = own + 2.0 * (change[:, 0] - change[:, 1]) / 2 + 3.0 / game.reward_scale * jnp.sign(own) * d.done
+    assert np.any(np.asarray(own) != 0)
+    np.testing.assert_allclose(shaped._rewards(d, jnp.int32(0)), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "told"),
+    [
+        (["algo.shaping.draw_penalty=-5"], "algo.shaping.draw_penalty=-5.0 is not zero-sum"),
+        (["algo.shaping.win_bonus=2", "algo.values.chance=exact"], "does not go with algo.values.chance=exact"),
+        (["algo=escher", "algo.values.chance=exact"], "of no use to escher"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(overrides: list[str], told: str) -> None:
+    """Regrets need a zero-sum game; outcomes that chance did not make have no potentials; ESCHER has no baseline."""
+    with pytest.raises(InputError, match=told):
+        _learner("dream", *overrides)

@@ -1,0 +1,233 @@
+"""The learner's parts put together, on the coin game: what is played, what it is taught, how its networks move."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from dream_support import CoinGame, arrays, coin_trees, exact_action_values, nodes
+
+from dream import algorithms
+from dream.algorithms.types import Algorithm
+from envs import Game, InputError
+
+BASE = {
+    "name": "dueling_dream", "episodes_per_iteration": 512, "batch_size": 64, "epochs": 3, "discount": 0.9,
+    "shaping": {"scale": {"start": 0.0, "end": 0.0}, "draw_penalty": 0.0},
+}  # fmt: skip
+NETWORK = {"name": "dueling", "hidden": [16, 8]}
+
+
+def _make(game: Game | None = None, **changes: Any) -> Algorithm:
+    """Builds the learner, the same one for the same settings, so that it compiles once."""
+    return _made(game or CoinGame(), json.dumps({**BASE, **changes}))
+
+
+@functools.cache
+def _made(game: Game, config: str) -> Algorithm:
+    return algorithms.make(json.loads(config), NETWORK, game)
+
+
+def _shaping(scale: float, penalty: float = 0.0, form: str = "potential") -> dict[str, Any]:
+    return {"form": form, "scale": {"start": scale, "end": scale}, "draw_penalty": penalty}
+
+
+def _examples(game: Game | None = None, **changes: Any) -> Any:
+    """Returns the examples of the first iteration, which plays uniformly: the same games whatever the rewards."""
+    algorithm = _make(game, **changes)
+    replay, _ = algorithm.iterate.__self__.generate(algorithm.init(jax.random.key(3)))
+    return jax.device_get(jax.tree.map(lambda x: x[replay.index[: int(replay.count)]], replay.rows))
+
+
+def test_returns_are_what_the_game_pays() -> None:
+    """Without shaping the mean return of every action under uniform play is the exact Q, within 5 standard errors."""
+    rows, trees = _examples(), coin_trees(CoinGame())
+    uniform = {node.key: node.legal / node.legal.sum() for tree in trees for node in nodes(tree)}
+    q, _ = exact_action_values(trees, uniform, 0.9)
+    keys = [b"".join(np.asarray(x[n]).tobytes() for x in rows.view) for n in range(len(rows.action))]
+    for key, values in q.items():
+        here = np.array([k == key for k in keys])
+        np.testing.assert_allclose(rows.policy[here], np.tile(uniform[key], (here.sum(), 1)), atol=1e-3)
+        for action in np.flatnonzero(np.isfinite(values)):
+            own = rows.returns[here & (rows.action == action)]
+            assert abs(own.mean() - values[action]) < 5 * own.std() / math.sqrt(len(own)) + 1e-6
+
+
+def test_shaping_scale_is_in_raw_points() -> None:
+    """Potential form, scale 0.5, potential -0.4 and -0.2: every return of the two players is 0.2 and 0.1 more."""
+    plain, shaped = (_examples(CoinGame(flat=True), shaping=_shaping(scale)) for scale in (0.0, 0.5))
+    np.testing.assert_array_equal(plain.action, shaped.action)
+    more = np.where(plain.view.seat == 0, 0.2, 0.1)
+    np.testing.assert_allclose(shaped.returns - plain.returns, more, atol=1e-6)
+
+
+def test_literal_shaping_of_a_flat_potential_pays_nothing() -> None:
+    """Nothing is shed, the end included."""
+    plain, shaped = (_examples(CoinGame(flat=True), shaping=_shaping(s, form="literal")) for s in (0.0, 0.5))
+    np.testing.assert_allclose(shaped.returns, plain.returns, atol=1e-6)
+
+
+def test_draw_penalty_is_in_raw_points() -> None:
+    """-5 raw, a reward of 1 being 10 points: -0.5 at the end of a drawn game, discounted by the moves to it."""
+    plain, punished = (_examples(shaping=_shaping(0.0, penalty)) for penalty in (0.0, -5.0))
+    less = plain.returns - punished.returns
+    left = np.round(np.log(np.maximum(less, 1e-9) / 0.5) / math.log(0.9))
+    drawn = less > 1e-6
+    assert 0.02 < drawn.mean() < 0.5
+    np.testing.assert_allclose(less[drawn], 0.5 * 0.9 ** left[drawn], rtol=1e-4)
+    assert set(left[drawn]) == {0, 1, 2}
+
+
+def test_first_iterations_play_uniformly_then_by_temperature() -> None:
+    """Entropy log(legal actions) and temperature inf for `uniform_iterations`; then the schedule, counted from 0."""
+    algorithm = _make(uniform_iterations=2, temperature={"start": 1.0, "end": 1e-4, "over": 4}, learning_rate=0.05)
+    state, told = algorithm.init(jax.random.key(0)), []
+    for _ in range(5):
+        state, metrics = algorithm.iterate(state)
+        told.append(metrics)
+    assert [m["temperature"] for m in told] == pytest.approx([math.inf, math.inf, 0.50005, 0.250075, 1e-4], rel=1e-3)
+    for metrics in told[:2]:
+        assert metrics["entropy/first"] == pytest.approx(math.log(3), abs=1e-3)
+        assert metrics["entropy/last"] == pytest.approx(math.log(2), abs=1e-3)
+    assert told[4]["entropy/first"] < 0.5
+
+
+def test_target_network_moves_every_so_often() -> None:
+    """Every second iteration by a quarter of the way; else it stays; at first both are the same network."""
+    algorithm = _make(target_update_period=2, tau=0.25)
+    states = [algorithm.init(jax.random.key(1))]
+    for _ in range(4):
+        states.append(algorithm.iterate(states[-1])[0])
+    for a, b in zip(arrays(states[0].params), arrays(states[0].target), strict=True):
+        np.testing.assert_array_equal(a, b)
+    for before, after in itertools.pairwise(states):
+        moves = int(after.iteration) % 2 == 0
+        for old, new, params in zip(*(arrays(x) for x in (before.target, after.target, after.params)), strict=True):
+            expected = old + 0.25 * (params - old) if moves else old
+            np.testing.assert_allclose(new, expected, atol=1e-6)
+            assert moves or np.array_equal(new, old)
+            assert not np.array_equal(params, new)
+
+
+@pytest.mark.parametrize(("unit", "steps"), [("minibatches", 3), ("passes", None)])
+def test_counters(unit: str, steps: int | None) -> None:
+    """Episodes, decisions, steps and rows through networks; three passes are three times all minibatches."""
+    _, told = (algorithm := _make(epoch_unit=unit, num_envs=100)).iterate(algorithm.init(jax.random.key(2)))
+    assert told["episodes"] == 512
+    assert 512 < told["decisions"] == told["transitions"] < 3 * 512
+    assert told["selfplay/length"] == pytest.approx(told["decisions"] / 512)
+    assert told["gradient_steps"] == (steps or 3 * math.ceil(told["decisions"] / 64))
+    assert told["network_rows"] == told["decisions"] + 2 * 64 * told["gradient_steps"]
+    assert all(isinstance(value, float) for value in told.values())
+    assert {
+        "seconds_generate",
+        "seconds_fit",
+        "gradient_norm",
+        "target_drift",
+        "value_explained_variance",
+    } < told.keys()
+
+
+def test_learning_rate_decays_with_the_iteration() -> None:
+    """The factor of its schedule, at the iterations done before."""
+    algorithm = _make(learning_rate=0.01, learning_rate_decay={"start": 1.0, "end": 0.0, "over": 4})
+    state, rates = algorithm.init(jax.random.key(0)), []
+    for _ in range(3):
+        state, told = algorithm.iterate(state)
+        rates.append(told["learning_rate"])
+    assert rates == pytest.approx([0.01, 0.0075, 0.005])
+
+
+def test_an_iteration_is_a_function_of_its_state() -> None:
+    """Twice from one state is bit for bit the same; the next iteration plays other games; another seed differs."""
+    algorithm = _make()
+    start = algorithm.init(jax.random.key(5))
+    (one, told), (two, again) = algorithm.iterate(start), algorithm.iterate(start)
+    for a, b in zip(arrays(one), arrays(two), strict=True):
+        np.testing.assert_array_equal(a, b)
+    same = [name for name in told if not name.startswith("seconds")]
+    assert {name: told[name] for name in same} == {name: again[name] for name in same}
+    following = algorithm.iterate(one)[1]
+    assert following["training_return_mean"] != told["training_return_mean"]
+    other = algorithm.iterate(algorithm.init(jax.random.key(6)))[1]
+    assert other["training_return_mean"] != told["training_return_mean"]
+
+
+def _batch(legal: np.ndarray) -> tuple[Any, ...]:
+    rng = np.random.default_rng(0)
+    size = len(legal)
+    taken = np.eye(3, dtype=bool)[[int(np.flatnonzero(row)[0]) for row in legal]]
+    aims = np.where(legal, rng.normal(size=(size, 3)), 0.0)
+    return tuple(map(jnp.asarray, (rng.random((size, 17)), legal, taken, aims, rng.normal(size=size))))
+
+
+def test_loss_written_out() -> None:
+    """Squared errors over legal actions + value_weight * squared error of the value; untaken actions may count less."""
+    legal = np.array([[1, 1, 0], [0, 1, 1], [1, 1, 1], [0, 0, 1]], bool)
+    batch = _batch(legal)
+    for untaken, value_weight in ((1.0, 0.5), (0.25, 2.0)):
+        learner = _make(untaken_weight=untaken, value_weight=value_weight).iterate.__self__
+        params = jax.jit(learner.network.init)(jax.random.key(0))
+        total, told = learner._loss(params, batch)
+        advantages, values = (np.asarray(x) for x in learner.network.apply_inputs(params, batch[0]))
+        _, _, taken, aims, returns = (np.asarray(x) for x in batch)
+        weights = np.where(legal, np.where(taken, 1.0, untaken), 0.0)
+        advantage_loss = np.sum(weights * (advantages - aims) ** 2) / weights.sum()
+        value_loss = np.mean((values - returns) ** 2)
+        assert told["loss_advantage"] == pytest.approx(advantage_loss, rel=1e-4)
+        assert told["loss_value"] == pytest.approx(value_loss, rel=1e-4)
+        assert total == pytest.approx(advantage_loss + value_weight * value_loss, rel=1e-4)
+
+
+def test_illegal_actions_teach_nothing() -> None:
+    """Where an action is illegal everywhere its weights have no gradient."""
+    learner = _make().iterate.__self__
+    params = jax.jit(learner.network.init)(jax.random.key(0))
+    legal = np.array([[1, 1, 0]] * 4, bool)
+    gradient = jax.grad(lambda p: learner._loss(p, _batch(legal))[0])(params)["advantages"]
+    for leaf in gradient.values():
+        assert np.all(leaf[..., 2] == 0)
+        assert np.any(np.reshape(leaf, (-1, 3)), axis=0).tolist() == [True, True, False]
+
+
+def test_current_policy() -> None:
+    """A distribution over legal actions: uniform until the warm-up is over, at `play_temperature` where that is set."""
+    game, algorithm = CoinGame(), _make(uniform_iterations=1)
+    state = algorithm.init(jax.random.key(0))
+    deal = game.init(jax.random.key(0))
+    view, legal = game.view(deal, 0), jnp.array([True, False, True])
+    np.testing.assert_allclose(algorithm.policies(state)["current"](view, legal), [0.5, 0, 0.5])
+    sharp = _make(play_temperature=1e-3)
+    after, _ = sharp.iterate(state)
+    chances = np.asarray(sharp.policies(after)["current"](view, legal))
+    assert chances.sum() == pytest.approx(1)
+    assert chances[1] == 0
+    assert chances.max() > 0.999
+
+
+WRONG = [
+    ({"num_envs": 1000}, "algo.num_envs=1000 is more than algo.episodes_per_iteration=512"),
+    ({"temperature": {"start": 0.0, "end": 0.1, "over": 4}}, "algo.temperature.start=0.0 must be more than 0"),
+    ({"temperature": {"start": 1.0, "end": -1.0, "over": 4}}, "algo.temperature.end=-1.0 must be more than 0"),
+    ({"temperature": 2.0}, "algo.temperature=2.0 must hold start, end, over, form"),
+    ({"epoch_unit": "epochs"}, "known: minibatches, passes"),
+    ({"shaping": {"form": "potentail"}}, "did you mean 'potential'"),
+    ({"name": "draem"}, "unknown algorithm 'draem'; did you mean 'dream'"),
+    ({"name": None}, "must be a configuration node or a dict with a `name`"),
+]
+
+
+@pytest.mark.parametrize(("changes", "told"), WRONG)
+def test_wrong_settings(changes: dict[str, Any], told: str) -> None:
+    """One line that says what would be right."""
+    with pytest.raises(InputError) as error:
+        _make(**changes)
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)

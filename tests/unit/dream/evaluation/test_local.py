@@ -1,0 +1,106 @@
+"""The local best response: how a state came about, the belief, the draw of particles, what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import Array, lax
+
+import envs
+from dream.evaluation import local, match
+from dream.evaluation.local import LocalConfig, local_best_response, resampled
+from envs import Game, InputError, Policy
+from envs.random_play import uniform_action
+
+STEPS = 12
+CONFIG = LocalConfig(proposals=32, particles=8)
+
+
+def _by_seat(params: Any, view: Any, legal: Array) -> Array:
+    """A policy that is neither uniform nor the same on any two deals: weights from the cards of the hand."""
+    own = jnp.sum(jnp.ravel(jax.tree.leaves(view)[1 if hasattr(view, "die") else 0]))
+    weights = legal * (1.0 + (np.arange(legal.shape[0]) * own + params) % 5)
+    return weights / jnp.maximum(jnp.sum(weights), 1)
+
+
+def _walk(game: Game, key: Array, steps: Array) -> tuple[Any, Array, Array]:
+    """Plays at random; returns a state in play, the actions so far and each player's log chance of its own."""
+    start = game.init(key)
+
+    def body(t: Array, carry: tuple) -> tuple:
+        state, actions, count, logs = carry
+        legal = game.legal_actions(state)
+        action = uniform_action(jax.random.bits(jax.random.fold_in(key, t)), legal)
+        after, _, done = game.step(state, action)
+        player = state.current_player
+        chance = _by_seat(3, game.view(state, player), legal)[action]
+        go = (t < steps) & ~done & (count == t)
+        moved = (after, actions.at[t].set(action), count + 1, logs.at[player].add(jnp.log(chance)))
+        return jax.tree.map(lambda new, old: jnp.where(go, new, old), moved, carry)
+
+    blank = (start, jnp.zeros(game.max_length, jnp.int32), jnp.int32(0), jnp.zeros(2))
+    state, actions, count, logs = lax.fori_loop(0, STEPS, body, blank)
+    return state, actions * (np.arange(game.max_length) < count), logs
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _replay(game: Game, key: Array, steps: Array) -> tuple[Array, Array, Array]:
+    """Tells whether retracing gives the actions played, and playing them the state; the log chances, two ways."""
+    state, actions, logs = _walk(game, key, steps)
+    start, told, count = game.replay_actions(state)
+    told = jnp.where(np.arange(game.max_length) < count, told, 0)
+    again = lax.fori_loop(0, count, lambda t, s: game.step(s, told[t])[0], start)
+    pairs = zip(jax.tree.leaves(again), jax.tree.leaves(state), strict=True)
+    same = jnp.all(jnp.stack([jnp.all(a == b) for a, b in pairs])) & jnp.all(told == actions)
+    believer = local._Local(game, dataclasses.replace(CONFIG, doubt=0.0))
+    return same, believer._log_likelihood(Policy(_by_seat, 3), state), logs[1 - state.current_player]
+
+
+@pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker", "liars_dice", "gin_rummy"])
+def test_the_past_is_retraced_and_as_likely_as_the_opponent_made_it(name: str) -> None:
+    """Random hands: retraced actions lead to the state, and the belief weighs the opponent's with its own policy."""
+    game = envs.make(name)
+    keys = jax.random.split(jax.random.key(5), 32)
+    same, found, wanted = jax.vmap(functools.partial(_replay, game))(keys, np.arange(32) % (STEPS + 1))
+    assert np.all(same)
+    assert np.sum(np.asarray(wanted) < 0) > 4
+    np.testing.assert_allclose(found, wanted, atol=1e-4)
+
+
+def test_particles_are_drawn_by_their_weights() -> None:
+    """Of 10, shares .5, .3, .2 give 5, 3 and 2; in the mean over draws, uneven shares come out too."""
+    draw = jax.jit(jax.vmap(functools.partial(resampled, size=10), (0, None)))
+    keys = jax.random.split(jax.random.key(1), 4000)
+    even = np.asarray(draw(keys, jnp.log(jnp.array([0.5, 0.3, 0.2]))))
+    assert np.all([np.sum(even == n, axis=1) == count for n, count in enumerate((5, 3, 2))])
+    uneven = np.asarray(draw(keys, jnp.log(jnp.array([0.01, 0.33, 0.66]))))
+    np.testing.assert_allclose([np.mean(uneven == n) for n in range(3)], [0.01, 0.33, 0.66], atol=0.003)
+
+
+def test_it_beats_uniform_play_and_stays_below_the_exact_bound() -> None:
+    """On liar's dice, whose uniform policy has exploitability 0.78074: a pure strategy that earns most of it."""
+    game = envs.make("liars_dice")
+    random = envs.make_bot("random", game)
+    answer = local_best_response(game, random, CONFIG)
+    state = game.init(jax.random.key(0))
+    view, legal = game.view(state, 0), game.legal_actions(state)
+    assert sorted(np.asarray(answer(view, legal)))[-2:] == [0.0, 1.0]
+    points = match(game, answer, random, games=4096)["points_per_hand"]
+    assert points.low < 0.78074
+    assert points.mean > 0.5 * 0.78074
+
+
+def test_what_it_cannot_answer_is_refused() -> None:
+    """A game without the hook, suits under private names, an unknown rollout player."""
+    for game in (envs.make("rummy500", num_players=2), envs.make("mini_gin_rummy", preset="3x4")):
+        with pytest.raises(InputError, match="cannot deal anew"):
+            local_best_response(game, envs.make_bot("random", game), CONFIG)
+    game = envs.make("mini_gin_rummy")
+    with pytest.raises(InputError, match="unknown rollout player 'greedy'"):
+        local_best_response(game, envs.make_bot("random", game), dataclasses.replace(CONFIG, player="greedy"))

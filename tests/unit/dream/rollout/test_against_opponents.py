@@ -1,0 +1,179 @@
+"""Steps of games that go on: what is paid to whom, that nothing is lost between iterations, a run with its hands."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import envs
+from dream.algorithms import make
+from dream.commands.evaluate import play_match, prepare_match
+from dream.config.compose import compose_config
+from dream.equations.sampling import entropy, sample_action
+from dream.rollout.against_opponents import Rollouts
+from dream.rollout.opponents import make_mixture
+from dream.training.loop import Run
+from dream.training.start import prepare_run
+from envs import Game, InputError
+
+LANES, STEPS = 64, 60
+TINY = ["env=kuhn_poker", "algo=ppo", "preset=tiny", "tracking.mode=disabled"]
+GOING_ON = ["algo.num_envs=16", "algo.rollout_length=8", "algo.opponents=[random]", "eval.exact=false"]
+
+
+@pytest.fixture(scope="module")
+def game() -> Game:
+    """Kuhn poker, whose games last two or three moves."""
+    return envs.make("kuhn_poker")
+
+
+def _act(view: Any, legal: jax.Array, key: jax.Array) -> tuple[jax.Array, tuple]:
+    chances = legal / jnp.sum(legal)
+    return sample_action(key, chances), (view.seat, entropy(chances))
+
+
+@pytest.fixture(scope="module", params=[1, 10])
+def played(request: pytest.FixtureRequest, game: Game) -> tuple[Any, Any]:
+    """Uniform play against uniform play: lanes and steps, with one move between decisions and with ten."""
+    rollouts = Rollouts(game, make_mixture(("random",), None, game), None, request.param)
+
+    @jax.jit
+    def play(key: jax.Array) -> tuple[Any, Any]:
+        return rollouts.play(rollouts.start(key, LANES), _act, key, STEPS)
+
+    return jax.device_get(play(jax.random.key(3)))
+
+
+def test_all_that_games_pay_goes_to_their_decisions(played: tuple[Any, Any]) -> None:
+    """The rewards of all steps are the points of all games; every game of Kuhn has a decision of each player."""
+    _, step = played
+    results = step.passed.results
+    assert step.passed.reward.sum() == pytest.approx(results["points"].sum())
+    assert results["games"].sum() > LANES * STEPS / 5
+    assert results["win_rate"].sum() + results["loss_rate"].sum() == results["games"].sum()
+    assert not step.passed.drawn.any()
+    assert np.all(results["games"][step.passed.done] >= 1)
+    assert np.all((step.passed.reward == 0) | step.passed.done)
+    np.testing.assert_array_equal(step.passed.ending, step.passed.reward)  # Kuhn pays at the end alone
+
+
+def test_most_steps_hold_a_decision(played: tuple[Any, Any]) -> None:
+    """All of them where there is room for the moves between; the learner's seat changes with the deal."""
+    lanes, step = played
+    few = step.passed.moves[1:].max() <= 2
+    assert step.valid.all() != few
+    assert step.valid.mean() > 0.4
+    assert set(np.unique(step.note[0][step.valid])) == {0, 1}
+    assert np.all(lanes.state.current_player[lanes.ready] == lanes.table.seat[lanes.ready])
+
+
+def test_uniform_play_earns_what_it_should(played: tuple[Any, Any]) -> None:
+    """Seats drawn alike, uniform play against itself earns nothing but noise."""
+    points, games = (played[1].passed.results[name].sum() for name in ("points", "games"))
+    assert abs(points / games) < 5 * 1.5 / np.sqrt(games)
+
+
+def test_ppo_answers_uniform_play() -> None:
+    """Against uniform play in Kuhn (exploitability 0.458 chips) it comes to earn more than 0.35."""
+    node = {"name": "ppo", "num_envs": 256, "steps": 16, "opponents": ["random"], "batch_size": 512}
+    node |= {"learning_rate": 1e-2, "value_loss": "relative", "entropy_weight": 0.0}
+    learner = make(node, {"name": "dueling", "hidden": [32]}, envs.make("kuhn_poker"))
+    state = learner.init(jax.random.key(0))
+    for _ in range(25):
+        state, told = learner.iterate(state)
+    assert told["learner_reward"] > 0.35
+    assert told["decisions"] > 0.9 * 256 * 16
+
+
+def test_steps_need_fixed_players(game: Game) -> None:
+    """Said in one line; so is an assistant that the game lacks."""
+    with pytest.raises(InputError, match="must not hold 'self'"):
+        make({"name": "ppo", "steps": 4}, {"hidden": [4]}, game)
+    with pytest.raises(InputError, match="unknown assistant for kuhn_poker 'exact_endgame'"):
+        make({"name": "ppo", "assistant": "exact_endgame"}, {"hidden": [4]}, game)
+
+
+def test_kept_inputs_change_nothing_but_what_is_kept(game: Game) -> None:
+    """The same network, bit for bit, from inputs in place of views; whole games, which have none, are refused."""
+    node, fitted = {"name": "ppo", "opponents": ["random"], "num_envs": 16, "steps": 8, "batch_size": 32}, []
+    for kept in (False, True):
+        learner = make(node | {"keep_inputs": kept}, {"name": "dueling", "hidden": [8]}, game)
+        state, _ = learner.iterate(learner.init(jax.random.key(4)))
+        fitted.append(jax.device_get(jax.tree.leaves(state.params)))
+        parts = learner.iterate.__self__
+        rows = parts.generate(state, parts.mixture.players)[1].rows.view
+        assert (getattr(rows, "shape", None) == (16 * 8, parts.network.inputs.size)) == kept
+    for a, b in zip(*fitted, strict=True):
+        np.testing.assert_array_equal(a, b)
+    with pytest.raises(InputError, match="keep_inputs=true needs"):
+        make({"name": "ppo", "keep_inputs": True}, {"hidden": [4]}, game)
+
+
+def test_win_bonus_is_in_raw_points(game: Game) -> None:
+    """Undiscounted returns of games that end are more by the bonus, a reward of 1 being one chip; others stay."""
+    returns = []
+    for bonus in (0.0, 3.0):
+        node = {"name": "ppo", "opponents": ["random"], "episodes_per_iteration": 32, "steps": 12, "gae_lambda": 1.0}
+        node |= {"shaping": {"scale": {"start": 0.0, "end": 0.0}, "win_bonus": bonus}}
+        learner = make(node, {"name": "dueling", "hidden": [8]}, game)
+        parts = learner.iterate.__self__
+        replay = parts.generate(learner.init(jax.random.key(2)), parts.mixture.players)[1]
+        returns.append(np.asarray(replay.rows.returns[replay.index[: int(replay.count)]]))
+    plain, more = returns[0], returns[1] - returns[0]
+    ended = np.abs(more) > 1e-6
+    np.testing.assert_allclose(more[ended], 3.0 / game.reward_scale * np.sign(plain[ended]), rtol=1e-5)
+    assert ended.mean() > 0.8
+
+
+def _run(folder: pathlib.Path, *overrides: str) -> Run:
+    """Runs to the last iteration and saves."""
+    run = Run(prepare_run(compose_config("config", [*overrides])))
+    while run.iteration < run.config.iterations:
+        run.iterate()
+    run.save()
+    run.writer.close()
+    return run
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Run]:
+    """Four iterations, and two with two more after a resume."""
+    folder = tmp_path_factory.mktemp("runs")
+    settings = [*TINY, *GOING_ON]
+    whole = _run(folder, *settings, f"run_dir={folder / 'whole'}")
+    _run(folder, *settings, f"run_dir={folder / 'halves'}", "iterations=2")
+    return whole, _run(folder, f"resume={folder / 'halves'}", "iterations=4")
+
+
+def test_a_resumed_run_goes_on_with_its_games(runs: tuple[Run, Run]) -> None:
+    """Network, optimizer and games under way are those of the run that was not interrupted, bit for bit."""
+    one, two = (jax.device_get(jax.tree.leaves(run.state._replace(key=()))) for run in runs)
+    for a, b in zip(one, two, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert runs[0].totals == runs[1].totals
+    assert runs[0].totals["decisions"] > 300
+
+
+def test_histories_of_an_evaluation(runs: tuple[Run, Run], tmp_path: pathlib.Path) -> None:
+    """One JSON line a hand: both seats of each deal, the actions of all players, the points that the report sums."""
+    file, (run, _) = tmp_path / "hands.jsonl", runs
+    asked = [f"checkpoint={run.run_dir}", "games=40", f"histories={file}"]
+    play_match(prepare_match(compose_config("evaluate", asked)))
+    hands = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [(hand["pair"], hand["seat"]) for hand in hands] == [(n // 2, n % 2) for n in range(40)]
+    assert all(2 <= len(hand["actions"]) <= 3 and hand["deal"] for hand in hands)
+    report = json.loads((run.run_dir / "evaluation.json").read_text())
+    assert report["points_per_hand"]["mean"] == pytest.approx(sum(hand["points"] for hand in hands) / 40)
+
+
+def test_histories_need_a_folder(runs: tuple[Run, Run], tmp_path: pathlib.Path) -> None:
+    """Refused before anything is played."""
+    for wrong in (tmp_path, tmp_path / "nowhere" / "hands.jsonl"):
+        with pytest.raises(InputError, match="it must be a file in a folder that exists"):
+            prepare_match(compose_config("evaluate", [f"checkpoint={runs[0].run_dir}", f"histories={wrong}"]))

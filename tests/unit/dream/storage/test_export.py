@@ -1,0 +1,171 @@
+"""Exports: every learner's policy goes into one file and comes back bit for bit, with a card that tells what it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pathlib
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from omegaconf import OmegaConf
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+
+import dream
+import envs
+from dream import algorithms
+from dream.config.compose import compose_config
+from dream.storage.checkpoint import CheckpointWriter
+from dream.storage.policies import find, game_of, policies_of
+from dream.storage.policy_file import named
+from envs import InputError
+
+LEARNERS = sorted({place: name for name, place in sorted(algorithms._REGISTRY.items())}.values())
+"""One of each kind; the others differ in settings."""
+
+
+def _run(folder: pathlib.Path, algo: str, *overrides: str) -> pathlib.Path:
+    """Writes a run directory with one checkpoint of a state with noise in it."""
+    node = compose_config("config", [f"algo={algo}", "preset=tiny", *overrides]).node
+    config = OmegaConf.to_container(node, resolve=True)
+    game = envs.make(config["env"]["name"], **config["env"].get("rules", {}))
+    learner = algorithms.make(config["algo"], config["network"], game)
+    rng = np.random.default_rng(4)
+    state = jax.tree.map(
+        lambda x: np.asarray(x) + rng.random(x.shape, np.float32) if x.dtype == np.float32 else x,
+        learner.init(jax.random.key(4)),
+    )
+    writer = CheckpointWriter(folder / algo, 1)
+    writer.save(7, state, {"config": config, "game": game.identity})
+    writer.close()
+    return folder / algo
+
+
+@pytest.mark.parametrize("algo", LEARNERS)
+def test_every_learners_policies_come_back(tmp_path: pathlib.Path, algo: str) -> None:
+    """Names, shapes, dtypes and bits of all arrays, and the probabilities they give."""
+    run = _run(tmp_path, algo, "env=kuhn_poker")
+    game = envs.make("kuhn_poker")
+    state = game.init(jax.random.key(0))
+    view, legal = game.view(state, 0), game.legal_actions(state)
+    trained = find(run)
+    for name, policy in policies_of(trained, game_of(trained)).items():
+        path = dream.export_policy(run, tmp_path / f"{name}.safetensors", name)
+        again = dream.load_policy(path)
+        one, two = named(policy.params), named(again.params)
+        assert list(one) == list(two)
+        for place, x in one.items():
+            x, y = np.asarray(x), np.asarray(two[place])
+            assert (x.dtype, x.shape, x.tobytes()) == (y.dtype, y.shape, y.tobytes()), place
+        np.testing.assert_array_equal(policy(view, legal), again(view, legal))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """A PPO run."""
+    return _run(tmp_path_factory.mktemp("run"), "ppo", "env=leduc_poker")
+
+
+def test_the_card_tells_what_it_is(run: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Beside the file in JSON: game, settings, arrays, checksum; the file itself is enough to load it."""
+    path = dream.export_policy(run, tmp_path / "agent.safetensors")
+    card = json.loads((tmp_path / "agent.json").read_text())
+    assert card["game"] == envs.make("leduc_poker").identity
+    assert (card["algo"]["name"], card["policy"], card["iteration"]) == ("ppo", "current", 7)
+    assert "opponents" not in card["algo"]
+    assert card["network"]["hidden"] == [16, 8]
+    assert card["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    arrays = load_file(path)
+    assert {name: {"dtype": str(x.dtype), "shape": list(x.shape)} for name, x in arrays.items()} == card["arrays"]
+    assert card["parameters"] == sum(x.size for x in arrays.values())
+    (tmp_path / "agent.json").unlink()
+    dream.load_policy(path)
+
+
+def test_an_export_of_an_export_is_the_same(run: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Arrays and card survive."""
+    first = dream.export_policy(run, tmp_path / "one.safetensors")
+    second = dream.export_policy(first, tmp_path / "two.safetensors")
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_by_default_it_lies_in_the_run(run: pathlib.Path) -> None:
+    """policy.safetensors and policy.json."""
+    assert dream.export_policy(run) == run / "policy.safetensors"
+    assert (run / "policy.json").exists()
+
+
+def _changed(path: pathlib.Path, change: Any) -> None:
+    with safe_open(path, "numpy") as file:
+        card = json.loads(file.metadata()["dream_card"])
+    arrays = load_file(path)
+    change(card, arrays)
+    save_file(arrays, path, metadata={"dream_card": json.dumps(card)})
+
+
+WRONG = {
+    "an array less": (lambda card, arrays: arrays.pop("network.value.w"), "network.value.w is missing"),
+    "an array more": (lambda card, arrays: arrays.update(more=np.ones(1)), "more is not of this network"),
+    "another shape": (
+        lambda card, arrays: arrays.update({"network.value.b": np.ones(2, np.float32)}),
+        "network.value.b is [2], not [1]",
+    ),
+    "another dtype": (
+        lambda card, arrays: arrays.update({"network.value.b": np.ones(1)}), "network.value.b holds float64, not",
+    ),
+    "another format": (lambda card, arrays: card.update(format=2), "format 2; this version reads format 1"),
+    "an unknown game": (lambda card, arrays: card["env"].update(name="whist"), "unknown game 'whist'"),
+    "another version": (lambda card, arrays: card["game"].update(version="0"), "version 0, not on"),
+    "no game": (lambda card, arrays: card.update(env={}), "card.env.name is missing"),
+    "an unknown setting": (lambda card, arrays: card["algo"].update(clipp=1), "did you mean 'algo.clip_epsilon'"),
+    "an absurd network": (lambda card, arrays: card["network"].update(hidden=[2**24, 2**24]), "not [30, 16777216]"),
+    "another policy": (lambda card, arrays: card.update(policy="best"), "no policy 'best'"),
+    "no dict": (lambda card, arrays: card.update(algo=3), "algo=3 must be"),
+    "an unknown key": (lambda card, arrays: card.update(games=3), "card.games"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_changed_export_is_refused(run: pathlib.Path, tmp_path: pathlib.Path, name: str) -> None:
+    """In one line that names what is wrong."""
+    change, told = WRONG[name]
+    path = dream.export_policy(run, tmp_path / "agent.safetensors")
+    _changed(path, change)
+    with pytest.raises(InputError) as error:
+        dream.load_policy(path)
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_no_export_is_refused(run: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Another's safetensors file, a damaged one, a file of another kind."""
+    path = dream.export_policy(run, tmp_path / "agent.safetensors")
+    save_file({"x": np.ones(1)}, tmp_path / "foreign.safetensors")
+    (tmp_path / "short.safetensors").write_bytes(path.read_bytes()[:-1])
+    (tmp_path / "text.pkl").write_text("text")
+    told = {"foreign.safetensors": "no export", "short.safetensors": "no readable", "text.pkl": "nor a policy's file"}
+    for file, text in told.items():
+        with pytest.raises(InputError, match=text) as error:
+            dream.load_policy(tmp_path / file)
+        assert file in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("out", "told"),
+    [("agent.pkl", "must end with"), ("nowhere/agent.safetensors", "existing folder"), ("", "end with")],
+)
+def test_where_it_cannot_be_written(run: pathlib.Path, tmp_path: pathlib.Path, out: str, told: str) -> None:
+    """One line, and nothing is there afterwards."""
+    with pytest.raises(InputError, match=told):
+        dream.export_policy(run, tmp_path / out)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_unknown_policy_writes_nothing(run: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """It is refused before anything is written."""
+    with pytest.raises(InputError, match="unknown policy 'best'"):
+        dream.export_policy(run, tmp_path / "agent.safetensors", "best")
+    assert not list(tmp_path.iterdir())
