@@ -69,7 +69,8 @@ class Sweep:
         except SystemExit as left:  # a signal, or a sweeper that gave up
             code = left.code if isinstance(left.code, int) else 1
         failed = [outcome for outcome in self._outcomes if outcome.failure]
-        print("\n".join(self.table()), flush=True)
+        for line in self.table():
+            print(line, flush=True)
         for outcome in failed:
             print(f"error: job {outcome.number} ({outcome.label}): {outcome.failure}", file=sys.stderr, flush=True)
         return code or int(bool(failed))
