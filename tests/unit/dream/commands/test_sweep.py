@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pathlib
 import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -123,14 +124,18 @@ class Adaptive(Sweeper):
         return values
 
 
-def test_a_sweeper_gets_the_objectives(sweep: Callable[..., Result]) -> None:
+def test_a_sweeper_gets_the_objectives(sweep: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
     """A float for each job, infinite for a failed one, so that the sweeper goes on and prefers another."""
+    package, module = types.ModuleType("hydra_plugins"), types.ModuleType("hydra_plugins.adaptive")
+    package.__path__, package.adaptive, module.Adaptive = [], module, Adaptive
+    monkeypatch.setitem(sys.modules, "hydra_plugins", package)
+    monkeypatch.setitem(sys.modules, "hydra_plugins.adaptive", module)
     Plugins.instance().register(Adaptive)
     target = {"_target_": "hydra_plugins.adaptive.Adaptive"}
     ConfigStore.instance().store(group="hydra/sweeper", name="adaptive", node=target)
     code, out, _ = sweep("hydra/sweeper=adaptive", "seed=interval(1,9)", "algo=cfr")
     assert code == 1
-    assert [line.split()[-1] for line in out.splitlines()[-4:]] == ["nan", "2", "1.75", "2.25"]
+    assert [line.split()[-1] for line in out.splitlines()[-4:]] == ["nan", "2", "1.75", "2.25"], out
     assert "job 4: " in out
 
 
