@@ -176,8 +176,11 @@ KUHN = (
 def test_a_run_killed_before_its_first_checkpoint_starts_over(tmp_path: pathlib.Path) -> None:
     """By the command that made it; its record begins anew."""
     arguments = (*KUHN, "run_dir=run", "iterations=1000000", "checkpoint.every=1000000")
+    file = tmp_path / "run" / "versions.json"
     for number in (signal.SIGKILL, signal.SIGTERM):
+        old = file.stat().st_mtime_ns if file.exists() else 0
         process = start("dream.run", *arguments, cwd=tmp_path)
+        wait_for(lambda old=old: file.exists() and file.stat().st_mtime_ns > old, process)
         wait_for(lambda: _lines(tmp_path / "run") >= 3, process)
         process.send_signal(number)
         done = finish(process)
