@@ -66,7 +66,7 @@ class Resources:
 
 
 def needs_tree(algorithm: str, game: Game) -> None:
-    """Raises InputError where an algorithm that goes through the whole tree is given a game that is too large for one."""
+    """Raises InputError unless a game is enumerable, for an algorithm that goes through the whole tree."""
     if not isinstance(game, EnumerableGame):
         raise InputError(
             f"algo={algorithm} needs the whole tree of its game, and {game.name} is not enumerable; "

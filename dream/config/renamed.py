@@ -78,7 +78,7 @@ def unknown_option(group: str, option: str, options: Iterable[str]) -> InputErro
 
 
 def translated_algorithm(node: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns an algorithm's stored settings with its present name; "dream" is the dueling one where it counts games."""
+    """Returns an algorithm's stored settings with its present name; a "dream" that counts games is the dueling one."""
     name = node.get("name")
     name = "dueling_dream" if name == "dream" and "games_per_iteration" in node else name
     return {**node, "name": OPTIONS["algo"].get(name, name)}

@@ -14,7 +14,7 @@ def current_config(config: dict[str, Any]) -> dict[str, Any]:
     Args:
       config: with `algo` and `network`, each a node or None.
     Returns:
-      The same with the present names of algorithms, settings and values; what is unknown is kept, to be refused by name.
+      The same with the present names of algorithms, settings and values; what is unknown is kept.
     """
     config = dict(config)
     algo, network = config.get("algo"), config.get("network")
