@@ -14,6 +14,7 @@ conf/config.yaml asks for a file after its owner, so that the defaults list show
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -61,14 +62,18 @@ def tuned_settings(owner: str, choices: Mapping[str, str]) -> DictConfig:
     Returns:
       Settings from the root of the configuration; empty where nothing is tuned.
     """
-    file = config_dir() / FOLDER / f"{choices[owner]}.yaml"
     merged = OmegaConf.create({})
-    if not file.is_file():
-        return merged
-    for key, settings in OmegaConf.load(file).items():
-        if all(choices.get(group) in options for group, options in parse_choices(key).items()):
+    for conditions, settings in _sections(config_dir() / FOLDER / f"{choices[owner]}.yaml"):
+        if all(choices.get(group) in options for group, options in conditions.items()):
             merged.merge_with(settings)
     return merged
+
+
+@functools.lru_cache(maxsize=64)
+def _sections(file: Path) -> list[tuple[dict[str, tuple[str, ...]], DictConfig]]:
+    """Reads a file's sections in order: what each applies to, and its settings."""
+    content = OmegaConf.load(file) if file.is_file() else {}
+    return [(parse_choices(key), settings) for key, settings in content.items()]
 
 
 class TunedSource(ConfigSource):
