@@ -37,7 +37,7 @@ def test_settings_of_the_runs_own_algorithm_apply(stored: Path) -> None:
     """`algo.clip_epsilon` is PPO's; the default algorithm does not know it."""
     given = [f"resume={stored}", "algo.clip_epsilon=0.1", "iterations=8"]
     start = prepare_run(compose_config("config", with_stored_choices(given)))
-    assert start.parts.config.algo["clip"] == 0.1
+    assert start.parts.config.algo["clip_epsilon"] == 0.1
     assert start.parts.config.env.name == "leduc_poker"
     assert start.parts.config.iterations == 8
     with pytest.raises(InputError, match=r"algo\.clip"):
