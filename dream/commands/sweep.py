@@ -14,6 +14,7 @@ from typing import Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
 
 from dream.config.compose import Composed, compose_config, composed_by_hydra, config_dir, jobs
 from envs.errors import InputError
@@ -59,7 +60,7 @@ class Sweep:
         self._fixed: set[str] = set()
         self._folder: Path | None = None
         if not any(text.startswith("hydra") for text in overrides):
-            self._planned = jobs(overrides)
+            self._planned = _enumerated(overrides)
             self._fixed = set.intersection(*map(set, self._planned)) if len(self._planned) > 1 else set()
             self._check()
 
@@ -148,6 +149,14 @@ class Sweep:
 
     def _label(self, overrides: list[str] | tuple[str, ...]) -> str:
         return " ".join(text for text in overrides if text not in self._fixed) or "no overrides"
+
+
+def _enumerated(overrides: list[str]) -> list[list[str]]:
+    """Returns the overrides of every job; raises InputError where they do not parse or are without end."""
+    try:
+        return jobs(overrides)
+    except HydraException as error:
+        raise InputError(f"{_line(error)}; other sweeps need a sweeper, as in hydra/sweeper=optuna") from error
 
 
 def _line(error: Exception) -> str:

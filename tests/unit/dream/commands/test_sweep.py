@@ -104,6 +104,13 @@ def test_a_sweep_that_is_refused_whole_writes_nothing(sweep: Callable[..., Resul
     assert not (tmp_path / "sweep").exists()
 
 
+def test_a_range_without_end_needs_a_sweeper(sweep: Callable[..., Result]) -> None:
+    """Hydra's own sweeper cannot try all of an interval: one line."""
+    code, out, err = sweep("seed=interval(1,9)")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "hydra/sweeper=optuna" in err
+
+
 def test_a_signal_ends_the_sweep_with_its_table(sweep: Callable[..., Result]) -> None:
     """The jobs that were not run are in it; the code is the signal's."""
     code, out, _ = sweep("seed=1,5,8")
