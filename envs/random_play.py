@@ -86,7 +86,7 @@ def _scaled(bits: Array, total: Array) -> Array:
 
 
 class Played(NamedTuple):
-    """Totals of a batch of games: decisions int32, sum of rewards float32[P], games decided (not drawn) int32."""
+    """Totals of a batch of games: decisions int32, sum of rewards float32[P], games with a winner (not tied) int32."""
 
     decisions: Array
     rewards: Array

@@ -240,7 +240,7 @@ class _Observer:
         self.tensor[:] = 0 if view is None else _functions(self._game).encode(view)
 
     def string_from(self, state: Any, player: int) -> str:
-        """Returns the view of `player` as text, which tells information states apart where views do."""
+        """Returns the view of `player` as text, which differs between information states where views do."""
         return state.kept.once(("text", player), lambda: self._text(state, player))
 
     def _text(self, state: Any, player: int) -> str:

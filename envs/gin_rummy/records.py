@@ -1,4 +1,4 @@
-"""Hands of gin rummy as JSON, one record a hand: deal, actions, result, rules with their preset, and version.
+"""Rounds of gin rummy as JSON, one record per round: deal, actions, result, rules with their preset, and version.
 
 A record is one JSON object:
 
@@ -10,10 +10,10 @@ A record is one JSON object:
 | rules | every rule that can be set, by name |
 | deck | the card ids as `from_deck` takes them |
 | actions | the action ids of all players, in order |
-| result | points: what each player won; ending: how the hand ended, in words |
+| result | points: what each player won; ending: how the round ended, in words |
 | players | optional: who played, by seat |
 
-A file holds one record a line (.jsonl), or one record or a list of them (.json).
+A file holds one record per line (.jsonl), or one record or a list of them (.json).
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ class Record:
 
     def as_json(self) -> dict[str, Any]:
         """Returns the JSON object."""
-        told = {"format": FORMAT, **dataclasses.asdict(self)}
-        del told["place"]
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in told.items()}
+        fields = {"format": FORMAT, **dataclasses.asdict(self)}
+        del fields["place"]
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in fields.items()}
 
 
 def record(game: Game, deck: Sequence[int], actions: Sequence[int], players: Sequence[str] = ()) -> Record:
@@ -151,8 +151,8 @@ def _played(given: Record, game: Game) -> tuple[State, dict[str, Any]]:
             raise InputError(f"{given.place}: action {n + 1}, {given.actions[n]}, is not legal; legal are {could}")
     if not count or not over[count - 1]:
         raise InputError(f"{given.place}: the hand is not over after its {count} actions")
-    told = [game.result(state, seat).get("points_per_hand", paid[seat] * game.reward_scale) for seat in range(2)]
-    points = [round(float(x), 4) + 0.0 for x in told]
+    won = [game.result(state, seat).get("points_per_hand", paid[seat] * game.reward_scale) for seat in range(2)]
+    points = [round(float(x), 4) + 0.0 for x in won]
     return state, {"points": points, "ending": game.to_dict(state)["ending"]}
 
 
@@ -188,10 +188,10 @@ def append(path: str | Path, one: Record) -> None:
 
 
 def read(path: str | Path) -> list[Record]:
-    """Reads a file of records; they are checked for form, `replay` checks what they tell.
+    """Reads a file of records; they are checked for form, `replay` checks what they say.
 
     Raises:
-      InputError: the file cannot be read, or a record is not as the module tells; record and reason are named.
+      InputError: the file cannot be read, or a record is not as the module says; record and reason are named.
     """
     path = Path(path)
     try:

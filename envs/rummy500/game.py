@@ -63,7 +63,7 @@ _IDS = np.arange(_CARDS)
 
 @dataclasses.dataclass(frozen=True)
 class Rummy500(Game):
-    """Rummy 500; rules and encoding as the module tells."""
+    """Rummy 500; rules and encoding as the module says."""
 
     rules: RummyRules = RummyRules()
     name = "rummy500"

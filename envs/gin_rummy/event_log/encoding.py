@@ -61,7 +61,8 @@ def size(rules: GinRules) -> int:
 def encode(rules: GinRules, view: GinView) -> Array:
     """Returns the observation vector: float32[4887], indices as in the module's table."""
     without_events, first = dense(rules, view), log_offset(rules)
-    return jnp.concatenate([without_events[:first], _events(rules, view).reshape(-1), without_events[first:]])
+    events = _events(rules, view).reshape(-1)
+    return jnp.concatenate([without_events[:first], events, without_events[first:]])
 
 
 def dense(rules: GinRules, view: GinView) -> Array:

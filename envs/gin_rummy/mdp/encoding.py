@@ -1,4 +1,4 @@
-"""What a player of `gin_rummy_mdp` may know, and the 342 numbers that tell it.
+"""What a player of `gin_rummy_mdp` may know, and the 342 numbers of its observation.
 
 Slots are the cards of the own hand in ascending id, eleven of them; D is the own deadwood, with eleven cards the least
 over discarding any one of them; t is the player's own turn, from 1.
@@ -148,21 +148,21 @@ def name_opponent(view: MdpView, kind: Array) -> MdpView:
 
 
 def encode(rules: GinRules, view: MdpView) -> Array:
-    """Returns the observation vector: float32[342], as the module's table tells."""
+    """Returns the observation vector: float32[342], as in the module's table."""
     parts = {**_cards_seen(view), **_counts(rules, view), **_of_slots(view), **_judged(rules, view)}
     return jnp.concatenate([jnp.atleast_1d(parts[name]).astype(jnp.float32) for name in LAYOUT])
 
 
 def _cards_seen(view: MdpView) -> dict[str, Array]:
-    """Returns the entries that tell cards."""
+    """Returns the entries of cards."""
     masks = {"hand": view.hand, "pile": view.pile, "picked": view.picked, "declined": view.declined}
-    told = {name: cards.to_cards(mask) for name, mask in masks.items()}
+    planes = {name: cards.to_cards(mask) for name, mask in masks.items()}
     kinds = view.opponent.astype(jnp.int32) - 1 == np.arange(KINDS)
-    return {**told, "top": np.arange(NUM_CARDS) == view.top, "opponent": kinds}
+    return {**planes, "top": np.arange(NUM_CARDS) == view.top, "opponent": kinds}
 
 
 def _counts(rules: GinRules, view: MdpView) -> dict[str, Array]:
-    """Returns the entries that tell the course of the hand."""
+    """Returns the entries of the course of the round."""
     stock = view.stock / np.float32(rules.num_cards - rules.dealt)
     return {
         "phase": view.phase == np.arange(len(PHASES)),

@@ -78,7 +78,7 @@ class MdpState:
 
 @dataclasses.dataclass(frozen=True)
 class MdpGinRummy(Game):
-    """Gin rummy with the knock decided after the discard; rules and actions as the module tells."""
+    """Gin rummy with the knock decided after the discard; rules and actions as the module says."""
 
     rules: MdpRules = PRESETS["r42"]
     name = "gin_rummy_mdp"

@@ -71,7 +71,7 @@ class MiniState(GinState):
 
 @dataclasses.dataclass(frozen=True)
 class MiniGinRummy(GinRummy, EnumerableGame):
-    """Gin rummy on a reduced deck; rules and encoding as the module tells."""
+    """Gin rummy on a reduced deck; rules and encoding as the module says."""
 
     rules: MiniRules = MINI_PRESETS["4x2"]
     name = "mini_gin_rummy"
@@ -234,7 +234,7 @@ class MiniGinRummy(GinRummy, EnumerableGame):
         """Deals anew what a player cannot see.
 
         Raises:
-          InputError: with suit symmetry, where a view does not tell what the opponent calls the suits.
+          InputError: with suit symmetry, where a view does not show what the opponent calls the suits.
         """
         if self.rules.suit_symmetry:
             raise InputError(f"{self.name} with suit_symmetry cannot deal anew what a view does not show")

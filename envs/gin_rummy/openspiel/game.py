@@ -40,7 +40,7 @@ from envs.rules import build_rules
 
 @dataclasses.dataclass(frozen=True)
 class OpenSpielGinRummy(Game):
-    """OpenSpiel's gin rummy; rules and encoding as the module tells."""
+    """OpenSpiel's gin rummy; rules and encoding as the module says."""
 
     rules: OpenSpielRules = OpenSpielRules()
     observation: str = "tensor"

@@ -82,7 +82,7 @@ def best_group(masks: Array) -> Group:
     total = melds.choice_points(cands, melds.points(melds.run_cards(left)))
     first, second, third = arrangement.sorted3(*melds.of_choice(_keys(cands)))
     order = (first * _KEYS + second) * _KEYS + third
-    # One comparison of points and order; the order of the winner tells its sets.
+    # One comparison of points and order; the order of the winner gives its sets.
     best = jnp.max((total << _KEY_BITS) + (1 << _KEY_BITS) - 1 - order, axis=0)
     order = (1 << _KEY_BITS) - 1 - (best & ((1 << _KEY_BITS) - 1))
     return group_of(masks, jnp.stack([order // _KEYS**2, order // _KEYS % _KEYS, order % _KEYS]))

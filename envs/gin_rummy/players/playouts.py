@@ -52,7 +52,7 @@ class Hand(NamedTuple):
       phase: int32, as of `gin_rummy`.
       turn, other_turn: int32, the number of each player's turn, from 1.
       actions: int32, actions so far.
-      first: bool, whether the one to act is the player the result is told for.
+      first: bool, whether the one to act is the player whose result is returned.
       ending: int32, PLAYING, DEAD or KNOCKED, by `mine` then, discard done.
     """
 
@@ -120,7 +120,7 @@ def play_out(rules: GinRules, hand: Hand, stock: Array, mine: Limits, theirs: Li
       rules: of the game.
       hand: in play or over.
       stock: int32[52], its order.
-      mine, theirs: limits of the player the result is told for, and of the other.
+      mine, theirs: limits of the player whose result is returned, and of the other.
       turns: after so many more turns the round counts as a tie.
     Returns:
       float32, points the player wins.

@@ -35,7 +35,7 @@ _NEVER = 1000.0
 
 
 class RuleBotParams(NamedTuple):
-    """What tells one rule bot from another; float32 scalars.
+    """What distinguishes one rule bot from another; float32 scalars.
 
     Attributes:
       take_joins: 1 to take a top that is part of a meld with own cards.

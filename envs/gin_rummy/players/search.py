@@ -14,7 +14,7 @@ than `evidence` standard errors: the best of several noisy means is otherwise mo
 | lv7 | the same, on more worlds, so that smaller differences count | 128 | the same | `lookahead` |
 
 A Policy has no key: the randomness is a hash of the view and an option, so the same player in the same place always
-does the same, and what it does tells nothing but what it has seen.
+does the same, and what it does reveals nothing but what it has seen.
 Source: the 16-action document names the levels; what they are is the domain notes' reading (section 3), after jdh8's
 mc:128 for lv7, whose own side holds out for gin in rollouts; measured here that costs hands, and all knock at once. The
 numbers are this project's.
