@@ -2,7 +2,15 @@
 
 from envs.errors import InputError
 from envs.game import EnumerableGame, Game, LogSlot, Policy, make, names
-from envs.players import HostPlayer, bot_names, is_foreign, make_assistant, make_bot, make_host_player
+from envs.players import (
+    HostPlayer,
+    bot_names,
+    check_plays,
+    is_foreign,
+    make_assistant,
+    make_bot,
+    make_host_player,
+)
 
 __all__ = [
     "EnumerableGame",
@@ -12,6 +20,7 @@ __all__ = [
     "LogSlot",
     "Policy",
     "bot_names",
+    "check_plays",
     "is_foreign",
     "make",
     "make_assistant",

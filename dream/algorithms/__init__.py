@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 from typing import Any
 
-from dream.algorithms.types import Algorithm, Resources
+from dream.algorithms.types import Algorithm, Resources, TrainState
 from dream.config import settings
-from envs import Game
+from envs import Game, Policy
 from envs.errors import InputError, unknown
 
 _REGISTRY: dict[str, str] = {
@@ -49,4 +50,14 @@ def make(config: Any, network: Any, game: Game, resources: Resources | None = No
         raise unknown("algorithm", name, _REGISTRY)
     module_name, schema = _REGISTRY[name].split(":")
     module = importlib.import_module(module_name)
-    return module.make(settings.read(getattr(module, schema), config, "algo"), network, game, resources or Resources())
+    checked = settings.read(getattr(module, schema), config, "algo")
+    return _of_game(module.make(checked, network, game, resources or Resources()), game)
+
+
+def _of_game(algorithm: Algorithm, game: Game) -> Algorithm:
+    """Returns a learner whose policies know the game they play."""
+
+    def policies(state: TrainState) -> dict[str, Policy]:
+        return {name: dataclasses.replace(policy, game=game) for name, policy in algorithm.policies(state).items()}
+
+    return dataclasses.replace(algorithm, policies=policies)
