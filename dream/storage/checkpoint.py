@@ -6,6 +6,7 @@ a temporary folder and renames it last, so that a killed process leaves only com
 
 from __future__ import annotations
 
+import os
 import dataclasses
 import json
 import zlib
@@ -117,7 +118,7 @@ class CheckpointWriter:
         self._manager.close()
 
 
-def find(reference: str | Path) -> Checkpoint:
+def find(reference: str | os.PathLike[str]) -> Checkpoint:
     """Opens a checkpoint.
 
     Args:
