@@ -31,10 +31,9 @@ class MatchReport:
     @classmethod
     def of_record(cls, unit: str, record: Mapping[str, Any]) -> MatchReport:
         """Builds the report from what `match` returns, or from the same as stored in a JSON file."""
-        stored = {
-            name: x if isinstance(x, Interval) else Interval(**x) for name, x in record.items() if _is_interval(x)
-        }
-        return cls(unit, record["n"], record["n_pairs"], stored)
+        found = {name: x for name, x in record.items() if _is_interval(x)}
+        intervals = {name: x if isinstance(x, Interval) else Interval(**x) for name, x in found.items()}
+        return cls(unit, record["n"], record["n_pairs"], intervals)
 
     @property
     def points_per_hand(self) -> Interval:

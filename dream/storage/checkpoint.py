@@ -6,9 +6,9 @@ a temporary folder and renames it last, so that a killed process leaves only com
 
 from __future__ import annotations
 
-import os
 import dataclasses
 import json
+import os
 import zlib
 from pathlib import Path
 from typing import Any

@@ -91,7 +91,9 @@ def load_run(reference: str | os.PathLike[str]) -> FinishedRun:
 
     Example:
       >>> run = dream.load_run("runs/leduc")
-      >>> run.columns("iteration", "eval/exploitability/average")
+      >>> curve = run.columns("iteration", "eval/exploitability/average")
+      >>> curve["iteration"]
+      array([1.])
     """
     trained = find(reference)
     directory = trained.path.parent.parent
