@@ -20,6 +20,7 @@ from dream.evaluation.report import MatchReport
 from dream.storage.policies import check_game, find, find_opponent, find_player, game_of, policy_of
 from dream.training import loop
 from dream.training.finished import FinishedRun, load_run
+from dream.training.signals import StopRequest
 from dream.training.start import prepare_run, with_stored_choices
 from envs import Game, HostPlayer, InputError, Policy, bot_names, check_plays
 
@@ -153,19 +154,14 @@ def _checked(overrides: Sequence[str]) -> list[str]:
     return list(overrides)
 
 
-class _Interrupts:
+class _Interrupts(StopRequest):
     """Remembers the first interrupt of a training run; before there is work to save, it is raised at once."""
 
     def __init__(self) -> None:
-        self.received: int | None = None
-        self._protected = False
+        super().__init__(listen=False)
 
-    def protect(self, protected: bool = True) -> None:
-        """Says whether there is work to be saved from now on."""
-        self._protected = protected
-
-    def handle(self, number: int, frame: FrameType | None) -> None:
-        """Remembers a signal; raises KeyboardInterrupt for the second one, and for one before there is work."""
+    def take(self, number: int, frame: FrameType | None) -> None:
+        """Remembers a signal; raises KeyboardInterrupt for the second one, and where there is nothing to save."""
         if self.received is not None or not self._protected:
             raise KeyboardInterrupt
         self.received = number
@@ -178,7 +174,7 @@ def _interrupts() -> Iterator[_Interrupts]:
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    before = signal.signal(signal.SIGINT, stop.handle)
+    before = signal.signal(signal.SIGINT, stop.take)
     try:
         yield stop
     finally:
