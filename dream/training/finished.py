@@ -48,6 +48,11 @@ class FinishedRun(os.PathLike):
         """Iterations completed."""
         return self._checkpoint.meta["iteration"]
 
+    @property
+    def config(self) -> dict[str, Any]:
+        """The whole configuration, nested as in config.yaml."""
+        return self._checkpoint.meta["config"]
+
     def columns(self, *names: str) -> dict[str, np.ndarray]:
         """Returns the metrics as columns, ready for a plot or a data frame.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import doctest
 import importlib
 import json
@@ -75,6 +76,15 @@ def test_references_runs_and_policies_mean_the_same(run: dream.FinishedRun, tmp_
     assert dream.exploit(run, name="current").exploitability == run.exact["current"]["exploitability"]
     assert dream.evaluate(run, run, games=64).points_per_hand == dream.evaluate(run, file, games=64).points_per_hand
     assert repr(dream.load_run(run)) == repr(run)
+
+
+def test_inside_an_event_loop(run: dream.FinishedRun) -> None:
+    """In a notebook, whose cells run inside a loop, tables in double precision come back bit for bit."""
+
+    async def cell() -> float:
+        return dream.exploit(run).exploitability
+
+    assert asyncio.run(cell()) == run.exact["average"]["exploitability"]
 
 
 def test_a_lower_bound(run: dream.FinishedRun) -> None:
