@@ -87,8 +87,8 @@ class Checkpoint:
 def _without_event_loop(function: Callable[[], Any]) -> Any:
     """Calls a function in a thread without an event loop, another one in a notebook.
 
-    Where a loop runs, orbax reads in a thread of its own, to which jax.enable_x64 does not reach: double precision would
-    be rounded.
+    Where a loop runs, orbax reads in a thread of its own, to which jax.enable_x64 does not reach: it would round double
+    precision.
     """
     try:
         asyncio.get_running_loop()
