@@ -14,10 +14,10 @@ from dream.networks import make_network
 from envs import Game
 
 _WORK = {
-    "episodes_per_iteration": "{:,} episodes per iteration",
-    "traversals": "{:,} traversals per player and iteration",
-    "trajectories": "{:,} trajectories per player and iteration",
-    "updates": "{:,} full updates per iteration",
+    "episodes_per_iteration": "episodes per iteration: {:,}",
+    "traversals": "traversals per player and iteration: {:,}",
+    "trajectories": "trajectories per player and iteration: {:,}",
+    "updates": "full updates per iteration: {:,}",
 }
 """Setting of an algorithm -> what it says about the size of an iteration; the first that is there."""
 
@@ -81,7 +81,7 @@ def device() -> str:
 def _work(algo: Mapping[str, Any]) -> list[str]:
     """Returns how much an iteration is, in the algorithm's own unit."""
     if algo.get("rollout_length") and algo.get("num_envs"):
-        return [f"{algo['num_envs']:,} games x {algo['rollout_length']:,} decisions per iteration"]
+        return [f"decisions per iteration: {algo['num_envs']:,} x {algo['rollout_length']:,}"]
     return [words.format(algo[name]) for name, words in _WORK.items() if isinstance(algo.get(name), int)][:1]
 
 

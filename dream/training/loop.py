@@ -283,7 +283,17 @@ def train(start: Start, stop: StopRequest) -> Run:
     tracker.close()
     run.writer.close()
     print(f"{run.run_dir} · iteration {run.iteration} · {run.seconds:.0f} s", flush=True)
+    if start.checkpoint is not None or start.name == run.run_dir.name:  # a sweep ends with a table instead
+        _suggest(run, finished=stop.received is None)
     return run
+
+
+def _suggest(run: Run, *, finished: bool) -> None:
+    """Prints what can be done with a run next."""
+    sent = run.config.tracking.mode != "disabled" and any(run.run_dir.glob("wandb/offline-run-*"))
+    env = run.start.choices.get("env", run.game.name)
+    for line in announce.next_steps(run.run_dir, env=env, opponent="random", finished=finished, wandb=sent):
+        print(line, flush=True)
 
 
 def _announce(start: Start, done: int) -> None:

@@ -50,7 +50,7 @@ class RunProgress:
                 self._bar.console.print(kept, highlight=False)
             return
         left = self._pace.seconds_left(record)
-        line += f"  about {duration(left)} left" if left else ""
+        line += f"  about {duration(left)} left" if left and not remarks else ""
         self._lines.show(line, last=bool(evaluated) or iteration == self._pace.total)
         for remark in remarks:
             print(remark, flush=True)
@@ -73,7 +73,7 @@ class Pace:
           before: `seconds`, `compile_seconds` and the counters of the budget so far.
         """
         self.total, self._budget, self._before = total, budget, before
-        self._records: list[dict[str, Any]] = []
+        self._newest, self._each, self._iterations = before, 0.0, 0
 
     def remarks(self, record: dict[str, Any]) -> list[str]:
         """Takes an iteration's record in; returns what is to be said about the time it took.
@@ -81,23 +81,27 @@ class Pace:
         After the first iteration: seconds of an iteration without compiling, and when the run will be over.
         After one that overran budget.seconds: by how much.
         """
-        previous = self._records[-1] if self._records else self._before
-        first = not self._records
-        self._records = [*self._records[:1], record]
-        limit, took = self._budget.seconds, record["seconds"] - previous["seconds"]
-        remarks = [self._after_first(record, took)] if first and record["iteration"] < self.total else []
-        if limit is not None and record["seconds"] > limit:
+        took = record["seconds"] - self._newest["seconds"]
+        compiled = min(max(record["compile_seconds"] - self._newest["compile_seconds"], 0.0), took)
+        alone = max(took - record.get("seconds_evaluate", 0.0), 0.0)
+        self._iterations += 1
+        if self._iterations == 1:
+            self._each = max(alone - compiled, 0.0)
+        else:  # the mean of those after the first
+            self._each = alone if self._iterations == 2 else self._each + (alone - self._each) / (self._iterations - 1)
+        self._newest = record
+        if (limit := self._budget.seconds) is not None and record["seconds"] > limit:
             over = record["seconds"] - limit
-            remarks = []
-            if over > max(1.0, 0.1 * limit):
-                remarks.append(
-                    f"budget.seconds={limit:g} is overrun by {duration(over)}: a budget ends a run after a whole "
-                    f"iteration, and the last one took {duration(took)}"
-                )
-        return remarks
+            text = (
+                f"budget.seconds={limit:g} is overrun by {duration(over)}: a budget ends a run after a whole "
+                f"iteration, and the last one took {duration(took)}"
+            )
+            return [text] if over > max(1.0, 0.1 * limit) else []
+        if self._iterations == 1 and record["iteration"] < self.total:
+            return [self._after_first(record, took, compiled)]
+        return []
 
-    def _after_first(self, record: dict[str, Any], took: float) -> str:
-        compiled = min(max(record["compile_seconds"] - self._before["compile_seconds"], 0.0), took)
+    def _after_first(self, record: dict[str, Any], took: float, compiled: float) -> str:
         text = f"the first iteration took {duration(took)}, {duration(compiled)} of them compiling"
         left = self.seconds_left(record)
         if left is None:
@@ -105,21 +109,12 @@ class Pace:
         end = time.localtime(time.time() + left)
         clock = time.strftime("%H:%M" if left < 18 * 3600 else "%a %d %b %H:%M", end)
         return (
-            f"{text}; about {duration(self._per_iteration(record))} per iteration, thus {duration(left)} for the rest, "
-            f"until {clock} (evaluations not counted)"
+            f"{text}; about {duration(self._each)} per iteration, thus {duration(left)} for the rest, until {clock} "
+            "(evaluations not counted)"
         )
 
-    def _per_iteration(self, record: dict[str, Any]) -> float:
-        """Returns the seconds of an iteration: the mean of those after the first, or the first without compiling."""
-        first = self._records[0]
-        if record["iteration"] > first["iteration"]:
-            return (record["seconds"] - first["seconds"]) / (record["iteration"] - first["iteration"])
-        took, compiled = (first[name] - self._before[name] for name in ("seconds", "compile_seconds"))
-        return max(took - compiled - first.get("seconds_evaluate", 0.0), 0.0)
-
     def seconds_left(self, record: dict[str, Any]) -> float | None:
-        """Returns the seconds that the run will still take, or None where nothing is known or left."""
-        each = self._per_iteration(record)
+        """Returns the seconds that the run will still take, evaluations left out; None where nothing is left."""
         iterations = float(self.total - record["iteration"])
         done = record["iteration"] - self._before.get("iteration", 0)
         for name in ("nodes", "episodes"):
@@ -127,7 +122,7 @@ class Pace:
             made = (record[name] - self._before.get(name, 0)) / done
             if limit is not None and made > 0:
                 iterations = min(iterations, (limit - record[name]) / made)
-        left = each * iterations
+        left = self._each * iterations
         if self._budget.seconds is not None:
             left = min(left, self._budget.seconds - record["seconds"])
         return left if left > 0 else None
