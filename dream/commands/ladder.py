@@ -222,7 +222,7 @@ def _print(prepared: Ladder, entries: list[dict[str, Any]]) -> None:
         table.add_row(
             entry["name"], f"{entry['rating']:.0f}", f"{entry['low']:.0f} to {entry['high']:.0f}", f"{points:.2f}"
         )
-    Console().print(table)
+    Console(force_jupyter=False).print(table)
     for level in range(max(entry["level"] for entry in entries)):
         above = ", ".join(entry["name"] for entry in entries if entry["level"] <= level)
         below = ", ".join(entry["name"] for entry in entries if entry["level"] > level)
