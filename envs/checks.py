@@ -21,9 +21,6 @@ _NEVER = np.int32(2**31 - 1)
 _TOLERANCE = 1e-5
 """By which the rewards of one step may miss a sum of 0, as a part of the largest of them (or of 1)."""
 
-_QUICKLY = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-"""What is compiled here runs for milliseconds: the compiler need not make it fast."""
-
 _FAULTS = {
     "player": "step: current_player is not -1 to {players} - 1",
     "done": "step: done is not True exactly where current_player is -1",
@@ -190,7 +187,7 @@ def _differs(one: Any, two: Any) -> Array:
     return functools.reduce(jnp.logical_or, changed, jnp.bool_(False))
 
 
-@functools.partial(jax.jit, static_argnums=0, compiler_options=_QUICKLY)
+@functools.partial(jax.jit, static_argnums=0)
 def _play(game: Game, keys: Array) -> dict[str, Array]:
     """Plays games at random, until two steps past the last one's end or past the longest allowed.
 

@@ -66,7 +66,11 @@ def encode(rules: GinRules, view: GinView) -> Array:
 
 def dense(rules: GinRules, view: GinView) -> Array:
     """Returns the observation without its events: float32[167]."""
-    hand, pile = (cards.to_cards(mask, rules.num_ranks, rules.num_suits) for mask in (view.hand, view.pile))
+    hand, pile, known = (
+        cards.to_cards(mask, rules.num_ranks, rules.num_suits) for mask in (view.hand, view.pile, view.known)
+    )
+    unknown = ~(hand | pile | known)
+    held = belief(known, unknown, view.opponent_cards - table.count(view.known))
     scalars = [
         view.stock / np.float32(rules.num_cards - rules.dealt),
         *(view.phase == p for p in range(len(PHASES))),
@@ -76,25 +80,23 @@ def dense(rules: GinRules, view: GinView) -> Array:
         view.can_gin,
     ]
     unplayable = pile & (np.arange(rules.num_cards) != view.top)
-    parts = [hand, unplayable, belief(rules, view), jnp.stack([jnp.float32(x) for x in scalars])]
+    parts = [hand, unplayable, held, jnp.stack([jnp.float32(x) for x in scalars])]
     return jnp.concatenate([part.astype(jnp.float32) for part in parts])
 
 
-def belief(rules: GinRules, view: GinView) -> Array:
+def belief(known: Array, unknown: Array, hidden: Array) -> Array:
     """Returns the probability that the opponent holds each card, the opponent's choices left aside: float32[52].
 
-    With K the cards seen taken from the pile by the opponent and not discarded since, H the own hand, P the pile, and
-    U = all cards without K, H and P, those whose place is unknown to the player:
+    With K the cards the opponent is known to hold, U those whose place the player does not know, and n = the opponent's
+    cards without K, which are equally likely to be any n of U:
 
-        belief(c) = 1 for c in K;    0 for c in H or P;    (opponent's hand size - |K|) / |U| for c in U,
+        belief(c) = 1 for c in K;    n / |U| for c in U;    0 for all others, the own hand and the pile.
 
-    as the opponent's other cards are equally likely to be any of U.
+    Args:
+      known: bool[52], K: seen taken from the pile by the opponent and not discarded since.
+      unknown: bool[52], U: in none of the own hand, the pile and K.
+      hidden: int32, n.
     """
-    hand, pile, known = (
-        cards.to_cards(mask, rules.num_ranks, rules.num_suits) for mask in (view.hand, view.pile, view.known)
-    )
-    unknown = ~(hand | pile | known)
-    hidden = view.opponent_cards - table.count(view.known)
     probability = hidden / jnp.maximum(jnp.sum(unknown), 1)
     return jnp.where(known, 1.0, jnp.where(unknown, probability, 0.0))
 

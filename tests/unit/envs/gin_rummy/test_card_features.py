@@ -12,7 +12,6 @@ import pytest
 import slow_melds
 
 import envs
-from envs import InputError
 
 VALUES = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10]
 GAMES = {
@@ -123,13 +122,14 @@ def _told(
 
 
 @pytest.mark.parametrize("kind", GAMES)
-def test_the_tables_are_what_is_told(kind: str) -> None:
+def test_the_features_are_those_of_the_tables(kind: str) -> None:
     """Every number of decisions before and after a draw; the actions discard (or knock with) the cards held."""
     name, rules, first, _ = GAMES[kind]
     game = envs.make(name, **rules)
     views, seen = _positions(kind)
-    whole, slots, actions = jax.tree.map(np.asarray, jax.jit(jax.vmap(game.slot_inputs))(seen))
-    assert actions.shape[1:] == (11, game.slot_choices)
+    whole, each, actions = jax.tree.map(np.asarray, jax.jit(jax.vmap(game.card_features.of_observation))(seen))
+    choices = game.card_features.choices
+    assert actions.shape[1:] == (11, choices)
     assert len(seen) > 100
     for n in range(0, len(seen), 3):
         view = jax.tree.map(lambda x, n=n: x[n], views)
@@ -144,15 +144,14 @@ def test_the_tables_are_what_is_told(kind: str) -> None:
         expected = _told(hand, pile, top, known, discarded)
         np.testing.assert_allclose(whole[n, 10:], np.array(expected[0], np.float32), atol=2e-5)
         filled = len(expected[1])
-        np.testing.assert_allclose(slots[n, :filled], np.array(expected[1], np.float32), atol=2e-5)
-        assert not slots[n, filled:].any()
-        discards = [[first + c + 52 * k for k in range(game.slot_choices)] for c in sorted(hand)]
-        assert actions[n].tolist() == (discards if len(hand) == 11 else [[-1] * game.slot_choices] * 11)
+        np.testing.assert_allclose(each[n, :filled], np.array(expected[1], np.float32), atol=2e-5)
+        assert not each[n, filled:].any()
+        discards = [[first + c + 52 * k for k in range(choices)] for c in sorted(hand)]
+        assert actions[n].tolist() == (discards if len(hand) == 11 else [[-1] * choices] * 11)
 
 
-def test_only_the_full_deck_has_slots() -> None:
-    """Other decks, and OpenSpiel's tensor, are refused."""
-    assert envs.make("gin_rummy_openspiel").slot_choices == 0
-    game = envs.make("gin_rummy_openspiel", num_ranks=10, observation="planes")
-    with pytest.raises(InputError, match="gin_rummy_openspiel has no slots"):
-        game.slot_inputs(jnp.zeros(game.observation_size))
+def test_only_the_full_deck_has_card_features() -> None:
+    """Other decks, and OpenSpiel's tensor, have none."""
+    assert envs.make("gin_rummy_openspiel").card_features is None
+    assert envs.make("gin_rummy_openspiel", num_ranks=10, observation="planes").card_features is None
+    assert envs.make("gin_rummy", num_ranks=10).card_features is None
