@@ -12,6 +12,7 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 
 import envs
+from envs.errors import InputError
 
 Source = Callable[[], Mapping[str, Callable[[], dict[str, Any]]]]
 """Returns, by name, functions that build an option's node."""
@@ -22,6 +23,29 @@ def _games() -> Mapping[str, Callable[[], dict[str, Any]]]:
 
 
 _sources: dict[str, Source] = {"env": _games}
+
+Sizes = Callable[[Any, str, str], Mapping[str, Mapping[str, Any]]]
+"""(game, algorithm's name, network's name) -> settings from the root of the configuration."""
+_sizes: list[Sizes] = []
+
+
+def add_sizes(sizes: Sizes) -> None:
+    """Names a function that knows sizes of learner and network for a game that nobody has tuned."""
+    _sizes[:] = [sizes]
+
+
+def suggested(env: str, algo: str, network: str) -> Mapping[str, Mapping[str, Any]]:
+    """Returns settings that fit a game from outside; its rules are the default ones.
+
+    Args:
+      env, algo, network: options of the groups.
+    Returns:
+      Settings from the root; {} where no function knows any, or where the game cannot be made without rules.
+    """
+    try:
+        return _sizes[0](envs.make(env), algo, network) if _sizes else {}
+    except InputError:
+        return {}
 
 
 def add_source(group: str, source: Source) -> None:

@@ -19,6 +19,7 @@ from command_support import REPO, environment
 import dream
 import envs
 from dream import algorithms
+from dream.config import registered
 from dream.config.compose import compose_config
 from dream.game_tree import build_tree, nash_conv, tabulate
 from envs import InputError, players, registry
@@ -69,6 +70,20 @@ def test_it_trains_without_a_yaml_file(nim: types.ModuleType, tmp_path: pathlib.
     assert dream.load_policy(folder).game == run.game
     with pytest.raises(InputError, match="unknown env 'nimm'"):
         dream.train(["env=nimm"])
+
+
+def test_sizes_for_a_game_from_outside(nim: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fits the game replaces the algorithm's defaults; a preset and the command line replace that in turn."""
+    monkeypatch.setattr(registered, "_sizes", [])
+    registered.add_sizes(lambda game, algo, network: {"algo": {"batch_size": game.heap}, "network": {"hidden": [7]}})
+    chosen = ["algo=dueling_dream", "network=dueling"]
+    node = compose_config("config", ["env=nim", *chosen]).node
+    assert (node.algo.batch_size, list(node.network.hidden)) == (6, [7])
+    assert compose_config("config", ["env=nim", *chosen, "algo.batch_size=9"]).node.algo.batch_size == 9
+    assert list(compose_config("config", ["env=nim", *chosen, "preset=tiny"]).node.network.hidden) != [7]
+    assert compose_config("config", ["env=kuhn_poker", *chosen]).node.algo.batch_size != 6
+    monkeypatch.setattr(registered, "_sizes", [])
+    assert compose_config("config", ["env=nim", *chosen]).node.algo.batch_size != 6
 
 
 def test_an_algorithm_without_a_yaml_file(nim: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
