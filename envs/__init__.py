@@ -10,7 +10,15 @@ from envs.errors import InputError
 if TYPE_CHECKING:
     from envs.checks import check_game
     from envs.game import CardFeatures, EnumerableGame, EventLog, Game, LogSlot, OpponentIds, Policy
-    from envs.players import HostPlayer, bot_names, is_foreign, make_assistant, make_bot, make_host_player
+    from envs.players import (
+        HostPlayer,
+        bot_names,
+        check_plays,
+        is_foreign,
+        make_assistant,
+        make_bot,
+        make_host_player,
+    )
     from envs.random_play import uniform_policy
     from envs.registry import is_own, make, names, register
 
@@ -26,6 +34,7 @@ __all__ = [
     "Policy",
     "bot_names",
     "check_game",
+    "check_plays",
     "is_foreign",
     "is_own",
     "make",
@@ -40,7 +49,15 @@ __all__ = [
 _NAMES = {
     "envs.checks": ("check_game",),
     "envs.game": ("CardFeatures", "EnumerableGame", "EventLog", "Game", "LogSlot", "OpponentIds", "Policy"),
-    "envs.players": ("HostPlayer", "bot_names", "is_foreign", "make_assistant", "make_bot", "make_host_player"),
+    "envs.players": (
+        "HostPlayer",
+        "bot_names",
+        "check_plays",
+        "is_foreign",
+        "make_assistant",
+        "make_bot",
+        "make_host_player",
+    ),
     "envs.random_play": ("uniform_policy",),
     "envs.registry": ("is_own", "make", "names", "register"),
 }

@@ -268,7 +268,7 @@ class EnumerableGame(Game):
         """
 
 
-@functools.partial(jax.tree_util.register_dataclass, data_fields=["params"], meta_fields=["apply"])
+@functools.partial(jax.tree_util.register_dataclass, data_fields=["params"], meta_fields=["apply", "game"])
 @dataclasses.dataclass(frozen=True)
 class Policy:
     """A player: a pure function of what it sees, and its parameters.
@@ -276,10 +276,12 @@ class Policy:
     Attributes:
       apply: (params, view, legal bool[A]) -> float32[A], summing to one on legal actions and zero elsewhere.
       params: pytree of arrays; () where the player has none.
+      game: what it plays; None where that is not known, and any game is tried.
     """
 
     apply: Callable[[Any, View, Array], Array]
     params: Any = ()
+    game: Game | None = None
 
     def __call__(self, view: View, legal: Array) -> Array:
         """Returns the action probabilities: float32[A]."""

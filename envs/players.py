@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -107,16 +108,18 @@ def make_bot(name: str, game: Game, **options: Any) -> Policy:
         raise unknown(f"player of {game.name}", name, bot_names(game))
     if name not in _players(game):
         translator = _translator(game)
-        return translator.translated(make_bot(name, translator.original(game), **options), game)
+        player = translator.translated(make_bot(name, translator.original(game), **options), game)
+        return dataclasses.replace(player, game=game)
     given, takes_game = _players(game)[name], name in _FOR_ITS_RULES or name in _added.get(game.name, {})
     maker = given
     if isinstance(given, str):
         module, function = given.split(":")
         maker = getattr(importlib.import_module(module), function)
     try:
-        return maker(game, **options) if takes_game else maker(**options)
+        player = maker(game, **options) if takes_game else maker(**options)
     except TypeError as error:
         raise InputError(f"player {name!r} does not take {', '.join(options)}") from error
+    return dataclasses.replace(player, game=game)
 
 
 def is_foreign(reference: str) -> bool:
@@ -154,3 +157,28 @@ def make_assistant(name: str, game: Game) -> Policy:
         raise unknown(f"assistant for {game.name}", name, known)
     module, function = known[name].split(":")
     return getattr(importlib.import_module(module), function)(game)
+
+
+def check_plays(player: Policy | HostPlayer, game: Game) -> None:
+    """Checks that a player was made for a game; one that does not know its game is taken as it is.
+
+    Raises:
+      InputError: it is a player of another game, of another version of it, or of other rules.
+    """
+    own = player.game if isinstance(player, Policy) else None
+    if own is None or own == game:
+        return
+    mine, wanted = own.identity, game.identity
+    for part in ("name", "version"):
+        if mine[part] != wanted[part]:
+            raise InputError(
+                f"the policy plays {own.name} version {own.version}, not {game.name} version {game.version}; "
+                "give it a game of its own kind"
+            )
+    other = [f"{rule}={mine['rules'].get(rule)!r}, not {x!r}" for rule, x in wanted["rules"].items()
+             if mine["rules"].get(rule) != x]  # fmt: skip
+    if other:
+        raise InputError(
+            f"the policy plays {own.name} with other rules: {'; '.join(other)}; "
+            "dataclasses.replace(policy, game=None) is a copy that takes any rules"
+        )

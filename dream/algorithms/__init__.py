@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import importlib
 from typing import Any
 
-from dream.algorithms.types import Algorithm, Resources
-from dream.config import renamed, settings
-from envs import Game
+from dream.algorithms.types import Algorithm, Resources, TrainState
+from dream.config import registered, renamed, settings
+from envs import Game, Policy
 from envs.errors import InputError
 
 _REGISTRY: dict[str, str] = {
@@ -57,4 +59,31 @@ def make(config: Any, network: Any, game: Game, resources: Resources | None = No
         raise renamed.unknown_option("algorithm", name, _REGISTRY)
     module_name, schema = _REGISTRY[name].split(":")
     module = importlib.import_module(module_name)
-    return module.make(settings.read(getattr(module, schema), config, "algo"), network, game, resources or Resources())
+    checked = settings.read(getattr(module, schema), config, "algo")
+    return _of_game(module.make(checked, network, game, resources or Resources()), game)
+
+
+def _of_game(algorithm: Algorithm, game: Game) -> Algorithm:
+    """Returns a learner whose policies know the game they play."""
+
+    def policies(state: TrainState) -> dict[str, Policy]:
+        return {name: dataclasses.replace(policy, game=game) for name, policy in algorithm.policies(state).items()}
+
+    return dataclasses.replace(algorithm, policies=policies)
+
+
+def _node(name: str) -> dict[str, Any]:
+    """Returns the configuration node of an algorithm without a YAML file: its name and its settings' defaults."""
+    fields = dataclasses.fields(settings_of(name))
+    known = [field for field in fields if field.default is not dataclasses.MISSING and field.name != "name"]
+    return {"name": name, **{field.name: _plain(field.default) for field in known}}
+
+
+def _plain(value: Any) -> Any:
+    """Returns a setting's default as plain containers."""
+    if dataclasses.is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+registered.add_source("algo", lambda: {name: functools.partial(_node, name) for name in names()})

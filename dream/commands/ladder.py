@@ -140,7 +140,7 @@ def play_ladder(prepared: Ladder) -> None:
     entries = _entries(names, ratings, results)
     _print(prepared, entries)
     if prepared.config.plot != "none" and can_plot():
-        title = f"{prepared.game.name}, {prepared.config.games:,} hands a pairing"
+        title = f"{prepared.game.name}, {prepared.config.games:,} hands per pairing"
         print(plot_ratings(entries, title, folder / f"ladder.{prepared.config.plot}"))
     files.write_json(folder / FILE, entries)
     print(folder / FILE)
@@ -150,7 +150,7 @@ def _play_all(prepared: Ladder) -> dict[tuple[str, str], Result]:
     """Plays the blocks that are missing; returns the result of each pairing."""
     folder, lines, size = prepared.run_dir, Lines(), prepared.identity["block"]
     played = {(*record["players"], record["block"]): record["points"] for record in files.read_lines(folder / MATCHES)}
-    # A line that an interruption cut off is dropped before anything is written behind it.
+    # A line that an interruption cut off is dropped before anything is written after it.
     kept = [{"players": key[:2], "block": key[2], "points": points} for key, points in played.items()]
     files.write_text(folder / MATCHES, "".join(json.dumps(record) + "\n" for record in kept))
     pairings, blocks = _pairings(prepared.players), -(-prepared.config.games // size)
@@ -191,7 +191,7 @@ def _pairings(players: dict[str, Policy]) -> list[tuple[str, str]]:
 
 
 def _entries(names: list[str], ratings: Ratings, results: dict[tuple[str, str], Result]) -> list[dict[str, Any]]:
-    """Returns what ladder.json holds: a record a player, the strongest first."""
+    """Returns what ladder.json holds: a record per player, the strongest first."""
     entries = []
     for n in np.argsort(-ratings.rating, kind="stable"):
         name = names[n]
@@ -213,17 +213,17 @@ def _entries(names: list[str], ratings: Ratings, results: dict[tuple[str, str], 
 
 
 def _print(prepared: Ladder, entries: list[dict[str, Any]]) -> None:
-    caption = f"{prepared.config.games} hands a pairing; rating and points with the 95 % interval of the rating"
+    caption = f"{prepared.config.games} hands per pairing; rating and points with the 95 % interval of the rating"
     table = Table(title=f"ladder of {prepared.game.name}", title_justify="left", caption=caption)
-    for column in ("player", "rating", "95 % interval", f"{prepared.game.unit} a hand"):
+    for column in ("player", "rating", "95 % interval", f"{prepared.game.unit} per hand"):
         table.add_column(column, justify="left" if column == "player" else "right")
     for entry in entries:
         points = np.mean([result["points_per_hand"].mean for result in entry["results"]])
         table.add_row(
             entry["name"], f"{entry['rating']:.0f}", f"{entry['low']:.0f} to {entry['high']:.0f}", f"{points:.2f}"
         )
-    Console().print(table)
+    Console(force_jupyter=False).print(table)
     for level in range(max(entry["level"] for entry in entries)):
         above = ", ".join(entry["name"] for entry in entries if entry["level"] <= level)
         below = ", ".join(entry["name"] for entry in entries if entry["level"] > level)
-        print(f"no hand went to {below} against {above}: that distance is finite only by the added draw a pairing")
+        print(f"{below} won no hand against {above}: their distance is finite only by the tie added to each pairing")

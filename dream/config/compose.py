@@ -17,7 +17,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
-from dream.config import renamed, tuned
+from dream.config import registered, renamed, tuned
 from dream.config.tuned import config_dir
 from envs.errors import InputError
 
@@ -103,8 +103,10 @@ def _check_options(overrides: list[Override], groups: dict[str, list[str]]) -> N
         group, option = override.key_or_group, override.value()
         if group.startswith(f"{tuned.FOLDER}/"):
             raise InputError(f"{group} is not to be chosen: it follows from the other groups")
-        if group in groups and isinstance(option, str) and option not in groups[group]:
-            raise renamed.unknown_option(group, option, groups[group])
+        if group not in groups or not isinstance(option, str) or option in groups[group]:
+            continue
+        if not registered.offer(group, option):
+            raise renamed.unknown_option(group, option, sorted({*groups[group], *registered.names(group)}))
 
 
 def _refused(name: str, overrides: list[Override], groups: dict[str, list[str]], error: Exception) -> InputError:

@@ -24,6 +24,7 @@ from hydra.core.plugins import Plugins
 from hydra.plugins.config_source import ConfigResult, ConfigSource
 from omegaconf import DictConfig, OmegaConf
 
+from dream.config import registered
 from envs.errors import InputError
 
 FOLDER = "tuned"
@@ -111,6 +112,8 @@ class TunedSource(ConfigSource):
             opened = OmegaConf.create({"env": {"rules": {}}})
             OmegaConf.set_struct(opened.env.rules, False)
             config.merge_with(opened)
+            if not (config_dir() / "env" / f"{chosen['env']}.yaml").is_file():  # a game from outside
+                config.merge_with(registered.suggested(chosen["env"], chosen["algo"], chosen["network"]))
         path = f"{self.scheme()}://{self.path}"
         return ConfigResult(config=config, path=path, provider=self.provider, header={"package": "_global_"})
 

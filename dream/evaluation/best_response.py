@@ -22,7 +22,7 @@ from dream.config.settings import number
 from dream.evaluation.control import Controlled, controlled_match
 from dream.evaluation.matches import match
 from dream.rollout.opponents import Mixture
-from envs import Game, Policy
+from envs import Game, Policy, check_plays
 
 _CHOICE_SEED, _FINAL_SEED, _CONTROL_SEED = 1_000_003, 2_000_003, 3_000_017
 """Seeds of the deals for the choice and for the measurements, apart from each other and from those of training."""
@@ -118,7 +118,8 @@ def make_learner(game: Game, policy: Policy, config: BestResponseConfig) -> Algo
     """Builds the PPO learner that sits opposite the frozen policy in every game.
 
     Raises:
-      InputError: a wrong setting of PPO or the network.
+      InputError: a wrong setting of PPO or the network, or a policy of another game.
     """
+    check_plays(policy, game)
     checked = settings.read(ppo.PpoConfig, {**config.algo, "name": "ppo"}, "best_response.algo")
     return ppo.learner(checked, config.network, game, Mixture((policy,), np.array([0.0, 1.0], np.float32)))

@@ -30,7 +30,7 @@ from dream.algorithms.types import Value
 from dream.equations.sampling import sample_action
 from dream.evaluation.matches import check_games
 from dream.evaluation.statistics import Interval, mean_interval
-from envs import Game, Policy
+from envs import Game, Policy, check_plays
 
 CHUNK = 512
 """Pairs of hands played at once."""
@@ -72,9 +72,11 @@ def controlled_match(
       samples: K.
       fresh: deals on which the mean of D is taken.
     Raises:
-      InputError: games is odd or too small.
+      InputError: games is odd or too small, or a player of another game.
     """
     check_games(game, games)
+    for player in (policy, opponent):
+        check_plays(player, game)
     pairs, key = games // 2, jax.random.key(seed)
     parts = [
         jax.device_get(_play(game, policy, opponent, value, jax.random.fold_in(key, n), min(CHUNK, pairs), samples))

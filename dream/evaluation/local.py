@@ -31,7 +31,7 @@ from jax.custom_batching import custom_vmap
 from dream.config.settings import number
 from dream.equations.sampling import sample_action
 from dream.game_tree.tabular_policy import view_hash
-from envs import Game, InputError, Policy, bot_names, make_bot
+from envs import Game, InputError, Policy, bot_names, check_plays, make_bot
 from envs.errors import unknown
 
 _LEAST = 1e-30
@@ -64,8 +64,10 @@ def local_best_response(game: Game, policy: Policy, config: LocalConfig) -> Poli
       policy: frozen.
       config: sizes.
     Raises:
-      InputError: the game cannot deal anew what a view does not show, or an unknown rollout player.
+      InputError: the game cannot deal anew what a view does not show, an unknown rollout player, or a policy of
+        another game.
     """
+    check_plays(policy, game)
     if game.num_players != 2:
         raise InputError(f"{game.name} has {game.num_players} players; a local best response is for two")
     jax.eval_shape(functools.partial(_particle, game), jax.random.key(0))

@@ -14,7 +14,7 @@ from jax import Array, lax
 from dream.equations.sampling import sample_action
 from dream.evaluation.hands import ACTIONS, histories, play_on_host, results, seated
 from dream.evaluation.statistics import Interval, mean_interval, rate_interval
-from envs import Game, HostPlayer, Policy
+from envs import Game, HostPlayer, Policy, check_plays
 from envs.batching import where_needed
 from envs.errors import InputError
 
@@ -68,9 +68,11 @@ def play_hands(
     Returns:
       Every hand by name: float32[pairs, P], the policy in seat p; the names are those that `match` reports.
     Raises:
-      InputError: games is not such a multiple, of two deals at least.
+      InputError: games is not such a multiple, of two deals at least, or a player of another game.
     """
     check_games(game, games)
+    for player in (policy, opponent):
+        check_plays(player, game)
     seats = game.num_players
     pairs, key = games // seats, jax.random.key(seed)
     play = functools.partial(play_on_host if isinstance(opponent, HostPlayer) else _play_pairs, game, policy, opponent)

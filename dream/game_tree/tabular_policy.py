@@ -12,7 +12,7 @@ from jax import Array
 
 from dream.game_tree.sequence_form import checked, realisation, sequence_form
 from dream.game_tree.tree import Tree
-from envs import Policy
+from envs import Game, Policy, check_plays
 from envs.random_play import uniform
 
 _BATCH = 4096
@@ -23,8 +23,9 @@ def tabulate(tree: Tree, policy: Policy) -> np.ndarray:
     """Evaluates a policy on every information set: float64[I, A].
 
     Raises:
-      InputError: it is no distribution over the legal actions somewhere.
+      InputError: it is no distribution over the legal actions somewhere, or a policy of another game.
     """
+    check_plays(policy, tree.game)
     parts = []
     for start in range(0, tree.num_infosets, _BATCH):
         take = np.minimum(np.arange(start, start + _BATCH), tree.num_infosets - 1)
@@ -102,14 +103,15 @@ def table_index(tree: Tree) -> dict[str, np.ndarray]:
     raise RuntimeError(f"no salt parts the {tree.num_infosets} information sets of {tree.game.name}")
 
 
-def table_policy(index: dict[str, Any], table: Any) -> Policy:
+def table_policy(index: dict[str, Any], table: Any, game: Game | None = None) -> Policy:
     """Returns the Policy that plays a table, uniformly where it meets a view the tree does not have.
 
     Args:
       index: of the tree, from `table_index`.
       table: float[I, A].
+      game: the tree's, where the policy is to know it.
     """
-    return Policy(_look_up, {**index, "table": table})
+    return Policy(_look_up, {**index, "table": table}, game)
 
 
 def row_of(index: dict[str, Any], view: Any) -> tuple[Array, Array]:

@@ -6,9 +6,13 @@ a temporary folder and renames it last, so that a killed process leaves only com
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import dataclasses
 import json
+import os
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +57,13 @@ class Checkpoint:
         keys = jax.tree.map(_is_key, like)
         plain = jax.tree.map(_as_plain_shape, like)
         self._check_arrays(plain)
-        try:
+
+        def read() -> Any:
             with jax.enable_x64(True), ocp.Checkpointer(ocp.StandardCheckpointHandler()) as reader:
-                state = reader.restore(self.path / "state", args=ocp.args.StandardRestore(plain))
+                return reader.restore(self.path / "state", args=ocp.args.StandardRestore(plain))
+
+        try:
+            state = _without_event_loop(read)
         except Exception as error:
             raise InputError(
                 f"{self.path} cannot be read as a checkpoint of this network ({_first_line(error)}); "
@@ -75,6 +83,20 @@ class Checkpoint:
             f"{self.path} is a checkpoint of another network or algorithm: {differ[0]} is "
             f"{stored.get(differ[0], 'missing')} there, {wanted.get(differ[0], 'unknown')} here"
         )
+
+
+def _without_event_loop(function: Callable[[], Any]) -> Any:
+    """Calls a function in a thread without an event loop, another one in a notebook.
+
+    Where a loop runs, orbax reads in a thread of its own, to which jax.enable_x64 does not reach: it would round double
+    precision.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return function()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        return pool.submit(function).result()
 
 
 class CheckpointWriter:
@@ -118,7 +140,7 @@ class CheckpointWriter:
         self._manager.close()
 
 
-def find(reference: str | Path) -> Checkpoint:
+def find(reference: str | os.PathLike[str]) -> Checkpoint:
     """Opens a checkpoint.
 
     Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -22,7 +23,7 @@ Trained = Checkpoint | PolicyFile
 """A trained player on disk."""
 
 
-def load_policy(reference: str | Path, name: str | None = None) -> Policy:
+def load_policy(reference: str | os.PathLike[str], name: str | None = None) -> Policy:
     """Loads a trained player.
 
     Args:
@@ -35,12 +36,17 @@ def load_policy(reference: str | Path, name: str | None = None) -> Policy:
       `.outputs(observations)`, every head's output by name.
     Raises:
       InputError: no readable player there, one of another game version, or no policy of that name.
+
+    Example:
+      >>> policy = dream.load_policy("runs/leduc", "average")
+      >>> policy.game.name
+      'leduc_poker'
     """
     found = find(reference)
     return policy_of(found, game_of(found), name)
 
 
-def find(reference: str | Path) -> Trained:
+def find(reference: str | os.PathLike[str]) -> Trained:
     """Finds a trained player.
 
     Args:
@@ -95,7 +101,7 @@ def policy_of(trained: Trained, game: Game, name: str | None = None) -> Policy:
     return chosen_policy(policies_of(trained, game), name)
 
 
-def report_dir(reference: str, trained: Trained) -> Path:
+def report_dir(reference: str | os.PathLike[str], trained: Trained) -> Path:
     """Returns the folder for a report: the run directory that was named, or the one that holds the checkpoint or file.
 
     For a file on the hub, which has no folder of the user's, the current one.

@@ -171,9 +171,9 @@ def test_sweep(tmp_path: pathlib.Path) -> None:
 def _evaluated(folder: pathlib.Path, whole: pathlib.Path, *arguments: str) -> tuple[dict, str]:
     """Evaluates a copy of the run, named `run`, and returns the only report written and what was shown."""
     shutil.copytree(whole, folder / "run")
-    (folder / "run" / "evaluation.json").unlink()
     done = succeed("dream.evaluate", *arguments, "games=64", "seed=3", cwd=folder)
-    (path,) = folder.rglob("evaluation.json")
+    (path,) = folder.rglob("evaluations/*.json")
+    assert (folder / "run" / "evaluation.json").read_bytes() == (whole / "evaluation.json").read_bytes()
     assert {p.name for p in folder.iterdir()} == {"run"}
     assert find(folder / "run").meta["iteration"] == 4
     report = json.loads(path.read_text())
@@ -189,7 +189,7 @@ def against_random(whole: pathlib.Path, tmp_path_factory: pytest.TempPathFactory
 
 
 def test_evaluate(against_random: tuple[dict, str]) -> None:
-    """The report lies beside the checkpoint, and the table tells the same."""
+    """The report is kept with the run, next to the run's own, and the table shows the same."""
     report, shown = against_random
     assert report["opponent"] == "random"
     assert f"{report['points_per_hand']['mean']:.2f}" in shown
@@ -210,7 +210,8 @@ def test_evaluation_script_is_the_command(
     shutil.copytree(whole, tmp_path / "run")
     script = REPO / "experiments" / "evaluate_vs_random.py"
     succeed(str(script), "run", "--games", "64", "--seed", "3", cwd=tmp_path)
-    assert json.loads((tmp_path / "run" / "evaluation.json").read_text()) == against_random[0]
+    (path,) = (tmp_path / "run" / "evaluations").iterdir()
+    assert json.loads(path.read_text()) == against_random[0]
 
 
 def test_load_policy(whole: pathlib.Path) -> None:

@@ -168,7 +168,8 @@ def test_histories_of_an_evaluation(runs: tuple[Run, Run], tmp_path: pathlib.Pat
     hands = [json.loads(line) for line in file.read_text().splitlines()]
     assert [(hand["pair"], hand["seat"]) for hand in hands] == [(n // 2, n % 2) for n in range(40)]
     assert all(2 <= len(hand["actions"]) <= 3 and hand["deal"] for hand in hands)
-    report = json.loads((run.run_dir / "evaluation.json").read_text())
+    (path,) = (run.run_dir / "evaluations").iterdir()
+    report = json.loads(path.read_text())
     assert report["points_per_hand"]["mean"] == pytest.approx(sum(hand["points"] for hand in hands) / 40)
 
 
