@@ -19,6 +19,7 @@ import numpy as np
 from dream.storage.checkpoint_meta import META_FILE, DamagedMetaError, first_line, read_meta, signed
 from dream.storage.files import write_json
 from dream.storage.finite import not_finite
+from dream.storage.old_configs import current_choices, current_config
 from envs.errors import InputError
 
 FOLDER = "checkpoints"
@@ -185,6 +186,11 @@ def offer(path: Path) -> str:
     return f"use the earlier one, {earlier.path}, which is sound"
 
 
+def has_checkpoint(run_dir: Path) -> bool:
+    """Returns whether a run directory holds a checkpoint, sound or damaged; one half-written does not count."""
+    return bool(_complete(Path(run_dir) / FOLDER))
+
+
 def _complete(folder: Path) -> dict[int, Path]:
     """Returns iteration -> folder of the checkpoints that were written to their end."""
     if not folder.is_dir():
@@ -195,9 +201,14 @@ def _complete(folder: Path) -> dict[int, Path]:
 def _read_meta(path: Path) -> dict[str, Any]:
     """Reads and checks a checkpoint's meta; raises InputError where anything is not as this project writes it."""
     try:
-        return read_meta(path)
+        meta = read_meta(path)
     except DamagedMetaError as error:
         raise InputError(f"{error}; {offer(path)}") from error
+    try:
+        config = current_config(meta["config"])
+        return {**meta, "config": config, "choices": current_choices(meta.get("choices", {}), config)}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path} is damaged: its configuration cannot be read ({first_line(error)})") from error
 
 
 def _array_shapes(tree: Any) -> dict[str, str]:
