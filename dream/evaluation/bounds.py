@@ -15,3 +15,16 @@ def lower_bound(points: Interval) -> Interval:
       points: per hand, of the answer against the policy.
     """
     return Interval(*(max(0.0, x) for x in points))
+
+
+def method_in_words(name: str, points: Interval, looked: str) -> str:
+    """Returns how a bound was found, and where nothing was found, how hard it was looked for.
+
+    Args:
+      name: of the method.
+      points: per hand, of the answer that was measured.
+      looked: what was done, in words.
+    """
+    if points.mean > 0:
+        return f"{name}, a lower bound"
+    return f"{name}: nothing was found by {looked}; the bound of 0 is what the policy earns against itself"

@@ -10,6 +10,8 @@ from scipy.special import stdtrit
 
 Z95 = 1.959963984540054
 """The 97.5 % point of the standard normal distribution."""
+_MOST = 700.0
+"""Exponents beyond which float64 has no number."""
 
 
 class Interval(NamedTuple):
@@ -69,7 +71,8 @@ def positive_interval(samples: np.ndarray) -> Interval:
     centre = float(logs.mean()) + variance / 2
     half = float(stdtrit(samples.size - 1, 0.975))
     half *= math.sqrt(variance / samples.size + variance**2 / (2 * (samples.size - 1)))
-    return Interval(float(samples.mean()), math.exp(centre - half), math.exp(centre + half))
+    low, high = (math.exp(min(max(bound, -_MOST), _MOST)) for bound in (centre - half, centre + half))
+    return Interval(float(samples.mean()), low, high)
 
 
 def rate_interval(samples: np.ndarray, per_sample: int) -> Interval:
