@@ -114,7 +114,7 @@ def test_positive_interval_written_out() -> None:
     assert positive_interval(np.array([0.2, 0.2, 0.2])) == pytest.approx((0.2, 0.2, 0.2))
 
 
-@pytest.mark.parametrize("samples", [[0.02, 0.5, 0.9], [1e-9, 1.0], [3.0, 3.1, 2.9]])
+@pytest.mark.parametrize("samples", [[0.02, 0.5, 0.9], [1e-3, 1.0], [3.0, 3.1, 2.9]])
 def test_a_positive_quantity_has_a_positive_interval(samples: list[float]) -> None:
     """Also where the t-interval reaches below 0; in any unit it is the same; for little spread it is the t-interval."""
     mean, low, high = positive_interval(np.array(samples))
