@@ -76,9 +76,10 @@ def strength_table() -> list[str]:
             cells = [told, *rates, hands, f"{run['decisions'] / 1e6:.2f} M", minutes]
             lines.append("| " + " | ".join(cells) + " |")
     head = [
-        "Runs on full gin rummy, a line each; all but `openspiel_ppo`, the document's convolutions, by a network that "
-        "rates cards by one rule (`network.slots`). Hands won on mirrored deals, 95 % intervals; one core of the same "
-        "machine, often shared, minutes with waits; the result files hold whole command lines:",
+        "Runs on full gin rummy, a line each; all but `openspiel_ppo`, the document's convolutions, by a network "
+        "that scores cards by one shared scorer (`network.card_scorer_width`). Hands won on mirrored deals, "
+        "95 % intervals; one core of the same machine, often shared, minutes with waits; the result files hold "
+        "whole command lines:",
         "",
         "| `python -m dream.run ...` | against random | against the simple bot | hands | decisions | minutes |",
         "|---|---|---|---|---|---|",

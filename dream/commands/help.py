@@ -114,7 +114,7 @@ def command_help(name: str, overrides: list[str]) -> str:
     Raises:
       InputError: the overrides do not compose.
     """
-    from dream.config.compose import compose_config, config_dir
+    from dream.config.compose import compose_config, config_dir, groups_of
 
     command, conf = COMMANDS[name], config_dir()
     composed = compose_config(command.config, overrides)
@@ -130,8 +130,9 @@ def command_help(name: str, overrides: list[str]) -> str:
     parts = [usage, "\n".join(textwrap.wrap(command.text, width))]
     if examples := _examples(primary):
         parts.append("\n".join(["examples:", *(f"  {line}" for line in examples)]))
-    if groups := _groups(primary):
-        lines = [line for group in groups for line in _group(conf, group, composed.choices.get(group, "None"), width)]
+    if groups := groups_of(command.config):
+        chosen = composed.choices
+        lines = [line for group, names in groups.items() for line in _group(conf / group, names, chosen[group], width)]
         parts.append("\n".join(["groups, chosen by group=option:", *lines]))
     node = _plain(composed.node)
     lines = [line for path, value in _flat(node, "", blocks) for line in _row(path, value, comments.get(path), width)]
@@ -205,21 +206,14 @@ def _examples(primary: Path) -> list[str]:
     return re.findall(r"python -m dream\.(?!.*\[overrides\]).*", head.group(0)) if head else []
 
 
-def _groups(primary: Path) -> list[str]:
-    """Returns the groups of a primary file that are a user's to choose."""
-    defaults = re.search(r"^defaults:\n((?:  - .*\n)*)", primary.read_text(), re.MULTILINE)
-    entries = re.findall(r"^  - (\w+): *([^#\n]*)", defaults.group(1), re.MULTILINE) if defaults else []
-    return [group for group, option in entries if "${" not in option]
-
-
-def _group(conf: Path, group: str, chosen: str, width: int) -> list[str]:
+def _group(folder: Path, options: list[str], chosen: str, width: int) -> list[str]:
     """Returns the lines of a group: its options with the first sentence of each one's file, the chosen one starred."""
-    lines = [f"  {group}"]
-    for file in sorted((conf / group).glob("*.yaml")):
-        head = re.match(r"(#.*\n)*", file.read_text()).group(0).splitlines()
+    lines = [f"  {folder.name}"]
+    for option in options:
+        head = re.match(r"(#.*\n)*", (folder / f"{option}.yaml").read_text()).group(0).splitlines()
         about = " ".join(line.lstrip("# ") for line in head if "@package" not in line)
         about = re.split(r"(?<=\.) (?=[A-Z])", about)[0]
-        lines += _beside(f"  {'*' if file.stem == chosen else ' '} {file.stem}", about, width)
+        lines += _beside(f"  {'*' if option == chosen else ' '} {option}", about, width)
     return lines
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
+import functools
 import math
 import sys
+import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import hydra
@@ -56,7 +58,8 @@ class Sweep:
         self._outcomes: list[Outcome] = []
         self._planned: list[list[str]] | None = None
         self._fixed: set[str] = set()
-        if not any(text.startswith(("hydra/sweeper=", "hydra/launcher=")) for text in overrides):
+        self._folder: Path | None = None
+        if not any(text.startswith("hydra") for text in overrides):
             self._planned = jobs(overrides)
             self._fixed = set.intersection(*map(set, self._planned)) if len(self._planned) > 1 else set()
             self._check()
@@ -64,9 +67,8 @@ class Sweep:
     def run(self) -> int:
         """Runs the jobs and prints the table; returns the exit code: 0, 1 where a job failed, or a signal's."""
         code = 0
-        application = hydra.main(version_base="1.3", config_path=str(config_dir()), config_name=self._name)
         try:
-            application(self._one)()
+            self._run_planned() if self._planned is not None else self._run_by_hydra()
         except SystemExit as left:  # a signal, or a sweeper that gave up
             code = left.code if isinstance(left.code, int) else 1
         failed = [outcome for outcome in self._outcomes if outcome.failure]
@@ -75,6 +77,28 @@ class Sweep:
         for outcome in failed:
             print(f"error: job {outcome.number} ({outcome.label}): {outcome.failure}", file=sys.stderr, flush=True)
         return code or int(bool(failed))
+
+    def _run_planned(self) -> None:
+        """Runs the product of all choices; in Hydra's basic sweeper a job that does not compose would end them all."""
+        for number, overrides in enumerate(self._planned, 1):
+            self._attempt(number, self._label(overrides), functools.partial(self._start, number, overrides))
+
+    def _start(self, number: int, overrides: list[str]) -> float | None:
+        """Composes, prepares and does a planned job, in the folder that hydra.sweep in conf/config.yaml would give."""
+        composed = compose_config(self._name, overrides)
+        if self._folder is None:
+            stamped = f"runs/{time.strftime('%Y-%m-%d_%H-%M-%S')}_sweep"
+            self._folder = Path(composed.node.get("run_dir") or stamped).expanduser().absolute()
+        return self._job(self._prepare(dataclasses.replace(composed, sweep_dir=self._folder / str(number - 1))))
+
+    def _run_by_hydra(self) -> None:
+        """Runs the jobs that another sweeper picks by what they return, in its launcher."""
+
+        def application(node: Any) -> float | None:
+            composed, number = composed_by_hydra(node), int(HydraConfig.get().job.num) + 1
+            return self._attempt(number, self._label(composed.overrides), lambda: self._job(self._prepare(composed)))
+
+        hydra.main(version_base="1.3", config_path=str(config_dir()), config_name=self._name)(application)()
 
     def table(self) -> list[str]:
         """Returns the lines of the table of jobs; [] where they ran in other processes."""
@@ -101,18 +125,14 @@ class Sweep:
                 errors.append(error)
         raise errors[0]
 
-    def _one(self, node: Any) -> float | None:
-        """Runs one job; what goes wrong in it stays in it."""
-        composed, number = composed_by_hydra(node), int(HydraConfig.get().job.num) + 1
-        label = self._label(composed.overrides)
+    def _attempt(self, number: int, label: str, start: Callable[[], float | None]) -> float | None:
+        """Runs one job; what goes wrong in it stays in it. Returns its objective, infinite where it failed."""
         count = f"/{len(self._planned)}" if self._planned else ""
         print(f"\njob {number}{count}: {label}", flush=True)
         try:
-            objective, failure = self._job(self._prepare(composed)), ""
+            objective, failure = start(), ""
         except InputError as error:
             objective, failure = None, f"refused: {_line(error)}"
-            with contextlib.suppress(OSError):
-                composed.sweep_dir.rmdir()  # Hydra made it; nothing was written to it
         except (FloatingPointError, StorageError) as error:
             objective, failure = None, f"failed: {_line(error)}"
         except SystemExit:

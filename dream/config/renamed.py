@@ -18,6 +18,7 @@ from envs.errors import InputError, unknown
 KEYS = {
     "clip": "clip_epsilon",
     "doubt": "opponent_epsilon",
+    "draw_penalty": "tie_penalty",
     "frozen_every": "pool_every",
     "frozen_slots": "pool_size",
     "games_per_iteration": "episodes_per_iteration",

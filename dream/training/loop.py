@@ -252,11 +252,11 @@ class Run:
     def rescue(self) -> str:
         """Saves what is finished, where a signal does not wait for more; returns a line about it."""
         if self.iteration == 0:
-            return f"none was finished before: the same command with run_dir={self.run_dir} starts over"
+            return f"none was finished before it; the same command with run_dir={self.run_dir} starts over"
         self.save()
         if self._lock is not None:
             self._lock.release()
-        return f"iteration {self.iteration} is saved in {self.run_dir}"
+        return f"iteration {self.iteration} is saved; go on with resume={self.run_dir}"
 
     def final_evaluation(self) -> dict[str, Any]:
         """Plays the final matches, on deals of their own, and writes them next to the checkpoints.

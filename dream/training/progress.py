@@ -42,7 +42,9 @@ class RunProgress:
         """Shows an iteration's record; evaluations, the first iteration's time and an overrun are kept as lines."""
         iteration, evaluated = record["iteration"], [name for name in record if name.startswith("eval/")]
         shown = "  ".join(f"{short} {record[name]:.3g}" for name, short in _SHOWN.items() if name in record)
-        line = f"iteration {iteration}/{self._pace.total}  {record['seconds']:.0f} s  {shown}" + _evaluated(record)
+        line = f"iteration {iteration}/{self._pace.total}  {record['seconds']:.0f} s  {shown}".rstrip() + _evaluated(
+            record
+        )
         remarks = self._pace.remarks(record)
         if self._bar is not None:
             self._bar.update(self._task, completed=iteration, shown=shown)

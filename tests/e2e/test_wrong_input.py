@@ -76,7 +76,7 @@ RUN = {
     "resume with another preset": (["resume=run", "preset=laptop"], "preset=laptop cannot be changed"),
     "resume with an unknown key": (["resume=run", "algo.foo=3"], "unknown setting 'algo.foo'"),
     "resume into another folder": (["resume=run", "run_dir=elsewhere"], "leave it out"),
-    "one wrong job of a sweep": (["-m", "seed=1,2", "algo.epochs=1,two"], "algo.epochs='two'"),
+    "a sweep of wrong jobs": (["-m", "seed=1,2", "algo.epochs=two"], "algo.epochs='two'"),
     "sweep into a folder in use": (["-m", "seed=1,2", "run_dir=run"], "exists"),
 }
 EVALUATE = {

@@ -52,7 +52,7 @@ def result(scripts: SimpleNamespace, spec: object, tmp_path: pathlib.Path) -> di
 
 
 def test_a_result_is_mean_and_interval_at_the_budget(result: dict) -> None:
-    """50, 60 and 70: logarithms of mean 4.0850 and s = 0.16852; counters of the same iteration; 11 is past the budget."""
+    """50, 60 and 70: logarithms of mean 4.0850 and s = 0.16852; counters of that iteration; the 11th is too late."""
     assert result["mean"] == pytest.approx(60)
     assert (result["low"], result["high"]) == pytest.approx((39.5, 92.0173), rel=1e-5)
     assert (result["seeds"], result["published"], result["source"]) == (3, 60, "a paper")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -23,6 +24,12 @@ def _keys(node: DictConfig, prefix: str = "") -> set[str]:
     return found
 
 
+def _comment(file: str, key: str) -> str:
+    """Returns what a file in conf/ says about a key, which has to fit into a line."""
+    (line,) = re.findall(rf"^{key}:.*# (.*)$", (config_dir() / f"{file}.yaml").read_text(), re.MULTILINE)
+    return line
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_setting_is_shown(name: str) -> None:
     """With its path and value as an override; a mapping in one line counts for what is in it."""
@@ -38,7 +45,7 @@ def test_the_settings_are_those_of_the_choices() -> None:
     text = command_help("run", ["algo=ppo", "env=leduc_poker"])
     lines = {line.split("=")[0].strip(): line for line in text.splitlines()}
     assert "algo.clip_epsilon" in lines
-    assert lines["algo.clip_epsilon"].endswith("of the probability ratio")
+    assert lines["algo.clip_epsilon"].endswith(_comment("algo/ppo", "clip_epsilon"))
     assert "algo.temperature" not in lines
     assert "  env.name=leduc_poker" in text
     assert "  * ppo  " in text
@@ -49,7 +56,7 @@ def test_values_are_the_composed_ones() -> None:
     text = command_help("run", ["preset=tiny", "seed=7"])
     (line,) = [line for line in text.splitlines() if line.startswith("  iterations=")]
     assert line.startswith("  iterations=4 ")
-    assert line.endswith("completed iterations at which the run ends")
+    assert line.endswith(_comment("config", "iterations"))
     assert "\n  seed=7 " in text
 
 

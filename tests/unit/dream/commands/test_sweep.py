@@ -80,6 +80,16 @@ def test_failures_are_listed_and_the_others_run(sweep: Callable[..., Result], tm
     assert not (tmp_path / "sweep" / "2").exists(), "a refused job leaves no folder"
 
 
+def test_a_job_that_does_not_compose_is_refused_alone(sweep: Callable[..., Result]) -> None:
+    """A setting that only some of the algorithms have, whichever comes first."""
+    code, out, _ = sweep("algo=cfr,ppo,cfr_plus", "env=kuhn_poker", "algo.clip_epsilon=0.1", "seed=8")
+    assert code == 1
+    first, second, third = [line.split(maxsplit=2)[2] for line in out.splitlines()[-3:]]
+    assert second == "2"
+    for line in (first, third):
+        assert line.startswith("refused: unknown setting 'algo.clip_epsilon'")
+
+
 def test_a_sweep_without_failures_ends_well(sweep: Callable[..., Result]) -> None:
     """Exit code 0; a job without an objective says so."""
     code, out, err = sweep("seed=6,8")

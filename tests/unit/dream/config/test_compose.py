@@ -54,6 +54,7 @@ def test_refused(name: str) -> None:
         (["algo.target_every=1"], "algo.target_every is now algo.target_update_period"),
         (["algo.temperature.over=9"], "algo.temperature.over is now algo.temperature.transition_steps"),
         (["+algo.lanes=8"], "algo.lanes is now algo.num_envs"),
+        (["network.slots=8"], "network.slots is now network.card_scorer_width"),
         (["algo=ppo", "algo.steps=8"], "algo.steps is now algo.rollout_length"),
         (["algo=ppo", "algo.clip=0.1"], "algo.clip is now algo.clip_epsilon"),
         (["algo=ppo", "algo.tell_opponent=1"], "algo.tell_opponent is now algo.opponent_id_prob"),

@@ -52,7 +52,7 @@ def test_sections_apply_where_all_groups_match_from_top_to_bottom(folder: Path) 
 
 
 def test_order_of_precedence(folder: Path) -> None:
-    """Algorithm, game's tuning, preset, its tuning, experiment, its tuning, command line: the later one wins."""
+    """Algorithm, game's tuning, preset and its tuning, experiment and its tuning, command line: the later wins."""
     said = ["algo=ppo", "env=kuhn_poker", "preset=laptop", "experiment=own"]
     steps = {
         "algo/ppo.yaml": ("moves_per_step: 10 ", "moves_per_step: 1 "),

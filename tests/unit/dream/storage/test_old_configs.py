@@ -42,12 +42,16 @@ def _old_run(folder: Path, algo: str) -> tuple[Path, dict[str, Any]]:
         "format": 1,
         "iteration": 4,
         "checksum": 0,
-        "config": {**now, "algo": {**_aged(now["algo"], OLD[algo]), "name": OLD_NAMES[algo]}},
+        "config": {
+            **now,
+            "algo": {**_aged(now["algo"], OLD[algo]), "name": OLD_NAMES[algo]},
+            "network": _aged(now["network"], {"card_scorer_width": "slots"}),
+        },
         "choices": {**composed.choices, "algo": OLD_NAMES[algo], "algo_env": f"{OLD_NAMES[algo]}_kuhn_poker"},
         "game": envs.make("kuhn_poker").identity,
     }
-    if algo == "dream":
-        assert meta["config"]["algo"]["shaping"]["scale"].keys() == {"start", "end", "over", "form"}
+    assert meta["config"]["algo"]["shaping"]["scale"].keys() == {"start", "end", "over", "form"}
+    assert "slots" in meta["config"]["network"]
     path = folder / "run" / "checkpoints" / "4" / "meta"
     path.mkdir(parents=True)
     (path / "metadata").write_text(json.dumps(meta))
@@ -60,6 +64,7 @@ def test_a_run_from_before_continues(algo: str, tmp_path: Path) -> None:
     run, now = _old_run(tmp_path, algo)
     stored = checkpoint.find(run)
     assert stored.meta["config"]["algo"] == now["algo"]
+    assert stored.meta["config"]["network"] == now["network"]
     assert stored.meta["choices"]["algo"] == algo
     assert game_of(stored) == envs.make("kuhn_poker")
     start = prepare_run(compose_config("config", with_stored_choices([f"resume={run}", "algo.num_envs=3"])))
@@ -81,7 +86,7 @@ def test_an_export_from_before_loads(tmp_path: Path) -> None:
         algo={"name": "dueling_dream", "episodes_per_iteration": 8, "batch_size": 8},
     )
     like = policy_file.policy_like(card, envs.make("kuhn_poker"))
-    arrays = {name: np.zeros(leaf.shape, leaf.dtype) for name, leaf in policy_file.named(like.params).items()}
+    arrays = {name: np.ones(leaf.shape, leaf.dtype) for name, leaf in policy_file.named(like.params).items()}
     card.algo.clear()
     card.algo.update(algo)
     file = tmp_path / "old.safetensors"

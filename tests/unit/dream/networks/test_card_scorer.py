@@ -1,4 +1,4 @@
-"""Slots: what is said of each card held, the network that rates all of them by one rule, and what it learns by that."""
+"""Card features: what is said of each card held, the scorer that all cards share, and what it learns by that."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from envs.gin_rummy.mdp.encoding import LAYOUT
 
 GAME = envs.make("gin_rummy_mdp")
 FIRST, SLOTS, WHOLE, EACH = 2, 11, 80, 43
-SMALL = {"name": "dueling", "hidden": [16, 8], "slots": 12}
+SMALL = {"name": "dueling", "hidden": [16, 8], "card_scorer_width": 12}
 VALUES = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10]
 
 
 @pytest.fixture(scope="module")
 def seen() -> np.ndarray:
-    """Observations of the player to act along hands that shed deadwood, mostly, and never knock: float32[N, 342]."""
+    """Observations of the player to act along rounds that get rid of deadwood and never knock: float32[N, 342]."""
 
     def play(key: jax.Array) -> jax.Array:
         def step(state: Any, key: jax.Array) -> tuple[Any, jax.Array]:
@@ -58,16 +58,16 @@ def _melds(hand: np.ndarray, card: int) -> bool:
     return bool((low2 and low1) or (low1 and high1) or (high1 and high2) or others > 0.5)
 
 
-def _told(x: np.ndarray) -> tuple[list[float], list[list[float]]]:
+def _expected(x: np.ndarray) -> tuple[list[float], list[list[float]]]:
     """Returns the module's tables, written out number by number."""
     part = {name: x[first:end].astype(np.float64) for name, (first, end) in LAYOUT.items()}
     left, held = 100 * part["left"], np.flatnonzero(part["hand"])
-    slots = [[0.0] * EACH for _ in range(SLOTS)]
+    cards = [[0.0] * EACH for _ in range(SLOTS)]
     for k, card in enumerate(held):
         least = min(left)
         own = [min((left[k] - least) / 10, 3), left[k] < least + 0.5, min(left[k], 50) / 25, min(left[k], 10) / 10]
         own += [left[k] < 0.5, part["safety"][k], part["melded"][k], 2 * part["connectors"][k]]
-        slots[k] = [*own, *_of_card(part, card)]
+        cards[k] = [*own, *_of_card(part, card)]
     names = ["phase", "hand_size", "pile_size", "stock", "turns", "can_knock", "undercut_risk", "melded_share"]
     whole = [v for name in [*names, "from_gin", "margin", "activity"] for v in part[name]]
     deadwood, taken, estimate = (100 * part[name][0] for name in ("deadwood", "with_top", "estimate"))
@@ -76,19 +76,19 @@ def _told(x: np.ndarray) -> tuple[list[float], list[list[float]]]:
     whole += [min(max((deadwood - taken) / 10, -2), 2), taken < deadwood - 0.5]
     top = np.flatnonzero(part["top"])
     whole += [_melds(part["hand"], top[0]), *_of_card(part, top[0])] if len(top) else [0.0] * 36
-    return [*whole, *part["opponent"]], slots
+    return [*whole, *part["opponent"]], cards
 
 
-def test_the_tables_are_what_is_told(seen: np.ndarray) -> None:
+def test_the_features_are_those_of_the_tables(seen: np.ndarray) -> None:
     """Every number of decisions in random hands, in all phases, and the tables' counts."""
-    whole, slots, actions = jax.jit(jax.vmap(GAME.slot_inputs))(seen)
-    assert (whole.shape[1:], slots.shape[1:]) == ((WHOLE,), (SLOTS, EACH))
+    whole, cards, actions = jax.jit(jax.vmap(GAME.card_features.of_observation))(seen)
+    assert (whole.shape[1:], cards.shape[1:]) == ((WHOLE,), (SLOTS, EACH))
     counts = [int(n) for n in re.findall(r"\| (\d+) \|$", card_features.__doc__, re.MULTILINE)]
     assert (sum(counts[:5]), sum(counts[5:])) == (EACH, WHOLE)
     for n in range(0, len(seen), 3):
-        expected = _told(seen[n])
+        expected = _expected(seen[n])
         np.testing.assert_allclose(whole[n], np.array(expected[0], np.float32), atol=2e-5)
-        np.testing.assert_allclose(slots[n], np.array(expected[1], np.float32), atol=2e-5)
+        np.testing.assert_allclose(cards[n], np.array(expected[1], np.float32), atol=2e-5)
         held = len(np.flatnonzero(seen[n, slice(*LAYOUT["hand"])]))
         assert actions[n, :, 0].tolist() == ([FIRST + k for k in range(SLOTS)] if held == SLOTS else [-1] * SLOTS)
     assert np.all(np.any(seen[::3, 157:160] > 0, axis=0))
@@ -100,7 +100,7 @@ def _random(network: Any, key: int) -> Any:
 
 
 def test_forward_pass_written_out(seen: np.ndarray) -> None:
-    """In NumPy, slot by slot; a batch at once is the same."""
+    """In NumPy, card by card; a batch at once is the same."""
     network = make_network(SMALL, GAME)
     params = _random(network, 1)
     layer = {name: [np.asarray(leaf[part]) for part in ("w", "b") if part in leaf] for name, leaf in params.items()}
@@ -112,24 +112,24 @@ def test_forward_pass_written_out(seen: np.ndarray) -> None:
     rows, apply = jax.jit(jax.vmap(network.inputs.of_observation))(seen[::40]), jax.jit(network.apply)
     batch = jax.jit(network.apply_inputs)(params, rows)
     for n, x in enumerate(seen[::40]):
-        whole, slots = np.asarray(rows[n][:WHOLE]), np.asarray(rows[n][WHOLE:-SLOTS]).reshape(SLOTS, EACH)
-        each = [np.maximum(dense("slot", slot), 0) for slot in slots]
+        whole, cards = np.asarray(rows[n][:WHOLE]), np.asarray(rows[n][WHOLE:-SLOTS]).reshape(SLOTS, EACH)
+        each = [np.maximum(dense("slot", card), 0) for card in cards]
         features = np.r_[whole, np.mean(each, axis=0)]
         for name in ("trunk_0", "trunk_1"):
             features = np.maximum(dense(name, features), 0)
         context = dense("joint_trunk", features)
-        ratings = [dense("rating", np.maximum(dense("joint_slot", e) + context, 0))[0] for e in each]
+        scores = [dense("rating", np.maximum(dense("joint_slot", e) + context, 0))[0] for e in each]
         advantages = dense("advantages", features)
         if rows[n][-1] >= 0:
-            advantages[FIRST : FIRST + SLOTS] += ratings
+            advantages[FIRST : FIRST + SLOTS] += scores
         answer = apply(params, x)
         np.testing.assert_allclose(answer[0], advantages, rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(answer[1], dense("value", features)[0], rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(batch[0][n], answer[0], rtol=1e-4, atol=1e-4)
 
 
-def test_of_a_history_every_player_has_a_rating_of_its_own() -> None:
-    """Discards of player 0 and 1 are rated by their own last layer, from their own cards."""
+def test_of_a_history_every_player_has_a_score_of_its_own() -> None:
+    """Discards of player 0 and 1 are scored by their own last layer, from their own cards."""
     network = make_history_network(SMALL, GAME)
     params = _random(network, 2)
     step = jax.jit(GAME.step)
@@ -158,21 +158,20 @@ def test_play_starts_near_uniform(seen: np.ndarray) -> None:
     assert 0 < np.ptp(advantages, axis=1).max() < 0.1
 
 
-def test_where_there_are_no_slots() -> None:
-    """A game without them, or a width of none, is refused."""
-    with pytest.raises(
-        InputError, match=r"network.slots=12 rates actions on slots, and coin has none; it must be null"
-    ):
+def test_where_there_are_no_card_features() -> None:
+    """A game without them, a width of none, or a window besides, is refused."""
+    message = r"network.card_scorer_width=12 scores actions by card features, and coin has none; it must be null"
+    with pytest.raises(InputError, match=message):
         make_network(SMALL, CoinGame())
-    with pytest.raises(InputError, match="coin has no slots"):
-        CoinGame().slot_inputs(jnp.zeros(17))
-    with pytest.raises(InputError, match=r"network\.slots=0"):
-        make_network({**SMALL, "slots": 0}, GAME)
+    with pytest.raises(InputError, match=r"network\.card_scorer_width=0"):
+        make_network({**SMALL, "card_scorer_width": 0}, GAME)
+    with pytest.raises(InputError, match=r"network\.log_window=2 does not go with network\.card_scorer_width=12"):
+        make_network({**SMALL, "log_window": 2}, envs.make("gin_rummy"))
 
 
-def test_one_rule_for_all_discards_is_learned_at_once() -> None:
+def test_one_scorer_for_all_discards_is_learned_at_once() -> None:
     """After 6,400 hands, each seen once, nine of ten discards of new hands leave the least deadwood."""
-    network = make_network({"name": "dueling", "hidden": [32], "slots": 32}, GAME)
+    network = make_network({"name": "dueling", "hidden": [32], "card_scorer_width": 32}, GAME)
     size, steps = 64, 100
 
     def dealt(key: jax.Array) -> tuple[jax.Array, jax.Array]:
