@@ -120,14 +120,14 @@ def learners_table() -> list[str]:
 
 def exploitability_table() -> list[str]:
     """Returns the lines of the table that sets DREAM's exploitability against PPO's."""
-    path = RESULTS / "dream_ppo_exploitability.json"
+    path = RESULTS / "dueling_dream_ppo_exploitability.json"
     if not path.exists():
         return []
     games = json.loads(path.read_text())
     lines = [
         "Exact exploitability (NashConv / 2) of the current policies, DREAM against PPO: mean over pairs of runs with "
-        "its 95 % t-interval, at the last evaluation within the decisions, and within the seconds, that both have "
-        "reached. "
+        "its 95 % interval on a log scale, at the last evaluation within the decisions, and within the seconds, that "
+        "both have reached. "
         "`python experiments/reproduce/run.py <kuhn | leduc | liars_dice | mini_gin_4x2>_<dueling_dream | ppo>`, then "
         "`python experiments/compare_learners.py --exploitability --one runs/reproduce/*_dueling_dream/seed* "
         f"--other runs/reproduce/*_ppo/seed* --out experiments/results/{path.name}`:",
@@ -181,14 +181,14 @@ def pairings_table() -> list[str]:
                 result = results[one, other]
                 points = result["points_per_hand"]
                 rows.append(
-                    f"| `{one}` | `{other}` | {percent(result['decided_win_rate'])} "
+                    f"| `{one}` | `{other}` | {percent(result['win_rate_excluding_ties'])} "
                     f"| {points['mean']:+.2f} ({points['low']:+.2f} to {points['high']:+.2f}) | {result['n']:,} |"
                 )
     head = [
         "`python -m dream.ladder env=gin_rummy players=[<player>,<against>] games=<hands>`, mirrored hands, "
         "95 % intervals:",
         "",
-        "| player | against | of the decided hands won | points a hand | hands |",
+        "| player | against | hands won, excluding ties | points a hand | hands |",
         "|---|---|---|---|---|",
     ]
     return [*head, *rows] if rows else []

@@ -10,6 +10,7 @@ from typing import Any
 
 from dream.commands.sweep import Sweep
 from dream.config.compose import Composed, compose_config, composed_by_hydra, config_dir
+from dream.storage.files import StorageError
 from envs.errors import InputError
 
 _SWEEP = {"-m", "--multirun"}
@@ -48,12 +49,12 @@ def run_command(
 
 
 def _run_job(job: Callable[[Any], float | None], prepare: Callable[[], Any]) -> None:
-    """Prepares and does a job; wrong input ends the process with code 2, training that diverges with 1."""
+    """Prepares and does a job; wrong input ends the process with code 2, diverged training or a full disk with 1."""
     try:
         job(prepare())
     except InputError as error:
         _refuse(error)
-    except FloatingPointError as error:
+    except (FloatingPointError, StorageError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
 

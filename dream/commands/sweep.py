@@ -17,6 +17,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 
 from dream.config.compose import Composed, compose_config, composed_by_hydra, config_dir, jobs
+from dream.storage.files import StorageError
 from envs.errors import InputError
 
 Prepare = Callable[[Composed], Any]
@@ -133,7 +134,7 @@ class Sweep:
             objective, failure = start(), ""
         except InputError as error:
             objective, failure = None, f"refused: {_line(error)}"
-        except FloatingPointError as error:
+        except (FloatingPointError, StorageError) as error:
             objective, failure = None, f"failed: {_line(error)}"
         except SystemExit:
             self._outcomes.append(Outcome(number, label, None, "stopped"))

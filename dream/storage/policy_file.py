@@ -22,6 +22,7 @@ from dream.config import settings
 from dream.config.schema import EnvConfig
 from dream.networks import make_network
 from dream.networks.policy import Acts, make_network_policy
+from dream.storage.finite import not_finite
 from dream.storage.foreign.networks import check_arrays, read_network
 from dream.storage.old_configs import current_config
 from dream.storage.tree_cache import stored_tree
@@ -144,7 +145,7 @@ def read(path: Path, folder: Path) -> PolicyFile:
       path: of the file.
       folder: for reports on it.
     Raises:
-      InputError: a file of another kind, damaged, or refused.
+      InputError: a file of another kind, damaged, or refused, or with numbers that are not finite.
     """
     try:
         with path.open("rb") as file:
@@ -155,6 +156,8 @@ def read(path: Path, folder: Path) -> PolicyFile:
                 f"folder, a {SUFFIX} file of this project, or a pickle of protocol 2 to 5"
             )
         card, arrays = read_export(path) if path.suffix == SUFFIX else _read_pickle(path)
+        if (wrong := not_finite(arrays)) is not None:
+            raise InputError(f"{path} is of no use: {wrong}; export the policy from an earlier checkpoint")
         return PolicyFile(path, card, arrays, folder, zlib.crc32(path.read_bytes()))
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror})") from error
@@ -206,7 +209,9 @@ def read_export(path: Path) -> tuple[Card, dict[str, np.ndarray]]:
 
 
 def to_bytes(card: Card, arrays: dict[str, np.ndarray]) -> bytes:
-    """Returns an export's contents."""
+    """Returns an export's contents; raises InputError where an array is not finite."""
+    if (wrong := not_finite(arrays)) is not None:
+        raise InputError(f"the policy is not exported: {wrong}")
     from safetensors.numpy import save
 
     plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}

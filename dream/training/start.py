@@ -15,8 +15,8 @@ from dream import algorithms
 from dream.config import settings
 from dream.config.compose import Composed, update
 from dream.config.schema import RunConfig
-from dream.storage import files
-from dream.storage.checkpoint import FOLDER, Checkpoint, find
+from dream.storage import files, lock
+from dream.storage.checkpoint import Checkpoint, find, has_checkpoint
 from dream.storage.policies import RESOURCES, check_game, find_opponent
 from dream.training.loop import Parts, Start
 from envs import InputError
@@ -32,6 +32,8 @@ def build_run(node: Any) -> Parts:
     """
     config = settings.read(RunConfig, node, "")
     game = envs.make(config.env.name, **config.env.rules)
+    if not envs.is_own(game):
+        envs.check_game(game)
     algorithm = algorithms.make(config.algo, config.network, game, RESOURCES)
     for name in ("games", "final_games"):
         if game.num_players == 2 and getattr(config.eval, name) % 2:
@@ -57,7 +59,7 @@ def prepare_run(composed: Composed) -> Start:
     group = run_dir.parent.name if composed.sweep_dir else f"{config.algo['name']}_{config.env.name}"
     name = job_name(composed.overrides) if composed.sweep_dir else run_dir.name
     start = _start(composed.node, parts, composed.choices, run_dir, None, group, name)
-    if run_dir.exists() and (not run_dir.is_dir() or any(run_dir.iterdir())):
+    if run_dir.exists() and (not run_dir.is_dir() or any(path.name != lock.FILE for path in run_dir.iterdir())):
         _check_start_over(start)
     return start
 
@@ -85,12 +87,6 @@ def _check_start_over(start: Start) -> None:
             f"run_dir={run_dir} holds a run with other settings and no checkpoint; choose a new folder, or delete it"
         )
     print(f"{run_dir} holds this run without a checkpoint: it starts over", flush=True)
-
-
-def has_checkpoint(run_dir: Path) -> bool:
-    """Returns whether a run directory holds a checkpoint, complete or damaged; one half-written does not count."""
-    folder = run_dir / FOLDER
-    return folder.is_dir() and any(child.name.isdigit() for child in folder.iterdir())
 
 
 def _resume(composed: Composed) -> Start:

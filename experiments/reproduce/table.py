@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from measured import interval
 from rows import RESULTS, Spec, read_spec
 
 from envs.errors import InputError
@@ -16,10 +17,10 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from readme_table import README, fill
 
 HEAD = [
-    "Exploitability (NashConv / 2) in thousandths of the game's unit: mean over seeds and its 95 % t-interval, at the",
-    "last evaluation within the budget. Nodes are decisions of both players. Minutes are those of a whole run, with",
-    "compiling and evaluating; the last column tells when exploitability first was 0.10, then 0.06.",
-    "`python experiments/reproduce/run.py <row>` runs a row of `experiments/reproduce/rows.yaml` again.",
+    "Exploitability (NashConv / 2) in thousandths of the game's unit: mean over seeds and its 95 % interval, on a log",
+    "scale as it is positive, at the last evaluation within the budget. Nodes are decisions of both players. Minutes",
+    "are those of a whole run, with compiling and evaluating; the last column says when exploitability first was 0.1,",
+    "then 0.06. `python experiments/reproduce/run.py <row>` runs a row of `experiments/reproduce/rows.yaml` again.",
 ]
 COLUMNS = ("game", "method", "budget", "value x 1000", "seeds", "published", "bound", "minutes", "to 0.1; 0.06")
 
@@ -50,16 +51,19 @@ def table(spec: Spec, results: list[dict[str, Any]]) -> list[str]:
 
 
 def _cells(spec: Spec, result: dict[str, Any]) -> list[str]:
-    low, high = result["low"], result["high"]
-    interval = "" if low is None or result["deterministic"] else f" ({_number(low)} to {_number(high)})"
-    remarks = [f"**shortened:** {result['shortened']}"] if result["shortened"] else []
+    # From the seeds, so that results stored with another interval are told in the same way.
+    low, high = interval([run["exploitability"] for run in result["runs"]], result["deterministic"])
+    spread = "" if low is None or result["deterministic"] else f" ({_number(low)} to {_number(high)})"
+    window = result.get("mean_over", 1)
+    remarks = [f"mean of the last {window} evaluations"] if window > 1 else []
+    remarks += [f"**shortened:** {result['shortened']}"] if result["shortened"] else []
     remarks += [result["note"]] if result["note"] else []
     published = "" if result["published"] is None else f"{result['published']:g}"
     return [
         spec.games[result["game"]].title,
         f"`{result['algorithm']}`" + (", current policy" if result["policy"] == "current" else ""),
         "; ".join([str(spec.row(result["row"]).budget), *remarks]),
-        _number(result["mean"]) + interval,
+        _number(result["mean"]) + spread,
         "exact" if result["deterministic"] else str(result["seeds"]),
         f"{published} ({result['source']})" if published and result["source"] else published,
         _bound(result),

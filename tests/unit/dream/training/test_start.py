@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import pytest
 from omegaconf import OmegaConf
 
 import envs
 from dream.config.compose import compose_config
-from dream.training.start import prepare_run, with_stored_choices
+from dream.training.start import build_run, prepare_run, with_stored_choices
 from envs import InputError
 
 
@@ -114,3 +117,21 @@ def test_a_folder_of_something_else_is_not_started_over(tmp_path: Path) -> None:
     (tmp_path / "other" / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="choose a new folder"):
         prepare_run(compose_config("config", [*SETTINGS, f"run_dir={tmp_path / 'other'}"]))
+
+
+def test_a_game_of_someone_else_is_checked_before_a_learner_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A payoff that is not a number is one line that names the method; this project's games are taken as they are."""
+
+    class Broken(type(envs.make("kuhn_poker"))):
+        """Kuhn poker that pays nothing that is a number."""
+
+        def step(self, state: Any, action: jax.Array) -> tuple[Any, jax.Array, jax.Array]:
+            """Plays."""
+            after, rewards, done = super().step(state, action)
+            return after, rewards * jnp.nan, done
+
+    node = compose_config("config", ["algo=ppo", "env=kuhn_poker"]).node
+    build_run(node)
+    monkeypatch.setattr(envs, "make", lambda name, **rules: Broken())
+    with pytest.raises(InputError, match="step: a reward is not finite"):
+        build_run(node)
