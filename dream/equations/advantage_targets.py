@@ -1,4 +1,4 @@
-"""What the dueling DREAM network is fitted to."""
+"""Targets of the dueling DREAM network."""
 
 from __future__ import annotations
 

@@ -121,4 +121,4 @@ def make_learner(game: Game, policy: Policy, config: BestResponseConfig) -> Algo
       InputError: a wrong setting of PPO or the network.
     """
     checked = settings.read(ppo.PpoConfig, {**config.algo, "name": "ppo"}, "best_response.algo")
-    return ppo.learner(checked, config.network, game, Mixture((policy,), np.array([0.0, 1.0], np.float32)))
+    return ppo.make_against(checked, config.network, game, Mixture((policy,), np.array([0.0, 1.0], np.float32)))

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dream.equations.regret_matching import uniform_policy
 from dream.game_tree.sequence_form import checked, realisation, sequence_form
 from dream.game_tree.tree import Tree
 from envs import Policy
@@ -54,7 +55,7 @@ def average(tree: Tree, tables: Iterable[np.ndarray], weights: Iterable[float]) 
     with jax.enable_x64(True):
         for table, weight in zip(tables, weights, strict=True):
             rows = checked(tree, table)
-            plans = [side.table(realisation(side, side.rows(rows))[1:]) for side in form]
+            plans = [own.table(realisation(own, own.entries(rows))[1:]) for own in form]
             total += weight * np.concatenate(plans)
     return normalised(total, tree.legal)
 
@@ -62,8 +63,7 @@ def average(tree: Tree, tables: Iterable[np.ndarray], weights: Iterable[float]) 
 def normalised(weights: np.ndarray, legal: np.ndarray) -> np.ndarray:
     """Divides rows by their sums; rows of zeros become uniform over legal actions."""
     mass = weights.sum(axis=1, keepdims=True)
-    uniform = legal / legal.sum(axis=1, keepdims=True)
-    return np.where(mass > 0, weights / np.where(mass > 0, mass, 1), uniform)
+    return np.where(mass > 0, weights / np.where(mass > 0, mass, 1), uniform_policy(legal))
 
 
 def view_hash(view: Any, salt: Array) -> Array:
@@ -122,4 +122,4 @@ def row_of(index: dict[str, Any], view: Any) -> tuple[Array, Array]:
 
 def _look_up(params: dict[str, Array], view: Any, legal: Array) -> Array:
     row, known = row_of(params, view)
-    return jnp.where(known, params["table"][row].astype(jnp.float32), legal / jnp.maximum(jnp.sum(legal), 1))
+    return jnp.where(known, params["table"][row].astype(jnp.float32), uniform_policy(legal))

@@ -2,7 +2,7 @@
 
 Histories are expanded breadth first with batched `outcomes`; information sets are keyed by the bytes of the view of
 the player to act. With perfect recall an information set has one parent sequence - the player's own last information
-set and action - and everything exact follows from sweeps over sequences (see exact.py).
+set and action - and everything exact follows from sweeps over sequences (see sequence_form.py).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from dream.equations.regret_matching import uniform_policy
 from envs import EnumerableGame
 from envs.errors import InputError
 
@@ -74,7 +75,7 @@ class Tree:
 
     def uniform(self) -> np.ndarray:
         """Returns the table of uniform play: float64[I, A]."""
-        return self.legal / self.legal.sum(axis=1, keepdims=True)
+        return uniform_policy(self.legal)
 
 
 class _Level(NamedTuple):

@@ -28,7 +28,7 @@ class Network(NamedTuple):
       rest: (params, first layer's sums [width]) -> outputs; both None where the first layer is not linear.
       width: of the first layer.
       heads: (params, inputs) -> every head's output by its name, where the outputs are not all there is; else None.
-      foretell: (params, inputs) -> (outputs, prediction of game.auxiliary, float32); None without such a head.
+      predict_auxiliary: (params, inputs) -> (outputs, prediction of game.auxiliary, float32); None without such a head.
     """
 
     init: Callable[[Array], Any]
@@ -39,7 +39,7 @@ class Network(NamedTuple):
     rest: Callable[[Any, Array], Any] | None
     width: int
     heads: Callable[[Any, Array], dict[str, Array]] | None = None
-    foretell: Callable[[Any, Array], tuple[Any, Array]] | None = None
+    predict_auxiliary: Callable[[Any, Array], tuple[Any, Array]] | None = None
 
 
 class Carried(NamedTuple):

@@ -41,4 +41,4 @@ class EscherConfig(HistoryConfig):
 
 def make(config: EscherConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
     """Builds ESCHER; raises InputError where settings, network and game do not fit."""
-    return learner.make(config, network, game, resources, direct=True)
+    return learner.make(config, network, game, resources, regrets_from_value=True)

@@ -54,4 +54,4 @@ def make(config: VrDcfrPlusConfig, network: Any, game: Game, resources: Resource
         done = iteration.astype(jnp.float32) ** config.discount_power
         return done / (done + config.discount_offset) * jnp.maximum(regrets, 0.0)
 
-    return learner.make(config, network, game, resources, bootstrap=discounted)
+    return learner.make(config, network, game, resources, cumulative_target=discounted)
