@@ -1,8 +1,8 @@
 """Estimates of the regrets of the player p that a game was sampled for: one equation, one function.
 
 All functions work on one lane of self-play, T transitions of games played one after the other; `done` marks the last
-transition of each. Values and rewards are to p, and policies belong to whoever decides. p's own actions are drawn from
-xi, everybody else's from sigma.
+transition of each. Values and rewards are to p, and policies belong to whoever decides. p samples its own actions from
+xi, everybody else from sigma.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def corrected_values(
 
     Args:
       policy: sigma, float[T, A].
-      sampled: what the action was drawn from, float[T, A]: xi at p's own decisions, sigma at others'.
+      sampled: what the action was sampled from, float[T, A]: xi at p's own decisions, sigma at others'.
       action: int[T].
       baseline: b, float[T, A].
       rewards: float[T].

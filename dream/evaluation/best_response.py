@@ -97,8 +97,8 @@ def learn_best_response(
     for seed in config.seeds:
         state, curve, name = learner.init(jax.random.key(seed)), [], f"seed {seed}"
         for iteration in range(config.iterations):
-            state, told = learner.iterate(state)
-            curve.append(told["learner_reward"] * game.reward_scale)
+            state, metrics = learner.iterate(state)
+            curve.append(metrics["learner_reward"] * game.reward_scale)
             progress(seed, iteration + 1, curve[-1])
         curves[seed], answers[name], values[name] = curve, learner.policies(state)["current"], learner.value(state)
     earned = {

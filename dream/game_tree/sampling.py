@@ -1,7 +1,7 @@
 """Sampled walks of a game's tree, many at once: external and outcome sampling with baselines.
 
 A traversal updates one player, p. Chance is sampled by its probabilities and the opponent by its policy; at p's own
-histories external sampling follows every action, outcome sampling one, drawn from
+histories external sampling follows every action, outcome sampling one, sampled from
 
     xi(h, a) = exploration / |A(h)| + (1 - exploration) policy(h, a).
 

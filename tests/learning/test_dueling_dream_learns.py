@@ -89,7 +89,7 @@ def test_gin_rummy_against_random(seed: int) -> None:
     random, state = envs.make_bot("random", game), algorithm.init(jax.random.key(seed))
     before = match(game, algorithm.policies(state)["current"], random, games=400, seed=seed)
     for _ in range(30):
-        state, told = algorithm.iterate(state)
+        state, metrics = algorithm.iterate(state)
     after = match(game, algorithm.policies(state)["current"], random, games=400, seed=seed)
     assert before["points_per_hand"].mean < 2
     assert after["points_per_hand"].mean > 5
@@ -97,4 +97,4 @@ def test_gin_rummy_against_random(seed: int) -> None:
     assert after["win_rate"].mean > 0.12
     assert after["knock_rate"].mean > 0.12
     assert after["deadwood"].mean < 38 < before["deadwood"].mean
-    assert all(np.isfinite(value) for value in told.values())
+    assert all(np.isfinite(value) for value in metrics.values())

@@ -1,4 +1,4 @@
-"""ESCHER: regrets read off a learned value of histories, without importance weights.
+"""ESCHER: regrets read off a learned history value function, without importance weights.
 
 The updated player draws its own actions from a fixed policy, uniform here, so that how often an information set is met
 through its own actions is the same in all iterations: a factor of its regrets that regret matching ignores.

@@ -1,11 +1,11 @@
-"""What a deep regret minimiser is made of: every choice that tells the algorithms apart, in one place.
+"""What a deep regret minimiser is made of: every choice in which the algorithms differ, in one place.
 
     algorithm      sampling   regrets estimated by            network fitted to               average (no tree / tree)
     deep_cfr       external   all own actions followed        all samples                     network
     sd_cfr         external   all own actions followed        all samples                     - / exact mixture
     os_sd_cfr      outcome    importance sampling             all samples                     network / exact mixture
     dream          outcome    the same, value as a baseline   all samples                     network / exact mixture
-    escher         outcome    value of histories alone        all samples                     network / exact mixture
+    escher         outcome    the value alone                 all samples                     network / exact mixture
     vr_dcfr_plus   outcome    value as a baseline             cumulative, newest samples      network / exact mixture
 
 The last two columns are their settings' defaults (memory.kind, average.source).

@@ -11,7 +11,7 @@ own regret, and of the realisation plan times a constant of the set. The second 
 of Lanctot's, own reach over the probability of being sampled, taken where the player is the opponent: its actions are
 drawn from its own policy there, so its reach cancels and w, at most prod |A| / exploration, is left.
 
-The B traversals know nothing of each other, so an update is worth less than B updates of one traversal and costs less;
+The B traversals share one policy, so an update gains less than B updates of one traversal, and costs less;
 averaging them makes regrets comparable with CFR's and changes no policy, as regret matching ignores scale.
 
 Baselines are moved towards u(c), the value below the action that was followed, by the share 1 - (1 - rate)^n of the

@@ -126,5 +126,5 @@ def test_training_rewards_are_the_games_own_with_all_that_is_added() -> None:
     rewards = np.array([[0, 0], [0, 0], [0.3, -0.3]], np.float32)
     done, potentials = np.array([False, True, True]), np.zeros((3, 2, 2))
     config = ShapingConfig(scale=schedules.constant(1.0), tie_penalty=-5.0, win_bonus=20.0)
-    told = training_rewards(config, rewards, potentials, done, unit=10.0, scale=jnp.float32(1.0), discount=1.0)
-    np.testing.assert_allclose(told, [[0, 0], [-0.5, -0.5], [2.3, -2.3]], rtol=1e-6)
+    rewarded = training_rewards(config, rewards, potentials, done, unit=10.0, scale=jnp.float32(1.0), discount=1.0)
+    np.testing.assert_allclose(rewarded, [[0, 0], [-0.5, -0.5], [2.3, -2.3]], rtol=1e-6)
