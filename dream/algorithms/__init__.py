@@ -118,7 +118,7 @@ def _load(name: str) -> tuple[type, Make]:
 
 
 def _resolved(settings_class: type | str, build: Make | None) -> tuple[type, Make]:
-    """Returns the class, and the builder given or `make` of the module that the path names or that defines the class."""
+    """Returns the class, and the builder given or `make` of the module the path names or the class comes from."""
     if isinstance(settings_class, str):
         module_name, attribute = (part.strip() for part in settings_class.split(":"))
         module = importlib.import_module(module_name)
