@@ -23,19 +23,19 @@ from dream.game_tree.tree import Tree
 from dream.networks import Network
 
 
-def plans_with(plans: np.ndarray, tree: Tree, player: int, table: Array, weight: float) -> np.ndarray:
+def plans_with(plans: np.ndarray, tree: Tree, player: int, table: np.ndarray, weight: float) -> np.ndarray:
     """Returns the average's realisation plans with a player's policy added.
 
     Args:
       plans: float64[I, A], sums so far.
       tree: the game's.
       player: whose policy is added.
-      table: float32[I, A], the policies of both players.
+      table: float[I, A], the policies of both players.
       weight: of the policy.
     """
     own = sequence_form(tree)[player]
     with jax.enable_x64(True):
-        plan = np.asarray(_realised(own, jnp.asarray(np.asarray(table), jnp.float64)))
+        plan = np.asarray(_realised(own, jnp.asarray(table, jnp.float64)))
     plans = np.array(plans)
     plans[own.first_infoset : own.first_infoset + len(plan)] += weight * plan
     return plans

@@ -209,7 +209,9 @@ class _Deep:
         """Adds the policies that were just played to the average: the player's own, or the opponent's as sampled."""
         if self.recipe.exact_average:
             weight = (int(state.iteration) + 1.0) ** self.config.average.power
-            return state._replace(plans=plans_with(state.plans, self.tree, player, self._table(state.networks), weight))
+            with jax.enable_x64(True):  # plans are float64, so uniform play in them is too
+                table = np.asarray(self._table(state.networks))
+            return state._replace(plans=plans_with(state.plans, self.tree, player, table, weight))
         other, average = 1 - player, state.average
         buffer = self.network_average.add(
             average.buffers[other], sampled.strategy, sampled.others, state.iteration,
