@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,9 +25,13 @@ def _uniform(params: tuple[()], view: View, legal: Array) -> Array:
     return uniform(legal).astype(jnp.float32)
 
 
-def uniform(legal: Array) -> Array:
-    """Returns the same probability for every legal action, zeros where there is none: float32[..., A]."""
-    return legal / jnp.maximum(jnp.sum(legal, axis=-1, keepdims=True), 1)
+def uniform(legal: Any) -> Any:
+    """Returns the same probability for every legal action, 0 elsewhere: float[..., A]; all 0 where nothing is legal.
+
+    Args:
+      legal: bool[..., A], of numpy (float64 comes back) or of JAX (its default float).
+    """
+    return legal / legal.sum(axis=-1, keepdims=True).clip(1)
 
 
 def uniform_action(bits: Array, legal: Array) -> Array:

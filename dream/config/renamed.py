@@ -104,6 +104,8 @@ def translated(schema: type, node: Mapping[str, Any]) -> dict[str, Any]:
             inner = next((part for part in typing.get_args(inner) if dataclasses.is_dataclass(part)), None)
         if isinstance(value, Mapping) and dataclasses.is_dataclass(inner):
             value = translated(inner, value)
+        if isinstance(value, list):
+            value = [VALUES.get(key, {}).get(item, item) if isinstance(item, str) else item for item in value]
         options = fields[key].metadata.get("options", ()) if key in fields else ()
         new = VALUES.get(key, {}).get(value) if isinstance(value, str) else None
         current[key] = new if new in options and value not in options else value

@@ -101,13 +101,13 @@ def learn_best_response(
     for seed in config.seeds:
         state, curve, name = learner.init(jax.random.key(seed)), [], f"seed {seed}"
         for iteration in range(config.iterations):
-            state, told = learner.iterate(state)
-            if not np.isfinite(told["loss"]):
+            state, metrics = learner.iterate(state)
+            if not np.isfinite(metrics["loss"]):
                 raise FloatingPointError(
-                    f"best response, {name}, iteration {iteration + 1}: the loss is {told['loss']}; "
+                    f"best response, {name}, iteration {iteration + 1}: the loss is {metrics['loss']}; "
                     "lower best_response.algo.learning_rate"
                 )
-            curve.append(told["learner_reward"] * game.reward_scale)
+            curve.append(metrics["learner_reward"] * game.reward_scale)
             progress(seed, iteration + 1, curve[-1])
         curves[seed], answers[name], values[name] = curve, learner.policies(state)["current"], learner.value(state)
     earned = {
@@ -136,4 +136,4 @@ def make_learner(game: Game, policy: Policy, config: BestResponseConfig) -> Algo
     """
     check_plays(policy, game)
     checked = settings.read(ppo.PpoConfig, {**config.algo, "name": "ppo"}, "best_response.algo")
-    return ppo.learner(checked, config.network, game, Mixture((policy,), np.array([0.0, 1.0], np.float32)))
+    return ppo.make_against(checked, config.network, game, Mixture((policy,), np.array([0.0, 1.0], np.float32)))

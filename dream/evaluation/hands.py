@@ -39,7 +39,7 @@ def results(game: Game, states: Any, seats: Array, rewards: Array, length: Array
     told = {
         "win_rate": reward > 0,
         "loss_rate": reward < 0,
-        "draw_rate": reward == 0,
+        "tie_rate": reward == 0,
         "points_per_hand": reward * game.reward_scale,
         **jax.vmap(game.result)(states, seats),
         "mean_length": length,

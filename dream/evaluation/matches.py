@@ -40,7 +40,7 @@ def match(
     Args:
       game, policy, opponent, games, seed, progress, on_hand: as of `play_hands`.
     Returns:
-      `n` hands, `n_pairs` deals, and an Interval for each of `win_rate`, `loss_rate`, `draw_rate`, `points_per_hand`
+      `n` hands, `n_pairs` deals, and an Interval for each of `win_rate`, `loss_rate`, `tie_rate`, `points_per_hand`
       (in game.unit), `mean_length` and the names of game.result.
     Raises:
       InputError: as `play_hands`.

@@ -43,7 +43,7 @@ class Result:
     def report(self) -> dict[str, Any]:
         """Returns hands, deals, the rates of hands won, lost and drawn, of won ones, ties left out, and points."""
         won, lost, drawn = self.points > 0, self.points < 0, self.points == 0
-        rates = {"win_rate": won, "loss_rate": lost, "draw_rate": drawn}
+        rates = {"win_rate": won, "loss_rate": lost, "tie_rate": drawn}
         return {
             "n": self.hands,
             "n_pairs": len(self.points),

@@ -56,7 +56,7 @@ def average(tree: Tree, tables: Iterable[np.ndarray], weights: Iterable[float]) 
     with jax.enable_x64(True):
         for table, weight in zip(tables, weights, strict=True):
             rows = checked(tree, table)
-            plans = [side.table(realisation(side, side.rows(rows))[1:]) for side in form]
+            plans = [own.table(realisation(own, own.entries(rows))[1:]) for own in form]
             total += weight * np.concatenate(plans)
     return normalised(total, tree.legal)
 
@@ -64,8 +64,7 @@ def average(tree: Tree, tables: Iterable[np.ndarray], weights: Iterable[float]) 
 def normalised(weights: np.ndarray, legal: np.ndarray) -> np.ndarray:
     """Divides rows by their sums; rows of zeros become uniform over legal actions."""
     mass = weights.sum(axis=1, keepdims=True)
-    even = legal / legal.sum(axis=1, keepdims=True)
-    return np.where(mass > 0, weights / np.where(mass > 0, mass, 1), even)
+    return np.where(mass > 0, weights / np.where(mass > 0, mass, 1), uniform(legal))
 
 
 def view_hash(view: Any, salt: Array) -> Array:

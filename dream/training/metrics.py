@@ -18,7 +18,8 @@ COUNTERS = ("episodes", "decisions", "nodes", "transitions", "network_rows", "gr
 """What an iteration counts; a record holds the run's totals.
 
 episodes: whole games. decisions: those learned from. nodes: decisions of all players, looked at or played. transitions:
-moves of the game, chance's and those only looked at included. network_rows: inputs a network was applied to.
+histories entered, by a deal or by an action with what chance makes of it, played or only looked at. network_rows:
+inputs that a network of the learner was applied to, forward passes only. See dream/algorithms/counters.py.
 """
 _NEEDED = ("iteration",)
 _COMPILING = "/jax/core/compile/"

@@ -13,8 +13,8 @@ from dream.config.schema import BudgetConfig
 _SHOWN = {
     "loss": "loss",
     "value_explained_variance": "value EV",
-    "selfplay/knock_rate": "knocks",
-    "selfplay/length": "length",
+    "self_play/knock_rate": "knocks",
+    "self_play/length": "length",
 }
 """Metric -> its short name on the progress line."""
 _SECONDS_BETWEEN_LINES = 5.0

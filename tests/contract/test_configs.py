@@ -212,7 +212,7 @@ def test_document_values_of_dream() -> None:
     assert (algo.advantage_clip, algo.max_grad_norm, algo.l2) == (10.0, 1.0, 1e-5)
     assert (algo.value_weight, algo.untaken_weight) == (0.5, 1.0)
     assert algo.shaping.scale.start == algo.shaping.scale.end == 0.5
-    assert algo.shaping.draw_penalty == -5.0
+    assert algo.shaping.tie_penalty == -5.0
     network = settings.read(DuelingConfig, config.network, "network")
     assert network.hidden == (1024, 1024, 512, 256)
     assert network.log_window is None
@@ -251,7 +251,7 @@ def test_document_values_of_r42() -> None:
     assert (algo.discount, algo.gae_lambda, algo.clip_epsilon) == (1.0, 0.98, 0.2)
     assert (algo.entropy_weight, algo.value_weight, algo.value_loss) == (0.025, 0.75, "absolute")
     assert (algo.max_grad_norm, algo.auxiliary_weight) == (0.5, 0.1)
-    assert algo.shaping.scale.start == algo.shaping.scale.end == algo.shaping.draw_penalty == 0
+    assert algo.shaping.scale.start == algo.shaping.scale.end == algo.shaping.tie_penalty == 0
     assert dict(zip(algo.opponents, algo.shares, strict=True)) == {
         "heuristic": 0.30, "aggressive_knock": 0.15, "meld_builder": 0.10, "early_knock": 0.10, "defensive": 0.10,
         "lv5": 0.10, "frozen": 0.05, "lv4": 0.05, "lv7": 0.05,

@@ -19,7 +19,7 @@ import envs
 from dream.storage.checkpoint import find
 from dream.training import metrics
 
-RATES = ("win_rate", "loss_rate", "draw_rate", "knock_rate", "gin_rate", "undercut_rate")
+RATES = ("win_rate", "loss_rate", "tie_rate", "knock_rate", "gin_rate", "undercut_rate")
 
 
 def _runs(run_dir: pathlib.Path) -> list:
@@ -55,9 +55,9 @@ def test_record_of_a_run(whole: pathlib.Path) -> None:
     assert [line["episodes"] for line in lines] == [16, 32, 48, 64]
     for line in lines:
         assert ("eval/random/win_rate" in line) == (line["iteration"] % 2 == 0)
-        told = {"loss", "loss_advantage", "loss_value", "target_spread", "advantage_spread", "value_explained_variance"}
-        told |= {"gradient_norm", "target_drift", "temperature", "selfplay/length", "selfplay/deadwood"}
-        told |= {f"selfplay/{kind}_rate" for kind in ("knock", "gin", "undercut", "draw")} | {"entropy/discard"}
+        told = {"loss", "loss_advantage", "loss_value", "target_rms", "advantage_rms", "value_explained_variance"}
+        told |= {"gradient_norm", "target_drift", "temperature", "self_play/length", "self_play/deadwood"}
+        told |= {f"self_play/{kind}_rate" for kind in ("knock", "gin", "undercut", "tie")} | {"entropy/discard"}
         assert told <= line.keys()
 
 
@@ -69,7 +69,7 @@ def _check_report(report: dict, hands: int) -> None:
     for name in RATES:
         assert report[name]["low"] >= 0
         assert report[name]["high"] <= 1
-    assert sum(report[name]["mean"] for name in ("win_rate", "loss_rate", "draw_rate")) == pytest.approx(1)
+    assert sum(report[name]["mean"] for name in ("win_rate", "loss_rate", "tie_rate")) == pytest.approx(1)
 
 
 def test_final_evaluation_of_a_run(whole: pathlib.Path) -> None:

@@ -1,4 +1,4 @@
-"""Deep CFR: external sampling, regret networks fitted anew to a reservoir, the average told by a network of its own.
+"""Deep CFR: external sampling, regret networks fitted anew to a reservoir, a network of its own for the average.
 
 Source: Brown, Lerer, Gross and Sandholm 2019, "Deep counterfactual regret minimization". Deviations: targets are
 divided by their typical size, which regret matching ignores; the average network learns by cross-entropy, whose

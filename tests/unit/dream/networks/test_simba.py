@@ -104,7 +104,7 @@ def trained() -> tuple[Any, Any, list[dict[str, float]]]:
     game, told = PhasedCoin(), []
     given = {"episodes_per_iteration": 128, "batch_size": 64, "learning_rate": 3e-3, "auxiliary_weight": 2.0}
     config = settings.read(ppo.PpoConfig, given, "algo")
-    algorithm = ppo.learner(config, SMALL, game, make_mixture(("self",), None, game))
+    algorithm = ppo.make_against(config, SMALL, game, make_mixture(("self",), None, game))
     first = state = algorithm.init(jax.random.key(2))
     for _ in range(8):
         state, metrics = algorithm.iterate(state)

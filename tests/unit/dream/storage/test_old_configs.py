@@ -108,6 +108,13 @@ def test_what_is_unknown_is_kept() -> None:
     assert current_config({"format": 1}) == {"format": 1}
 
 
+def test_past_selves() -> None:
+    """The learner as it was, among its opponents, has another name."""
+    stored = {"algo": {"name": "ppo", "opponents": ["self", "frozen"], "shares": [1, 2]}}
+    expected = {"name": "ppo", "opponents": ["self", "past_self"], "shares": [1, 2]}
+    assert current_config(stored)["algo"] == expected
+
+
 def test_choices_of_experiments() -> None:
     """An experiment that was renamed, and an algorithm that was not."""
     stored = {"experiment": "dream_slots", "algo": "ppo", "preset": "laptop"}
