@@ -55,6 +55,7 @@ class _FromCode(Directive):
     has_content = False
 
     def lines(self) -> list[str]:
+        """Returns the Markdown."""
         raise NotImplementedError
 
     def run(self) -> list[nodes.Node]:
@@ -68,6 +69,7 @@ class ModuleText(_FromCode):
     """`module-text`: the docstring of a module after its first paragraph."""
 
     def lines(self) -> list[str]:
+        """Returns the docstring's lines."""
         text = inspect.getdoc(importlib.import_module(self.arguments[0])) or ""
         return text.split("\n\n", 1)[1].splitlines() if "\n\n" in text else text.splitlines()
 
@@ -76,6 +78,7 @@ class Settings(_FromCode):
     """`settings`: a dataclass's path, and the YAML file whose comments explain its values."""
 
     def lines(self) -> list[str]:
+        """Returns the table."""
         schema = found(self.arguments[0])
         notes = comments(ROOT / self.arguments[1]) if len(self.arguments) > 1 else {}
         rows = [
@@ -90,6 +93,7 @@ class Rules(_FromCode):
     """`rules`: paths of rule records or of a dictionary of them; a column for each."""
 
     def lines(self) -> list[str]:
+        """Returns the table."""
         records: dict[str, Any] = {}
         for path in self.arguments:
             value = found(path)
@@ -111,6 +115,7 @@ class Api(_FromCode):
     optional_arguments = 20
 
     def lines(self) -> list[str]:
+        """Returns a section for each module."""
         lines = []
         for name in modules(self.arguments[0], self.arguments[1:]):
             options = [":members:", ":show-inheritance:", ":ignore-module-all:"]
