@@ -20,14 +20,14 @@ REPRODUCED = ROOT / "experiments" / "reproduce" / "results"
 
 
 def _rates(name: str, opponent: str) -> str:
-    """Returns the hands that every seed of a result file won against an opponent, and the widest half interval."""
+    """Returns the rounds that every seed of a result file won against an opponent, and the widest half interval."""
     finals = [
         run.get("final_by_opponent") or {run["final"]["opponent"]: run["final"]} for run in tables.stored(name)["runs"]
     ]
     rates = [final[opponent]["win_rate"] for final in finals]
     wide = max(x["high"] - x["low"] for x in rates) / 2
     means = ", ".join(f"{100 * x['mean']:.1f}" for x in rates)
-    return f"{means} % of hands ({'each ' if len(rates) > 1 else ''}±{100 * wide:.1f})"
+    return f"{means} % of rounds ({'each ' if len(rates) > 1 else ''}±{100 * wide:.1f})"
 
 
 def _reproduced(row: str) -> dict[str, Any]:

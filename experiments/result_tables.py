@@ -58,9 +58,9 @@ def laptop_table() -> list[str]:
     runs = stored("laptop")["runs"]
     lines = [
         "`python -m dream.run preset=laptop seed=<s>` against uniform random play, "
-        f"{runs[0]['final']['n']:,} hands on mirrored deals, 95 % intervals; {runs[0]['device']}, two cores:",
+        f"{runs[0]['final']['n']:,} rounds on mirrored deals, 95 % intervals; {runs[0]['device']}, two cores:",
         "",
-        "| seed | hands won | knocked | points per hand | decisions | minutes | of them compiling |",
+        "| seed | rounds won | knocked | points per hand | decisions | minutes | of them compiling |",
         "|---|---|---|---|---|---|---|",
     ]
     for seed, run in enumerate(runs):
@@ -71,7 +71,7 @@ def laptop_table() -> list[str]:
             f"| {points['mean']:.1f} ({points['low']:.1f} to {points['high']:.1f}) "
             f"| {run['decisions'] / 1e6:.1f} M | {run['seconds'] / 60:.1f} | {run['compile_seconds'] / 60:.1f} |"
         )
-    return [*lines, "", "![hands won against random play](../../experiments/results/laptop.svg)"]
+    return [*lines, "", "![rounds won against random play](../../experiments/results/laptop.svg)"]
 
 
 STRENGTH = (
@@ -97,10 +97,10 @@ def strength_table() -> list[str]:
     """Returns the lines of the table of single runs on full gin rummy."""
     lines = [
         "One line per run. All but `openspiel_ppo`, which uses convolutions, share one scorer over all "
-        "cards (`network.card_scorer_width`). Hands won on mirrored deals, 95 % intervals; one core of the same "
+        "cards (`network.card_scorer_width`). Rounds won on mirrored deals, 95 % intervals; one core of the same "
         "machine, often shared, minutes with waits. The result files hold whole command lines:",
         "",
-        "| `python -m dream.run ...` | against random | against the simple bot | hands | decisions | minutes |",
+        "| `python -m dream.run ...` | against random | against the simple bot | rounds | decisions | minutes |",
         "|---|---|---|---|---|---|",
     ]
     for name, command in STRENGTH:
@@ -108,9 +108,9 @@ def strength_table() -> list[str]:
             final = run["final"]
             reports = run.get("final_by_opponent", {final["opponent"]: final})
             rates = [percent(reports[x]["win_rate"]) if x in reports else "" for x in ("random", "simple_bot")]
-            hands, minutes = f"{final['n']:,}", f"{run['seconds'] / 60:.0f}"
+            rounds, minutes = f"{final['n']:,}", f"{run['seconds'] / 60:.0f}"
             what = f"`{command} seed={seed}`" + (" (sees the opponent's hand: another game)" if OPEN in command else "")
-            cells = [what, *rates, hands, f"{run['decisions'] / 1e6:.2f} M", minutes]
+            cells = [what, *rates, rounds, f"{run['decisions'] / 1e6:.2f} M", minutes]
             lines.append("| " + " | ".join(cells) + " |")
     return lines
 
@@ -131,9 +131,9 @@ def learners_table() -> list[str]:
     commands = [renamed(" ".join(result["overrides"][name][0])) for name in ("one", "other")]
     spending = "; ".join(f"{titles[name]}: {text}" for name, text in spent.items())
     lines = [
-        f"Hands won, mean over {result['pairs']} pairs of runs with its 95 % t-interval, {result['games']:,} hands per "
-        f"match on mirrored deals ({spending}). Runs: dueling DREAM `{commands[0]}`, PPO `{commands[1]}`, and further "
-        "seeds.",
+        f"Rounds won, mean over {result['pairs']} pairs of runs with its 95 % t-interval, {result['games']:,} rounds "
+        f"per match on mirrored deals ({spending}). Runs: dueling DREAM `{commands[0]}`, PPO `{commands[1]}`, and "
+        "further seeds.",
         "",
         "| against | " + " | ".join(titles[name] for name in rows) + " |",
         "|---|" + "---|" * len(rows),
@@ -170,9 +170,9 @@ def ladder_table() -> list[str]:
     players = stored("ladder_gin_rummy")
     games = players[0]["results"][0]["n"]
     lines = [
-        f"`python -m dream.ladder env=gin_rummy players=[...]`, {games:,} hands per pairing on mirrored deals: ratings "
-        "(Bradley-Terry, 400 for odds of ten to one) with 95 % intervals. Trained players are seed 0 of the runs "
-        "above; the picture has the names of their folders then.",
+        f"`python -m dream.ladder env=gin_rummy players=[...]`, {games:,} rounds per pairing on mirrored deals: "
+        "ratings (Bradley-Terry, 400 for odds of ten to one) with 95 % intervals. Trained players are seed 0 of the "
+        "runs above; the picture has the names of their folders then.",
         "",
         "| player | rating |",
         "|---|---|",
@@ -192,10 +192,10 @@ def excluding_ties(result: dict[str, Any]) -> dict[str, float]:
 def pairings_table() -> list[str]:
     """Returns the lines of the table of single pairings: rule bots, and the search levels."""
     lines = [
-        "`python -m dream.ladder env=gin_rummy players=[<player>,<against>] games=<hands>`, mirrored deals, "
+        "`python -m dream.ladder env=gin_rummy players=[<player>,<against>] games=<rounds>`, mirrored deals, "
         "95 % intervals:",
         "",
-        "| player | against | hands won, excluding ties | points per hand | hands |",
+        "| player | against | rounds won, excluding ties | points per hand | rounds |",
         "|---|---|---|---|---|",
     ]
     for name, pairings in (
@@ -221,10 +221,10 @@ def variants_table() -> list[str]:
         "win bonus 2000, larger batches",
     )
     lines = [
-        "Variants of `experiment=openspiel_ppo_cards`, one seed each, against the simple bot, 10,000 hands on mirrored "
-        "deals. The last two differ in the bonus for winning alone:",
+        "Variants of `experiment=openspiel_ppo_cards`, one seed each, against the simple bot, 10,000 rounds on "
+        "mirrored deals. The last two differ in the bonus for winning alone:",
         "",
-        "| variant | hands won | points per hand | decisions |",
+        "| variant | rounds won | points per hand | decisions |",
         "|---|---|---|---|",
     ]
     for name, run in zip(names, stored("openspiel_variants")["runs"], strict=True):
@@ -241,7 +241,7 @@ def bound_table() -> list[str]:
     lines = [
         f"`{renamed(result['policy'])}`, measured by `{renamed(result['command'])}`. Exploitability is at least "
         f"**{bound['mean']:.1f} points per hand** ({bound['low']:.1f} to {bound['high']:.1f}). "
-        f"The local best response, on {local['n']} hands, found {signed(local['exploitability'])}.",
+        f"The local best response, on {local['n']} rounds, found {signed(local['exploitability'])}.",
         "",
         "| answer | points per hand against the agent, on the deals of the choice |",
         "|---|---|",
@@ -272,10 +272,10 @@ def mini_gin_table() -> list[str]:
     """Returns the lines of the table of near-equilibrium play on the reduced decks."""
     lines = [
         "`python experiments/mini_gin_play.py`: CFR+ on the reduced decks, and how its average policy plays. NashConv "
-        "is in points; shares are of a player's chances, or of hands:",
+        "is in points; shares are of a player's chances, or of rounds:",
         "",
         "| deck | histories | information sets | NashConv | of uniform play | value to player 0 | takes the pile "
-        "| knocks at gin | ties and dead hands |",
+        "| knocks at gin | ties and dead rounds |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for deck, x in stored("mini_gin_play").items():

@@ -133,12 +133,18 @@ def modules(name: str, without: list[str]) -> list[str]:
 
 
 def flat(schema: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields the settings of a dataclass or an instance of one: dotted name and default, nested ones in place."""
+    """Yields the settings of a dataclass or an instance of one: dotted name and default.
+
+    Nested settings come in place; a schedule is one setting.
+    """
     for field in dataclasses.fields(schema):
         value = getattr(schema, field.name, dataclasses.MISSING)
         if value is dataclasses.MISSING and field.default_factory is not dataclasses.MISSING:
             value = field.default_factory()
-        if dataclasses.is_dataclass(value):
+        if dataclasses.is_dataclass(value) and hasattr(value, "transition_steps"):
+            shown = ", ".join(f"{f.name}: {_shown(getattr(value, f.name))}" for f in dataclasses.fields(value))
+            yield f"{prefix}{field.name}", f"{{{shown}}}"
+        elif dataclasses.is_dataclass(value):
             yield from flat(value, f"{prefix}{field.name}.")
         elif value is not dataclasses.MISSING:
             yield f"{prefix}{field.name}", value
@@ -162,9 +168,6 @@ def comments(path: Path) -> dict[str, str]:
         parents.append((depth, key[2]))
         if note := re.search(r"\s#\s*(.*)", line):
             notes[last] = _cell(note[1])
-    for name in list(notes):
-        for inner in ("start", "end", "transition_steps", "form"):
-            notes.setdefault(f"{name}.{inner}", "")
     return notes
 
 
@@ -217,9 +220,16 @@ def _process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: l
     lines[:] = to_rst(lines)
 
 
+def _numbered(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Puts the numbered decisions below their index, which names them in tables."""
+    if docname == "decisions/index" and "{toctree}" not in source[0]:
+        source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n[0-9]*\n```\n"
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Registers the directives; docstrings are made safe before napoleon reads them."""
     for name, directive in (("module-text", ModuleText), ("settings", Settings), ("rules", Rules), ("api", Api)):
         app.add_directive(name, directive)
     app.connect("autodoc-process-docstring", _process, priority=100)
+    app.connect("source-read", _numbered)
     return {"version": "1", "parallel_read_safe": True}
