@@ -25,7 +25,8 @@ from jax import Array
 
 from envs import betting, cards
 from envs.betting import CODE_BITS
-from envs.game import EnumerableGame, build_rules
+from envs.game import EnumerableGame
+from envs.rules import build_rules
 
 PASS, BET = range(2)
 _NUM_CARDS, _MAX_ACTIONS = 3, 3

@@ -28,7 +28,8 @@ from jax import Array
 
 from envs import betting, cards
 from envs.betting import CODE_BITS
-from envs.game import EnumerableGame, build_rules
+from envs.game import EnumerableGame
+from envs.rules import build_rules
 
 FOLD, CALL, RAISE = range(3)
 _NUM_CARDS, _NUM_RANKS = 6, 3

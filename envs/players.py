@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import abc
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from envs.errors import InputError, unknown
 from envs.game import Game, Policy, State
 
-_EVERYWHERE: dict[str, str] = {"random": "envs.random_play:random_policy"}
+_EVERYWHERE: dict[str, str] = {"random": "envs.random_play:uniform_policy"}
 """Name -> "module:function", players of every game; the function takes the player's options and returns the Policy."""
 _RULE_BOTS = (
     "greedy",
@@ -35,6 +35,8 @@ _OF_GAME: dict[str, dict[str, str]] = {
 }
 """The same for the players of one game; those in _FOR_ITS_RULES are given the game first."""
 _FOR_ITS_RULES = ("simple_bot", "lookahead", *_SEARCH_LEVELS)
+_added: dict[str, dict[str, str | Callable[..., Policy]]] = {}
+"""Game -> name -> player, registered with a game; each is given the game first."""
 _TRANSLATED: dict[str, str] = {"gin_rummy_mdp": "envs.gin_rummy.mdp.players"}
 """Game -> module: `original(game)` is a game with players of its own, which `translated(player, game)` lets play."""
 _ASSISTANTS: dict[str, dict[str, str]] = {
@@ -46,7 +48,7 @@ _LIBRARIES = {"open_spiel": "envs.adapters.open_spiel_bots:make"}
 
 
 class HostPlayer(abc.ABC):
-    """A player of another library: it plays many hands at once on the host and is told of every action."""
+    """A player of another library: it plays many hands at once on the host and hears of every action."""
 
     @abc.abstractmethod
     def begin(self, states: State, seats: Sequence[int]) -> None:
@@ -61,8 +63,23 @@ class HostPlayer(abc.ABC):
         """Takes note of an action that was played, its own included."""
 
 
-def _players(game: Game) -> dict[str, str]:
-    return _EVERYWHERE | _OF_GAME.get(game.name, {})
+def add_bots(game: str, bots: Mapping[str, str | Callable[..., Policy]]) -> None:
+    """Adds players of a game that is registered from outside.
+
+    Args:
+      game: its name.
+      bots: name -> function (game, **options) -> Policy, or "module:function".
+    Raises:
+      InputError: a name that a player of all games or of the package's own game has.
+    """
+    taken = sorted({*bots} & {*_EVERYWHERE, *_OF_GAME.get(game, {})})
+    if taken:
+        raise InputError(f"player {taken[0]!r} of {game} is registered already; choose another name")
+    _added.setdefault(game, {}).update(bots)
+
+
+def _players(game: Game) -> dict[str, str | Callable[..., Policy]]:
+    return _EVERYWHERE | _OF_GAME.get(game.name, {}) | _added.get(game.name, {})
 
 
 def _translator(game: Game) -> Any:
@@ -91,10 +108,13 @@ def make_bot(name: str, game: Game, **options: Any) -> Policy:
     if name not in _players(game):
         translator = _translator(game)
         return translator.translated(make_bot(name, translator.original(game), **options), game)
-    module, function = _players(game)[name].split(":")
-    maker = getattr(importlib.import_module(module), function)
+    given, takes_game = _players(game)[name], name in _FOR_ITS_RULES or name in _added.get(game.name, {})
+    maker = given
+    if isinstance(given, str):
+        module, function = given.split(":")
+        maker = getattr(importlib.import_module(module), function)
     try:
-        return maker(game, **options) if name in _FOR_ITS_RULES else maker(**options)
+        return maker(game, **options) if takes_game else maker(**options)
     except TypeError as error:
         raise InputError(f"player {name!r} does not take {', '.join(options)}") from error
 

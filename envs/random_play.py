@@ -16,13 +16,18 @@ from envs.game import Game, Policy, View
 _WORD, _HALF = 32, 16
 
 
-def random_policy() -> Policy:
+def uniform_policy() -> Policy:
     """Returns the Policy that gives every legal action the same probability."""
     return Policy(_uniform)
 
 
 def _uniform(params: tuple[()], view: View, legal: Array) -> Array:
-    return legal / jnp.maximum(jnp.sum(legal), 1).astype(jnp.float32)
+    return uniform(legal).astype(jnp.float32)
+
+
+def uniform(legal: Array) -> Array:
+    """Returns the same probability for every legal action, zeros where there is none: float32[..., A]."""
+    return legal / jnp.maximum(jnp.sum(legal, axis=-1, keepdims=True), 1)
 
 
 def uniform_action(bits: Array, legal: Array) -> Array:

@@ -6,9 +6,9 @@ import importlib
 from typing import Any
 
 from dream.algorithms.types import Algorithm, Resources
-from dream.config import settings
+from dream.config import renamed, settings
 from envs import Game
-from envs.errors import InputError, unknown
+from envs.errors import InputError
 
 _REGISTRY: dict[str, str] = {
     "dueling_dream": "dream.algorithms.dueling_dream:DuelingDreamConfig",
@@ -31,6 +31,14 @@ def names() -> list[str]:
     return sorted(_REGISTRY)
 
 
+def settings_of(name: str) -> type | None:
+    """Returns the dataclass that holds an algorithm's settings; None for an unknown name."""
+    if name not in _REGISTRY:
+        return None
+    module_name, schema = _REGISTRY[name].split(":")
+    return getattr(importlib.import_module(module_name), schema)
+
+
 def make(config: Any, network: Any, game: Game, resources: Resources | None = None) -> Algorithm:
     """Builds a learner.
 
@@ -46,7 +54,7 @@ def make(config: Any, network: Any, game: Game, resources: Resources | None = No
     if name is None:
         raise InputError(f"algo={config!r} must be a configuration node or a dict with a `name`")
     if name not in _REGISTRY:
-        raise unknown("algorithm", name, _REGISTRY)
+        raise renamed.unknown_option("algorithm", name, _REGISTRY)
     module_name, schema = _REGISTRY[name].split(":")
     module = importlib.import_module(module_name)
     return module.make(settings.read(getattr(module, schema), config, "algo"), network, game, resources or Resources())

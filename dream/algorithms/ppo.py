@@ -164,9 +164,10 @@ def learner(config: PpoConfig, network: Any, game: Game, mixture: Mixture) -> Al
         num_envs = self_play.num_envs_for(config.num_envs, config.episodes_per_iteration)
     if config.keep_inputs and config.rollout_length is None:
         raise InputError("algo.keep_inputs=true needs algo.rollout_length; with whole games it must be false")
-    if mixture.told and len(mixture.players) > game.opponent_kinds:
+    kinds = game.opponent_ids.kinds if game.opponent_ids else 0
+    if mixture.told and len(mixture.players) > kinds:
         raise InputError(
-            f"algo.opponent_id_prob={mixture.told} is not valid: {game.name} can name {game.opponent_kinds} opponents, "
+            f"algo.opponent_id_prob={mixture.told} is not valid: {game.name} can name {kinds} opponents, "
             f"and there are {len(mixture.players)}; it must be 0"
         )
     assistant = None if config.assistant is None else envs.make_assistant(config.assistant, game)
@@ -270,10 +271,10 @@ class _Ppo:
         )  # fmt: skip
         returns = self._returns(rewards, d.done | ~record.valid, d.player, note.value)
         own = record.valid & note.own
-        auxiliary = d.auxiliary if self.network.foretell else ()
+        auxiliary = d.auxiliary if self.network.auxiliary_prediction else ()
         view = d.view
         if mixture.told:
-            view = jax.vmap(jax.vmap(self.game.name_opponent))(view, note.named)
+            view = jax.vmap(jax.vmap(self.game.opponent_ids.name))(view, note.named)
         examples = Example(view, d.legal, d.action, note.chance, note.value, returns, auxiliary)
         told = self_play.describe(self.game, record, returns, note.value, note.entropy, own)
         seats = jnp.arange(self.game.num_players) == note.seat[..., None]
@@ -318,7 +319,7 @@ class _Ppo:
         decides = jnp.concatenate([jnp.where(step.valid, 0, -1), nobody])
         values = jnp.concatenate([note.value, jnp.zeros((1, self.num_envs))])
         returns = self._returns(rewards, ends, decides, values)[:-1]
-        auxiliary = step.auxiliary if self.network.foretell else ()
+        auxiliary = step.auxiliary if self.network.auxiliary_prediction else ()
         seen = note.inputs if config.keep_inputs else step.view
         examples = Example(seen, step.legal, step.action, note.chance, note.value, returns, auxiliary)
         told = describe(self.game, step, returns) | {"shaping_scale": scale}
@@ -332,7 +333,7 @@ class _Ppo:
 
         def act(memory: Memory, view: Any, legal: Array, player: Array, key: Array) -> tuple[Array, Memory, Thought]:
             table = memory.table
-            named = self.game.name_opponent(view, table.named) if mixture.told else view
+            named = self.game.opponent_ids.name(view, table.named) if mixture.told else view
             (logits, value), reader = self.reader.read(weights, memory.reader, named, player)
             own = masked_softmax(logits, legal)
             decides = is_learner(table, player)
@@ -399,7 +400,7 @@ class _Ppo:
 
     def _outputs(self, params: Any, x: Array, auxiliary: Any) -> tuple[tuple[Array, Array], dict[str, Array]]:
         """Returns (logits, value), and the auxiliary loss where the network foretells anything."""
-        if self.network.foretell is None:
+        if self.network.auxiliary_prediction is None:
             return self.network.apply_inputs(params, x), {}
-        outputs, foretold = self.network.foretell(params, x)
+        outputs, foretold = self.network.auxiliary_prediction(params, x)
         return outputs, {"loss_auxiliary": jnp.mean((foretold - auxiliary) ** 2)}

@@ -10,11 +10,12 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array, lax
 
+from envs.random_play import uniform
+
 
 def exploring(policy: Array, legal: Array, exploration: Array | float) -> Array:
     """Returns xi(a) = exploration / |A| + (1 - exploration) policy(a) over legal actions: float32[..., A]."""
-    uniform = legal / jnp.maximum(jnp.sum(legal, axis=-1, keepdims=True), 1)
-    return exploration * uniform + (1 - exploration) * policy
+    return exploration * uniform(legal) + (1 - exploration) * policy
 
 
 def corrected_values(

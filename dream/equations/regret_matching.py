@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from envs.random_play import uniform
+
 LOW = -1e9
 """Stands for minus infinity in logits."""
 
@@ -58,5 +60,5 @@ def regret_matching(regrets: Array, legal: Array, fallback: str = "uniform") -> 
         best = jnp.argmax(jnp.where(legal, regrets, -jnp.inf), axis=-1)
         otherwise = legal & jax.nn.one_hot(best, legal.shape[-1], dtype=bool)
     else:
-        otherwise = legal / jnp.maximum(jnp.sum(legal, axis=-1, keepdims=True), 1)
+        otherwise = uniform(legal)
     return jnp.where(total > 0, positive / jnp.where(total > 0, total, 1), otherwise)

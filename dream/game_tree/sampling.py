@@ -39,6 +39,7 @@ from jax import Array
 from dream.equations.regret_matching import regret_matching
 from dream.game_tree.tree import TERMINAL, Tree
 from envs.errors import InputError
+from envs.random_play import uniform
 
 BASELINES = ("none", "average", "history")
 
@@ -246,8 +247,7 @@ def _visit(walk: _Walk, history: Array, weight: Array, draw: Array) -> Visits:
     policy = jnp.where(legal, regret_matching(walk.regrets[infoset], legal), 0.0)
     chance = policy
     if not scheme.external:
-        uniform = legal / jnp.maximum(jnp.sum(legal, axis=2, keepdims=True), 1)
-        explored = scheme.exploration * uniform + (1 - scheme.exploration) * policy
+        explored = scheme.exploration * uniform(legal) + (1 - scheme.exploration) * policy
         chance = jnp.where(own[:, :, None], explored, policy)
     followed = jnp.where(_drawn(chance, draw), chance, 0.0)
     if scheme.external:

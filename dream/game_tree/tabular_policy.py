@@ -13,6 +13,7 @@ from jax import Array
 from dream.game_tree.sequence_form import checked, realisation, sequence_form
 from dream.game_tree.tree import Tree
 from envs import Policy
+from envs.random_play import uniform
 
 _BATCH = 4096
 _ODD = np.uint32(0x9E3779B1)
@@ -62,8 +63,8 @@ def average(tree: Tree, tables: Iterable[np.ndarray], weights: Iterable[float]) 
 def normalised(weights: np.ndarray, legal: np.ndarray) -> np.ndarray:
     """Divides rows by their sums; rows of zeros become uniform over legal actions."""
     mass = weights.sum(axis=1, keepdims=True)
-    uniform = legal / legal.sum(axis=1, keepdims=True)
-    return np.where(mass > 0, weights / np.where(mass > 0, mass, 1), uniform)
+    even = legal / legal.sum(axis=1, keepdims=True)
+    return np.where(mass > 0, weights / np.where(mass > 0, mass, 1), even)
 
 
 def view_hash(view: Any, salt: Array) -> Array:
@@ -122,4 +123,4 @@ def row_of(index: dict[str, Any], view: Any) -> tuple[Array, Array]:
 
 def _look_up(params: dict[str, Array], view: Any, legal: Array) -> Array:
     row, known = row_of(params, view)
-    return jnp.where(known, params["table"][row].astype(jnp.float32), legal / jnp.maximum(jnp.sum(legal), 1))
+    return jnp.where(known, params["table"][row].astype(jnp.float32), uniform(legal))

@@ -139,7 +139,7 @@ class Rollouts:
     def seen(self, lane: Lane) -> Any:
         """Returns the learner's view of a game under way, the opponent named where it is told of it."""
         view = self.game.view(lane.state, lane.table.seat)
-        return self.game.name_opponent(view, lane.table.named) if self.mixture.told else view
+        return self.game.opponent_ids.name(view, lane.table.named) if self.mixture.told else view
 
     def _deal(self, key: Array) -> Lane:
         deal_key, seat_key = jax.random.split(key)
@@ -175,7 +175,7 @@ class Rollouts:
             legal=jnp.packbits(legal),
             action=action.astype(jnp.int16),
             potentials=potentials,
-            auxiliary=game.auxiliary(lane.state, mine),
+            auxiliary=game.auxiliary(lane.state, mine) if game.auxiliary else jnp.float32(0),
             phase=game.phase(lane.state).astype(jnp.int8),
             note=note,
             passed=passed,

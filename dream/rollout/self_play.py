@@ -218,7 +218,7 @@ def _decide(
         action=action.astype(jnp.int16),
         rewards=rewards,
         potentials=potentials,
-        auxiliary=game.auxiliary(state, player),
+        auxiliary=game.auxiliary(state, player) if game.auxiliary else jnp.float32(0),
         done=done,
         phase=game.phase(state).astype(jnp.int8),
         note=note,

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from dream.storage.files import write_json
+from dream.storage.old_configs import current_choices, current_config
 from envs.errors import InputError
 
 FOLDER = "checkpoints"
@@ -154,7 +155,8 @@ def _read_meta(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is a foreign checkpoint: its meta lacks {', '.join(sorted(needed - set(meta)))}")
     if meta["format"] != FORMAT:
         raise InputError(f"{path} has format {meta['format']}; this version reads format {FORMAT}")
-    return meta
+    config = current_config(meta["config"])
+    return {**meta, "config": config, "choices": current_choices(meta.get("choices", {}), config)}
 
 
 def _array_shapes(tree: Any) -> dict[str, str]:

@@ -10,6 +10,7 @@ import jax
 import envs
 from dream import algorithms
 from dream.algorithms.types import Resources
+from dream.config import renamed
 from dream.storage import checkpoint, hub, policy_file
 from dream.storage.checkpoint import Checkpoint
 from dream.storage.policy_file import PolicyFile
@@ -144,6 +145,8 @@ def find_player(reference: str, game: Game) -> Policy:
     if reference in envs.bot_names(game):
         return envs.make_bot(reference, game)
     if not hub.is_reference(reference) and not Path(reference).expanduser().exists():
+        if new := renamed.VALUES["opponents"].get(reference):
+            raise InputError(f"opponent {reference} is now {new}: the learner's own past, in algo.opponents alone")
         raise InputError(
             f"unknown opponent {reference!r}; it must be one of {', '.join(envs.bot_names(game))}, "
             "or the path of a run, a checkpoint or a policy's file"

@@ -23,6 +23,7 @@ from dream.config.schema import EnvConfig
 from dream.networks import make_network
 from dream.networks.policy import Acts, make_network_policy
 from dream.storage.foreign.networks import check_arrays, read_network
+from dream.storage.old_configs import current_config
 from dream.storage.tree_cache import stored_tree
 from envs import Game, Policy
 from envs.errors import InputError
@@ -197,7 +198,7 @@ def read_export(path: Path) -> tuple[Card, dict[str, np.ndarray]]:
     if node.get("format") != FORMAT:
         raise InputError(f"{path} has a card of format {node.get('format')!r}; this version reads format {FORMAT}")
     try:
-        card = settings.read(Card, node, "card")
+        card = settings.read(Card, current_config(node), "card")
         settings.read(EnvConfig, card.env, "card.env")
         return card, arrays
     except InputError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import importlib.metadata
 import math
@@ -28,8 +29,9 @@ from dream.storage import files
 from dream.storage.checkpoint import Checkpoint, CheckpointWriter
 from dream.storage.policies import chosen_policy
 from dream.storage.tree_cache import stored_tree
-from dream.training import metrics
-from dream.training.progress import RunProgress
+from dream.training import announce, metrics
+from dream.training.objective import objective
+from dream.training.progress import Pace, RunProgress
 from dream.training.signals import StopRequest
 from dream.training.tracking import Tracker
 from envs import EnumerableGame, Game, HostPlayer, Policy
@@ -65,6 +67,7 @@ class Start:
       run_dir: where the run is kept.
       checkpoint: to go on from, or None.
       group: of the W&B run, where the configuration names none.
+      name: of the W&B run: a job's overrides where it belongs to a sweep, else the run directory's name.
     """
 
     parts: Parts
@@ -73,6 +76,7 @@ class Start:
     run_dir: Path
     checkpoint: Checkpoint | None
     group: str
+    name: str
 
 
 class Run:
@@ -106,6 +110,7 @@ class Run:
             self.seconds_before, self.wandb_id = stored.meta["seconds"], stored.meta["wandb_id"]
             self.compiled_before, self.iteration = stored.meta["compile_seconds"], stored.meta["iteration"]
         self.saved = self.iteration if stored is not None else None
+        self.objective: float | None = None
         self.began = time.monotonic()
         self.ended, self._measured = self._at_end(), (-1, {})
         before_writing()
@@ -202,9 +207,23 @@ class Run:
             "compile_seconds": self.compile_seconds,
             "wandb_id": self.wandb_id,
             "group": self.start.group,
+            "name": self.start.name,
         }
         self.writer.save(self.iteration, self.state, meta)
         self.saved = self.iteration
+
+    def copy(self) -> Run:
+        """Returns the run as it is now, whatever later iterations change."""
+        kept = copy.copy(self)
+        kept.totals = dict(self.totals)
+        return kept
+
+    def rescue(self) -> str:
+        """Saves what is finished, where a signal does not wait for more; returns a line about it."""
+        if self.iteration == 0:
+            return f"none was finished before it; the same command with run_dir={self.run_dir} starts over"
+        self.save()
+        return f"iteration {self.iteration} is saved; go on with resume={self.run_dir}"
 
     def final_evaluation(self) -> dict[str, Any]:
         """Plays the final matches and writes them beside the checkpoints; returns the reports by opponent."""
@@ -223,21 +242,29 @@ class Run:
         return reports
 
 
-def train(start: Start, stop: StopRequest) -> None:
+def train(start: Start, stop: StopRequest) -> Run:
     """Runs to the last iteration, the end of the budget or a signal that asks to leave; the state is saved.
 
+    Returns:
+      The run, with its objective where it came to its end.
     Raises:
       InputError: the checkpoint to go on from cannot be used.
       FloatingPointError: training diverged.
     """
+    if start.checkpoint is None:
+        _announce(start, 0)
     run = Run(start, before_writing=stop.protect)
+    if start.checkpoint is not None:
+        _announce(start, run.iteration)
     tracker = Tracker(
-        run.config.tracking, run.run_dir, group=start.group, run_id=run.wandb_id, settings=start.plain
+        run.config.tracking, run.run_dir, group=start.group, name=start.name, run_id=run.wandb_id, settings=start.plain
     )  # fmt: skip
-    progress = RunProgress(run.config.iterations, run.iteration)
+    before = {**run.totals, "iteration": run.iteration, "seconds": run.seconds, "compile_seconds": run.compile_seconds}
+    progress = RunProgress(Pace(run.config.iterations, run.config.budget, before), run.iteration)
     try:
         while not run.ended and stop.received is None:
-            record = run.iterate()
+            with stop.call(run.copy().rescue):
+                record = run.iterate()
             metrics.append(run.run_dir, record)
             progress.show(record)
             tracker.log(record)
@@ -246,13 +273,36 @@ def train(start: Start, stop: StopRequest) -> None:
         run.save()
     finally:
         progress.close()
+        stop.protect(False, f"left before the final evaluation; the run is in {run.run_dir}")
     if stop.received is None:
-        for opponent, report in run.final_evaluation().items():
+        reports = run.final_evaluation()
+        for opponent, report in reports.items():
             report_table(f"iteration {run.iteration} against {opponent}", report)
             tracker.log_evaluation(opponent, report)
+        run.objective = objective(run._exact(), reports)
     tracker.close()
     run.writer.close()
     print(f"{run.run_dir} · iteration {run.iteration} · {run.seconds:.0f} s", flush=True)
+    if start.checkpoint is not None or start.name == run.run_dir.name:  # a sweep ends with a table instead
+        _suggest(run, finished=stop.received is None)
+    return run
+
+
+def _suggest(run: Run, *, finished: bool) -> None:
+    """Prints what can be done with a run next."""
+    sent = run.config.tracking.mode != "disabled" and any(run.run_dir.glob("wandb/offline-run-*"))
+    env = run.start.choices.get("env", run.game.name)
+    for line in announce.next_steps(run.run_dir, env=env, opponent="random", finished=finished, wandb=sent):
+        print(line, flush=True)
+
+
+def _announce(start: Start, done: int) -> None:
+    """Prints what the run is about to do."""
+    parts = start.parts
+    solver = type(getattr(parts.algorithm.iterate, "__self__", None))
+    tabular = solver.__module__.startswith("dream.algorithms.tabular")
+    for line in announce.plan(start.plain, parts.game, tabular=tabular, run_dir=start.run_dir, done=done):
+        print(line, flush=True)
 
 
 def versions() -> dict[str, Any]:

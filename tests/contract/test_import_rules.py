@@ -60,6 +60,111 @@ def _all_imports(repo: pathlib.Path, file: pathlib.Path) -> set[str]:
     return _imported(repo, file, ast.walk(tree)) | named
 
 
+LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "dream": (
+        ("__init__", "__main__", "api", "evaluate", "exploit", "export", "ladder", "run"),
+        ("commands",),
+        ("training",),
+        ("evaluation", "storage"),
+        ("algorithms",),
+        ("buffers",),
+        ("game_tree", "networks", "rollout"),
+        ("equations",),
+        ("config",),
+    ),
+    "envs/gin_rummy": (
+        ("__init__", "records"),
+        ("players",),
+        ("mdp", "mini"),
+        ("event_log", "openspiel"),
+        ("core",),
+        ("melding",),
+    ),
+}
+"""Rooms of a package from top to bottom: a room imports what stands in a lower row, and nothing else of the package."""
+
+
+def _room(module: str, package: str) -> str | None:
+    """Returns the room of a package that a module belongs to; None for a module of another package."""
+    prefix = package.replace("/", ".")
+    if module == prefix:
+        return "__init__"
+    return module.removeprefix(prefix + ".").split(".")[0] if module.startswith(prefix + ".") else None
+
+
+def _wrong_imports(repo: pathlib.Path, package: str) -> list[str]:
+    """Returns the imports between rooms of a package that do not point downward."""
+    row = {room: n for n, rooms in enumerate(LAYERS[package]) for room in rooms}
+    wrong = []
+    for file in _files(repo, package):
+        source = _room(_module(repo, file), package)
+        assert source in row, f"{file} is in no row of LAYERS"
+        for name in sorted(_imported(repo, file, ast.walk(ast.parse(file.read_text())))):
+            target = _room(name, package)
+            if target is not None and target != source and row[target] <= row[source]:
+                wrong.append(f"{file.relative_to(repo)} imports {name}")
+    return wrong
+
+
+@pytest.mark.parametrize("package", list(LAYERS))
+def test_imports_point_downward(repo: pathlib.Path, package: str) -> None:
+    """Between rooms, inside functions too."""
+    assert not _wrong_imports(repo, package)
+
+
+def test_an_upward_import_is_seen(tmp_path: pathlib.Path) -> None:
+    """From an equation to storage, wherever it is written."""
+    for folder in ("equations", "storage"):
+        (tmp_path / "dream" / folder).mkdir(parents=True)
+        (tmp_path / "dream" / folder / "__init__.py").write_text("")
+    wrong = tmp_path / "dream" / "equations" / "returns.py"
+    for line in ("import dream.storage", "def f():\n    from dream.storage import hub"):
+        wrong.write_text(line + "\n")
+        assert _wrong_imports(tmp_path, "dream") == ["dream/equations/returns.py imports dream.storage"]
+
+
+def _circles(edges: dict[str, set[str]]) -> list[str]:
+    """Returns the modules that can be reached from themselves."""
+    reached = {module: set(targets) for module, targets in edges.items()}
+    for middle in edges:
+        for targets in reached.values():
+            if middle in targets:
+                targets |= reached[middle]
+    return sorted(module for module, targets in reached.items() if module in targets)
+
+
+@pytest.mark.parametrize("package", ["envs", "dream"])
+def test_no_circle_of_files(repo: pathlib.Path, package: str) -> None:
+    """Imports inside functions and for type checking count; a package and its own modules are one file's worth."""
+    files = {_module(repo, file): file for file in _files(repo, package)}
+    edges = {
+        module: {name for name in _imported(repo, file, ast.walk(ast.parse(file.read_text()))) if name in files}
+        for module, file in files.items()
+        if file.name != "__init__.py"
+    }
+    edges = {module: {name for name in targets if name in edges} for module, targets in edges.items()}
+    assert not _circles(edges)
+
+
+def test_a_circle_is_seen() -> None:
+    """Of three files, and not of a fourth that only leads there."""
+    assert _circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == ["a", "b", "c"]
+
+
+def test_rooms_are_few(repo: pathlib.Path) -> None:
+    """At most 20 rooms at the top of dream/, and 10 of envs/gin_rummy/."""
+    for package, most in (("dream", 20), ("envs/gin_rummy", 10)):
+        rooms = {_room(_module(repo, file), package) for file in _files(repo, package)}
+        assert len(rooms) <= most, sorted(rooms)
+
+
+def test_exploit_does_not_import_the_training_loop(repo: pathlib.Path) -> None:
+    """What only measures a policy loads no training loop."""
+    script = "import sys, dream.commands.exploit\nassert 'dream.training.loop' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", script], cwd=repo, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_learner_knows_no_concrete_game(repo: pathlib.Path) -> None:
     """dream/ meets games through the interface and the helpers that fit any game."""
     for file in _files(repo, "dream"):

@@ -11,7 +11,7 @@ import subprocess
 import jax
 import numpy as np
 import pytest
-from command_support import REPO, TINY, succeed, wandb_records, without_seconds
+from command_support import REPO, TINY, command, succeed, wandb_records, without_seconds
 from omegaconf import OmegaConf
 
 import dream
@@ -260,3 +260,30 @@ def test_export_and_evaluate_the_file(whole: pathlib.Path, tmp_path: pathlib.Pat
         path.unlink()
     assert reports[0] == reports[1]
     assert reports[0]["iteration"] == 4
+
+
+def test_a_sweep_with_a_refused_job(tmp_path: pathlib.Path) -> None:
+    """The other job runs; one table, one line for the failure, the W&B run named after the job's overrides."""
+    arguments = ("-m", "preset=tiny", "env=kuhn_poker", "algo=cfr", "eval.final_games=32,33", "run_dir=sweep")
+    done = command("dream", "run", *arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    header, first, second = done.stdout.splitlines()[-3:]
+    assert header.split()[:3] == ["job", "overrides", "objective"]
+    exact = json.loads((tmp_path / "sweep" / "0" / "evaluation.json").read_text())["exact"]["average"]
+    assert first.split() == ["1", "eval.final_games=32", f"{exact['exploitability']:.6g}"]
+    assert second.split(maxsplit=2)[2].startswith("refused: eval.final_games=33 is odd")
+    assert done.stderr.splitlines()[-1].startswith("error: job 2 (eval.final_games=33): refused: ")
+    (run,) = _runs(tmp_path / "sweep" / "0")
+    assert run.display_name == "preset=tiny,env=kuhn_poker,algo=cfr,eval.final_games=32"
+    assert run.run_group == "sweep"
+
+
+def test_a_run_says_what_comes_next(whole: pathlib.Path) -> None:
+    """What it is about to do first, the commands for what it has done last."""
+    lines = (whole.parent / "stdout").read_text().splitlines()
+    assert lines[0].startswith("dueling_dream on gin_rummy · 4 iterations · episodes per iteration: ")
+    assert lines[1].startswith("network dueling, ")
+    assert any(line.startswith("the first iteration took ") for line in lines)
+    assert lines[-1].endswith("wandb sync whole/wandb/offline-run-*")
+    assert lines[-4].endswith("python -m dream.evaluate checkpoint=whole opponent=random")

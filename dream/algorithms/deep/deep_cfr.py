@@ -32,5 +32,5 @@ class DeepCfrConfig(DeepConfig):
 
 
 def make(config: DeepCfrConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
-    """Builds Deep CFR; raises InputError where the game is not for two; one without a tree is refused at the start."""
+    """Builds Deep CFR; raises InputError where the game is not for two or has no tree."""
     return learner.make(config, network, game, resources)

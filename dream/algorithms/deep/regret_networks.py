@@ -16,6 +16,7 @@ from dream.config.settings import choice, number
 from dream.equations.regret_matching import regret_matching
 from dream.networks import Network
 from dream.networks.fit import adam, fit
+from envs.random_play import uniform
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,11 +107,6 @@ def own_policy(
     regrets = combined(config.head, own_outputs(network, networks, view, player), legal)
     matched = regret_matching(regrets, legal, config.fallback).astype(jnp.float32)
     return jnp.where(jnp.where(player == 1, fitted[1], fitted[0]), matched, uniform(legal))
-
-
-def uniform(legal: Array) -> Array:
-    """Returns the same probability for all legal actions: float32[..., A]."""
-    return legal / jnp.maximum(jnp.sum(legal, axis=-1, keepdims=True), 1)
 
 
 def softmax(logits: Array, legal: Array) -> Array:

@@ -7,6 +7,7 @@ import dataclasses
 from dream.algorithms.deep.history_values import HistoryValueConfig
 from dream.algorithms.deep.regret_networks import FitConfig, HeadConfig
 from dream.algorithms.deep.samplers import WeightConfig, two_players
+from dream.algorithms.types import needs_tree
 from dream.buffers.reservoir import KEEP
 from dream.config.settings import choice, number
 from dream.equations import schedules
@@ -113,7 +114,9 @@ def check(config: DeepConfig, game: Game, *, direct: bool) -> None:
       direct: whether regrets are read off the value of histories, which leaves nothing to be a baseline.
     """
     two_players(game)
-    if isinstance(config, OutcomeConfig):
+    if not isinstance(config, OutcomeConfig):
+        needs_tree(config.name, game)
+    else:
         num_envs_for(config.num_envs, config.traversals)
         if config.shaping.draw_penalty:
             told = f"algo.shaping.draw_penalty={config.shaping.draw_penalty}"

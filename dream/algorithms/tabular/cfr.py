@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from dream.algorithms.types import Algorithm, Metrics, Resources
+from dream.algorithms.types import Algorithm, Metrics, Resources, needs_tree
 from dream.config.settings import number
 from dream.equations.regret_matching import regret_matching
 from dream.game_tree.sequence_form import (
@@ -131,6 +131,7 @@ def make(config: CfrConfig, network: Any, game: Game, resources: Resources) -> A
     Raises:
       InputError: the game is not enumerable.
     """
+    needs_tree(config.name, game)
     solver = _Cfr(config, game, resources)
     return Algorithm(solver.init, solver.iterate, solver.policies)
 

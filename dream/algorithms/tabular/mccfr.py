@@ -33,7 +33,7 @@ import numpy as np
 from jax import Array, lax
 
 from dream.algorithms.tabular.cfr import Tabular
-from dream.algorithms.types import Algorithm, Metrics, Resources
+from dream.algorithms.types import Algorithm, Metrics, Resources, needs_tree
 from dream.config.settings import choice, number
 from dream.game_tree.sampling import BASELINES, Branches, Scheme, Visits, branches, traverse
 from envs import Game, Policy
@@ -162,6 +162,7 @@ def make(config: ExternalConfig, network: Any, game: Game, resources: Resources)
         raise InputError(
             f"algo.trajectories={config.trajectories} is not valid; it must be a multiple of algo.batch={config.batch}"
         )
+    needs_tree(config.name, game)
     solver = _Mccfr(config, game, resources)
     return Algorithm(solver.init, solver.iterate, solver.policies)
 

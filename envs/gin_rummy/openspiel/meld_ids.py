@@ -125,7 +125,7 @@ def _keys(cands: Candidates) -> Array:
 
 
 def deadwood_with_draw(masks: Array, needed: Array, limit: Array) -> Array:
-    """Returns the deadwood OpenSpiel reckons for a hand and a drawn card: that of the first best group of all cards
+    """Returns the deadwood OpenSpiel computes for a hand and a drawn card: that of the first best group of all cards
     but its highest one. It may exceed what the best discard leaves.
 
     Args:
@@ -135,12 +135,12 @@ def deadwood_with_draw(masks: Array, needed: Array, limit: Array) -> Array:
     Returns:
       int32 points.
     """  # noqa: D205
-    loose = melds.loose_cards(masks)
-    bound = melds.over_suits(melds.points(loose)) - melds.dearest(loose)
+    unmatched = melds.unmatched_cards(masks)
+    bound = melds.over_suits(melds.points(unmatched)) - melds.highest_card(unmatched)
 
     def exact(masks: Array) -> Array:
         left = best_group(masks).left
-        return melds.over_suits(melds.points(left)) - melds.dearest(left)
+        return melds.over_suits(melds.points(left)) - melds.highest_card(left)
 
     return where_needed(needed & (bound <= limit) & melds.has_conflict(masks), exact, bound, masks)
 

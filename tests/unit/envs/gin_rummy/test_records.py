@@ -44,7 +44,7 @@ def test_a_record_tells_the_hand(made: records.Record) -> None:
     assert told["deck"] == DECK
     assert told["players"] == ["anna", "lv5"]
     assert sum(told["result"]["points"]) == 0
-    assert told["result"]["ending"] in ("draw", "knock", "gin", "undercut")
+    assert told["result"]["ending"] in ("tie", "knock", "gin", "undercut")
 
 
 def test_presets_go_by_name(made: records.Record) -> None:
