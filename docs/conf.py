@@ -9,9 +9,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "docs" / "_ext"))
 
+import dream  # noqa: E402
+
 project = "dream"
 author = "The dream authors"
-release = version = "0.1.0"
+release = version = dream.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "from_code"]
 exclude_patterns = ["_build", "_ext"]
