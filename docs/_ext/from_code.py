@@ -4,6 +4,7 @@ Directives, usable in Markdown and in reStructuredText pages:
   module-text: a module's docstring, read as Markdown (its tables and equations are written so).
   settings: a table of the settings of an algorithm, a network or a part of the configuration.
   rules: a table of the fields of a record of rules, a column for each preset.
+  renamed: a table of old and new names of settings.
   api: the reference of a package and all modules in it, but for those named after it and what is in them.
 Docstrings use inline maths in plain symbols; `to_rst` keeps autodoc from reading them as markup.
 """
@@ -107,6 +108,24 @@ class Rules(_FromCode):
             "| `" + name + "` | " + " | ".join(f"`{_shown(getattr(x, name, ''))}`" for x in records.values()) + " |"
             for name in names
         ]
+
+
+class Renamed(_FromCode):
+    """`renamed`: the names that `dream.config.renamed` answers with new ones."""
+
+    def lines(self) -> list[str]:
+        """Returns the table."""
+        names = importlib.import_module(self.arguments[0])
+        rows = [
+            (f"{group}={old}", f"{group}={new}")
+            for group in ("algo", "experiment")
+            for old, new in names.OPTIONS[group].items()
+        ]
+        rows += sorted(names.KEYS.items())
+        rows += [
+            (f"{key}={old}", f"{key}={new}") for key, values in names.VALUES.items() for old, new in values.items()
+        ]
+        return ["| old | new |", "|---|---|", *(f"| `{old}` | `{new}` |" for old, new in rows)]
 
 
 class Api(_FromCode):
@@ -228,7 +247,8 @@ def _numbered(app: Sphinx, docname: str, source: list[str]) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Registers the directives; docstrings are made safe before napoleon reads them."""
-    for name, directive in (("module-text", ModuleText), ("settings", Settings), ("rules", Rules), ("api", Api)):
+    directives = {"module-text": ModuleText, "settings": Settings, "rules": Rules, "renamed": Renamed, "api": Api}
+    for name, directive in directives.items():
         app.add_directive(name, directive)
     app.connect("autodoc-process-docstring", _process, priority=100)
     app.connect("source-read", _numbered)
