@@ -21,7 +21,7 @@ STEP = re.compile(
 )
 SKIPPED = ("resume=", "preset=laptop")
 """In commands that are not run: they would change what the others show, or take long."""
-MOST_LINES = 16
+MOST_LINES = 40
 
 
 def printed(command: str, folder: str) -> str:
