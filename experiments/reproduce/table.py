@@ -1,4 +1,4 @@
-"""Writes the README's table of reproduced numbers from results/; --check fails where the two differ."""
+"""Writes the table of reproduced numbers into docs/ from results/; --check fails where the two differ."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rows import RESULTS, Spec, read_spec
 from envs.errors import InputError
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from readme_table import README, fill
+from result_pages import PAGES, fill
 
 HEAD = [
     "Exploitability (NashConv / 2) in thousandths of the game's unit: mean over seeds and its 95 % interval, on a log",
@@ -38,7 +38,7 @@ def collected(spec: Spec, folder: Path) -> list[dict[str, Any]]:
 
 
 def machines(results: list[dict[str, Any]]) -> list[str]:
-    """Returns the line that tells what the runs ran on, and how busy it was."""
+    """Returns the line that says what the runs ran on, and how busy it was."""
     kinds = {f"{' and '.join(r['machine']['device'])}, {'/'.join(r['machine']['cores'])} cores" for r in results}
     loads = [result["load_1_minute"] for result in results]
     return [f"Run on {'; '.join(sorted(kinds))}; load average at a run's start {min(loads):.1f} to {max(loads):.1f}."]
@@ -74,22 +74,22 @@ def _cells(spec: Spec, result: dict[str, Any]) -> list[str]:
 
 def _bound(result: dict[str, Any]) -> str:
     """Returns the bound of a row and whether the mean keeps to it."""
-    told = [f"{name.replace('_', ' ')} {limit:g}" for name, limit in result["tolerance"].items() if limit is not None]
-    return ", ".join(told) + (": yes" if result["within_tolerance"] else ": no") if told else ""
+    limits = [f"{name.replace('_', ' ')} {limit:g}" for name, limit in result["tolerance"].items() if limit is not None]
+    return ", ".join(limits) + (": yes" if result["within_tolerance"] else ": no") if limits else ""
 
 
 def _times(result: dict[str, Any]) -> str:
     """Returns the minutes to each of the game's thresholds."""
-    if not any(told["reached"] for told in result["seconds_to"].values()):
+    if not any(times["reached"] for times in result["seconds_to"].values()):
         return "not reached" if result["seconds_to"] else ""
-    return "; ".join(_reached(result, told) for told in result["seconds_to"].values())
+    return "; ".join(_reached(result, times) for times in result["seconds_to"].values())
 
 
-def _reached(result: dict[str, Any], told: dict[str, Any]) -> str:
-    if told["mean"] is None:
+def _reached(result: dict[str, Any], times: dict[str, Any]) -> str:
+    if times["mean"] is None:
         return "not reached"
-    some = "" if told["reached"] == result["seeds"] else f" ({told['reached']} of {result['seeds']} seeds)"
-    return _minutes(told["mean"]) + some
+    some = "" if times["reached"] == result["seeds"] else f" ({times['reached']} of {result['seeds']} seeds)"
+    return _minutes(times["mean"]) + some
 
 
 def _minutes(seconds: float) -> str:
@@ -103,7 +103,7 @@ def _number(value: float) -> str:
 def pictures(spec: Spec, folder: Path) -> list[str]:
     """Returns the lines that show the plots there are."""
     return [
-        f"![exploitability on {game.title}](experiments/reproduce/results/{name}.svg)"
+        f"![exploitability on {game.title}](../../experiments/reproduce/results/{name}.svg)"
         for name, game in spec.games.items()
         if (folder / f"{name}.svg").exists()
     ]
@@ -112,9 +112,9 @@ def pictures(spec: Spec, folder: Path) -> list[str]:
 def main() -> None:
     """Runs the command."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="change nothing, fail where the README differs")
+    parser.add_argument("--check", action="store_true", help="change nothing, fail where the page differs")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where the results are")
-    parser.add_argument("--readme", type=Path, default=README, help="the file")
+    parser.add_argument("--page", type=Path, default=PAGES / "results" / "small_games.md", help="the file")
     given = parser.parse_args()
     try:
         spec = read_spec()
@@ -123,7 +123,7 @@ def main() -> None:
         parser.exit(2, f"error: {error}\n")
     blocks = [[*HEAD, *machines(results)], table(spec, results), pictures(spec, given.results)] if results else [HEAD]
     command = "experiments/reproduce/table.py"
-    fill("reproduced", [block for block in blocks if block], check=given.check, command=command, readme=given.readme)
+    fill(given.page, "reproduced", [block for block in blocks if block], check=given.check, command=command)
 
 
 if __name__ == "__main__":

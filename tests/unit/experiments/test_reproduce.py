@@ -1,4 +1,4 @@
-"""From runs to the reproduced numbers: what is read from records, how it is told in the README, what is drawn."""
+"""From runs to the reproduced numbers: what is read from records, how a page shows it, what is drawn."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def scripts() -> Iterator[SimpleNamespace]:
         patch.syspath_prepend(FOLDER)
         patch.syspath_prepend(FOLDER.parent)
         yield SimpleNamespace(**{name: importlib.import_module(name) for name in NAMES})
-        for name in (*NAMES, "readme_table"):
+        for name in (*NAMES, "result_pages", "result_tables"):
             sys.modules.pop(name, None)
 
 
@@ -189,8 +189,8 @@ def _table(scripts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, *arguments
     return 0
 
 
-def test_readme_tells_the_results(scripts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The project's README holds the table of the project's results."""
+def test_docs_hold_the_results(scripts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page of results holds the table of the project's results."""
     assert _table(scripts, monkeypatch, "--check") == 0
 
 
@@ -202,17 +202,17 @@ def test_table(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Is written between the markers, passes its own check, and fails it once a number differs."""
-    results, readme = tmp_path / "results", tmp_path / "README.md"
+    results, page = tmp_path / "results", tmp_path / "page.md"
     results.mkdir()
     monkeypatch.setattr(scripts.table, "read_spec", lambda: scripts.rows.read_spec(tmp_path / "rows.yaml"))
     (tmp_path / "rows.yaml").write_text(ROWS)
-    readme.write_text("# before\n<!-- reproduced -->\nold\n<!-- /reproduced -->\nafter\n")
+    page.write_text("# before\n<!-- reproduced -->\nold\n<!-- /reproduced -->\nafter\n")
     scripts.measured.written(result, results / "long.json")
-    where = ("--results", str(results), "--readme", str(readme))
+    where = ("--results", str(results), "--page", str(page))
     assert _table(scripts, monkeypatch, "--check", *where) == 1
     assert capsys.readouterr().err.count("\n") == 1
     assert _table(scripts, monkeypatch, *where) == 0
-    text = readme.read_text()
+    text = page.read_text()
     assert (
         "| Coin | `cfr` | 1,000 nodes | 60.0 (39.5 to 92.0) | 3 | 60 (a paper) | at most 65: yes | 0.33 "
         "| 0.27; 0.33 (2 of 3 seeds) |"
@@ -224,7 +224,7 @@ def test_table(
     scripts.measured.written(result | {"mean": 61.0, "shortened": "1 of 3 seeds"}, results / "long.json")
     assert _table(scripts, monkeypatch, "--check", *where) == 1
     assert _table(scripts, monkeypatch, *where) == 0
-    assert "1,000 nodes; **shortened:** 1 of 3 seeds | 61.0" in readme.read_text()
+    assert "1,000 nodes; **shortened:** 1 of 3 seeds | 61.0" in page.read_text()
     (results / "nobody.json").write_text("{}")
     assert _table(scripts, monkeypatch, *where) == 2
 
