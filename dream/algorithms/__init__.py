@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 from typing import Any
 
 from dream.algorithms.types import Algorithm, Resources
@@ -42,6 +43,16 @@ def make(config: Any, network: Any, game: Game, resources: Resources | None = No
     Raises:
       InputError: an unknown algorithm or setting, or a value out of range.
     """
+    module, chosen = settings_of(config)
+    return module.make(chosen, network, game, resources or Resources())
+
+
+def settings_of(config: Any) -> tuple[ModuleType, Any]:
+    """Returns a learner's module and its settings, checked.
+
+    Raises:
+      InputError: an unknown algorithm or setting, or a value out of range.
+    """
     name = config.get("name") if hasattr(config, "get") else None
     if name is None:
         raise InputError(f"algo={config!r} must be a configuration node or a dict with a `name`")
@@ -49,4 +60,4 @@ def make(config: Any, network: Any, game: Game, resources: Resources | None = No
         raise unknown("algorithm", name, _REGISTRY)
     module_name, schema = _REGISTRY[name].split(":")
     module = importlib.import_module(module_name)
-    return module.make(settings.read(getattr(module, schema), config, "algo"), network, game, resources or Resources())
+    return module, settings.read(getattr(module, schema), config, "algo")
