@@ -43,9 +43,9 @@ class _Layer(NamedTuple):
 
 
 def is_own(content: dict[Any, Any]) -> bool:
-    """Returns whether all layers have this project's names for a dueling network's, or are no layers at all."""
-    pattern = re.compile(r"first|trunk_\d{1,9}|advantages|value")
-    return not content or any(isinstance(name, str) and pattern.fullmatch(name) for name in content)
+    """Returns whether the layers have this project's names for a dueling network's, as far as there are any."""
+    pattern = re.compile(r"trunk_\d{1,9}|advantages|value")
+    return "first" in content or all(isinstance(name, str) and pattern.fullmatch(name) for name in content)
 
 
 def by_shape(path: Path, content: dict[Any, Any], game: Game) -> dict[str, np.ndarray]:

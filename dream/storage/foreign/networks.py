@@ -1,9 +1,9 @@
 """The networks that other projects' pickles hold: which it is, the game it plays, and its arrays checked one by one.
 
 Two are known. `{"params": {"Dense_0": {"kernel", "bias"}, ..., "opp_dw_pred": ...}}`, the outer "params" or not, is the
-simba network of the gin rummy MDP document, which plays by the softmax of its logits. `{"params": ..., "config": ...}` is
-the dueling network of the DREAM document, which plays by soft regret matching; its sizes are those of its arrays. Its
-layers are "first", "trunk_1", ..., "advantages", "value", this project's names, or any names at all where the
+simba network of the gin rummy MDP document, which plays by the softmax of its logits. `{"params": ..., "config": ...}`
+is the dueling network of the DREAM document, which plays by soft regret matching; its sizes are those of its arrays.
+Its layers are "first", "trunk_1", ..., "advantages", "value", this project's names, or any names at all where the
 shapes tell which layer is which (layers.py); what it is called decides nothing.
 Sources: the gin rummy MDP document, section 7; the DREAM document, "Loading the Model" and "Running Inference".
 """
