@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import dream
+from trials import networks
 
 PLAIN = {
     "arrays": {
@@ -274,7 +275,9 @@ def cases(count: int, seed: int, folder: pathlib.Path) -> Iterator[tuple[str, st
 
 
 def warm_up(folder: pathlib.Path) -> None:
-    """Imports what reading needs."""
+    """Reads a sound pickle; what the trials import is there."""
+    (folder / "sound.pkl").write_bytes(networks.pickles()["haiku"])
+    dream.load_policy(folder / "sound.pkl")
 
 
 def read(path: pathlib.Path) -> None:

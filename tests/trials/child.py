@@ -6,6 +6,7 @@ import dataclasses
 import importlib
 import json
 import pathlib
+import shutil
 import sys
 from collections.abc import Iterator
 
@@ -24,13 +25,15 @@ def outcomes(kind: str, count: int, seed: int, folder: pathlib.Path) -> Iterator
         if count and n == count:
             return
         path = place / file
-        path.write_bytes(made())
+        data = made()
+        path.write_bytes(data) if isinstance(data, bytes) else data(path)
+        may = module.may(name) if hasattr(module, "may") else ()
         with inside(place):
             outcome = watch.trial(
-                name, lambda path=path: module.read(path), must_be_refused=module.must_be_refused(name)
+                name, lambda path=path: module.read(path), must_be_refused=module.must_be_refused(name), may=may
             )
         left = [other.name for other in place.iterdir() if other != path]
-        path.unlink()
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
         yield dataclasses.replace(outcome, why=f"leaves {left[0]}") if left else outcome
 
 

@@ -70,8 +70,10 @@ class Watch:
             if writes or not os.path.abspath(path).startswith(self.places):
                 self.seen.append(f"opening of {path}")
 
-    def trial(self, name: str, read: Callable[[], Any], *, must_be_refused: bool = False) -> Outcome:
-        """Runs one trial."""
+    def trial(
+        self, name: str, read: Callable[[], Any], *, must_be_refused: bool = False, may: tuple[str, ...] = ()
+    ) -> Outcome:
+        """Runs one trial, in which the events that begin as in `may` are what it is for."""
         self.seen, why, refused = [], "", False
         began = time.thread_time()
         signal.setitimer(signal.ITIMER_PROF, 2 * SECONDS)
@@ -85,7 +87,7 @@ class Watch:
             why = f"{type(error).__name__}: {str(error)[:200]}"
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
-            done, self.seen = self.seen, None
+            done, self.seen = [event for event in self.seen if not event.startswith(may or "\0")], None
         seconds = time.thread_time() - began
         if not why and done:
             why = f"does more than read: {done[0]}"

@@ -1,4 +1,4 @@
-"""Sound files to start from: a small network as an export, and as pickles of this project's, Haiku's and Flax's names."""
+"""Sound files to start from: a small network as an export, and as pickles under three projects' names."""
 
 from __future__ import annotations
 

@@ -126,5 +126,5 @@ def read(path: pathlib.Path) -> None:
 
 
 def must_be_refused(name: str) -> bool:
-    """All are wrong."""
-    return True
+    """All are wrong but the empty file, which holds no hands."""
+    return name != "nothing"
