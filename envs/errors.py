@@ -10,6 +10,20 @@ class InputError(ValueError):
     """Wrong input: one line that says what is wrong, where, and what would be right."""
 
 
+def shown(value: object, most: int = 80) -> str:
+    """Returns a value out of a file for a message: one line of ASCII, escaped, cut to a length.
+
+    Args:
+      value: text as it is, anything else by its repr.
+      most: characters.
+    """
+    if isinstance(value, int) and value.bit_length() > 256:
+        return f"a whole number of {value.bit_length()} bits"
+    text = value if isinstance(value, str) else repr(value)
+    short = text[:most].encode("unicode_escape", "backslashreplace").decode("ascii")[:most]
+    return short if len(text) <= most and len(short) < most else f"{short}..."
+
+
 def unknown(what: str, given: object, known: Iterable[str]) -> InputError:
     """Builds the error for a name that is not among `known`, with the nearest match first.
 

@@ -83,12 +83,21 @@ def make(config: Any, network: Any, game: Game, resources: Resources | None = No
     Raises:
       InputError: an unknown algorithm or setting, or a value out of range.
     """
+    build, chosen = read_settings(config)
+    return _of_game(build(chosen, network, game, resources or Resources()), game)
+
+
+def read_settings(config: Any) -> tuple[Make, Any]:
+    """Returns a learner's builder and its settings, checked.
+
+    Raises:
+      InputError: an unknown algorithm or setting, or a value out of range.
+    """
     name = config.get("name") if hasattr(config, "get") else None
     if name is None:
         raise InputError(f"algo={config!r} must be a configuration node or a dict with a `name`")
     schema, build = _load(name)
-    checked = settings.read(schema, config, "algo")
-    return _of_game(build(checked, network, game, resources or Resources()), game)
+    return build, settings.read(schema, config, "algo")
 
 
 def _entry_points() -> dict[str, importlib.metadata.EntryPoint]:

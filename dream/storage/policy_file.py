@@ -1,7 +1,8 @@
 """A trained player in one file: an export of this project (.safetensors) or a documented pickle of another.
 
 An export holds the arrays of the policy's parameters, named by their place in it, joined by dots, and in its metadata a
-card in JSON: the game, how to build the policy, and where it comes from. Arrays come back bit for bit.
+card in JSON: the game, how to build the policy, and where it comes from (card.py). Arrays come back bit for bit; they
+are read once the file's header says that they are those of the card's policy.
 """
 
 from __future__ import annotations
@@ -9,60 +10,38 @@ from __future__ import annotations
 import dataclasses
 import json
 import zlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 import envs
-from dream import algorithms
-from dream.algorithms.types import Resources
-from dream.config import settings
-from dream.config.schema import EnvConfig
-from dream.networks import make_network
-from dream.networks.policy import Acts, make_network_policy
+from dream.storage.card import Card, parse, policy_like
 from dream.storage.finite import not_finite
 from dream.storage.foreign.networks import check_arrays, read_network
-from dream.storage.old_configs import current_config
-from dream.storage.tree_cache import stored_tree
 from envs import Game, Policy
-from envs.errors import InputError
+from envs.errors import InputError, shown
 
 SUFFIX = ".safetensors"
-FORMAT = 1
-"""Version of the card."""
 _KEY = "dream_card"
 """Of the card in the file's metadata."""
+_MAX_HEADER = 2**23
+"""Bytes of names, shapes and card that are read."""
+_CHUNK = 2**22
+_DTYPES = {
+    "BOOL": "bool", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64", "U8": "uint8", "U16": "uint16",
+    "U32": "uint32", "U64": "uint64", "F16": "float16", "F32": "float32", "F64": "float64",
+}  # fmt: skip
+"""Names of dtypes in a header; of others arrays are not made."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Card:
-    """What an export tells of its policy.
+class Entry(NamedTuple):
+    """An array by a file's header: its shape, and its dtype by name where numpy has none."""
 
-    Attributes:
-      env: name and rules of its game, as `envs.make` takes them.
-      game: that game's identity; `rules` may be missing where they are not known.
-      network: the network's node.
-      algo: the learner's node, whose policy it is; None where it is a network that acts by `acts`.
-      acts: how the network acts; None where `algo` tells it.
-      policy: its name among the learner's policies.
-      iteration: completed when it was saved; None if unknown.
-      source: what it was made from, in words.
-      parameters: numbers in all arrays.
-      format: of the card.
-    """
-
-    env: dict[str, Any]
-    game: dict[str, Any]
-    network: Any = None
-    algo: Any = None
-    acts: Any = None
-    policy: str = "current"
-    iteration: int | None = None
-    source: str = ""
-    parameters: int = 0
-    format: int = FORMAT
+    shape: tuple[int, ...]
+    dtype: np.dtype | str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,14 +51,16 @@ class PolicyFile:
     Attributes:
       path: of the file.
       card: what is known of it.
-      arrays: its parameters by name.
+      entries: its parameters by name, as shapes and dtypes.
+      load: reads them.
       folder: for reports on it.
       checksum: the file's CRC-32.
     """
 
     path: Path
     card: Card
-    arrays: dict[str, np.ndarray]
+    entries: Mapping[str, Any]
+    load: Callable[[], dict[str, np.ndarray]]
     folder: Path
     checksum: int
 
@@ -94,13 +75,19 @@ class PolicyFile:
         """Builds the policy.
 
         Raises:
-          InputError: arrays that are not those the card tells of.
+          InputError: arrays that are not those of the card, or not finite.
         """
-        like = policy_like(self.card, game)
+        try:
+            like = policy_like(self.card, game, self.entries)
+        except InputError as error:
+            raise InputError(f"{self.path} has a wrong card: {error}") from error
         wanted = named(like.params)
-        check_arrays(self.path, self.arrays, wanted)
-        params = jax.tree.structure(like.params).unflatten(_placed(self.arrays[name]) for name in wanted)
-        return dataclasses.replace(like, params=params)
+        check_arrays(self.path, self.entries, wanted)
+        arrays = self.load()
+        if (wrong := not_finite(arrays)) is not None:
+            raise InputError(f"{self.path} is of no use: {wrong}; export the policy from an earlier checkpoint")
+        params = jax.tree.structure(like.params).unflatten(_placed(arrays[name]) for name in wanted)
+        return dataclasses.replace(like, params=params, game=game)
 
 
 def _placed(array: np.ndarray) -> Any:
@@ -112,30 +99,6 @@ def named(params: Any) -> dict[str, Any]:
     """Returns a pytree's leaves by their place in it, joined by dots, in the tree's order."""
     leaves = jax.tree_util.tree_flatten_with_path(params)[0]
     return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
-
-
-def policy_like(card: Card, game: Game) -> Policy:
-    """Builds the policy a card tells of, with arrays of the right shapes for parameters.
-
-    Raises:
-      InputError: a wrong setting in the card.
-    """
-    if card.algo is None:
-        network = make_network(card.network, game)
-        shapes = jax.eval_shape(network.init, jax.random.key(0))
-        return make_network_policy(game, network, shapes, settings.read(Acts, card.acts, "acts"))
-    learner = algorithms.make(card.algo, card.network, game, Resources(find_tree=stored_tree))
-
-    def policies_at_start(key: jax.Array) -> dict[str, Policy]:
-        return learner.policies(learner.init(key))
-
-    try:
-        policies = jax.eval_shape(policies_at_start, jax.random.key(0))
-    except jax.errors.JAXTypeError:  # a tabular learner, which works on the host
-        policies = policies_at_start(jax.random.key(0))
-    if card.policy not in policies:
-        raise InputError(f"a {card.algo['name']} learner has no policy {card.policy!r}; it has {', '.join(policies)}")
-    return policies[card.policy]
 
 
 def read(path: Path, folder: Path) -> PolicyFile:
@@ -155,15 +118,25 @@ def read(path: Path, folder: Path) -> PolicyFile:
                 f"{path} is not a complete checkpoint, nor a policy's file; it must be a run directory, a checkpoint's "
                 f"folder, a {SUFFIX} file of this project, or a pickle of protocol 2 to 5"
             )
-        card, arrays = read_export(path) if path.suffix == SUFFIX else _read_pickle(path)
-        if (wrong := not_finite(arrays)) is not None:
-            raise InputError(f"{path} is of no use: {wrong}; export the policy from an earlier checkpoint")
-        return PolicyFile(path, card, arrays, folder, zlib.crc32(path.read_bytes()))
+        card, entries, load = read_export(path) if path.suffix == SUFFIX else _read_pickle(path)
+        return PolicyFile(path, card, entries, load, folder, _checksum(path))
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror})") from error
 
 
-def _read_pickle(path: Path) -> tuple[Card, dict[str, np.ndarray]]:
+def _checksum(path: Path) -> int:
+    total = 0
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            total = zlib.crc32(chunk, total)
+    return total
+
+
+Loaded = tuple[Card, Mapping[str, Any], Callable[[], dict[str, np.ndarray]]]
+"""A card, what its arrays are, and what reads them."""
+
+
+def _read_pickle(path: Path) -> Loaded:
     foreign = read_network(path)
     identity = envs.make(foreign.game["name"], **foreign.game["rules"]).identity
     card = Card(
@@ -171,41 +144,54 @@ def _read_pickle(path: Path) -> tuple[Card, dict[str, np.ndarray]]:
         game={part: identity[part] for part in ("name", "version")},
         network=foreign.network,
         acts=dataclasses.asdict(foreign.acts),
-        source=f"a pickle of another project, {path.name}",
+        source=f"a pickle of another project, {shown(path.name)}",
         parameters=sum(array.size for array in foreign.params.values()),
     )
-    return card, foreign.params
+    return card, foreign.params, lambda: foreign.params
 
 
-def read_export(path: Path) -> tuple[Card, dict[str, np.ndarray]]:
-    """Reads the card and the arrays of an export.
+def read_export(path: Path) -> Loaded:
+    """Reads the card of an export, and shapes and dtypes of its arrays; the arrays themselves are left where they are.
 
     Raises:
       InputError: damaged, or no export of this project.
     """
-    import safetensors
-
-    try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            told = (file.metadata() or {}).get(_KEY)
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
-    except (safetensors.SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        text = " ".join(str(error).split())[:120]
-        raise InputError(f"{path} is no readable safetensors file ({text}); export the policy anew") from error
-    try:
-        node = None if told is None else json.loads(told)
-    except json.JSONDecodeError:
-        node = None
-    if not isinstance(node, dict):
+    card, entries = _opened(path, _header)
+    if card is None:
         raise InputError(f"{path} is no export of this project: its metadata hold no card under {_KEY!r}")
-    if node.get("format") != FORMAT:
-        raise InputError(f"{path} has a card of format {node.get('format')!r}; this version reads format {FORMAT}")
     try:
-        card = settings.read(Card, current_config(node), "card")
-        settings.read(EnvConfig, card.env, "card.env")
-        return card, arrays
+        return parse(card), entries, lambda: _opened(path, _arrays)
     except InputError as error:
         raise InputError(f"{path} has a wrong card: {error}") from error
+
+
+def _opened(path: Path, read: Callable[[Any], Any]) -> Any:
+    """Returns what is read out of a safetensors file."""
+    import safetensors
+
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+    if size > _MAX_HEADER:
+        raise InputError(f"{path} has a header of {size} bytes; it must have {_MAX_HEADER} at most")
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            return read(file)
+    except (safetensors.SafetensorError, OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+        text = shown(" ".join(str(error).split()), 120)
+        raise InputError(f"{path} is no readable safetensors file ({text}); export the policy anew") from error
+
+
+def _header(file: Any) -> tuple[str | None, dict[str, Entry]]:
+    entries = {}
+    for name in file.keys():  # noqa: SIM118 - no mapping
+        part = file.get_slice(name)
+        kind = part.get_dtype()
+        entries[name] = Entry(tuple(part.get_shape()), np.dtype(_DTYPES[kind]) if kind in _DTYPES else kind)
+    return (file.metadata() or {}).get(_KEY), entries
+
+
+def _arrays(file: Any) -> dict[str, np.ndarray]:
+    return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
 
 
 def to_bytes(card: Card, arrays: dict[str, np.ndarray]) -> bytes:

@@ -22,7 +22,7 @@ import dataclasses
 import functools
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +32,18 @@ import numpy as np
 from jax import Array, lax
 
 import envs
-from envs.errors import InputError
+from envs.errors import InputError, shown
 from envs.game import Game, State
 from envs.gin_rummy.core.rules import MINI_PRESETS, PRESETS
 
 FORMAT = 1
 _OLD_ENDINGS = {"draw": "tie"}
 """Words for an ending in records written before they changed."""
+GAMES = ("gin_rummy", "gin_rummy_mdp", "gin_rummy_openspiel", "mini_gin_rummy")
+MAX_BYTES, MAX_WHOLE, MAX_LINE = 2**28, 2**24, 2**20
+"""Of a file, of one that is a single JSON value, and of a line."""
+_MAX_CARDS, _MAX_ACTIONS = 52, 1000
+"""Beyond any game's."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,20 +116,26 @@ def replay(given: Record) -> tuple[Game, State]:
       InputError: an unknown game, version or rule, a deck or an action that cannot be, or another result; the record
         and the reason are named.
     """
+    if given.game in envs.names() and given.game not in GAMES:
+        raise InputError(
+            f"{given.place}: game {shown(given.game)} is no gin rummy; it must be one of {', '.join(GAMES)}"
+        )
     try:
         game = envs.make(given.game, **given.rules)
     except InputError as error:
-        raise InputError(f"{given.place}: {error}") from error
+        raise InputError(f"{given.place}: {shown(str(error), 300)}") from error
     if game.version != given.version:
-        raise InputError(f"{given.place}: {game.name} version {given.version}; this project has version {game.version}")
-    if not hasattr(game, "from_deck"):
-        raise InputError(f"{given.place}: {game.name} does not deal from a deck")
+        raise InputError(
+            f"{given.place}: {game.name} version {shown(given.version)}; this project has version {game.version}"
+        )
     state, result = _played(given, game)
     ending = given.result.get("ending")
     stored = given.result | {"ending": _OLD_ENDINGS.get(ending, ending) if isinstance(ending, str) else ending}
     for name, value in result.items():
         if stored.get(name) != value:
-            raise InputError(f"{given.place}: result {name}={stored.get(name)!r}; the hand played gives {value!r}")
+            raise InputError(
+                f"{given.place}: result {name}={shown(repr(stored.get(name)))}; the hand played gives {value!r}"
+            )
     return game, state
 
 
@@ -137,7 +148,9 @@ def _played(given: Record, game: Game) -> tuple[State, dict[str, Any]]:
     wrong = next((n for n, action in enumerate(given.actions) if not 0 <= action < game.num_actions), None)
     if wrong is not None:
         action = given.actions[wrong]
-        raise InputError(f"{given.place}: action {wrong + 1}, {action}, is not one of 0 to {game.num_actions - 1}")
+        raise InputError(
+            f"{given.place}: action {wrong + 1}, {shown(action)}, is not one of 0 to {game.num_actions - 1}"
+        )
     if count > game.max_length:
         raise InputError(f"{given.place}: {count} actions; a hand of {game.name} has {game.max_length} at most")
     padded = np.zeros(game.max_length, np.int32)
@@ -195,43 +208,80 @@ def read(path: str | Path) -> list[Record]:
     """
     path = Path(path)
     try:
-        text = path.read_text()
+        if path.stat().st_size > MAX_BYTES:
+            raise InputError(f"{path} has more than {MAX_BYTES} bytes; split it into several files")
+        return [_from_json(f"{path}, record {n}", value) for n, value in _values(path)]
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
-    try:
-        whole = json.loads(text)
-        found = list(enumerate(whole if isinstance(whole, list) else [whole], 1))
-    except json.JSONDecodeError:
-        found = [(n, _line(path, n, line)) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
-    return [_from_json(f"{path}, record {n}", value) for n, value in found]
+
+
+def _values(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yields the JSON values of a file with their numbers: of one value, of a list, or one a line."""
+    if path.stat().st_size <= MAX_WHOLE:
+        try:
+            whole = json.loads(path.read_text())
+        except json.JSONDecodeError:
+            pass
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path}: {_wrong_json(error)}") from error
+        else:
+            yield from enumerate(whole if isinstance(whole, list) else [whole], 1)
+            return
+    with path.open() as file:
+        n = 0
+        while line := file.readline(MAX_LINE + 1):
+            n += 1
+            if len(line) > MAX_LINE:
+                raise InputError(f"{path}, record {n}: more than {MAX_LINE} characters on a line")
+            if line.strip():
+                yield n, _line(path, n, line)
 
 
 def _line(path: Path, n: int, line: str) -> Any:
     try:
         return json.loads(line)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}, record {n}: no JSON ({error.msg} at character {error.pos + 1})") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}, record {n}: {_wrong_json(error)}") from error
+
+
+def _wrong_json(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"no JSON ({error.msg} at character {error.pos + 1})"
+    return (
+        "JSON that nests too deep" if isinstance(error, RecursionError) else f"no readable JSON ({shown(str(error))})"
+    )
 
 
 def _from_json(place: str, value: Any) -> Record:
     if not isinstance(value, dict):
         raise InputError(f"{place}: a {type(value).__name__}; it must be an object")
-    if value.get("format") != FORMAT:
-        raise InputError(f"{place}: format {value.get('format')!r}; it must be {FORMAT}")
+    if not (type(value.get("format")) is int and value["format"] == FORMAT):
+        raise InputError(f"{place}: format {_short(value.get('format'))}; it must be {FORMAT}")
     needed = {"game": str, "version": str, "rules": dict, "deck": list, "actions": list, "result": dict}
     optional = {"players": list, "preset": (str, type(None))}
     for key, kind in needed.items():
         if not isinstance(value.get(key), kind):
-            raise InputError(f"{place}: {key} is {value.get(key)!r}; it must be a {kind.__name__}")
+            raise InputError(f"{place}: {key} is {_short(value.get(key))}; it must be a {kind.__name__}")
     for key in value:
         if key not in {"format", *needed, *optional}:
-            raise InputError(f"{place}: unknown key {key!r}; known: {', '.join(['format', *needed, *optional])}")
+            known = ", ".join(["format", *needed, *optional])
+            raise InputError(f"{place}: unknown key {_short(key)}; known: {known}")
         if key in optional and not isinstance(value[key], optional[key]):
-            raise InputError(f"{place}: {key} is {value[key]!r}")
-    for key in ("deck", "actions"):
+            raise InputError(f"{place}: {key} is {_short(value[key])}")
+    for key, most in (("deck", _MAX_CARDS), ("actions", _MAX_ACTIONS)):
         wrong = next((x for x in value[key] if type(x) is not int), None)
         if wrong is not None:
-            raise InputError(f"{place}: {key} holds {wrong!r}; it must hold whole numbers")
+            raise InputError(f"{place}: {key} holds {_short(wrong)}; it must hold whole numbers")
+        if len(value[key]) > most:
+            raise InputError(f"{place}: {key} holds {len(value[key])} numbers; it must hold {most} at most")
+    wrong = next((x for x in value.get("players", ()) if not isinstance(x, str)), None)
+    if wrong is not None:
+        raise InputError(f"{place}: players holds {_short(wrong)}; it must hold names")
     lists = {key: tuple(value.get(key, ())) for key in ("deck", "actions", "players")}
     rest = {key: value[key] for key in ("game", "version", "rules", "result")}
     return Record(**rest, **lists, preset=value.get("preset"), place=place)
+
+
+def _short(value: Any) -> str:
+    """Returns a JSON value for a message; of a list or an object the kind alone."""
+    return f"a {type(value).__name__}" if isinstance(value, list | dict) else shown(repr(value))

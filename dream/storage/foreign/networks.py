@@ -1,9 +1,10 @@
 """The networks that other projects' pickles hold: which it is, the game it plays, and its arrays checked one by one.
 
 Two are known. `{"params": {"Dense_0": {"kernel", "bias"}, ..., "opp_dw_pred": ...}}`, the outer "params" or not, is the
-simba network of the gin rummy MDP document, which plays by the softmax of its logits. `{"params": {"first": {"w", "b"},
-"trunk_1": ..., "advantages": ..., "value": ...}, "config": {...}}` is the dueling network of the DREAM document under
-haiku names, this project's own, which plays by soft regret matching; its sizes are those of its arrays.
+simba network of the gin rummy MDP document, which plays by the softmax of its logits. `{"params": ..., "config": ...}`
+is the dueling network of the DREAM document, which plays by soft regret matching; its sizes are those of its arrays.
+Its layers are "first", "trunk_1", ..., "advantages", "value", this project's names, or any names at all where the
+shapes tell which layer is which (layers.py); what it is called decides nothing.
 Sources: the gin rummy MDP document, section 7; the DREAM document, "Loading the Model" and "Running Inference".
 """
 
@@ -19,16 +20,20 @@ import numpy as np
 import envs
 from dream.networks import make_network
 from dream.networks.policy import Acts
+from dream.storage.foreign.layers import by_shape, is_own
 from dream.storage.foreign.opcodes import read_pickle
 from envs import Game
-from envs.errors import InputError
+from envs.errors import InputError, shown
 
 SIMBA_GAME = "gin_rummy_mdp"
 _DOCUMENT_TEMPERATURE = 0.1
 """At which the DREAM document plays its agent."""
-_MAX_NUMBERS = 2**28
+_MAX_NUMBERS = 2**26
 """In a network; its layers may share their bytes in a file."""
 _MAX_LAYERS = 64
+_SIMBA_LAYERS = frozenset({"opp_dw_pred", "value_draw", "value_discard", "value_knock"})
+"""Those that no other known network has, with all that begin with _SIMBA_NORM."""
+_SIMBA_NORM = "LayerNorm_"
 _SHOWN = 4
 """Wrong arrays named in an error."""
 
@@ -61,10 +66,9 @@ def read_network(path: Path) -> Foreign:
     config = content.get("config")
     while isinstance(content.get("params"), dict):
         content = content["params"]
-    arrays = _arrays(path, content)
-    if any(name.startswith(("Dense_", "LayerNorm_", "value_", "opp_dw")) for name in arrays):
-        return _simba(path, arrays)
-    return _dueling(path, arrays, config if isinstance(config, dict) else {})
+    if any(isinstance(name, str) and (name in _SIMBA_LAYERS or name.startswith(_SIMBA_NORM)) for name in content):
+        return _simba(path, _arrays(path, content))
+    return _dueling(path, content, config if isinstance(config, dict) else {})
 
 
 def check_arrays(path: Path, given: Mapping[str, np.ndarray], wanted: Mapping[str, Any]) -> None:
@@ -76,7 +80,7 @@ def check_arrays(path: Path, given: Mapping[str, np.ndarray], wanted: Mapping[st
       wanted: name -> anything with shape and dtype.
     """
     wrong = [f"{name} is missing" for name in wanted if name not in given]
-    wrong += [f"{name:.80} is not of this network" for name in given if name not in wanted]
+    wrong += [f"{shown(name)} is not of this network" for name in given if name not in wanted]
     for name in [name for name in wanted if name in given]:
         array, like = given[name], wanted[name]
         if array.shape != like.shape:
@@ -93,9 +97,10 @@ def _arrays(path: Path, content: dict[Any, Any]) -> dict[str, np.ndarray]:
     found = {}
     for layer, parts in content.items():
         if not isinstance(parts, dict):
-            raise InputError(f"{path}: {layer!r:.80} is a {type(parts).__name__}; it must be a layer, a dict of arrays")
+            kind = type(parts).__name__
+            raise InputError(f"{path}: {shown(repr(layer))} is a {kind}; it must be a layer, a dict of arrays")
         for part, array in parts.items():
-            name = f"{layer!s:.80}.{part!s:.80}"
+            name = f"{shown(layer)}.{shown(part)}"
             if not isinstance(array, np.ndarray):
                 raise InputError(f"{path}: {name} is a {type(array).__name__}; it must be an array")
             found[name] = array
@@ -133,19 +138,19 @@ def _simba(path: Path, arrays: dict[str, np.ndarray]) -> Foreign:
     return Foreign(game, network, Acts("softmax", 1.0), _as_network(path, arrays, network, envs.make(SIMBA_GAME)))
 
 
-def _dueling(path: Path, arrays: dict[str, np.ndarray], config: dict[str, Any]) -> Foreign:
-    env = config.get("env")
-    name, rules = (env.get("name"), env.get("rules", {})) if isinstance(env, dict) else (None, {})
-    if not (isinstance(name, str) and name in envs.names() and isinstance(rules, dict)):
-        name, rules = "gin_rummy", {}
-    described = {"name": name, "rules": rules}
-    game = envs.make(described["name"], **described["rules"])
+def _dueling(path: Path, content: dict[Any, Any], config: dict[str, Any]) -> Foreign:
+    described = _game_node(config)
+    try:
+        game = envs.make(described["name"], **described["rules"])
+    except InputError as error:
+        raise InputError(f"{path} names a game that cannot be made: {shown(str(error), 300)}") from error
+    arrays = _arrays(path, content) if is_own(content) else by_shape(path, content, game)
     network = _dueling_node(arrays, config, game)
     params = _as_network(path, arrays, network, game)
     algo = config.get("algo")
     temperature = algo.get("play_temperature") if isinstance(algo, dict) else None
     right = isinstance(temperature, float) and np.isfinite(temperature) and temperature > 0
-    acts = Acts("soft_regret_matching", temperature if right else _DOCUMENT_TEMPERATURE)
+    acts = Acts("soft_regret_matching", float(temperature) if right else _DOCUMENT_TEMPERATURE)
     return Foreign(described, network, acts, params)
 
 
@@ -155,6 +160,16 @@ def _log_window(seen: int, game: Game) -> int | None:
         return None
     window, rest = divmod(seen - len(game.event_log.dense_indices), game.event_log.width)
     return None if rest or not 1 <= window <= game.event_log.slots else window
+
+
+def _game_node(config: dict[str, Any]) -> dict[str, Any]:
+    """Returns name and rules of the game a config names, gin rummy where it names none of this project's."""
+    env = config.get("env")
+    name, rules = (env.get("name"), env.get("rules", {})) if isinstance(env, dict) else (None, {})
+    plain = isinstance(rules, dict) and all(isinstance(rule, str) for rule in rules)
+    if not (isinstance(name, str) and name in envs.names() and plain):
+        name, rules = "gin_rummy", {}
+    return {"name": name, "rules": rules}
 
 
 def _dueling_node(arrays: dict[str, np.ndarray], config: dict[str, Any], game: Game) -> dict[str, Any]:

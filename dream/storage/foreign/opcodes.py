@@ -1,4 +1,4 @@
-"""Pickles of other projects, read as data: numpy arrays and plain containers, nothing else, and nothing is called.
+"""Pickles of other projects, read as data: arrays, plain containers and objects' fields; nothing is called.
 
 The opcodes are interpreted here and never by `pickle`; what would import, call or allocate on the file's word is
 refused before it happens (values.py).
@@ -16,38 +16,45 @@ from dream.storage.foreign.values import (
     ALLOWED,
     MAKERS,
     MAX_BYTES,
+    OTHER,
     Array,
     Dtype,
     Global,
     Mark,
+    Object,
     Plain,
-    RefusedError,
-    hashable,
     shown,
 )
+from dream.storage.foreign.work import RefusedError, Work
 from envs.errors import InputError
 
 PROTOCOLS = range(2, 6)
-MAX_OPCODES = 1_000_000
+MAX_OPCODES = 500_000
+_LOOK = 256
+"""Opcodes between two looks at the clock."""
 _WRONG = (ValueError, TypeError, IndexError, KeyError, OverflowError, MemoryError, RecursionError, StopIteration)
 """What odd data raises in plain Python; a pickle that does it is damaged."""
 
 
 def read_pickle(path: Path) -> Any:
-    """Reads a pickle of protocol 2 to 5 that holds numpy arrays of numbers and plain containers.
+    """Reads a pickle of protocol 2 to 5 that holds arrays of numbers, of numpy or JAX, and plain containers.
+
+    An object inside, a dataclass of settings for instance, is read as a dict of its fields.
 
     Args:
       path: of the file.
     Returns:
       dicts, lists, tuples, sets, text, bytes, numbers, None and read-only numpy arrays.
     Raises:
-      InputError: the file is damaged, too large or too deep, or asks for anything else; the message names it.
+      InputError: the file is damaged, too large or too deep, takes too much work, or asks for anything else; the
+        message names it.
     """
     try:
         size = path.stat().st_size
         if size > MAX_BYTES:
             raise RefusedError(f"has {size} bytes, more than the {MAX_BYTES} that are read")
-        return Plain().of(_Machine().run(path.read_bytes()))
+        data, work = path.read_bytes(), Work()
+        return Plain(work).of(_Machine(work).run(data))
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror})") from error
     except RefusedError as error:
@@ -59,10 +66,12 @@ def read_pickle(path: Path) -> Any:
 class _Machine:
     """Interprets the opcodes."""
 
-    def __init__(self) -> None:
+    def __init__(self, work: Work) -> None:
+        self.work = work
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
         self.left = 0
+        self.unused: set[str] = set()
 
     def run(self, data: bytes) -> Any:
         """Returns what the pickle holds, records included."""
@@ -72,10 +81,12 @@ class _Machine:
         self.left = len(data)
         opcodes = pickletools.genops(io.BytesIO(data))
         for count in range(MAX_OPCODES):
+            if count % _LOOK == 0:
+                self.work.look()
             try:
                 opcode, argument, place = next(opcodes)
                 if opcode.name == "STOP":
-                    return self._pop()
+                    return self._result()
                 handler = _HANDLERS.get(opcode.name)
                 if handler is None or (opcode.name == "PROTO" and count):
                     raise RefusedError(f"asks for the opcode {opcode.name}")
@@ -85,6 +96,12 @@ class _Machine:
             except _WRONG as error:
                 raise RefusedError(f"is damaged ({shown(error)})") from error
         raise RefusedError(f"has more than {MAX_OPCODES} opcodes")
+
+    def _result(self) -> Any:
+        result = self._pop()
+        if self.unused:
+            raise RefusedError(f"asks for {min(self.unused)}")
+        return result
 
     def _pop(self) -> Any:
         if not self.stack or self.stack[-1] is Mark:
@@ -138,35 +155,56 @@ class _Machine:
         if len(values) % 2:
             raise RefusedError("is damaged (a key without a value)")
         for key, value in zip(values[::2], values[1::2], strict=True):
-            target[hashable(key)] = value
+            target[self.work.key(key, len(target))] = value
 
     def global_name(self, module: Any, name: Any) -> None:
-        """Pushes the record of an allowed name."""
-        kind = ALLOWED.get((module, name)) if isinstance(module, str) and isinstance(name, str) else None
-        if kind is None:
-            raise RefusedError(f"asks for {shown(f'{module}.{name}')}")
-        self.stack.append(Global(kind, f"{module}.{name}"))
+        """Pushes the record of a name; one that is not allowed can only stand over an object's fields."""
+        if not (isinstance(module, str) and isinstance(name, str)):
+            raise RefusedError(f"asks for {shown(module)}.{shown(name)}")
+        made = Global(ALLOWED.get((module, name), OTHER), shown(f"{module}.{name}"))
+        if made.kind == OTHER:
+            self.unused.add(made.text)
+        self.stack.append(made)
+
+    def new_object(self) -> None:
+        """Pushes the record of an object that is made without arguments."""
+        arguments, kind = self._pop(), self._pop()
+        if not isinstance(kind, Global) or not isinstance(arguments, tuple):
+            raise RefusedError("asks for the opcode NEWOBJ of a value that is no name")
+        if kind.kind != OTHER:
+            raise RefusedError(f"asks for the opcode NEWOBJ of {kind.text}")
+        if arguments:
+            raise RefusedError(f"asks for {kind.text} with arguments")
+        self.unused.discard(kind.text)
+        self.stack.append(Object(kind.text))
 
     def reduce(self) -> None:
         """Makes the value that an allowed name stands for."""
         arguments, function = self._pop(), self._pop()
         if not isinstance(function, Global) or not isinstance(arguments, tuple):
             raise RefusedError("calls a value that is no allowed name")
+        if function.kind == OTHER:
+            raise RefusedError(f"asks for {function.text}")
         if function.kind not in MAKERS:
             raise RefusedError(f"calls {function.text}")
         if len(arguments) > 4:
             raise RefusedError(f"calls {function.text} with {len(arguments)} arguments")
-        made = MAKERS[function.kind](*arguments, *([Mark] * (4 - len(arguments))))
-        self.left -= len(made) if isinstance(made, bytes | set) else 0
+        given = (*arguments, *([Mark] * (4 - len(arguments))))
+        if function.kind == "set":
+            self.left -= len(arguments[0]) if arguments and isinstance(arguments[0], list | tuple) else 0
+            made = MAKERS["set"](*given, work=self.work) if self.left >= 0 else None
+        else:
+            made = MAKERS[function.kind](*given)
+            self.left -= len(made) if isinstance(made, bytes) else 0
         if self.left < 0:
             raise RefusedError(f"makes more out of {function.text} than it holds")
         self.stack.append(made)
 
     def build(self) -> None:
-        """Fills in an array or a dtype."""
+        """Fills in an array, a dtype or an object."""
         state = self._pop()
         target = self._top(object)
-        if not isinstance(target, Array | Dtype):
+        if not isinstance(target, Array | Dtype | Object):
             raise RefusedError(f"sets the state of a {type(target).__name__.strip('_').lower()}")
         target.build(state)
 
@@ -176,7 +214,15 @@ def _extend(machine: _Machine, values: list[Any]) -> None:
 
 
 def _add(machine: _Machine, values: list[Any]) -> None:
-    machine._top(set).update(hashable(value) for value in values)
+    target = machine._top(set)
+    for value in values:
+        target.add(machine.work.key(value, len(target)))
+
+
+def _frozen(machine: _Machine) -> None:
+    values = machine._to_mark()
+    machine.push(set())
+    _add(machine, values)
 
 
 _HANDLERS: dict[str, Callable[[_Machine, Any], None]] = {
@@ -203,12 +249,13 @@ _HANDLERS: dict[str, Callable[[_Machine, Any], None]] = {
     "SETITEM": lambda m, _: m.items([m._pop(), m._pop()][::-1]),
     "SETITEMS": lambda m, _: m.items(m._to_mark()),
     "ADDITEMS": lambda m, _: _add(m, m._to_mark()),
-    "FROZENSET": lambda m, _: m.push({hashable(value) for value in m._to_mark()}),
+    "FROZENSET": lambda m, _: _frozen(m),
     **dict.fromkeys(("BINPUT", "LONG_BINPUT"), _Machine.put),
     "MEMOIZE": lambda m, _: m.put(len(m.memo)),
     **dict.fromkeys(("BINGET", "LONG_BINGET"), _Machine.get),
     "GLOBAL": lambda m, text: m.global_name(*text.rpartition(" ")[::2]),
     "STACK_GLOBAL": lambda m, _: m.global_name(*[m._pop(), m._pop()][::-1]),
     "REDUCE": lambda m, _: m.reduce(),
+    "NEWOBJ": lambda m, _: m.new_object(),
     "BUILD": lambda m, _: m.build(),
 }

@@ -1,7 +1,8 @@
 """What the names in a foreign pickle stand for: numpy arrays of numbers and plain containers, made without a call.
 
 A name is looked up in `ALLOWED`, by exact module and name, and stands for one of the makers below; a size is believed
-only where the bytes are there.
+only where the bytes are there. Any other name may only stand over the fields of an object, as a dataclass is pickled:
+it is never looked up, and the object is read as a dict of its fields.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from typing import Any
 
 import numpy as np
 
-MAX_BYTES = 2**30
+from dream.storage.foreign.work import RefusedError, Work
+from envs.errors import shown as escaped
+
+MAX_BYTES = 2**28
 """Of a file, and of any length in it."""
 MAX_VALUES = 1_000_000
 """Values in what is read, shared ones counted each time."""
@@ -27,16 +31,16 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("collections", "OrderedDict"): "dict",
     **{(module, name): name for module in ("builtins", "__builtin__") for name in ("bytes", "bytearray", "set")},
     **{(module, "frozenset"): "set" for module in ("builtins", "__builtin__")},
+    ("jax._src.array", "_reconstruct_array"): "jax_array",
+    ("flax.core.frozen_dict", "FrozenDict"): "frozen_dict",
+    ("haiku._src.data_structures", "FlatMapping"): "frozen_dict",
 }
 """(module, name) -> what it stands for; no dotted names."""
+OTHER = "other"
+"""What every other name stands for: nothing but an object of fields."""
 _DTYPES = frozenset({"b1", *(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)), "f2", "f4", "f8"})
 _PLAIN_DTYPE_STATE = (None, None, None, -1, -1, 0)
 """After version and byte order: no subarray, no fields, no alignment."""
-_KEYS = (str, int, float, bytes, type(None))
-
-
-class RefusedError(Exception):
-    """What is wrong with a pickle, without the file's name."""
 
 
 class Mark:
@@ -44,11 +48,28 @@ class Mark:
 
 
 class Global:
-    """An allowed name."""
+    """A name."""
 
     def __init__(self, kind: str, text: str) -> None:
-        """Stands for `kind`; `text` is the name."""
+        """Stands for `kind`; `text` is the name, escaped."""
         self.kind, self.text = kind, text
+
+
+class Object:
+    """An object of a class that is not looked up: its fields, which come later."""
+
+    def __init__(self, text: str) -> None:
+        """Of a class named `text`, without fields yet."""
+        self.text = text
+        self.fields: dict[str, Any] | None = None
+
+    def build(self, state: Any) -> None:
+        """Takes the fields, with slots or without."""
+        if _is_tuple(state, 2) and state[0] is None:
+            state = state[1]
+        if not (isinstance(state, dict) and all(isinstance(name, str) for name in state)):
+            raise RefusedError(f"asks for {self.text}, an object without a dict of fields")
+        self.fields = state
 
 
 class Dtype:
@@ -60,9 +81,10 @@ class Dtype:
 
     def build(self, state: Any) -> None:
         """Takes the byte order; refuses fields, subarrays and metadata."""
-        if not (_is_tuple(state, 8) and state[0] == 3 and state[1] in ("<", ">", "|", "=")):
+        orders = ("<", ">", "|", "=")
+        if not (_is_tuple(state, 8) and _is(state[0], 3) and isinstance(state[1], str) and state[1] in orders):
             raise RefusedError(f"holds a dtype {self.code!r} with a state that is not a number's")
-        if state[2:] != _PLAIN_DTYPE_STATE:
+        if not all(_is(part, plain) for part, plain in zip(state[2:], _PLAIN_DTYPE_STATE, strict=True)):
             raise RefusedError("holds a structured dtype")
         self.order = state[1]
 
@@ -80,22 +102,37 @@ class Array:
 
     def build(self, state: Any) -> None:
         """Takes shape, dtype, order and bytes."""
-        if not (_is_tuple(state, 5) and state[0] == 1 and isinstance(state[3], bool)):
+        if not (_is_tuple(state, 5) and _is(state[0], 1) and isinstance(state[3], bool)):
             raise RefusedError("holds an array with a state that is not numpy's")
         self.value = _array(state[4], state[2], state[1], "F" if state[3] else "C")
 
 
 def _made_array(subtype: Any, shape: Any, typecode: Any, *rest: Any) -> Array:
     """Stands for numpy's _reconstruct(ndarray, (0,), b"b"), whose contents a state brings."""
-    if not (isinstance(subtype, Global) and subtype.kind == "ndarray") or rest != (Mark,):
+    if not (isinstance(subtype, Global) and subtype.kind == "ndarray") or not _absent(rest):
         raise RefusedError("reconstructs something that is no numpy.ndarray")
-    if shape != (0,) or typecode not in (b"b", "b"):
+    if not (_is_tuple(shape, 1) and _is(shape[0], 0)) or not (_is(typecode, b"b") or _is(typecode, "b")):
         raise RefusedError(f"claims an array of shape {shown(shape)} before its contents")
     return Array()
 
 
+def _made_jax_array(made: Any, arguments: Any, state: Any, kind: Any) -> Array:
+    """Stands for JAX's _reconstruct_array, which wraps numpy's: the array, whatever device or kind it was of."""
+    if not (isinstance(made, Global) and made.kind == "array" and _is_tuple(arguments, 3) and isinstance(kind, dict)):
+        raise RefusedError("reconstructs a JAX array out of something that is no numpy.ndarray")
+    array = _made_array(*arguments, Mark)
+    array.build(state)
+    return array
+
+
+def _made_frozen_dict(content: Any, *rest: Any) -> dict:
+    if not isinstance(content, dict) or not _absent(rest):
+        raise RefusedError("makes a frozen dict out of something that is no dict")
+    return content
+
+
 def _made_buffer(data: Any, dtype: Any, shape: Any, order: Any) -> np.ndarray:
-    if order not in ("C", "F"):
+    if not isinstance(order, str) or order not in ("C", "F"):
         raise RefusedError("holds an array whose order is neither C nor F")
     return _array(data, dtype, shape, order)
 
@@ -103,19 +140,20 @@ def _made_buffer(data: Any, dtype: Any, shape: Any, order: Any) -> np.ndarray:
 def _made_dtype(code: Any, align: Any, copy: Any, *rest: Any) -> Dtype:
     if not isinstance(code, str) or code not in _DTYPES:
         raise RefusedError(f"holds the dtype {shown(code)}, which is no number's")
-    if (align, copy, *rest) != (False, True, Mark):
+    if not (_is(align, False) and _is(copy, True) and _absent(rest)):
         raise RefusedError(f"holds a dtype {code!r} that is not numpy's own")
     return Dtype(code)
 
 
 def _made_scalar(dtype: Any, data: Any, *rest: Any) -> np.generic:
-    if rest != (Mark, Mark):
+    if not _absent(rest):
         raise RefusedError("holds a scalar that is not numpy's")
     return _array(data, dtype, (), "C")[()]
 
 
 def _made_bytes(text: Any, encoding: Any, *rest: Any) -> bytes:
-    if not isinstance(text, str) or encoding not in ("latin1", "latin-1") or rest != (Mark, Mark):
+    latin = _is(encoding, "latin1") or _is(encoding, "latin-1")
+    if not (isinstance(text, str) and latin and _absent(rest)):
         raise RefusedError("encodes something that is no text of bytes")
     try:
         return text.encode("latin-1")
@@ -125,7 +163,7 @@ def _made_bytes(text: Any, encoding: Any, *rest: Any) -> bytes:
 
 def _made_empty(kind: Callable[[], Any]) -> Callable[..., Any]:
     def made(*given: Any) -> Any:
-        if given != (Mark,) * 4:
+        if not _absent(given):
             raise RefusedError(f"makes {kind.__name__} out of something")
         return kind()
 
@@ -137,22 +175,35 @@ def _made_bytearray(data: Any, encoding: Any = Mark, *rest: Any) -> bytes:
         return _made_bytes(data, encoding, *rest)
     if data is Mark:
         return b""
-    if not isinstance(data, bytes) or (encoding, *rest) != (Mark,) * 3:
+    if not isinstance(data, bytes) or not _absent((encoding, *rest)):
         raise RefusedError("makes a bytearray out of something that is no bytes")
     return data
 
 
-def _made_set(values: Any, *rest: Any) -> set:
-    if not isinstance(values, list | tuple) or rest != (Mark,) * 3:
+def _made_set(values: Any, *rest: Any, work: Work) -> set:
+    if not isinstance(values, list | tuple) or not _absent(rest):
         raise RefusedError("makes a set out of something that is no list")
-    return {hashable(value) for value in values}
+    made: set = set()
+    for value in values:
+        made.add(work.key(value, len(made)))
+    return made
 
 
 MAKERS: dict[str, Callable[..., Any]] = {
     "array": _made_array, "buffer": _made_buffer, "scalar": _made_scalar, "dtype": _made_dtype,
     "encode": _made_bytes, "dict": _made_empty(dict), "bytes": _made_empty(bytes), "bytearray": _made_bytearray,
-    "set": _made_set,
+    "set": _made_set, "jax_array": _made_jax_array, "frozen_dict": _made_frozen_dict,
 }  # fmt: skip
+
+
+def _is(value: Any, wanted: Any) -> bool:
+    """Returns whether a value is the wanted plain one; nothing else is ever compared, arrays least of all."""
+    return type(value) is type(wanted) and value == wanted
+
+
+def _absent(arguments: tuple) -> bool:
+    """Returns whether none of the arguments is there."""
+    return all(argument is Mark for argument in arguments)
 
 
 def _array(data: Any, dtype: Any, shape: Any, order: str) -> np.ndarray:
@@ -177,13 +228,16 @@ def _array(data: Any, dtype: Any, shape: Any, order: str) -> np.ndarray:
 class Plain:
     """Replaces records by what they became, and bounds depth and size, shared values counted each time."""
 
-    def __init__(self) -> None:
+    def __init__(self, work: Work) -> None:
         """Nothing replaced yet."""
+        self.work = work
         self.done: dict[int, tuple[Any, int, int]] = {}
         self.open: set[int] = set()
 
     def of(self, value: Any) -> Any:
         """Returns the value without records."""
+        if isinstance(value, Object):
+            raise RefusedError(f"asks for {value.text}, an object, where a dict must be")
         return self._visit(value, 0)[0]
 
     def _visit(self, value: Any, depth: int) -> tuple[Any, int, int]:
@@ -192,8 +246,12 @@ class Plain:
             value = value.value
             if value is None:
                 raise RefusedError("holds an array without contents")
+        if isinstance(value, Object):
+            if value.fields is None:
+                raise RefusedError(f"asks for {value.text}, an object without a dict of fields")
+            value = value.fields
         if isinstance(value, Global | Dtype):
-            raise RefusedError(f"holds {value.text if isinstance(value, Global) else 'a dtype'} as a value")
+            raise RefusedError(_misplaced(value))
         if not isinstance(value, dict | list | tuple):
             return value, 1, 0
         if id(value) in self.open:
@@ -207,6 +265,7 @@ class Plain:
         return self.done[id(value)]
 
     def _container(self, value: dict | list | tuple, depth: int) -> tuple[Any, int, int]:
+        self.work.spend(1 + len(value))
         inner = [self._visit(item, depth) for item in (value.values() if isinstance(value, dict) else value)]
         size = 1 + sum(count for _, count, _ in inner)
         if size > MAX_VALUES:
@@ -220,12 +279,10 @@ class Plain:
             raise RefusedError(f"nests deeper than {MAX_DEPTH}")
 
 
-def hashable(value: Any) -> Any:
-    """Returns a key that is plain."""
-    parts = value if isinstance(value, tuple) else (value,)
-    if not all(isinstance(part, _KEYS) for part in parts):
-        raise RefusedError("has a key that is no text or number")
-    return value
+def _misplaced(value: Global | Dtype) -> str:
+    if isinstance(value, Dtype):
+        return "holds a dtype as a value"
+    return f"asks for {value.text}" if value.kind == OTHER else f"holds {value.text} as a value"
 
 
 def _is_tuple(value: Any, size: int) -> bool:
@@ -234,7 +291,9 @@ def _is_tuple(value: Any, size: int) -> bool:
 
 def shown(value: Any) -> str:
     """Returns a short printable form of a text, a number, a tuple of numbers or an error; of others the type."""
-    numbers = isinstance(value, tuple) and len(value) <= 8 and all(isinstance(n, int) for n in value)
-    if not (numbers or isinstance(value, str | int | bytes | Exception)):
+    numbers = isinstance(value, tuple) and len(value) <= 8 and all(type(n) is int for n in value)
+    if isinstance(value, bytes):
+        value = value[:99].decode("latin-1")
+    if not (numbers or isinstance(value, str | int | Exception)):
         return f"of type {type(value).__name__}"
-    return "".join(c if c.isprintable() else "?" for c in str(value[:99] if isinstance(value, str | bytes) else value))
+    return escaped(str(value) if numbers or isinstance(value, Exception) else value)

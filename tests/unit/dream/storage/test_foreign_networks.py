@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import pathlib
 import pickle
@@ -25,6 +26,7 @@ from dream.game_tree.sequence_form import nash_conv
 from dream.game_tree.tabular_policy import tabulate
 from dream.game_tree.tree import build_tree
 from dream.networks import make_network
+from dream.storage.foreign.networks import read_network
 from envs import InputError
 
 Write = Callable[[Any], pathlib.Path]
@@ -234,3 +236,145 @@ def test_the_commands_take_the_file(tmp_path: pathlib.Path) -> None:
     assert told["iteration"] is None
     play_match(prepare_match(compose_config("evaluate", [f"checkpoint={path}", f"opponent={path}", "games=4"])))
     assert json.loads(next((tmp_path / "evaluations").iterdir()).read_text())["n"] == 4
+
+
+def _named(params: dict[str, dict[str, np.ndarray]], names: dict[str, str], parts: tuple[str, str]) -> dict[str, Any]:
+    """Returns the layers under other names; a name with slashes makes modules in modules."""
+    made: dict[str, Any] = {}
+    for own, name in names.items():
+        *scopes, last = name.split("|")
+        inner = made
+        for scope in scopes:
+            inner = inner.setdefault(scope, {})
+        inner[last] = dict(zip(parts, (params[own]["w"], params[own]["b"]), strict=True))
+    return made
+
+
+OWN = ("first", "trunk_1", "trunk_2", "trunk_3", "advantages", "value")
+HAIKU, FLAX = ("w", "b"), ("kernel", "bias")
+THEIRS: dict[str, tuple[tuple[str, ...], tuple[str, str]]] = {
+    "haiku's": (("linear", *(f"linear_{n}" for n in range(1, 6))), HAIKU),
+    "haiku's in a module": (tuple(f"dueling_net/~/linear{n}" for n in ("", "_1", "_2", "_3", "_4", "_5")), HAIKU),
+    "haiku's MLP": (
+        (*(f"dueling/~/mlp/~/linear_{n}" for n in range(4)), "dueling/~/advantage_head", "dueling/~/value_head"), HAIKU,
+    ),
+    "heads the other way round": (("linear", "linear_1", "linear_2", "linear_3", "linear_5", "linear_4"), HAIKU),
+    "flax's": (tuple(f"Dense_{n}" for n in range(6)), FLAX),
+    "flax's with heads": ((*(f"Dense_{n}" for n in range(4)), "advantage_head", "value_head"), FLAX),
+    "flax's in modules": (
+        (*(f"Trunk_0|Dense_{n}" for n in range(4)), "AdvantageHead_0|Dense_0", "ValueHead_0|Dense_0"), FLAX,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("hidden", [[16, 12, 8, 6], [16, 16, 8, 6], [16, 8, 16, 8]], ids=str)
+@pytest.mark.parametrize("name", THEIRS)
+def test_layers_are_told_by_their_shapes(write: Write, name: str, hidden: list[int]) -> None:
+    """Under Haiku's and Flax's own names, sorted by name as tree maps leave them, the arrays come back bit for bit."""
+    _, params = _dueling(hidden)
+    names, parts = THEIRS[name]
+    theirs = _named(params, dict(zip(OWN, names, strict=True)), parts)
+    theirs = dict(sorted(theirs.items()))
+    foreign = read_network(write({"params": {"params": theirs} if parts is FLAX else theirs, "config": {"seed": 1}}))
+    assert foreign.network["hidden"] == hidden
+    assert foreign.game == {"name": "gin_rummy", "rules": {}}
+    for layer in OWN:
+        for part in HAIKU:
+            np.testing.assert_array_equal(foreign.params[f"{layer}.{part}"], params[layer][part])
+
+
+def test_the_documents_network_under_haikus_names_plays(write: Write) -> None:
+    """6,738,796 numbers, as the document says; and a second network beside it, the target, is left alone."""
+    _, params = _dueling([1024, 1024, 512, 256])
+    theirs = _named(params, dict(zip(OWN, THEIRS["haiku's"][0], strict=True)), HAIKU)
+    policy = dream.load_policy(write({"params": theirs, "target_params": theirs, "config": {}, "iteration": 800}))
+    assert sum(x.size for x in jax.tree.leaves(policy.params)) == 6_738_796
+
+
+@dataclasses.dataclass
+class Config:
+    """Settings as another project's code may hold them."""
+
+    learning_rate: float = 2e-3
+    hidden: tuple[int, ...] = (8,)
+    env: Any = None
+    algo: Any = None
+
+
+@dataclasses.dataclass(slots=True)
+class Slots:
+    """The same in slots."""
+
+    play_temperature: float = 0.5
+
+
+def test_jax_arrays_and_a_dataclass_are_read_as_data(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays as JAX pickles them, and a dataclass's fields, whose class is never looked up."""
+    network = make_network({"name": "dueling", "hidden": [8]}, envs.make("leduc_poker"))
+    params = network.init(jax.random.key(0))
+    theirs = _named(params, {"first": "linear", "advantages": "linear_1", "value": "linear_2"}, HAIKU)
+    theirs = {layer: {part: jax.numpy.asarray(x) for part, x in parts.items()} for layer, parts in theirs.items()}
+    path = write(pickle.dumps({"params": theirs, "config": Config(env={"name": "leduc_poker"}, algo=Slots())}))
+    assert b"_reconstruct_array" in path.read_bytes()
+    monkeypatch.setattr(Config, "__setattr__", None)
+    foreign = read_network(path)
+    assert foreign.game["name"] == "leduc_poker"
+    assert foreign.acts.temperature == 0.5
+    np.testing.assert_array_equal(foreign.params["first.w"], params["first"]["w"])
+
+
+def _layers(*sizes: tuple[int, int]) -> dict[str, dict[str, np.ndarray]]:
+    return {
+        f"linear{f'_{n}' if n else ''}": {"w": np.zeros(size, np.float32), "b": np.zeros(size[1], np.float32)}
+        for n, size in enumerate(sizes)
+    }
+
+
+REFUSED_BY_SHAPE: dict[str, tuple[Any, str]] = {
+    "no advantages": (_layers((4887, 8), (8, 1)), "no layer has 107 outputs, as the advantages must; it holds linear"),
+    "no value": (_layers((4887, 8), (8, 107)), "no layer has 1 outputs, as the value must"),
+    "another observation": (_layers((342, 8), (8, 107), (8, 1)), "no chain of layers leads from its 4887 inputs"),
+    "a gap": (_layers((4887, 8), (9, 7), (7, 107), (7, 1)), "no chain of layers"),
+    "a layer that leads nowhere": (_layers((4887, 8), (8, 107), (8, 1), (8, 5)), "no chain of layers"),
+    "heads of another layer each": (_layers((4887, 8), (8, 7), (7, 107), (8, 1)), "no chain of layers"),
+    "in two ways": (
+        {
+            "a": _layers((4887, 8))["linear"], "c": _layers((8, 8))["linear"], "d": _layers((8, 8))["linear"],
+            "e": _layers((8, 107))["linear"], "f": _layers((8, 1))["linear"],
+        }, "in more than one way",
+    ),
+    "norms": (
+        _layers((4887, 8), (8, 107), (8, 1)) | {"layer_norm": {"scale": np.ones(8), "offset": np.ones(8)}},
+        "layer_norm holds offset, scale; a layer holds w and b, or kernel and bias",
+    ),
+    "a head called value_head alone": (
+        {"value_head": {"kernel": np.zeros((8, 1), np.float32), "bias": np.zeros(1, np.float32)}}, "107 outputs",
+    ),
+    "a name with a line in it": ({"a\nb": _layers((4, 8))["linear"], "c": _layers((8, 1))["linear"]}, r"a\nb [4, 8]"),
+    "no array": ({"linear": {"w": [1.0], "b": np.zeros(1)}}, "holds something that is no array"),
+    "odd arrays": ({"linear": {"w": np.zeros((2, 3)), "b": np.zeros(2)}}, "holds arrays of [2, 3] and [2]"),
+    "many layers": (_layers(*[(1, 1)] * 65), "65 layers"),
+    "many alike": (_layers((4887, 8), *[(8, 8)] * 60, (8, 107), (8, 2)), "no layer has 1 outputs"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED_BY_SHAPE)
+def test_shapes_that_do_not_tell_are_refused(write: Write, name: str) -> None:
+    """One line that says what is missing, and what is there."""
+    content, told = REFUSED_BY_SHAPE[name]
+    with pytest.raises(InputError) as error:
+        read_network(write({"params": content}))
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "env",
+    [{"name": "leduc_poker", "rules": {3: 4}}, {"name": "gin_rummy", "rules": {"knock_limit": "x" * 9000}}],
+    ids=["a key", "a text"],
+)
+def test_rules_out_of_a_config(write: Write, env: dict) -> None:
+    """What is no rule's name is not one; a wrong value is cut."""
+    with pytest.raises(InputError) as error:
+        read_network(write({"params": _layers((4887, 8), (8, 107)), "config": {"env": env}}))
+    assert len(str(error.value)) < 600

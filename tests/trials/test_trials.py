@@ -1,0 +1,68 @@
+"""A part of the trials, each kind in a process of its own: all hold. experiments/trials.py runs them at length."""
+
+from __future__ import annotations
+
+import base64
+import json
+import pathlib
+
+import pytest
+
+from dream.storage.foreign.networks import read_network
+from trials import attacks, hold, records, weights
+
+PART = {"attacks": 0, "mutations": 300, "weights": 0, "records": 0}
+"""Kind -> how many, 0 for all."""
+STORED = json.loads((pathlib.Path(__file__).parent / "stored.json").read_text())
+
+
+@pytest.mark.parametrize("kind", PART)
+def test_all_hold(tmp_path: pathlib.Path, kind: str) -> None:
+    """Nothing executes, hangs, takes much memory or answers with a traceback; what is wrong is refused."""
+    outcomes = hold.run_child(kind, PART[kind], 1, tmp_path)
+    assert [one for one in outcomes if one.why] == []
+    assert len(outcomes) >= {"attacks": 150, "mutations": 300, "weights": 60, "records": 40}[kind]
+
+
+def test_what_does_not_hold_is_seen(tmp_path: pathlib.Path) -> None:
+    """The rule itself: a file opened, a process, a hang, a traceback, two lines, memory, silence."""
+    script = (
+        "import pathlib, subprocess, sys, os\nfrom trials import hold\nfrom envs import InputError\n"
+        "folder = pathlib.Path(sys.argv[1])\nwatch = hold.Watch(folder)\nhold.limit()\nhold.SECONDS = 0.5\n"
+        "def lines():\n    raise InputError('a\\nb')\n"
+        "def spin():\n    n = 0\n    while True:\n        n += 1\n"
+        "for name, read in {'open': lambda: open('/tmp/../usr/no', 'w'), 'run': lambda: os.system('true'),\n"
+        "    'spin': spin, 'traceback': lambda: 1 / 0, 'lines': lines, 'memory': lambda: bytearray(2**31),\n"
+        "    'silent': lambda: None}.items():\n"
+        "    print(name, '|', watch.trial(name, read, must_be_refused=True).why)\n"
+    )
+    done = hold.subprocess.run(
+        [hold.sys.executable, "-c", script, str(tmp_path)],
+        env={**hold.os.environ, "PYTHONPATH": f"{hold.ROOT}:{hold.ROOT / 'tests'}"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    told = dict(line.split(" | ") for line in done.stdout.splitlines())
+    expected = {
+        "open": "Error", "run": "does more than read: os.system", "spin": "hangs", "traceback": "ZeroDivisionError",
+        "lines": "more than a printable line", "memory": "MemoryError", "silent": "is not refused",
+    }  # fmt: skip
+    assert told.keys() == expected.keys()
+    for name, part in expected.items():
+        assert part in told[name], name
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_stored_pickles_of_others_are_read(tmp_path: pathlib.Path, name: str) -> None:
+    """As Haiku's, Flax's and JAX's own code wrote them once, whatever versions are installed here."""
+    path = tmp_path / "foreign.pkl"
+    path.write_bytes(base64.b64decode(STORED[name]))
+    foreign = read_network(path)
+    assert foreign.game["name"] == "leduc_poker"
+    assert foreign.network["hidden"] == [8, 6]
+
+
+def test_the_corpora_are_of_the_promised_size(tmp_path: pathlib.Path) -> None:
+    """150 attacks, 60 weight files and 40 records at least, under names of their own."""
+    for module, least in ((attacks, 150), (weights, 60), (records, 40)):
+        names = [name for name, _, _ in module.cases(0, 0, tmp_path)]
+        assert len(set(names)) == len(names) >= least
