@@ -235,7 +235,7 @@ def test_experiment_r42_is_valid_at_every_size(preset: str) -> None:
     }
     changed = {name for name in node.algo if node.algo[name] != whole.algo[name]}
     assert changed <= scaled | {"pool_every", "opponents", "shares"}
-    assert "frozen" in node.algo.opponents
+    assert "past_self" in node.algo.opponents
 
 
 def test_document_values_of_r42() -> None:
@@ -254,7 +254,7 @@ def test_document_values_of_r42() -> None:
     assert algo.shaping.scale.start == algo.shaping.scale.end == algo.shaping.tie_penalty == 0
     assert dict(zip(algo.opponents, algo.shares, strict=True)) == {
         "heuristic": 0.30, "aggressive_knock": 0.15, "meld_builder": 0.10, "early_knock": 0.10, "defensive": 0.10,
-        "lv5": 0.10, "frozen": 0.05, "lv4": 0.05, "lv7": 0.05,
+        "lv5": 0.10, "past_self": 0.05, "lv4": 0.05, "lv7": 0.05,
     }  # fmt: skip
     assert node.env.rules.reward == "categorical"
     assert (node.network.name, node.network.width, node.network.blocks) == ("simba", 1024, 2)

@@ -106,7 +106,7 @@ def test_literal_form_can_change_optimal_play() -> None:
         assert (wins > loses) == right
 
 
-def test_draw_penalty_falls_on_both_players_of_a_draw_alone() -> None:
+def test_tie_penalty_falls_on_both_players_of_a_tie_alone() -> None:
     """Not where someone won, not on the way, not on a step that pays nothing."""
     rewards = np.array([[0, 0], [0.3, -0.3], [0, 0], [-0.1, 0.1]], np.float32)
     done = np.array([True, True, False, False])
