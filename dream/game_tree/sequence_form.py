@@ -326,7 +326,7 @@ def checked(tree: Tree, table: np.ndarray) -> Array:
     if table.shape != tree.legal.shape:
         raise InputError(f"a table of shape {table.shape} does not fit the tree; it must be {tree.legal.shape}")
     sums = table.sum(axis=1)
-    wrong = (np.abs(sums - 1) > _TOLERANCE) | (table < 0).any(axis=1) | (table * ~tree.legal).any(axis=1)
+    wrong = (np.abs(sums - 1) > _TOLERANCE) | (table < 0).any(axis=1) | np.where(tree.legal, 0, table).any(axis=1)
     wrong |= ~np.isfinite(sums)
     if wrong.any():
         first = int(np.argmax(wrong))

@@ -175,7 +175,7 @@ def test_tabulate(wrong: Callable[..., jax.Array]) -> None:
 
 def test_a_local_best_response_meets_it_in_its_rollouts() -> None:
     """Also where the match itself has not come to it yet: the answer is no answer."""
-    game = make("mini_gin_rummy")
+    game = make("liars_dice")
     config = LocalConfig(proposals=4, particles=2, horizon=2, games=8)
 
     def late(params: Any, view: Any, legal: jax.Array) -> jax.Array:
