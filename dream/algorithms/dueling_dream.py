@@ -34,7 +34,6 @@ from dream.networks.network import Reader, make_reader
 from dream.rollout import self_play
 from envs import Game, Policy
 from envs.errors import InputError
-from envs.random_play import uniform
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,8 +181,8 @@ class _DuelingDream:
         def act(memory: Any, view: Any, legal: Array, player: Array, key: Array) -> tuple[Array, Any, Thought]:
             (advantages, value), memory = self.reader.read(weights, memory, view, player)
             policy = soft_regret_matching(advantages, legal, temperature)
-            explored = (1 - explore) * policy + explore * uniform(legal) if explore else policy
-            action = sample_action(key, explored)
+            even = legal / jnp.maximum(jnp.sum(legal), 1)
+            action = sample_action(key, (1 - explore) * policy + explore * even if explore else policy)
             return action, memory, Thought(policy.astype(jnp.float16), value)
 
         return self_play.Actor(lambda key: self.reader.start(), act)
