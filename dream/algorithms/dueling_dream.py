@@ -36,7 +36,6 @@ from dream.rollout import self_play
 from dream.rollout.summary import rollout_metrics
 from envs import Game, Policy
 from envs.errors import InputError
-from envs.random_play import uniform
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,7 +214,8 @@ class _DuelingDream:
         def act(carry: Any, view: Any, legal: Array, player: Array, key: Array) -> tuple[Array, Any, ActorOutput]:
             (advantages, value), carry = self.reader.read(weights, carry, view, player)
             policy = soft_regret_matching(advantages, legal, temperature)
-            behaviour = (1 - explore) * policy + explore * uniform(legal) if explore else policy
+            even = legal / jnp.maximum(jnp.sum(legal), 1)  # not `uniform`: its order of sums changes the last bits
+            behaviour = (1 - explore) * policy + explore * even if explore else policy
             return sample_action(key, behaviour), carry, ActorOutput(policy.astype(jnp.float16), value)
 
         return self_play.Actor(lambda key: self.reader.start(), act)
