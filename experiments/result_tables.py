@@ -148,7 +148,8 @@ def exploitability_table() -> list[str]:
     """Returns the lines of the table that compares the dueling DREAM agent's exploitability with PPO's."""
     lines = [
         "Exact exploitability (NashConv / 2) of the current policies: mean over pairs of runs with its 95 % "
-        "interval on a log scale, at the last evaluation within the decisions, and within the seconds, that both have reached:",
+        "interval on a log scale, at the last evaluation within the decisions, and within the seconds, that both have "
+        "reached:",
         "",
         "| game | uniform play | pairs | decisions | dueling DREAM | PPO | seconds | dueling DREAM | PPO |",
         "|---|---|---|---|---|---|---|---|---|",
