@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import pathlib
 import re
 import shlex
@@ -84,6 +86,27 @@ def test_commands_compose(page: pathlib.Path) -> None:
             overrides = [override for override in overrides if not override.startswith("resume=")]
         for job in jobs(overrides):
             compose_config(CONFIGS.get(name, name), job)
+
+
+def _resolves(path: str) -> bool:
+    """Returns whether a dotted path names a module, or something in one."""
+    with contextlib.suppress(ModuleNotFoundError):
+        importlib.import_module(path)
+        return True
+    module, _, name = path.rpartition(".")
+    return bool(module) and _resolves(module) and hasattr(importlib.import_module(module), name)
+
+
+def test_names_of_code() -> None:
+    """Every dotted name of this project in backticks, and every path of a file in it, is there."""
+    for page in PAGES:
+        if "decisions" in page.parts:  # what was true when it was written
+            continue
+        text = page.read_text()
+        for path in re.findall(r"`((?:dream|envs)(?:\.\w+)+)`", text):
+            assert _resolves(path), (page.name, path)
+        for path in re.findall(r"`((?:dream|envs|conf|tests|experiments|docs)/[\w./]+)`", text):
+            assert (REPO / path).exists(), (page.name, path)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
