@@ -26,7 +26,7 @@ KINDS = {
     "mutations": (10_000, "sound pickles, exports and hand records with bytes changed, cut, doubled or moved"),
     "weights": (0, "safetensors files whose card or header asks for more than a policy's shape"),
     "records": (0, "hand records that are not what they say"),
-    "checkpoints": (0, "checkpoints and files of runs, edited or damaged"),
+    "checkpoints": (120, "checkpoints and files of runs, edited or damaged"),
     "inputs": (0, "wrong input to all commands and to scripts"),
     "kills": (20, "kills of one run, resumed each time, its states compared bit for bit with a run left alone"),
 }

@@ -96,7 +96,8 @@ def cases(count: int, seed: int, folder: pathlib.Path) -> Iterator[tuple[str, st
 
 def warm_up(folder: pathlib.Path) -> None:
     """Makes a run, and files that are none; and lets no command go to work."""
-    succeed("dream.run", "preset=tiny", "run_dir=whole", "tracking.mode=disabled", cwd=folder)
+    small = ("env=kuhn_poker", "preset=tiny", "iterations=4", "checkpoint.every=2", "tracking.mode=disabled")
+    succeed("dream.run", *small, "run_dir=whole", cwd=folder)
     place = folder / "place"
     (folder / "home").mkdir()
     for target in (folder / "home",):
