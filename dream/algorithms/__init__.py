@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from dream.algorithms.sizes import suggested
 from dream.algorithms.types import Algorithm, Resources, TrainState
 from dream.config import registered, renamed, settings
 from envs import Game, Policy
@@ -169,3 +170,4 @@ def _plain(value: Any) -> Any:
 
 
 registered.add_source("algo", lambda: {name: functools.partial(_node, name) for name in names()})
+registered.add_sizes(suggested)
