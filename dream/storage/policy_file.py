@@ -74,7 +74,7 @@ class PolicyFile:
         """Builds the policy.
 
         Raises:
-          InputError: arrays that are not those the card tells of.
+          InputError: arrays that are not those of the policy the card names, or a wrong card.
         """
         try:
             like = policy_like(self.card, game, self.entries)

@@ -41,14 +41,19 @@ def test_what_does_not_hold_is_seen(tmp_path: pathlib.Path) -> None:
         env={**hold.os.environ, "PYTHONPATH": f"{hold.ROOT}:{hold.ROOT / 'tests'}"},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    told = dict(line.split(" | ") for line in done.stdout.splitlines())
+    printed = dict(line.split(" | ") for line in done.stdout.splitlines())
     expected = {
-        "open": "does more than read: opening of", "run": "does more than read: os.system", "spin": "hangs", "traceback": "ZeroDivisionError",
-        "lines": "more than a printable line", "memory": "MemoryError", "silent": "is not refused",
-    }  # fmt: skip
-    assert told.keys() == expected.keys()
+        "open": "does more than read: opening of",
+        "run": "does more than read: os.system",
+        "spin": "hangs",
+        "traceback": "ZeroDivisionError",
+        "lines": "more than a printable line",
+        "memory": "MemoryError",
+        "silent": "is not refused",
+    }
+    assert printed.keys() == expected.keys()
     for name, part in expected.items():
-        assert part in told[name], name
+        assert part in printed[name], name
 
 
 @pytest.mark.parametrize("name", STORED)
