@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+
+from dream.commands.help import answered
 from dream.training.signals import StopRequest
 
 
 def main() -> None:
-    """Runs the command; signals are taken over before the slow imports."""
+    """Runs the command; signals are taken over before the slow imports, which help and version do without."""
+    if answered("ladder", sys.argv[1:]):
+        return
     StopRequest()
     from dream.commands.ladder import play_ladder, prepare_ladder
     from dream.commands.main import run_command

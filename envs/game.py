@@ -1,7 +1,11 @@
-"""The three waists of the project - Game, View, Policy - and the registry of games.
+"""The core interfaces of the project: Game, View and Policy.
 
 Everything that learns, plays, evaluates or adapts meets a game through these types alone. A `State` and a `View` are
 pytrees whose type belongs to the game; all functions work on one unbatched value, and the caller vmaps, scans and jits.
+
+A new game is written against six methods - init, step, legal_actions, view, encode, to_dict - and the attributes above
+them. What serves one kind of network or learner is a record that a game has or has not: `event_log`, `card_features`,
+`opponent_ids`, `auxiliary`.
 """
 
 from __future__ import annotations
@@ -9,7 +13,6 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -18,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs.errors import InputError, unknown
+from envs.errors import InputError
 
 State = Any
 """A game's full state: a pytree with at least `current_player`, int32, -1 once the game is over."""
@@ -40,6 +43,69 @@ class LogSlot(NamedTuple):
     values: Array
 
 
+@dataclasses.dataclass(frozen=True)
+class EventLog:
+    """An observation in two parts: a short dense one, and a log that only ever grows.
+
+    Every entry of encode(view) is dense(view) at `dense_indices` plus slot(view, t) at its rows, for t < length(view).
+    A player's later view repeats the slots of its earlier ones, so a linear layer's sum over the log can be carried
+    along a game instead of being computed anew.
+
+    Attributes:
+      slots: the most the log holds.
+      offset: the observation index where the log starts; slot t has the `width` entries from offset + t * width.
+      width: observation entries of one slot.
+      growth: the most slots that fill up between two decisions of one player, the deal included.
+      observation_size: of the game.
+      dense: view -> float32[D], the observation's entries at `dense_indices`.
+      length: view -> int32, slots filled.
+      slot: (view, slot int32) -> LogSlot, what it adds to the observation.
+    """
+
+    slots: int
+    offset: int
+    width: int
+    growth: int
+    observation_size: int
+    dense: Callable[[View], Array]
+    length: Callable[[View], Array]
+    slot: Callable[[View, Array], LogSlot]
+
+    @property
+    def dense_indices(self) -> np.ndarray:
+        """int[D]: the observation indices outside the log."""
+        return np.r_[0 : self.offset, self.offset + self.slots * self.width : self.observation_size]
+
+
+@dataclasses.dataclass(frozen=True)
+class CardFeatures:
+    """An observation in numbers of order 1, apart for the cards that actions are about.
+
+    An action means the same of each card, so that one function may score it for all of them.
+
+    Attributes:
+      choices: actions about each card.
+      of_observation: float32[observation_size] -> (of the position as a whole float32[W], of each card float32[K, S],
+        the actions about each card int32[K, choices], -1 for none and all -1 where nothing of the kind can be done).
+    """
+
+    choices: int
+    of_observation: Callable[[Array], tuple[Array, Array, Array]]
+
+
+@dataclasses.dataclass(frozen=True)
+class OpponentIds:
+    """Room in the observation for the kind of opponent a learner faces; a view as the game gives it names none.
+
+    Attributes:
+      kinds: how many kinds there are.
+      name: (view of the learner, kind int32 of 1 to `kinds`, 0 for none) -> the view that names it.
+    """
+
+    kinds: int
+    name: Callable[[View, Array], View]
+
+
 class Game(abc.ABC):
     """A static, hashable description of a game and its pure functions on one unbatched state.
 
@@ -55,29 +121,28 @@ class Game(abc.ABC):
     max_length: int
     """No game takes more actions than this."""
     unit: str = "points"
-    """What results are told in; a reward of 1 is `reward_scale` of them."""
+    """What results are reported in; a reward of 1 is `reward_scale` of them."""
     reward_scale: float = 100.0
     worst_reward: float
     """No player's rewards of one game sum to less."""
+    zero_sum: bool = True
+    """Whether the rewards of every step sum to 0 over the players."""
     phases: tuple[str, ...] = ("play",)
     """Names of the kinds of decision, the values of `phase`."""
     phase_offset: int | None = None
     """Where in the observation a one-hot of `phases` starts, all zeros once the game is over; None: it has none."""
-    has_auxiliary: bool = False
-    """Whether `auxiliary` tells anything."""
-    opponent_kinds: int = 0
-    """Kinds of opponent an observation can name (see `name_opponent`)."""
     card_planes: int = 0
     """The observation begins with this many planes of cards, each 4 suits times 13 ranks."""
-    slot_choices: int = 0
-    """Actions that each slot has, which mean the same of different slots (see `slot_inputs`); 0: it has no slots."""
-    log_slots: int = 0
-    """Slots of the observation's log (see `log_slot`); 0 for a game without one."""
-    log_offset: int = 0
-    """Where in the observation the log starts; slot t lies at log_offset + t * log_width and the log_width after."""
-    log_width: int = 0
-    log_growth: int = 0
-    """The most log slots that fill up between two decisions of one player, the deal included."""
+    event_log: EventLog | None = None
+    """How the observation is a dense part and a growing log; None: it is all dense."""
+    card_features: CardFeatures | None = None
+    """What the observation says of each card that actions are about; None: nothing apart for cards."""
+    opponent_ids: OpponentIds | None = None
+    """How a view names the kind of opponent; None: it cannot."""
+    auxiliary: Callable[[State, Array], Array] | None = None
+    """(state, player) -> what a network may learn to predict from the player's view: float32, in about [0, 1].
+
+    For instance the opponent's deadwood / 100: a target in training, never an input, as the player may not see it."""
 
     @abc.abstractmethod
     def init(self, key: Array) -> State:
@@ -108,10 +173,10 @@ class Game(abc.ABC):
 
     @abc.abstractmethod
     def to_dict(self, state: State) -> dict[str, Any]:
-        """Tells a state in words (host side, all cards open)."""
+        """Describes a state in words (host side, all cards open)."""
 
     def history(self, deal: State, actions: Sequence[int]) -> dict[str, Any]:
-        """Tells a finished game so that it can be replayed: the deal in words and the actions (host side).
+        """Describes a finished game so that it can be replayed: the deal in words and the actions (host side).
 
         Args:
           deal: the starting state.
@@ -125,13 +190,6 @@ class Game(abc.ABC):
 
     def potential(self, state: State, player: Array) -> Array:
         """Returns what reward shaping may use: float32, in units of reward; 0 where a game offers nothing."""
-        return jnp.float32(0.0)
-
-    def auxiliary(self, state: State, player: Array) -> Array:
-        """Returns what a network may learn to foretell from the player's view: float32, in about [0, 1]; here 0.
-
-        For instance the opponent's deadwood / 100: a target in training, never an input, as the player may not see it.
-        """
         return jnp.float32(0.0)
 
     def phase(self, state: State) -> Array:
@@ -157,10 +215,10 @@ class Game(abc.ABC):
         raise InputError(f"{self.name} cannot deal anew what a view does not show")
 
     def resample_chance(self, state: State, key: Array) -> State:
-        """Deals again what chance has not told anyone yet; the state itself where nothing is left to tell.
+        """Deals again what chance has not shown anyone yet; the state itself where there is nothing of the kind.
 
         Args:
-          state: in play, of a hand that began with `init`.
+          state: in play, of a game that began with `init`.
           key: consumed.
         Returns:
           A state drawn as this one was, given all that either player has seen.
@@ -168,58 +226,14 @@ class Game(abc.ABC):
         return state
 
     def replay_actions(self, state: State) -> tuple[State, Array, Array]:
-        """Tells how a state in play came about.
+        """Returns how a state in play came about.
 
         Returns:
           (the state at the deal, the actions since int32[max_length] in their order, how many there are int32).
         Raises:
           InputError: the game cannot.
         """
-        raise InputError(f"{self.name} does not tell how a state came about")
-
-    def slot_inputs(self, observation: Array) -> tuple[Array, Array, Array]:
-        """Tells an observation in numbers of order 1, apart for the slots that actions are about.
-
-        Args:
-          observation: float32[observation_size].
-        Returns:
-          (of the position as a whole float32[W], of each slot float32[K, S], the actions about each slot
-          int32[K, slot_choices], -1 for none and all -1 where nothing of the kind can be done now).
-        Raises:
-          InputError: the game has no slots.
-        """
-        raise InputError(f"{self.name} has no slots that actions are about")
-
-    # An observation may be told in two parts: a short dense one, and a log that only ever grows. Every entry of
-    # encode(view) is dense(view) at `dense_indices` plus log_slot(view, t) at its rows, for t < log_length(view). A
-    # player's later view repeats the slots of its earlier ones, so a linear layer's sum over the log can be carried
-    # along a game instead of being computed anew. A game without a log is all dense.
-
-    @property
-    def dense_indices(self) -> np.ndarray:
-        """int[D]: the observation entries that `dense` gives."""
-        return np.arange(self.observation_size)
-
-    def dense(self, view: View) -> Array:
-        """Returns the observation's entries at `dense_indices`: float32[D]."""
-        return self.encode(view)
-
-    def log_length(self, view: View) -> Array:
-        """Returns the number of log slots filled: int32."""
-        return jnp.int32(0)
-
-    def log_slot(self, view: View, slot: Array) -> LogSlot:
-        """Returns what log slot `slot`, int32, adds to the observation."""
-        raise NotImplementedError(f"{self.name} has no log")
-
-    def name_opponent(self, view: View, kind: Array) -> View:
-        """Returns a view that tells a learner what kind of opponent it faces, where the observation has room for that.
-
-        Args:
-          view: of the learner; as the game gives it, it names none.
-          kind: int32, 1 to opponent_kinds; 0 names none.
-        """
-        return view
+        raise InputError(f"{self.name} does not keep the actions that led to a state")
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -254,7 +268,7 @@ class EnumerableGame(Game):
         """
 
 
-@functools.partial(jax.tree_util.register_dataclass, data_fields=["params"], meta_fields=["apply"])
+@functools.partial(jax.tree_util.register_dataclass, data_fields=["params"], meta_fields=["apply", "game"])
 @dataclasses.dataclass(frozen=True)
 class Policy:
     """A player: a pure function of what it sees, and its parameters.
@@ -262,64 +276,13 @@ class Policy:
     Attributes:
       apply: (params, view, legal bool[A]) -> float32[A], summing to one on legal actions and zero elsewhere.
       params: pytree of arrays; () where the player has none.
+      game: what it plays; None where that is not known, and any game is tried.
     """
 
     apply: Callable[[Any, View, Array], Array]
     params: Any = ()
+    game: Game | None = None
 
     def __call__(self, view: View, legal: Array) -> Array:
         """Returns the action probabilities: float32[A]."""
         return self.apply(self.params, view, legal)
-
-
-_REGISTRY: dict[str, str] = {
-    "gin_rummy": "envs.gin_rummy.event_log.game:make",
-    "gin_rummy_mdp": "envs.gin_rummy.mdp.game:make",
-    "gin_rummy_openspiel": "envs.gin_rummy.openspiel.game:make",
-    "kuhn_poker": "envs.kuhn_poker:make",
-    "leduc_poker": "envs.leduc_poker:make",
-    "liars_dice": "envs.liars_dice:make",
-    "mini_gin_rummy": "envs.gin_rummy.mini.game:make",
-    "rummy500": "envs.rummy500.game:make",
-}
-"""Name -> "module:function"; the function takes the rules as keywords and returns the Game."""
-
-
-def names() -> list[str]:
-    """Returns the names `make` knows."""
-    return sorted(_REGISTRY)
-
-
-def make(name: str, /, **rules: Any) -> Game:
-    """Builds a game.
-
-    Args:
-      name: one of `names()`.
-      **rules: the game's own rules, each defaulting to the game's preset.
-    Raises:
-      InputError: an unknown game or rule, or a rule's value out of range.
-    """
-    if name not in _REGISTRY:
-        raise unknown("game", name, _REGISTRY)
-    module, function = _REGISTRY[name].split(":")
-    return getattr(importlib.import_module(module), function)(**rules)
-
-
-def build_rules(kind: type, preset: Any, given: dict[str, Any]) -> Any:
-    """Returns `preset` with the given rules replaced, checked for name and type.
-
-    Args:
-      kind: the frozen dataclass of rules.
-      preset: an instance of it, the defaults.
-      given: rule name -> value.
-    Raises:
-      InputError: an unknown rule, a value of another type, or one the dataclass refuses.
-    """
-    fields = {field.name for field in dataclasses.fields(kind) if field.init}
-    for key, value in given.items():
-        if key not in fields:
-            raise unknown("rule", key, fields)
-        wanted = type(getattr(preset, key))
-        if type(value) is not wanted:
-            raise InputError(f"rule {key}={value!r} is a {type(value).__name__}; it must be a {wanted.__name__}")
-    return dataclasses.replace(preset, **given)

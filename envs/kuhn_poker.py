@@ -1,4 +1,4 @@
-"""Kuhn poker, two players: the game `kuhn_poker`, as OpenSpiel's default plays and tells it.
+"""Kuhn poker, two players: the game `kuhn_poker`, as OpenSpiel's default plays and encodes it.
 
 Three cards, 0 lowest; each player antes a chip and holds a card. Actions: 0 pass (check or fold), 1 bet (bet or call).
 A second pass in a row shows the cards for the antes, a call for two chips each; a pass after a bet folds.
@@ -25,7 +25,8 @@ from jax import Array
 
 from envs import betting, cards
 from envs.betting import CODE_BITS
-from envs.game import EnumerableGame, build_rules
+from envs.game import EnumerableGame
+from envs.rules import build_rules
 
 PASS, BET = range(2)
 _NUM_CARDS, _MAX_ACTIONS = 3, 3
@@ -69,7 +70,7 @@ class KuhnView(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class KuhnPoker(EnumerableGame):
-    """Kuhn poker; rules and encoding as the module tells."""
+    """Kuhn poker; rules and encoding as the module says."""
 
     name = "kuhn_poker"
     version = "1"
@@ -158,7 +159,7 @@ class KuhnPoker(EnumerableGame):
         return jnp.concatenate(parts).astype(jnp.float32)
 
     def to_dict(self, state: KuhnState) -> dict[str, Any]:
-        """Tells the hand in words: cards, chips put in, actions, who acts."""
+        """Describes the round in words: cards, chips put in, actions, who acts."""
         state = jax.device_get(state)
         codes = [int(state.bets) >> CODE_BITS * i & 3 for i in range(int(state.turn))]
         return {

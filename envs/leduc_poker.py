@@ -1,4 +1,4 @@
-"""Leduc poker, two players: the game `leduc_poker`, as OpenSpiel's default plays and tells it.
+"""Leduc poker, two players: the game `leduc_poker`, as OpenSpiel's default plays and encodes it.
 
 Six cards, two of each of three ranks (card // 2, 0 lowest); each player antes a chip and holds a card. Actions: 0 fold,
 1 call (or check), 2 raise. There are two rounds of betting, player 0 first in both, a raise being 2 chips in the first
@@ -28,7 +28,8 @@ from jax import Array
 
 from envs import betting, cards
 from envs.betting import CODE_BITS
-from envs.game import EnumerableGame, build_rules
+from envs.game import EnumerableGame
+from envs.rules import build_rules
 
 FOLD, CALL, RAISE = range(3)
 _NUM_CARDS, _NUM_RANKS = 6, 3
@@ -86,7 +87,7 @@ class LeducView(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class LeducPoker(EnumerableGame):
-    """Leduc poker; rules and encoding as the module tells."""
+    """Leduc poker; rules and encoding as the module says."""
 
     name = "leduc_poker"
     version = "1"
@@ -218,7 +219,7 @@ class LeducPoker(EnumerableGame):
         return jnp.concatenate(parts).astype(jnp.float32)
 
     def to_dict(self, state: LeducState) -> dict[str, Any]:
-        """Tells the hand in words: cards, the public one even face down, chips put in, actions, who acts."""
+        """Describes the round in words: cards, the public one even face down, chips put in, actions, who acts."""
         state = jax.device_get(state)
         codes = [[int(bets) >> CODE_BITS * i & 3 for i in range(_ROUND_ACTIONS)] for bets in state.bets]
         names = ("fold", "call", "raise")

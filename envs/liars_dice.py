@@ -1,4 +1,4 @@
-"""Liar's dice, two players with one die each: the game `liars_dice`, as OpenSpiel's default plays and tells it.
+"""Liar's dice, two players with one die each: the game `liars_dice`, as OpenSpiel's default plays and encodes it.
 
 Actions: 0 to 11 bid, ever higher, that at least quantity = action // 6 + 1 of the two dice show face = action % 6 + 1,
 sixes counting as every face; 12 calls the last bid a lie. If it was one the caller wins a point, else the bidder does.
@@ -9,7 +9,7 @@ Observation, float32[21], OpenSpiel's information-state tensor:
 |---|---|
 | 0:2 | the player, one-hot |
 | 2:8 | own die, one-hot |
-| 8:21 | actions taken by either player; they only rise, so the set tells their order |
+| 8:21 | actions taken by either player; they only rise, so the set gives their order |
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from envs.game import EnumerableGame, build_rules
+from envs.game import EnumerableGame
+from envs.rules import build_rules
 
 _SIDES, _DICE = 6, 2
 _NUM_BIDS = _SIDES * _DICE
@@ -65,7 +66,7 @@ class LiarsView(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class LiarsDice(EnumerableGame):
-    """Liar's dice; rules and encoding as the module tells."""
+    """Liar's dice; rules and encoding as the module says."""
 
     name = "liars_dice"
     version = "1"
@@ -155,7 +156,7 @@ class LiarsDice(EnumerableGame):
         return jnp.concatenate([part.astype(jnp.float32) for part in parts])
 
     def to_dict(self, state: LiarsState) -> dict[str, Any]:
-        """Tells the game in words: dice, bids as quantity-face, whether the last was called a lie, who acts."""
+        """Describes the game in words: dice, bids as quantity-face, whether the last was called a lie, who acts."""
         state = jax.device_get(state)
         taken = [action for action in range(_NUM_BIDS) if int(state.actions) >> action & 1]
         return {

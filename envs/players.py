@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from envs.errors import InputError, unknown
 from envs.game import Game, Policy, State
 
-_EVERYWHERE: dict[str, str] = {"random": "envs.random_play:random_policy"}
+_EVERYWHERE: dict[str, str] = {"random": "envs.random_play:uniform_policy"}
 """Name -> "module:function", players of every game; the function takes the player's options and returns the Policy."""
 _RULE_BOTS = (
     "greedy",
@@ -35,6 +36,8 @@ _OF_GAME: dict[str, dict[str, str]] = {
 }
 """The same for the players of one game; those in _FOR_ITS_RULES are given the game first."""
 _FOR_ITS_RULES = ("simple_bot", "lookahead", *_SEARCH_LEVELS)
+_added: dict[str, dict[str, str | Callable[..., Policy]]] = {}
+"""Game -> name -> player, registered with a game; each is given the game first."""
 _TRANSLATED: dict[str, str] = {"gin_rummy_mdp": "envs.gin_rummy.mdp.players"}
 """Game -> module: `original(game)` is a game with players of its own, which `translated(player, game)` lets play."""
 _ASSISTANTS: dict[str, dict[str, str]] = {
@@ -46,7 +49,7 @@ _LIBRARIES = {"open_spiel": "envs.adapters.open_spiel_bots:make"}
 
 
 class HostPlayer(abc.ABC):
-    """A player of another library: it plays many hands at once on the host and is told of every action."""
+    """A player of another library: it plays many hands at once on the host and hears of every action."""
 
     @abc.abstractmethod
     def begin(self, states: State, seats: Sequence[int]) -> None:
@@ -61,8 +64,23 @@ class HostPlayer(abc.ABC):
         """Takes note of an action that was played, its own included."""
 
 
-def _players(game: Game) -> dict[str, str]:
-    return _EVERYWHERE | _OF_GAME.get(game.name, {})
+def add_bots(game: str, bots: Mapping[str, str | Callable[..., Policy]]) -> None:
+    """Adds players of a game that is registered from outside.
+
+    Args:
+      game: its name.
+      bots: name -> function (game, **options) -> Policy, or "module:function".
+    Raises:
+      InputError: a name that a player of all games or of the package's own game has.
+    """
+    taken = sorted({*bots} & {*_EVERYWHERE, *_OF_GAME.get(game, {})})
+    if taken:
+        raise InputError(f"player {taken[0]!r} of {game} is registered already; choose another name")
+    _added.setdefault(game, {}).update(bots)
+
+
+def _players(game: Game) -> dict[str, str | Callable[..., Policy]]:
+    return _EVERYWHERE | _OF_GAME.get(game.name, {}) | _added.get(game.name, {})
 
 
 def _translator(game: Game) -> Any:
@@ -90,13 +108,18 @@ def make_bot(name: str, game: Game, **options: Any) -> Policy:
         raise unknown(f"player of {game.name}", name, bot_names(game))
     if name not in _players(game):
         translator = _translator(game)
-        return translator.translated(make_bot(name, translator.original(game), **options), game)
-    module, function = _players(game)[name].split(":")
-    maker = getattr(importlib.import_module(module), function)
+        player = translator.translated(make_bot(name, translator.original(game), **options), game)
+        return dataclasses.replace(player, game=game)
+    given, takes_game = _players(game)[name], name in _FOR_ITS_RULES or name in _added.get(game.name, {})
+    maker = given
+    if isinstance(given, str):
+        module, function = given.split(":")
+        maker = getattr(importlib.import_module(module), function)
     try:
-        return maker(game, **options) if name in _FOR_ITS_RULES else maker(**options)
+        player = maker(game, **options) if takes_game else maker(**options)
     except TypeError as error:
         raise InputError(f"player {name!r} does not take {', '.join(options)}") from error
+    return dataclasses.replace(player, game=game)
 
 
 def is_foreign(reference: str) -> bool:
@@ -134,3 +157,28 @@ def make_assistant(name: str, game: Game) -> Policy:
         raise unknown(f"assistant for {game.name}", name, known)
     module, function = known[name].split(":")
     return getattr(importlib.import_module(module), function)(game)
+
+
+def check_plays(player: Policy | HostPlayer, game: Game) -> None:
+    """Checks that a player was made for a game; one that does not know its game is taken as it is.
+
+    Raises:
+      InputError: it is a player of another game, of another version of it, or of other rules.
+    """
+    own = player.game if isinstance(player, Policy) else None
+    if own is None or own == game:
+        return
+    mine, wanted = own.identity, game.identity
+    for part in ("name", "version"):
+        if mine[part] != wanted[part]:
+            raise InputError(
+                f"the policy plays {own.name} version {own.version}, not {game.name} version {game.version}; "
+                "give it a game of its own kind"
+            )
+    other = [f"{rule}={mine['rules'].get(rule)!r}, not {x!r}" for rule, x in wanted["rules"].items()
+             if mine["rules"].get(rule) != x]  # fmt: skip
+    if other:
+        raise InputError(
+            f"the policy plays {own.name} with other rules: {'; '.join(other)}; "
+            "dataclasses.replace(policy, game=None) is a copy that takes any rules"
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,13 +16,22 @@ from envs.game import Game, Policy, View
 _WORD, _HALF = 32, 16
 
 
-def random_policy() -> Policy:
+def uniform_policy() -> Policy:
     """Returns the Policy that gives every legal action the same probability."""
     return Policy(_uniform)
 
 
 def _uniform(params: tuple[()], view: View, legal: Array) -> Array:
-    return legal / jnp.maximum(jnp.sum(legal), 1).astype(jnp.float32)
+    return uniform(legal).astype(jnp.float32)
+
+
+def uniform(legal: Any) -> Any:
+    """Returns the same probability for every legal action, 0 elsewhere: float[..., A]; all 0 where nothing is legal.
+
+    Args:
+      legal: bool[..., A], of numpy (float64 comes back) or of JAX (its default float).
+    """
+    return legal / legal.sum(axis=-1, keepdims=True).clip(1)
 
 
 def uniform_action(bits: Array, legal: Array) -> Array:
@@ -81,7 +90,7 @@ def _scaled(bits: Array, total: Array) -> Array:
 
 
 class Played(NamedTuple):
-    """Totals of a batch of games: decisions int32, sum of rewards float32[P], games decided (not drawn) int32."""
+    """Totals of a batch of games: decisions int32, sum of rewards float32[P], games with a winner (not tied) int32."""
 
     decisions: Array
     rewards: Array

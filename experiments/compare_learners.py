@@ -11,7 +11,7 @@ at the same limit, each other. Means and 95 % t-intervals are over pairs.
         --other runs/reproduce/*_ppo/seed* --out experiments/results/dream_ppo_exploitability.json
 
 reads the evaluations of runs on enumerable games instead, of one game or several: the exact exploitability of the
-current policies at the last evaluation within each limit.
+current policies at the last evaluation within each limit, with intervals on a log scale.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from omegaconf import OmegaConf
 
 import envs
 from dream.evaluation import match
-from dream.evaluation.statistics import t_interval
+from dream.evaluation.statistics import positive_interval, t_interval
 from dream.game_tree.sequence_form import nash_conv
 from dream.game_tree.tree import build_tree
 from dream.storage.checkpoint import FOLDER
@@ -143,7 +143,7 @@ def _of_game(name: str, pairs: list[tuple[Path, Path]]) -> dict[str, Any]:
         "overrides": {key: overrides(run) for key, run in zip(("one", "other"), pairs[0], strict=True)},
         "by_pair": told,
         "over_pairs": {
-            key: t_interval(np.array([x["exploitability"] for x in at]))._asdict() for key, at in told.items()
+            key: positive_interval(np.array([x["exploitability"] for x in at]))._asdict() for key, at in told.items()
         },
     }
 

@@ -16,6 +16,17 @@ jax.config.update("jax_compilation_cache_dir", str(_REPO / ".jax_cache"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
 
 
+_OPTIMISED = ("exact", "learning", "oracle")
+"""Folders whose tests run longer than they compile; the programs of all others are compiled with little optimisation."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compile_quickly(request: pytest.FixtureRequest) -> None:
+    """Spends less on compiling where a program runs only briefly: most of the suite's time went there."""
+    folder = pathlib.Path(request.node.fspath).relative_to(_REPO / "tests").parts[0]
+    jax.config.update("jax_disable_most_optimizations", folder not in _OPTIMISED)
+
+
 _MAPS, _MOST_MAPS = pathlib.Path("/proc/self/maps"), 20_000
 """Every compiled program holds memory maps; Linux ends a process that would have more than 65,530."""
 

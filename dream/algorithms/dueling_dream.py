@@ -1,8 +1,8 @@
 """The dueling DREAM agent: self-play, soft regret matching, and a dueling network fitted to one-sample advantages.
 
-Each iteration plays fresh games with the present network's policy, forms targets with a slowly moving copy of it, and
+Each iteration plays fresh games with the current network's policy, forms targets with a slowly moving copy of it, and
 fits the network to them. No regret is accumulated and no policy averaged: nothing here converges to an equilibrium by
-the theory of regret minimisation; PHASE_NOTES.md tells what it is.
+the theory of regret minimisation.
 Source: the DREAM document; deviations are settings, and each setting's default is the document's value.
 """
 
@@ -18,8 +18,9 @@ import jax.numpy as jnp
 import optax
 from jax import Array, lax
 
+from dream.algorithms.counters import Counters
 from dream.algorithms.types import Algorithm, Metrics, Resources
-from dream.buffers.replay import Replay, batches_per_pass, collect, draw, nth_of_passes
+from dream.buffers.replay import Replay, batches_per_pass, collect, nth_of_passes, sample
 from dream.config.settings import choice, number
 from dream.equations import reward_shaping, schedules
 from dream.equations.advantage_targets import advantage_targets
@@ -32,6 +33,7 @@ from dream.networks import Network, make_network
 from dream.networks.fit import adam, fit
 from dream.networks.network import Reader, make_reader
 from dream.rollout import self_play
+from dream.rollout.summary import rollout_metrics
 from envs import Game, Policy
 from envs.errors import InputError
 
@@ -81,21 +83,47 @@ class DuelingDreamState(NamedTuple):
     iteration: Array
 
 
-class Thought(NamedTuple):
-    """What the actor notes at a decision: its policy float16[A] before exploration, and the value float32."""
+class ActorOutput(NamedTuple):
+    """What the actor outputs besides the action: its policy before exploration, float16[A], and the value, float32."""
 
     policy: Array
     value: Array
 
 
 class Example(NamedTuple):
-    """One decision to learn from: view, packed legal actions, action, return to its player, policy that rated it."""
+    """One decision to learn from; in a replay every field has a leading axis.
+
+    Attributes:
+      view: what the player who decided saw.
+      legal: uint8[ceil(A / 8)], packed by jnp.packbits.
+      action: int16.
+      returns: float32, discounted return to that player, in units of reward.
+      policy: float16[A], the network's policy then, before exploration.
+    """
 
     view: Any
     legal: Array
     action: Array
     returns: Array
     policy: Array
+
+
+class Batch(NamedTuple):
+    """A minibatch.
+
+    Attributes:
+      inputs: float32[B, n], what the network reads.
+      legal: bool[B, A].
+      taken: bool[B, A], the action taken.
+      targets: float32[B, A], of the advantages.
+      returns: float32[B], targets of the value.
+    """
+
+    inputs: Array
+    legal: Array
+    taken: Array
+    targets: Array
+    returns: Array
 
 
 def make(config: DuelingDreamConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
@@ -115,7 +143,7 @@ def make(config: DuelingDreamConfig, network: Any, game: Game, resources: Resour
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _DuelingDream:
-    """The parts, put together."""
+    """The learner."""
 
     config: DuelingDreamConfig
     game: Game
@@ -129,19 +157,20 @@ class _DuelingDream:
 
     @functools.partial(jax.jit, static_argnums=0)
     def init(self, key: Array) -> DuelingDreamState:
-        """Draws a network; its target is a copy."""
+        """Initialises a network; its target is a copy."""
         key, network_key = jax.random.split(key)
         params = self.network.init(network_key)
         return DuelingDreamState(params, params, self.optimizer.init(params), key, jnp.int32(0))
 
     def iterate(self, state: DuelingDreamState) -> tuple[DuelingDreamState, Metrics]:
         began = time.perf_counter()
-        replay, played = jax.block_until_ready(self.generate(state))
-        generated = time.perf_counter()
-        state, fitted = jax.block_until_ready(self.learn(state, replay))
-        seconds = {"seconds_generate": generated - began, "seconds_fit": time.perf_counter() - generated}
-        metrics = {name: float(x) for name, x in jax.device_get({**played, **fitted}).items()}
-        return state, {**metrics, **seconds}
+        replay, play_metrics, play_counters = jax.block_until_ready(self.generate(state))
+        played = time.perf_counter()
+        state, fit_metrics, fit_counters = jax.block_until_ready(self.learn(state, replay))
+        seconds = {"seconds_generate": played - began, "seconds_fit": time.perf_counter() - played}
+        counters = (play_counters + fit_counters).metrics()
+        arrays = jax.device_get({**play_metrics, **fit_metrics, **counters})
+        return state, {**{name: float(x) for name, x in arrays.items()}, **seconds}
 
     def policies(self, state: DuelingDreamState) -> dict[str, Policy]:
         temperature = self.config.play_temperature or self._temperature(state.iteration)
@@ -156,8 +185,8 @@ class _DuelingDream:
         return jnp.where(warm, jnp.inf, schedules.at(self.config.temperature, iteration))
 
     @functools.partial(jax.jit, static_argnums=0)
-    def generate(self, state: DuelingDreamState) -> tuple[Replay, dict[str, Array]]:
-        """Plays an iteration's games and turns them into examples."""
+    def generate(self, state: DuelingDreamState) -> tuple[Replay, dict[str, Array], Counters]:
+        """Plays an iteration's games and turns them into examples; returns metrics and counters with them."""
         key, _ = self._keys(state)
         temperature = self._temperature(state.iteration)
         actor = self._actor(state.params, temperature)
@@ -166,11 +195,15 @@ class _DuelingDream:
         scale = schedules.at(self.config.shaping.scale, state.iteration)
         returns = self._returns(record, scale)
         d = record.decisions
-        examples = Example(d.view, d.legal, d.action, returns, d.note.policy)
-        entropies = entropy(d.note.policy.astype(jnp.float32))
-        told = self_play.describe(self.game, record, returns, d.note.value, entropies, record.valid)
-        told |= {"temperature": temperature, "shaping_scale": scale}
-        return collect(examples, record.valid), told
+        examples = Example(d.view, d.legal, d.action, returns, d.extras.policy)
+        moves, dealt = jnp.sum(record.valid), record.results["games"]
+        metrics = rollout_metrics(
+            self.game, results=record.results, moves=moves, learned=record.valid, phase=d.phase, returns=returns,
+            values=d.extras.value, entropies=entropy(d.extras.policy.astype(jnp.float32)),
+        )  # fmt: skip
+        metrics |= {"temperature": temperature, "shaping_scale": scale}
+        counters = Counters(episodes=dealt, decisions=moves, nodes=moves, transitions=moves + dealt, network_rows=moves)
+        return collect(examples, record.valid), metrics, counters
 
     def _keys(self, state: DuelingDreamState) -> Array:
         return jax.random.split(jax.random.fold_in(state.key, state.iteration))
@@ -178,28 +211,28 @@ class _DuelingDream:
     def _actor(self, params: Any, temperature: Array) -> self_play.Actor:
         weights, explore = self.reader.prepare(params), self.config.exploration
 
-        def act(memory: Any, view: Any, legal: Array, player: Array, key: Array) -> tuple[Array, Any, Thought]:
-            (advantages, value), memory = self.reader.read(weights, memory, view, player)
+        def act(carry: Any, view: Any, legal: Array, player: Array, key: Array) -> tuple[Array, Any, ActorOutput]:
+            (advantages, value), carry = self.reader.read(weights, carry, view, player)
             policy = soft_regret_matching(advantages, legal, temperature)
-            uniform = legal / jnp.maximum(jnp.sum(legal), 1)
-            action = sample_action(key, (1 - explore) * policy + explore * uniform if explore else policy)
-            return action, memory, Thought(policy.astype(jnp.float16), value)
+            even = legal / jnp.maximum(jnp.sum(legal), 1)  # not `uniform`: its order of sums changes the last bits
+            behaviour = (1 - explore) * policy + explore * even if explore else policy
+            return sample_action(key, behaviour), carry, ActorOutput(policy.astype(jnp.float16), value)
 
         return self_play.Actor(lambda key: self.reader.start(), act)
 
     def _returns(self, record: self_play.Record, scale: Array) -> Array:
-        """Returns each decision's discounted training return to the player who took it: float32[T, lanes]."""
+        """Returns each decision's discounted training return to the player who took it: float32[T, N]."""
         config, d = self.config, record.decisions
         rewards = reward_shaping.training_rewards(
             config.shaping, d.rewards, d.potentials, d.done,
             unit=self.game.reward_scale, scale=scale, discount=config.discount,
         )  # fmt: skip
-        lane = functools.partial(lambda_returns, discount=config.discount, gae_lambda=config.gae_lambda)
-        return jax.vmap(lane, in_axes=1, out_axes=1)(rewards, d.done | ~record.valid, d.player, d.note.value)
+        stream = functools.partial(lambda_returns, discount=config.discount, gae_lambda=config.gae_lambda)
+        return jax.vmap(stream, in_axes=1, out_axes=1)(rewards, d.done | ~record.valid, d.player, d.extras.value)
 
     @functools.partial(jax.jit, static_argnums=0)
-    def learn(self, state: DuelingDreamState, replay: Replay) -> tuple[DuelingDreamState, dict[str, Array]]:
-        """Fits the network to the examples and moves the target network."""
+    def learn(self, state: DuelingDreamState, replay: Replay) -> tuple[DuelingDreamState, dict[str, Array], Counters]:
+        """Fits the network to the examples and moves the target network; returns state, metrics and counters."""
         config = self.config
         _, key = self._keys(state)
         if config.epoch_unit == "passes":
@@ -207,54 +240,54 @@ class _DuelingDream:
         else:
             steps = jnp.int32(config.epochs)
 
-        def batch(n: Array) -> tuple[Any, ...]:
+        def batch(n: Array) -> Batch:
             if config.epoch_unit == "passes":
                 rows = nth_of_passes(replay, key, n, config.batch_size)
             else:
-                rows = draw(replay, jax.random.fold_in(key, n), config.batch_size)
+                rows = sample(replay, jax.random.fold_in(key, n), config.batch_size)
             return self._with_targets(state.target, rows)
 
         learning_rate = config.learning_rate * schedules.at(config.learning_rate_decay, state.iteration)
-        params, optimizer_state, told = fit(
+        params, optimizer_state, metrics = fit(
             self._loss, self.optimizer, state.params, state.optimizer_state, batch,
             learning_rate=learning_rate, steps=steps,
         )  # fmt: skip
         drift = jax.tree.map(jnp.subtract, params, state.target)
-        told["target_drift"] = optax.tree.norm(drift) / optax.tree.norm(params)
+        metrics["target_drift"] = optax.tree.norm(drift) / optax.tree.norm(params)
         iteration = state.iteration + 1
         rate = jnp.where(iteration % config.target_update_period == 0, config.tau, 0.0)
         target = optax.incremental_update(params, state.target, rate)
-        # Target and online network both see every row of every minibatch.
-        rows = 2 * steps * config.batch_size
-        told |= {"learning_rate": learning_rate, "gradient_steps": steps, "network_rows": replay.count + rows}
-        return DuelingDreamState(params, target, optimizer_state, state.key, iteration), told
+        after = DuelingDreamState(params, target, optimizer_state, state.key, iteration)
+        # Target and online network both read every row of every minibatch.
+        counters = Counters(gradient_steps=steps, network_rows=2 * steps * config.batch_size)
+        return after, metrics | {"learning_rate": learning_rate}, counters
 
-    def _with_targets(self, target: Any, rows: Example) -> tuple[Array, Array, Array, Array, Array]:
-        """Returns inputs, legal and taken actions, advantage targets and value targets of a minibatch."""
+    def _with_targets(self, target: Any, rows: Example) -> Batch:
+        """Returns a minibatch with its targets; `target` is the target network's parameters."""
         legal = jnp.unpackbits(rows.legal, axis=-1, count=self.game.num_actions).astype(bool)
         x = jax.vmap(self.network.inputs.of_view)(rows.view)
         advantages, value = self.network.apply_inputs(target, x)
-        aims = jax.vmap(functools.partial(advantage_targets, clip=self.config.advantage_clip))(
+        targets = jax.vmap(functools.partial(advantage_targets, clip=self.config.advantage_clip))(
             advantages, value, rows.action.astype(jnp.int32), rows.returns, rows.policy.astype(jnp.float32), legal
         )
         taken = jax.nn.one_hot(rows.action, self.game.num_actions, dtype=bool)
-        return lax.stop_gradient((x, legal, taken, aims, rows.returns))
+        return lax.stop_gradient(Batch(x, legal, taken, targets, rows.returns))
 
-    def _loss(self, params: Any, batch: tuple[Array, ...]) -> tuple[Array, dict[str, Array]]:
+    def _loss(self, params: Any, batch: Batch) -> tuple[Array, dict[str, Array]]:
         """Returns MSE of the advantages over legal actions + value_weight * MSE of the value."""
-        x, legal, taken, aims, returns = batch
+        x, legal, taken, targets, returns = batch
         advantages, value = self.network.apply_inputs(params, x)
         weights = jnp.where(legal, jnp.where(taken, 1.0, self.config.untaken_weight), 0.0)
-        advantage_loss = jnp.sum(weights * (advantages - aims) ** 2) / jnp.sum(weights)
+        advantage_loss = jnp.sum(weights * (advantages - targets) ** 2) / jnp.sum(weights)
         value_loss = jnp.mean((value - returns) ** 2)
         total = advantage_loss + self.config.value_weight * value_loss
         count = jnp.sum(legal)
-        told = {
+        metrics = {
             "loss": total,
             "loss_advantage": advantage_loss,
             "loss_value": value_loss,
-            "target_spread": jnp.sqrt(jnp.sum(jnp.where(legal, aims, 0.0) ** 2) / count),
-            "advantage_spread": jnp.sqrt(jnp.sum(jnp.where(legal, advantages, 0.0) ** 2) / count),
-            "target_clipped": jnp.sum(legal & (jnp.abs(aims) >= self.config.advantage_clip)) / count,
+            "target_rms": jnp.sqrt(jnp.sum(jnp.where(legal, targets, 0.0) ** 2) / count),
+            "advantage_rms": jnp.sqrt(jnp.sum(jnp.where(legal, advantages, 0.0) ** 2) / count),
+            "target_clipped": jnp.sum(legal & (jnp.abs(targets) >= self.config.advantage_clip)) / count,
         }
-        return total, told
+        return total, metrics

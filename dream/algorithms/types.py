@@ -10,7 +10,7 @@ from typing import Any
 import jax
 
 from dream.game_tree.tree import Tree, build_tree
-from envs import EnumerableGame, Game, Policy, make_bot
+from envs import EnumerableGame, Game, InputError, Policy, make_bot
 
 TrainState = Any
 """An algorithm's whole state: a pytree of arrays, typed PRNG keys among them, with `iteration`, int32."""
@@ -63,3 +63,12 @@ class Resources:
 
     find_player: Callable[[str, Game], Policy] = make_bot
     find_tree: Callable[[EnumerableGame], Tree] = functools.lru_cache(maxsize=4)(build_tree)
+
+
+def needs_tree(algorithm: str, game: Game) -> None:
+    """Raises InputError unless a game is enumerable, for an algorithm that goes through the whole tree."""
+    if not isinstance(game, EnumerableGame):
+        raise InputError(
+            f"algo={algorithm} needs the whole tree of its game, and {game.name} is not enumerable; "
+            "use an algorithm that samples play, such as dream or dueling_dream"
+        )

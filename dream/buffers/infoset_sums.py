@@ -1,8 +1,8 @@
-"""A memory without end for games with a tree: samples as weighted sums by information set.
+"""A buffer without a bound for games with a tree: samples as weighted sums by information set.
 
 The loss of a network over all rows ever offered depends on them only through the sums W(I) of weights and S(I, a) of
 weighted targets: sum of w |f(I) - x|^2 = sum over I of W(I) |f(I) - S(I)/W(I)|^2 + a constant. So a fit to these sums
-is the fit to the rows with every row in every batch; what a drawn batch adds to it is noise alone.
+is the fit to the rows with every row in every batch; a sampled batch adds noise to it and nothing else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Replay of decisions: what is kept is views, never observation vectors."""
+"""Replay of decisions, kept as views and never as observation vectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jax import Array, lax
 
 
 class Replay(NamedTuple):
-    """Decisions to draw minibatches from.
+    """Decisions to sample minibatches from.
 
     Attributes:
       rows: pytree, leading axis [N].
@@ -36,8 +36,8 @@ def collect(rows: Any, valid: Array) -> Replay:
     return Replay(flat, jnp.nonzero(valid, size=valid.shape[0], fill_value=0)[0], jnp.sum(valid, dtype=jnp.int32))
 
 
-def draw(replay: Replay, key: Array, size: int) -> Any:
-    """Draws `size` rows uniformly, with replacement: pytree with leading axis [size]; `key` is consumed."""
+def sample(replay: Replay, key: Array, size: int) -> Any:
+    """Samples `size` rows uniformly, with replacement: pytree with leading axis [size]; `key` is consumed."""
     places = replay.index[jax.random.randint(key, (size,), 0, replay.count)]
     return jax.tree.map(lambda x: x[places], replay.rows)
 
@@ -48,7 +48,7 @@ def batches_per_pass(replay: Replay, size: int) -> Array:
 
 
 def nth_of_passes(replay: Replay, key: Array, n: Array, size: int) -> Any:
-    """Returns minibatch n of endless passes over the rows, each row once a pass in an order of its own.
+    """Returns minibatch n of endless passes over the rows, each row once per pass in an order of its own.
 
     The last minibatch of a pass is filled up from the pass's beginning.
 

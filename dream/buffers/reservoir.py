@@ -1,4 +1,4 @@
-"""A memory of fixed size on the device: a uniform sample of all that it was ever offered, or the newest of it."""
+"""A buffer of fixed size on the device: a uniform sample of all rows it was ever offered, or the newest of them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-KEEP = ("reservoir", "window")
+KINDS = ("reservoir", "fifo")
 
 
-class Memory(NamedTuple):
+class ReservoirBuffer(NamedTuple):
     """Rows kept.
 
     Attributes:
@@ -24,51 +24,51 @@ class Memory(NamedTuple):
     seen: Array
 
 
-def empty(row: Any, capacity: int) -> Memory:
-    """Returns a memory without rows.
+def empty(row: Any, capacity: int) -> ReservoirBuffer:
+    """Returns a buffer without rows.
 
     Args:
       row: one row, or its shapes and dtypes.
       capacity: C, at least 1.
     """
-    return Memory(jax.tree.map(lambda x: jnp.zeros((capacity, *x.shape), x.dtype), row), jnp.int32(0))
+    return ReservoirBuffer(jax.tree.map(lambda x: jnp.zeros((capacity, *x.shape), x.dtype), row), jnp.int32(0))
 
 
-def capacity(memory: Memory) -> int:
+def capacity(buffer: ReservoirBuffer) -> int:
     """Returns C."""
-    return jax.tree.leaves(memory.rows)[0].shape[0]
+    return jax.tree.leaves(buffer.rows)[0].shape[0]
 
 
-def filled(memory: Memory) -> Array:
+def filled(buffer: ReservoirBuffer) -> Array:
     """Returns the number of rows held: int32."""
-    return jnp.minimum(memory.seen, capacity(memory))
+    return jnp.minimum(buffer.seen, capacity(buffer))
 
 
-def add(memory: Memory, rows: Any, valid: Array, key: Array, *, keep: str) -> Memory:
-    """Offers rows to a memory, as if one after the other.
+def add(buffer: ReservoirBuffer, rows: Any, valid: Array, key: Array, *, kind: str) -> ReservoirBuffer:
+    """Offers rows to a buffer, as if one after the other.
 
     Of n rows offered so far a reservoir keeps each with probability min(1, C / n): row n takes place n - 1 while there
-    is room, later a place drawn from 0..n-1, and is dropped where that is no place. A window keeps the newest C.
+    is room, later a place drawn from 0..n-1, and is dropped where that is no place. A FIFO keeps the newest C.
 
     Args:
-      memory: to add to.
+      buffer: to add to.
       rows: pytree, leading axis [N].
       valid: bool[N], the others are not offered.
       key: consumed.
-      keep: "reservoir" or "window".
+      kind: "reservoir" or "fifo".
     Source: Vitter 1985, "Random sampling with a reservoir", algorithm R; where several rows of one call draw the same
     place, the last one has it, as it would one after the other.
     """
-    size = capacity(memory)
-    order = memory.seen + jnp.cumsum(valid, dtype=jnp.int32)
-    place = (order - 1) % size if keep == "window" else _drawn_places(key, order, size)
+    size = capacity(buffer)
+    order = buffer.seen + jnp.cumsum(valid, dtype=jnp.int32)
+    place = (order - 1) % size if kind == "fifo" else _drawn_places(key, order, size)
     place = jnp.where(valid, place, size)
     by_place = jnp.argsort(place, stable=True)
     runs = place[by_place]
     is_last = jnp.append(runs[1:] != runs[:-1], True)
     place = place.at[by_place].set(jnp.where(is_last, runs, size))
-    kept = jax.tree.map(lambda old, new: old.at[place].set(new.astype(old.dtype), mode="drop"), memory.rows, rows)
-    return Memory(kept, memory.seen + jnp.sum(valid, dtype=jnp.int32))
+    kept = jax.tree.map(lambda old, new: old.at[place].set(new.astype(old.dtype), mode="drop"), buffer.rows, rows)
+    return ReservoirBuffer(kept, buffer.seen + jnp.sum(valid, dtype=jnp.int32))
 
 
 def _drawn_places(key: Array, order: Array, size: int) -> Array:
@@ -77,17 +77,17 @@ def _drawn_places(key: Array, order: Array, size: int) -> Array:
     return jnp.where(order <= size, order - 1, jnp.minimum(drawn, size))
 
 
-def draw(memory: Memory, key: Array, size: int) -> Any:
-    """Draws `size` of the rows held, uniformly and with replacement; `key` is consumed."""
-    places = jax.random.randint(key, (size,), 0, jnp.maximum(filled(memory), 1))
-    return jax.tree.map(lambda x: x[places], memory.rows)
+def sample(buffer: ReservoirBuffer, key: Array, size: int) -> Any:
+    """Samples `size` of the rows held, uniformly and with replacement; `key` is consumed."""
+    places = jax.random.randint(key, (size,), 0, jnp.maximum(filled(buffer), 1))
+    return jax.tree.map(lambda x: x[places], buffer.rows)
 
 
-def held(memory: Memory) -> Array:
+def held(buffer: ReservoirBuffer) -> Array:
     """Returns which places hold rows: bool[C]."""
-    return np.arange(capacity(memory)) < filled(memory)
+    return np.arange(capacity(buffer)) < filled(buffer)
 
 
-def mean(memory: Memory, values: Array) -> Array:
+def mean(buffer: ReservoirBuffer, values: Array) -> Array:
     """Returns the mean over the rows held of a number each place has: float32, from float32[C]."""
-    return jnp.sum(jnp.where(held(memory), values, 0.0)) / jnp.maximum(filled(memory), 1)
+    return jnp.sum(jnp.where(held(buffer), values, 0.0)) / jnp.maximum(filled(buffer), 1)

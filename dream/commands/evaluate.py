@@ -1,10 +1,12 @@
-"""The match command's work: two players found, played, reported and written beside the checkpoint."""
+"""The match command's work: two players found, played, reported, and the report kept with the run."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +18,33 @@ from dream.config.schema import EvaluateConfig
 from dream.evaluation import match
 from dream.evaluation.matches import check_games
 from dream.evaluation.report import report_table
-from dream.storage.files import EVALUATION_FILE, write_json, write_text
-from dream.storage.policies import Trained, find, find_opponent, game_of, policy_of, report_dir
+from dream.storage.files import write_json, write_text
+from dream.storage.policies import (
+    PolicyFile,
+    Trained,
+    chosen_name,
+    find,
+    find_opponent,
+    game_of,
+    policies_of,
+    report_dir,
+)
 from envs import Game, HostPlayer, InputError, Policy
+
+FOLDER = "evaluations"
+"""Of the reports, in the run directory; a run's own final evaluation stays in evaluation.json."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Match:
-    """A match to be played."""
+    """A match to be played, and the file for its report."""
 
     config: EvaluateConfig
     checkpoint: Trained
     game: Game
     policy: Policy
     opponent: Policy | HostPlayer
+    path: Path
 
 
 def prepare_match(composed: Composed) -> Match:
@@ -40,21 +55,28 @@ def prepare_match(composed: Composed) -> Match:
     """
     if OmegaConf.is_missing(composed.node, "checkpoint"):
         raise InputError("checkpoint= is missing; it must be a run directory, a checkpoint's folder or a policy's file")
-    config = settings.read(EvaluateConfig, composed.node, "")
+    return prepared(settings.read(EvaluateConfig, composed.node, ""))
+
+
+def prepared(config: EvaluateConfig) -> Match:
+    """Loads both players of a match; raises InputError where they cannot be."""
     checkpoint = find(config.checkpoint)
     game = game_of(checkpoint)
     check_games(game, config.games)
-    policy = policy_of(checkpoint, game, config.policy)
+    policies = policies_of(checkpoint, game)
+    name = chosen_name(policies, config.policy)
     if config.histories is not None:
         path = Path(config.histories).expanduser().absolute()
         if path.is_dir() or not path.parent.is_dir():
             raise InputError(f"histories={config.histories} is not valid; it must be a file in a folder that exists")
-    return Match(config, checkpoint, game, policy, find_opponent(config.opponent, game))
+    opponent = find_opponent(config.opponent, game)
+    path = report_dir(config.checkpoint, checkpoint) / FOLDER / _file_name(checkpoint, name, config.opponent)
+    return Match(config, checkpoint, game, policies[name], opponent, path)
 
 
 def play_match(prepared: Match) -> None:
-    """Plays, prints the table, writes evaluation.json beside the checkpoint and, where asked, the hands' histories."""
-    config, checkpoint = prepared.config, prepared.checkpoint
+    """Plays, prints the table, writes the report and, where asked, the histories of the hands."""
+    config = prepared.config
     hands: list[str] = []
     report = match(
         prepared.game,
@@ -63,26 +85,39 @@ def play_match(prepared: Match) -> None:
         games=config.games,
         seed=config.seed,
         progress=_show,
-        on_hand=None if config.histories is None else lambda told: hands.append(json.dumps(told) + "\n"),
+        on_hand=None if config.histories is None else lambda hand: hands.append(json.dumps(hand) + "\n"),
     )
     if config.histories is not None:
         write_text(Path(config.histories).expanduser(), "".join(hands))
-    iteration = checkpoint.meta["iteration"]
+    iteration = prepared.checkpoint.meta["iteration"]
     player = config.checkpoint if iteration is None else f"{config.checkpoint} (iteration {iteration})"
     report_table(f"{player} against {config.opponent}", report)
-    path = report_dir(config.checkpoint, checkpoint) / EVALUATION_FILE
-    told: dict[str, Any] = {"iteration": iteration, "opponent": config.opponent, "seed": config.seed}
-    write_json(
-        path,
-        {
-            **told,
-            "policy": config.policy,
-            "unit": prepared.game.unit,
-            "num_players": prepared.game.num_players,
-            **report,
-        },
-    )
-    print(path)
+    write_report(prepared, report)
+    print(prepared.path)
+
+
+def write_report(prepared: Match, report: dict[str, Any]) -> None:
+    """Writes a match's report; it replaces only that of the same policy, iteration and opponent."""
+    config = prepared.config
+    prepared.path.parent.mkdir(exist_ok=True)
+    record = {
+        "iteration": prepared.checkpoint.meta["iteration"],
+        "opponent": config.opponent,
+        "seed": config.seed,
+        "policy": config.policy,
+        "unit": prepared.game.unit,
+        "num_players": prepared.game.num_players,
+    }
+    write_json(prepared.path, {**record, **report})
+
+
+def _file_name(trained: Trained, policy: str, opponent: str) -> str:
+    """Returns "<opponent>_<policy>_<iteration>.json", or with the file's name for a policy's file."""
+    player = trained.path.stem if isinstance(trained, PolicyFile) else f"{policy}_{trained.meta['iteration']}"
+    plain = re.sub(r"[^\w.-]+", "-", opponent).strip("-.")[-60:]
+    if plain != opponent:  # a path; the sum keeps different ones apart
+        plain += f"-{zlib.crc32(opponent.encode()):08x}"
+    return f"{plain}_{player}.json"
 
 
 def _show(played: int) -> None:

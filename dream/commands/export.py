@@ -17,7 +17,7 @@ from dream.config.compose import Composed
 from dream.storage.files import write_bytes, write_json
 from dream.storage.policies import PolicyFile, Trained, chosen_name, find, game_of, policies_of, report_dir
 from dream.storage.policy_file import SUFFIX, Card, named, to_bytes
-from envs import Game, InputError
+from envs import Game, InputError, Policy
 
 _COMPANY = ("opponents", "shares")
 """Settings of a learner that name other players: not needed to play."""
@@ -41,19 +41,27 @@ class Export:
     path: Path
 
 
-def export_policy(reference: str | Path, out: str | Path | None = None, policy: str | None = None) -> Path:
-    """Writes a trained player as a .safetensors file and a .json card beside it; `load_policy` reads it bit for bit.
+def export_policy(
+    reference: str | os.PathLike[str], out: str | os.PathLike[str] | None = None, name: str | None = None
+) -> Path:
+    """Writes a trained player as a .safetensors file with a .json card; `load_policy` reads it bit for bit.
 
     Args:
-      reference: the player, as `load_policy` takes it.
+      reference: the player, as `load_policy` takes it; a Policy alone does not say how to build it again.
       out: the file; by default policy.safetensors in the run's folder.
-      policy: which of the learner's policies; by default as in `load_policy`.
+      name: which of the learner's policies; by default as in `load_policy`.
     Returns:
       The .safetensors file's path.
     Raises:
       InputError: no readable player there, or a path that cannot be written.
+
+    Example:
+      >>> path = dream.export_policy("runs/leduc", "agent.safetensors", "average")
+      >>> policy = dream.load_policy(path)
     """
-    return write(prepared(ExportConfig(str(reference), None if out is None else str(out), policy)))
+    if isinstance(reference, Policy):
+        raise InputError("a Policy cannot be exported by itself; give the run, checkpoint or file that it comes from")
+    return write(prepared(ExportConfig(os.fspath(reference), None if out is None else os.fspath(out), name)))
 
 
 def prepare_export(composed: Composed) -> Export:
@@ -94,9 +102,9 @@ def prepared(config: ExportConfig) -> Export:
 def write(export: Export) -> Path:
     """Writes file and card, each whole or not at all; returns the file's path."""
     content = to_bytes(export.card, export.arrays)
-    told = {name: {"dtype": str(x.dtype), "shape": list(x.shape)} for name, x in export.arrays.items()}
+    arrays = {name: {"dtype": str(x.dtype), "shape": list(x.shape)} for name, x in export.arrays.items()}
     sha = hashlib.sha256(content).hexdigest()
-    card = {**dataclasses.asdict(export.card), "file": export.path.name, "sha256": sha, "arrays": told}
+    card = {**dataclasses.asdict(export.card), "file": export.path.name, "sha256": sha, "arrays": arrays}
     write_bytes(export.path, content)
     write_json(export.path.with_suffix(".json"), card)
     return export.path

@@ -15,20 +15,24 @@ from rich.console import Console
 from rich.table import Table
 
 import envs
-from dream.commands.ladder_plot import can_plot, plot_ratings
+from dream.commands.ladder_plot import can_plot, plot_cross_table, plot_ratings
 from dream.config import settings
 from dream.config.compose import Composed
 from dream.config.schema import LadderConfig
 from dream.evaluation.matches import check_games, play_hands
-from dream.evaluation.ratings import Ratings, bradley_terry
+from dream.evaluation.ratings import PointRatings, Ratings, bradley_terry, point_ratings
 from dream.evaluation.standings import Result
 from dream.storage import files
+from dream.storage.lock import FILE as LOCK
+from dream.storage.lock import RunLock
 from dream.storage.policies import find, find_player
 from dream.training.progress import Lines
 from envs import Game, InputError, Policy
 
 FILE, MATCHES, SETTINGS = "ladder.json", "matches.jsonl", "ladder_settings.json"
 _ROOT = Path("runs")
+_BLOCK = ("players", "block", "points")
+"""What a line of matches.jsonl holds."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +104,7 @@ def _check_folder(prepared: Ladder) -> None:
     blocked = next((path for path in (folder, *folder.parents) if path.exists()), folder)
     if blocked.exists() and not blocked.is_dir():
         raise InputError(f"run_dir={folder} cannot be made: {blocked} is a file; choose another folder")
-    if not folder.exists() or not any(folder.iterdir()):
+    if not folder.exists() or all(path.name == LOCK for path in folder.iterdir()):
         return
     if not (folder / SETTINGS).is_file():
         raise InputError(f"run_dir={folder} holds something else than a ladder; choose a new folder")
@@ -124,9 +128,32 @@ def _check_folder(prepared: Ladder) -> None:
 
 
 def play_ladder(prepared: Ladder) -> None:
-    """Plays what has not been played yet, then rates, prints and writes everything."""
+    """Plays what has not been played yet, then rates, prints and writes everything.
+
+    Raises:
+      InputError: another process plays in the folder, or it cannot be written to.
+      StorageError: the disk refused while the ladder was played; what was played is kept.
+    """
+    folder = prepared.run_dir
+    with RunLock(folder) as lock:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock.acquire()
+        except OSError as error:
+            reason, mend = files.why_not(error)
+            raise InputError(f"run_dir={folder} cannot be written ({reason}); {mend}, or choose another") from error
+        try:
+            _play_and_rate(prepared)
+        except OSError as error:
+            reason, mend = files.why_not(error)
+            raise files.StorageError(
+                f"{folder} cannot be written ({reason}); the blocks in {MATCHES} are safe; {mend}, then run the same "
+                f"command with run_dir={folder}"
+            ) from error
+
+
+def _play_and_rate(prepared: Ladder) -> None:
     folder, names = prepared.run_dir, list(prepared.players)
-    folder.mkdir(parents=True, exist_ok=True)
     known = json.loads((folder / SETTINGS).read_text())["players"] if (folder / SETTINGS).exists() else {}
     files.write_json(folder / SETTINGS, prepared.identity | {"players": known | prepared.sources})
     results = _play_all(prepared)
@@ -137,11 +164,15 @@ def play_ladder(prepared: Ladder) -> None:
         hands[i, j] = hands[j, i] = result.hands
         trials[i, j] = trials[j, i] = result.trials
     ratings = bradley_terry(score, hands, trials)
-    entries = _entries(names, ratings, results)
+    places = {(names.index(one), names.index(two)): result for (one, two), result in results.items()}
+    by_points = point_ratings({place: result.points.mean(axis=1) for place, result in places.items()}, len(names))
+    entries = _entries(names, ratings, by_points, results)
     _print(prepared, entries)
     if prepared.config.plot != "none" and can_plot():
-        title = f"{prepared.game.name}, {prepared.config.games:,} hands a pairing"
-        print(plot_ratings(entries, title, folder / f"ladder.{prepared.config.plot}"))
+        title = f"{prepared.game.name}, {prepared.config.games:,} hands per pairing"
+        print(plot_ratings(entries, prepared.game.unit, title, folder / f"ladder.{prepared.config.plot}"))
+        path = folder / f"ladder_points.{prepared.config.plot}"
+        print(plot_cross_table(entries, f"{title}: {prepared.game.unit} per hand", path))
     files.write_json(folder / FILE, entries)
     print(folder / FILE)
 
@@ -149,8 +180,9 @@ def play_ladder(prepared: Ladder) -> None:
 def _play_all(prepared: Ladder) -> dict[tuple[str, str], Result]:
     """Plays the blocks that are missing; returns the result of each pairing."""
     folder, lines, size = prepared.run_dir, Lines(), prepared.identity["block"]
-    played = {(*record["players"], record["block"]): record["points"] for record in files.read_lines(folder / MATCHES)}
-    # A line that an interruption cut off is dropped before anything is written behind it.
+    records = [record for record in files.read_lines(folder / MATCHES, _BLOCK) if len(record["players"]) == 2]
+    played = {(*record["players"], record["block"]): record["points"] for record in records}
+    # A line that an interruption cut off is dropped before anything is written after it.
     kept = [{"players": key[:2], "block": key[2], "points": points} for key, points in played.items()]
     files.write_text(folder / MATCHES, "".join(json.dumps(record) + "\n" for record in kept))
     pairings, blocks = _pairings(prepared.players), -(-prepared.config.games // size)
@@ -190,10 +222,14 @@ def _pairings(players: dict[str, Policy]) -> list[tuple[str, str]]:
     return list(itertools.combinations(sorted(players, key=kinds.__getitem__), 2))
 
 
-def _entries(names: list[str], ratings: Ratings, results: dict[tuple[str, str], Result]) -> list[dict[str, Any]]:
-    """Returns what ladder.json holds: a record a player, the strongest first."""
-    entries = []
-    for n in np.argsort(-ratings.rating, kind="stable"):
+def _entries(
+    names: list[str], ratings: Ratings, by_points: PointRatings, results: dict[tuple[str, str], Result]
+) -> list[dict[str, Any]]:
+    """Returns what ladder.json holds: a record per player, the strongest first."""
+    entries, order = [], [int(n) for n in np.argsort(-ratings.rating, kind="stable")]
+    means = {pair: float(result.points.mean()) for pair, result in results.items()}
+    means |= {(two, one): -mean for (one, two), mean in means.items()}
+    for n in order:
         name = names[n]
         ways = [(two, result) for (one, two), result in results.items() if one == name]
         ways += [(one, result.other_side()) for (one, two), result in results.items() if two == name]
@@ -204,6 +240,9 @@ def _entries(names: list[str], ratings: Ratings, results: dict[tuple[str, str], 
                 "low": float(ratings.low[n]),
                 "high": float(ratings.high[n]),
                 "level": int(ratings.level[n]),
+                "points": {field: float(x[n]) for field, x in by_points._asdict().items()},
+                "points_rank": 1 + int(np.sum(by_points.rating > by_points.rating[n])),
+                "points_against": {names[other]: means.get((name, names[other])) for other in order},
                 "results": [
                     {"opponent": other, **result.report()} for other, result in sorted(ways, key=lambda way: way[0])
                 ],
@@ -213,17 +252,25 @@ def _entries(names: list[str], ratings: Ratings, results: dict[tuple[str, str], 
 
 
 def _print(prepared: Ladder, entries: list[dict[str, Any]]) -> None:
-    caption = f"{prepared.config.games} hands a pairing; rating and points with the 95 % interval of the rating"
+    unit = f"{prepared.game.unit} per hand"
+    caption = f"{prepared.config.games} hands per pairing, 95 % intervals; both ratings have mean 0"
     table = Table(title=f"ladder of {prepared.game.name}", title_justify="left", caption=caption)
-    for column in ("player", "rating", "95 % interval", f"{prepared.game.unit} a hand"):
+    for column in ("player", "rating by hands won", "95 % interval", unit, "95 % interval", "rank by points"):
         table.add_column(column, justify="left" if column == "player" else "right")
     for entry in entries:
-        points = np.mean([result["points_per_hand"].mean for result in entry["results"]])
-        table.add_row(
-            entry["name"], f"{entry['rating']:.0f}", f"{entry['low']:.0f} to {entry['high']:.0f}", f"{points:.2f}"
-        )
-    Console().print(table)
+        points = entry["points"]
+        won = (f"{entry['rating']:.0f}", f"{entry['low']:.0f} to {entry['high']:.0f}")
+        earned = (f"{points['rating']:+.2f}", f"{points['low']:+.2f} to {points['high']:+.2f}")
+        table.add_row(entry["name"], *won, *earned, str(entry["points_rank"]))
+    Console(force_jupyter=False).print(table)
+    cross = Table(title=f"{unit} of the row's player against the column's", title_justify="left")
+    for column in ("", "player", *(str(n + 1) for n in range(len(entries)))):
+        cross.add_column(column, justify="left" if column == "player" else "right")
+    for n, entry in enumerate(entries):
+        cells = ("" if mean is None else f"{mean:+.1f}" for mean in entry["points_against"].values())
+        cross.add_row(str(n + 1), Path(entry["name"]).name, *cells)
+    Console(force_jupyter=False).print(cross)
     for level in range(max(entry["level"] for entry in entries)):
         above = ", ".join(entry["name"] for entry in entries if entry["level"] <= level)
         below = ", ".join(entry["name"] for entry in entries if entry["level"] > level)
-        print(f"no hand went to {below} against {above}: that distance is finite only by the added draw a pairing")
+        print(f"{below} won no hand against {above}: their distance is finite only by the tie added to each pairing")

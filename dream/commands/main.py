@@ -8,7 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dream.config.compose import Composed, compose_config, composed_by_hydra, config_dir, jobs
+from dream.commands.sweep import Sweep
+from dream.config.compose import Composed, compose_config, composed_by_hydra, config_dir
+from dream.storage.files import StorageError
 from envs.errors import InputError
 
 _SWEEP = {"-m", "--multirun"}
@@ -18,7 +20,7 @@ _CACHE_VARIABLE = "JAX_COMPILATION_CACHE_DIR"
 def run_command(
     name: str,
     prepare: Callable[[Composed], Any],
-    job: Callable[[Any], None],
+    job: Callable[[Any], float | None],
     complete: Callable[[list[str]], list[str]] = lambda overrides: overrides,
 ) -> None:
     """Runs a Hydra application.
@@ -26,7 +28,7 @@ def run_command(
     Args:
       name: of its primary configuration file.
       prepare: checks a composed configuration, writing nothing, and returns what the job needs; raises InputError.
-      job: does the work.
+      job: does the work; what it returns is a sweep's objective, lower is better.
       complete: adds to the overrides of a single job what follows from them; raises InputError.
     """
     arguments = sys.argv[1:]
@@ -35,28 +37,29 @@ def run_command(
     _cache_compilations()
     if not flags:
         _run_job(job, lambda: prepare(compose_config(name, complete(overrides))))
-        return
-    if flags <= _SWEEP:
+    elif flags <= _SWEEP:
         try:
-            for one in jobs(overrides):
-                prepare(compose_config(name, one))
+            sweep = Sweep(name, overrides, prepare, job)
         except InputError as error:
             _refuse(error)
-    _hand_to_hydra(name, prepare, job)
+        if code := sweep.run():
+            sys.exit(code)
+    else:
+        _hand_to_hydra(name, prepare, job)
 
 
-def _run_job(job: Callable[[Any], None], prepare: Callable[[], Any]) -> None:
-    """Prepares and does a job; wrong input ends the process with code 2, training that diverges with 1."""
+def _run_job(job: Callable[[Any], float | None], prepare: Callable[[], Any]) -> None:
+    """Prepares and does a job; wrong input ends the process with code 2, diverged training or a full disk with 1."""
     try:
         job(prepare())
     except InputError as error:
         _refuse(error)
-    except FloatingPointError as error:
+    except (FloatingPointError, StorageError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
 
 
-def _hand_to_hydra(name: str, prepare: Callable[[Composed], Any], job: Callable[[Any], None]) -> None:
+def _hand_to_hydra(name: str, prepare: Callable[[Composed], Any], job: Callable[[Any], float | None]) -> None:
     import hydra
 
     @hydra.main(version_base="1.3", config_path=str(config_dir()), config_name=name)

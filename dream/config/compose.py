@@ -11,31 +11,20 @@ from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
-from envs.errors import InputError, unknown
+from dream.config import registered, renamed, tuned
+from dream.config.tuned import config_dir
+from envs.errors import InputError
 
-_CHOSEN_BY = {
-    "preset_network": ("preset", "network"),
-    "preset_network_env": ("preset", "network", "env"),
-    "preset_algo": ("preset", "algo"),
-    "preset_algo_env": ("preset", "algo", "env"),
-    "preset_experiment": ("preset", "experiment"),
-    "network_env": ("network", "env"),
-    "algo_env": ("algo", "env"),
-}
-"""Groups whose option is put together from others'."""
-_PACKAGE = Path(__file__).resolve().parents[1]
+__all__ = ["Composed", "compose_config", "composed_by_hydra", "config_dir", "groups_of", "jobs", "update"]
+
+_COMPOSE_ERRORS = (HydraException, OmegaConfBaseException, ValueError)
 OmegaConf.register_new_resolver("first", lambda *values: next(v for v in values if v is not None), replace=True)
-
-
-def config_dir() -> Path:
-    """Returns the folder of the configuration groups: inside the installed package, or the repository's conf/."""
-    packaged = _PACKAGE / "conf"
-    return packaged if packaged.is_dir() else _PACKAGE.parent / "conf"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,19 +53,17 @@ def compose_config(name: str, overrides: list[str]) -> Composed:
     Raises:
       InputError: the overrides do not parse, name what is not there, or have the wrong type.
     """
+    parsed = _parse(overrides)
+    groups = groups_of(name)
+    _check_options(parsed, groups)
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(config_dir()), version_base="1.3"):
         try:
             node = compose(name, overrides, return_hydra_config=True)
-        except (HydraException, OmegaConfBaseException, ValueError) as error:
-            raise _as_input_error(name, error) from error
+        except _COMPOSE_ERRORS as error:
+            raise _refused(name, parsed, groups, error) from error
     plain = OmegaConf.create({key: value for key, value in node.items_ex(resolve=False) if key != "hydra"})
-    choices = _choices(node.hydra)
-    for group, parts in _CHOSEN_BY.items():
-        wanted = "_".join(choices.get(part, "") for part in parts)
-        if group in choices and choices[group] != wanted:
-            raise InputError(f"{group}={choices[group]} is not to be chosen: it follows from {' and '.join(parts)}")
-    return Composed(plain, tuple(overrides), choices)
+    return Composed(plain, tuple(overrides), _choices(node.hydra))
 
 
 def composed_by_hydra(node: DictConfig) -> Composed:
@@ -87,8 +74,75 @@ def composed_by_hydra(node: DictConfig) -> Composed:
     return Composed(node, tuple(hydra.overrides.task), _choices(hydra), sweep_dir)
 
 
+def groups_of(name: str) -> dict[str, list[str]]:
+    """Returns the groups that a user chooses from in a primary configuration file, each with its options."""
+    defaults = OmegaConf.load(config_dir() / f"{name}.yaml").get("defaults", [])
+    groups = [key for item in defaults if OmegaConf.is_dict(item) for key in item if not _is_derived(str(key))]
+    return {group: sorted(file.stem for file in (config_dir() / group).glob("*.yaml")) for group in groups}
+
+
+def _is_derived(group: str) -> bool:
+    """Returns whether a group is Hydra's own, or follows from others."""
+    return group.startswith(("hydra", "override hydra", f"{tuned.FOLDER}/"))
+
+
 def _choices(hydra: DictConfig) -> dict[str, str]:
-    return {group: str(option) for group, option in hydra.runtime.choices.items() if not group.startswith("hydra")}
+    return {group: str(option) for group, option in hydra.runtime.choices.items() if not _is_derived(group)}
+
+
+def _parse(overrides: list[str]) -> list[Override]:
+    try:
+        return OverridesParser.create().parse_overrides(overrides)
+    except HydraException as error:
+        raise InputError(_one_line(error)) from error
+
+
+def _check_options(overrides: list[Override], groups: dict[str, list[str]]) -> None:
+    """Raises InputError where an override chooses what a group does not have, or what is not chosen at all."""
+    for override in overrides:
+        group, option = override.key_or_group, override.value()
+        if group.startswith(f"{tuned.FOLDER}/"):
+            raise InputError(f"{group} is not to be chosen: it follows from the other groups")
+        if group not in groups or not isinstance(option, str) or option in groups[group]:
+            continue
+        if not registered.offer(group, option):
+            raise renamed.unknown_option(group, option, sorted({*groups[group], *registered.names(group)}))
+
+
+def _refused(name: str, overrides: list[Override], groups: dict[str, list[str]], error: Exception) -> InputError:
+    """Finds the override that Hydra refused: a key that the chosen groups do not have, or else what Hydra says."""
+    chosen = [override.input_line for override in overrides if override.key_or_group in groups]
+    try:
+        node = compose(name, [line for line in chosen if line is not None])
+    except _COMPOSE_ERRORS:
+        return InputError(_one_line(error))
+    for override in overrides:
+        key = override.key_or_group
+        if not (key in groups or override.is_add() or override.is_force_add() or _holds(node, key)):
+            return _unknown_setting(node, key, override.value())
+    return InputError(_one_line(error))
+
+
+def _holds(node: DictConfig, key: str) -> bool:
+    """Returns whether a configuration has a key, whatever its value."""
+    parent, _, leaf = key.rpartition(".")
+    inside = OmegaConf.select(node, parent) if parent else node
+    return isinstance(inside, ListConfig) or (isinstance(inside, DictConfig) and leaf in inside.keys())  # noqa: SIM118
+
+
+def _unknown_setting(node: DictConfig, key: str, value: object = None) -> InputError:
+    """Builds the error for a key that is not there, against the keys of the deepest part of its path that is."""
+    parent, _, leaf = key.rpartition(".")
+    while parent and not isinstance(OmegaConf.select(node, parent), DictConfig):
+        parent, _, leaf = parent.rpartition(".")
+    inside = OmegaConf.select(node, parent) if parent else node
+    if parent == "algo" and inside.get("name") == "dream" and renamed.KEYS.get(leaf, leaf) in _dueling_dream():
+        return InputError(f"algo=dream has no setting {key!r}; the dueling self-play learner is now algo=dueling_dream")
+    return renamed.unknown_setting(parent, leaf, inside, value)
+
+
+def _dueling_dream() -> DictConfig:
+    return OmegaConf.load(config_dir() / "algo" / "dueling_dream.yaml")
 
 
 def jobs(overrides: list[str]) -> list[list[str]]:
@@ -98,20 +152,17 @@ def jobs(overrides: list[str]) -> list[list[str]]:
       InputError: an override does not parse.
     """
     lists = []
-    try:
-        for override in OverridesParser.create().parse_overrides(overrides):
-            key = override.get_key_element()
-            if override.is_sweep_override():
-                lists.append([f"{key}={value}" for value in override.sweep_string_iterator()])
-            else:
-                lists.append([f"{key}={override.get_value_element_as_str()}"])
-    except HydraException as error:
-        raise InputError(_one_line(error)) from error
+    for override in _parse(overrides):
+        key = override.get_key_element()
+        if override.is_sweep_override():
+            lists.append([f"{key}={value}" for value in override.sweep_string_iterator()])
+        else:
+            lists.append([f"{key}={override.get_value_element_as_str()}"])
     return [list(job) for job in itertools.product(*lists)]
 
 
 def update(node: DictConfig, overrides: tuple[str, ...], choices: dict[str, str], skip: set[str]) -> DictConfig:
-    """Applies the overrides given beside `resume=` to a stored configuration.
+    """Applies the overrides given with `resume=` to a stored configuration.
 
     Args:
       node: the stored configuration.
@@ -124,7 +175,7 @@ def update(node: DictConfig, overrides: tuple[str, ...], choices: dict[str, str]
       InputError: an override that a run cannot be resumed with.
     """
     node = node.copy()
-    for override in OverridesParser.create().parse_overrides(list(overrides)):
+    for override in _parse(list(overrides)):
         key = override.key_or_group
         if key in skip:
             continue
@@ -135,30 +186,11 @@ def update(node: DictConfig, overrides: tuple[str, ...], choices: dict[str, str]
                     "override single values instead"
                 )
             continue
-        if OmegaConf.select(node, key, default=node) is node and not override.is_add():
-            raise _unknown_setting(node, key)
+        if not _holds(node, key) and not override.is_add():
+            raise _unknown_setting(node, key, override.value())
         with open_dict(node):
             OmegaConf.update(node, key, override.value(), merge=True)
     return node
-
-
-def _unknown_setting(node: DictConfig, key: str) -> InputError:
-    """Builds the error for a key that is not there: near are the keys of the deepest part of its path that is."""
-    parent, _, _ = key.rpartition(".")
-    while parent and not isinstance(OmegaConf.select(node, parent), DictConfig):
-        parent, _, _ = parent.rpartition(".")
-    inside = OmegaConf.select(node, parent) if parent else node
-    return unknown("setting", key, [f"{parent}.{name}" if parent else str(name) for name in inside])
-
-
-def _as_input_error(name: str, error: Exception) -> InputError:
-    """Turns what Hydra says into one line that names what would be right."""
-    text = str(error)
-    if key := re.search(r"Could not override '(\S+)'", text):
-        return _unknown_setting(compose(name), key.group(1))
-    if option := re.search(r"Could not find '(\S+)/(\S+)'\s+Available options in '\S+':((?:\n\t\S+)+)", text):
-        return unknown(option.group(1), option.group(2), option.group(3).split())
-    return InputError(_one_line(error))
 
 
 def _one_line(error: Exception) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from envs.errors import InputError, unknown
+from dream.config import renamed
+from envs.errors import InputError
 
 T = typing.TypeVar("T")
 
@@ -50,7 +51,7 @@ def read(schema: type[T], node: Any, path: str) -> T:
     hints = typing.get_type_hints(schema)
     for key in node:
         if key not in fields:
-            raise unknown("setting", _join(path, key), [_join(path, name) for name in fields])
+            raise renamed.unknown_setting(path, str(key), fields, node[key])
     missing = [n for n, f in fields.items() if n not in node and _no_default(f)]
     if missing:
         raise InputError(f"{_join(path, missing[0])} is missing")
@@ -108,7 +109,7 @@ def _scalar(kind: type, value: Any, path: str) -> Any:
 
 def _check_range(bounds: Mapping[str, Any], value: Any, path: str) -> None:
     if "options" in bounds and value not in bounds["options"]:
-        raise unknown(path, value, bounds["options"])
+        raise renamed.unknown_value(path, value, bounds["options"])
     if "low" in bounds:
         low, high, above = bounds["low"], bounds["high"], bounds["above"]
         if not math.isfinite(value) or not (low < value if above else low <= value) or not value <= high:

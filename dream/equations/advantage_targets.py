@@ -1,4 +1,4 @@
-"""What the dueling DREAM network is fitted to."""
+"""Targets of the dueling DREAM network."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def advantage_targets(
       value: float32, the target network's.
       action: int32, the action taken.
       returns: float32, its discounted return.
-      policy: float32[A], what the action was drawn from.
+      policy: float32[A], what the action was sampled from.
       legal: bool[A].
       clip: bound on the absolute value.
     Returns:

@@ -1,8 +1,8 @@
-"""What one sampled game tells about the regrets of the player p it was sampled for: one equation, one function.
+"""Estimates of the regrets of the player p that a game was sampled for: one equation, one function.
 
 All functions work on one lane of self-play, T transitions of games played one after the other; `done` marks the last
-transition of each. Values and rewards are to p, and policies belong to whoever decides. p's own actions are drawn from
-xi, everybody else's from sigma.
+transition of each. Values and rewards are to p, and policies belong to whoever decides. p samples its own actions from
+xi, everybody else from sigma.
 """
 
 from __future__ import annotations
@@ -10,18 +10,19 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array, lax
 
+from envs.random_play import uniform
+
 
 def exploring(policy: Array, legal: Array, exploration: Array | float) -> Array:
     """Returns xi(a) = exploration / |A| + (1 - exploration) policy(a) over legal actions: float32[..., A]."""
-    uniform = legal / jnp.maximum(jnp.sum(legal, axis=-1, keepdims=True), 1)
-    return exploration * uniform + (1 - exploration) * policy
+    return exploration * uniform(legal) + (1 - exploration) * policy
 
 
 def corrected_values(
     policy: Array, sampled: Array, action: Array, baseline: Array, rewards: Array, done: Array,
-    ahead: Array | None = None,
+    expected_next: Array | None = None,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Returns unbiased estimates of what every action is worth, from the one that was taken.
+    """Returns unbiased estimates of every action's value, from the one that was taken.
 
         u(h, a) = b(h, a)                                       where a was not taken,
         u(h, a) = b(h, a) + (r + u(h') - b(h, a)) / xi(a)       where it was, r and h' what came of it,
@@ -36,24 +37,24 @@ def corrected_values(
 
     Args:
       policy: sigma, float[T, A].
-      sampled: what the action was drawn from, float[T, A]: xi at p's own decisions, sigma at others'.
+      sampled: what the action was sampled from, float[T, A]: xi at p's own decisions, sigma at others'.
       action: int[T].
       baseline: b, float[T, A].
       rewards: float[T].
       done: bool[T].
-      ahead: c at the actions taken, float[T]; None where chance is not enumerated.
+      expected_next: c at the actions taken, float[T]; None where chance is not enumerated.
     Returns:
       (u(h, a) float[T, A], u(h) float[T]).
     Source: Steinberger, Lerer and Brown 2020, "DREAM", eq. 6-7; Schmid et al. 2019, eq. 9-11; chance as in Davis et
       al. 2020, "Low-variance and zero-variance baselines for extensive-form games", section 4.
     """
-    first = rewards if ahead is None else ahead
+    first = rewards if expected_next is None else expected_next
 
     def backwards(later: Array, step: tuple[Array, ...]) -> tuple[Array, tuple[Array, Array]]:
         sigma, xi, a, b, start, over = step
         values = b.at[a].add((start + jnp.where(over, 0.0, later) - b[a]) / xi[a])
         value = jnp.dot(sigma, values)
-        return value if ahead is None else value - jnp.dot(sigma, b), (values, value)
+        return value if expected_next is None else value - jnp.dot(sigma, b), (values, value)
 
     nothing = jnp.zeros((), baseline.dtype)
     return lax.scan(backwards, nothing, (policy, sampled, action, baseline, first, done), reverse=True)[1]

@@ -6,14 +6,20 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from envs.random_play import uniform
+
 LOW = -1e9
 """Stands for minus infinity in logits."""
 
 
 def masked_softmax(logits: Array, legal: Array) -> Array:
     """Returns softmax over legal actions, 0 elsewhere: float32[..., A]; all 0 where nothing is legal."""
-    chances = jax.nn.softmax(jnp.where(legal, logits, LOW), axis=-1)
-    return jnp.where(legal, chances, 0.0)
+    return jnp.where(legal, jax.nn.softmax(jnp.where(legal, logits, LOW), axis=-1), 0.0)
+
+
+def masked_log_softmax(logits: Array, legal: Array) -> Array:
+    """Returns the logarithm of `masked_softmax` at legal actions, about LOW elsewhere: float32[..., A]."""
+    return jax.nn.log_softmax(jnp.where(legal, logits, LOW), axis=-1)
 
 
 def soft_regret_matching(advantages: Array, legal_mask: Array, temperature: Array | float) -> Array:
@@ -58,5 +64,5 @@ def regret_matching(regrets: Array, legal: Array, fallback: str = "uniform") -> 
         best = jnp.argmax(jnp.where(legal, regrets, -jnp.inf), axis=-1)
         otherwise = legal & jax.nn.one_hot(best, legal.shape[-1], dtype=bool)
     else:
-        otherwise = legal / jnp.maximum(jnp.sum(legal, axis=-1, keepdims=True), 1)
+        otherwise = uniform(jnp.asarray(legal))
     return jnp.where(total > 0, positive / jnp.where(total > 0, total, 1), otherwise)

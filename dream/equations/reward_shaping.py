@@ -21,13 +21,13 @@ class ShapingConfig:
     Attributes:
       form: see `shaping_reward`.
       scale: raw points paid for each point of potential, e.g. for each point of deadwood shed.
-      draw_penalty: raw points each player gets where a game ends without a winner.
-      win_bonus: raw points a winner gets, and a loser loses, beside those of the game.
+      tie_penalty: raw points each player gets where a game ends in a tie.
+      win_bonus: raw points a winner gets, and a loser loses, on top of the game's own.
     """
 
     form: str = choice("potential", *FORMS)
     scale: Schedule = schedules.constant(0.5)
-    draw_penalty: float = number(-5.0)
+    tie_penalty: float = number(-5.0)
     win_bonus: float = number(0.0, 0)
 
 
@@ -56,8 +56,8 @@ def shaping_reward(before: Array, after: Array, done: Array, *, scale: Array, di
     return scale * (discount * jnp.where(done, 0.0, after) - before)
 
 
-def draw_penalty(rewards: Array, done: Array, penalty: float) -> Array:
-    """Returns `penalty` for every player where a game ended without a winner, else 0.
+def tie_penalty(rewards: Array, done: Array, penalty: float) -> Array:
+    """Returns `penalty` for every player where a game ended in a tie, else 0.
 
     Args:
       rewards: float32[..., P] the game's own rewards of the transition.
@@ -66,8 +66,8 @@ def draw_penalty(rewards: Array, done: Array, penalty: float) -> Array:
     Returns:
       float32[..., P].
     """
-    drawn = done & jnp.all(rewards == 0, axis=-1)
-    return jnp.where(drawn[..., None], penalty, jnp.zeros_like(rewards))
+    tied = done & jnp.all(rewards == 0, axis=-1)
+    return jnp.where(tied[..., None], penalty, jnp.zeros_like(rewards))
 
 
 def win_bonus(rewards: Array, done: Array, bonus: float) -> Array:
@@ -93,10 +93,10 @@ def training_rewards(
     scale: Array,
     discount: float,
 ) -> Array:
-    """Returns the game's rewards with shaping, draw penalty and win bonus added: float32[..., P].
+    """Returns the game's rewards with shaping, tie penalty and win bonus added: float32[..., P].
 
     Args:
-      config: form, draw penalty and win bonus.
+      config: form, tie penalty and win bonus.
       rewards: float32[..., P], the game's own.
       potentials: float32[..., 2, P], the game's potential before and after each transition.
       done: bool[...], whether it ended the game.
@@ -104,7 +104,7 @@ def training_rewards(
       scale: the shaping's, now.
       discount: of the return they are for.
     """
-    added = draw_penalty(rewards, done, config.draw_penalty / unit)
+    added = tie_penalty(rewards, done, config.tie_penalty / unit)
     total = rewards + added + win_bonus(rewards, done[..., None], config.win_bonus / unit)
     before, after = potentials[..., 0, :], potentials[..., 1, :]
     return total + shaping_reward(before, after, done[..., None], scale=scale, discount=discount, form=config.form)

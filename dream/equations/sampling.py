@@ -1,4 +1,4 @@
-"""Drawing actions."""
+"""Sampling actions from probabilities, and their entropy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jax import Array
 
 
 def sample_action(key: Array, probabilities: Array) -> Array:
-    """Draws an action, never one of probability 0.
+    """Samples an action, never one of probability 0.
 
     Inverts the cumulative distribution, whose sums are one product with a triangular matrix: on a CPU several times
     faster than a scan or than one random number an action.

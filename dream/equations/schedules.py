@@ -15,7 +15,7 @@ class Schedule:
     """A quantity that goes from one value to another and stays there.
 
     Attributes:
-      start, end: values at iteration 0 and from iteration `over` on.
+      start, end: values at iteration 0 and from iteration `transition_steps` on.
       transition_steps: iterations.
       form: "linear", or "cosine", which leaves and arrives with slope 0.
     """
@@ -32,7 +32,10 @@ def constant(value: float) -> Schedule:
 
 
 def at(schedule: Schedule, iteration: Array) -> Array:
-    """Returns start + (end - start) * s, s = min(iteration / over, 1), or (1 - cos(pi s)) / 2 for "cosine": float32."""
+    """Returns start + (end - start) * s: float32.
+
+    s = min(iteration / transition_steps, 1), or (1 - cos(pi s)) / 2 of that for "cosine".
+    """
     share = jnp.clip(iteration / schedule.transition_steps, 0.0, 1.0)
     if schedule.form == "cosine":
         share = (1.0 - jnp.cos(jnp.pi * share)) / 2.0

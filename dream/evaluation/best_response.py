@@ -22,10 +22,12 @@ from dream.config.settings import number
 from dream.evaluation.control import Controlled, controlled_match
 from dream.evaluation.matches import match
 from dream.rollout.opponents import Mixture
-from envs import Game, Policy
+from envs import Game, Policy, check_plays
 
-_CHOICE_SEED, _FINAL_SEED, _CONTROL_SEED = 1_000_003, 2_000_003, 3_000_017
-"""Seeds of the deals for the choice and for the measurements, apart from each other and from those of training."""
+_CHOICE, _FINAL, _CONTROL, _CHECK = range(4)
+"""What deals are for: the choice, the two measurements, and the look at the policy before anything is trained."""
+_DEALS_SEED = 1_000_003
+_CHECKED_GAMES = 128
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,35 +92,48 @@ def learn_best_response(
       players: by name, those of config.players.
       progress: called with seed, iteration and points a hand of the iteration's training games.
     Raises:
-      InputError: a wrong setting of PPO or the network.
+      InputError: a wrong setting of PPO or the network, or a policy that gives no distribution over the legal actions.
+      FloatingPointError: a training diverged.
     """
     learner = make_learner(game, policy, config)
+    match(game, policy, policy, games=_CHECKED_GAMES, seed=_deals(_CHECK))
     curves, values, answers = {}, {}, dict(players or {})
     for seed in config.seeds:
         state, curve, name = learner.init(jax.random.key(seed)), [], f"seed {seed}"
         for iteration in range(config.iterations):
-            state, told = learner.iterate(state)
-            curve.append(told["learner_reward"] * game.reward_scale)
+            state, metrics = learner.iterate(state)
+            if not np.isfinite(metrics["loss"]):
+                raise FloatingPointError(
+                    f"best response, {name}, iteration {iteration + 1}: the loss is {metrics['loss']}; "
+                    "lower best_response.algo.learning_rate"
+                )
+            curve.append(metrics["learner_reward"] * game.reward_scale)
             progress(seed, iteration + 1, curve[-1])
         curves[seed], answers[name], values[name] = curve, learner.policies(state)["current"], learner.value(state)
     earned = {
-        name: match(game, answer, policy, games=config.choice_games, seed=_CHOICE_SEED)["points_per_hand"].mean
+        name: match(game, answer, policy, games=config.choice_games, seed=_deals(_CHOICE))["points_per_hand"].mean
         for name, answer in answers.items()
     }
     best = max(earned, key=lambda name: earned[name])
-    report = match(game, answers[best], policy, games=config.games, seed=_FINAL_SEED)
+    report = match(game, answers[best], policy, games=config.games, seed=_deals(_FINAL))
     control = None
     if config.control_games and best in values:
-        deals = {"games": config.control_games, "seed": _CONTROL_SEED}
+        deals = {"games": config.control_games, "seed": _deals(_CONTROL)}
         control = controlled_match(game, answers[best], policy, values[best], **deals)
     return Learned(answers[best], best, earned, report, curves, control)
+
+
+def _deals(purpose: int) -> jax.Array:
+    """Returns the key of deals for one purpose, apart from those of all others and of every seed that can be given."""
+    return jax.random.fold_in(jax.random.key(_DEALS_SEED), purpose)
 
 
 def make_learner(game: Game, policy: Policy, config: BestResponseConfig) -> Algorithm:
     """Builds the PPO learner that sits opposite the frozen policy in every game.
 
     Raises:
-      InputError: a wrong setting of PPO or the network.
+      InputError: a wrong setting of PPO or the network, or a policy of another game.
     """
+    check_plays(policy, game)
     checked = settings.read(ppo.PpoConfig, {**config.algo, "name": "ppo"}, "best_response.algo")
-    return ppo.learner(checked, config.network, game, Mixture((policy,), np.array([0.0, 1.0], np.float32)))
+    return ppo.make_against(checked, config.network, game, Mixture((policy,), np.array([0.0, 1.0], np.float32)))

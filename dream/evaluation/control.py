@@ -28,9 +28,10 @@ from jax import Array, lax
 
 from dream.algorithms.types import Value
 from dream.equations.sampling import sample_action
-from dream.evaluation.matches import check_games
+from dream.evaluation.matches import check_games, match_key
 from dream.evaluation.statistics import Interval, mean_interval
-from envs import Game, Policy
+from dream.evaluation.validity import faults, refuse_faults
+from envs import Game, InputError, Policy, check_plays
 
 CHUNK = 512
 """Pairs of hands played at once."""
@@ -57,7 +58,7 @@ def controlled_match(
     value: Value,
     *,
     games: int,
-    seed: int = 0,
+    seed: int | Array = 0,
     samples: int = 8,
     fresh: int = 1 << 15,
 ) -> Controlled:
@@ -68,20 +69,27 @@ def controlled_match(
       policy, opponent: who plays.
       value: of a view to its player, in units of reward; any function is allowed.
       games: hands, even, at least 8.
-      seed: of everything.
+      seed: of everything, or a PRNG key.
       samples: K.
       fresh: deals on which the mean of D is taken.
     Raises:
-      InputError: games is odd or too small.
+      InputError: games is odd or too small, a player of another game, a policy gives no distribution over the legal
+        actions, or the value is not finite.
     """
     check_games(game, games)
-    pairs, key = games // 2, jax.random.key(seed)
+    for player in (policy, opponent):
+        check_plays(player, game)
+    pairs, key = games // 2, match_key(seed)
     parts = [
         jax.device_get(_play(game, policy, opponent, value, jax.random.fold_in(key, n), min(CHUNK, pairs), samples))
         for n in range(-(-pairs // CHUNK))
     ]
-    points, play, deal = (np.concatenate(x)[:pairs].astype(np.float64) for x in zip(*parts, strict=True))
+    *parts, wrong = zip(*parts, strict=True)
+    refuse_faults(np.any(wrong, axis=0))
+    points, play, deal = (np.concatenate(x)[:pairs].astype(np.float64) for x in parts)
     anew = np.asarray(_deals(game, value, jax.random.fold_in(key, 1 << 30), fresh), np.float64)
+    if not all(np.isfinite(x).all() for x in (play, deal, anew)):
+        raise InputError("the value that serves as control variate is not finite")
     controls = np.stack([play, deal - anew.mean()], axis=1)
     left, beta = np.empty(pairs), np.zeros(2)
     for half in range(2):
@@ -102,8 +110,12 @@ def controlled_match(
 @functools.partial(jax.jit, static_argnums=(0, 5, 6))
 def _play(
     game: Game, policy: Policy, opponent: Policy, value: Value, key: Array, pairs: int, samples: int
-) -> tuple[Array, Array, Array]:
-    """Plays pairs of mirrored hands: points, C and D of each pair's mean, float32[pairs] each."""
+) -> tuple[Array, Array, Array, Array]:
+    """Plays pairs of mirrored hands.
+
+    Returns:
+      Points, C and D of each pair's mean, float32[pairs] each, and what was wrong with the policies, bool[2, 4].
+    """
     deal_key, play_key = jax.random.split(key)
     deals = jax.vmap(game.init)(jax.random.split(deal_key, pairs))
     states = jax.tree.map(lambda x: jnp.repeat(x, 2, axis=0), deals)
@@ -111,25 +123,34 @@ def _play(
     turn = jax.vmap(functools.partial(_turn, game, policy, opponent, value, samples))
 
     def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-        states, points, controls, over, t = carry
+        states, points, controls, over, t, found = carry
         keys = jax.random.split(jax.random.fold_in(play_key, t), 2 * pairs)
-        after, reward, control, now_over = turn(states, seats, keys)
-        return after, points + jnp.where(over, 0, reward), controls + jnp.where(over, 0, control), now_over, t + 1
+        after, reward, control, now_over, wrong = turn(states, seats, keys)
+        points, controls = points + jnp.where(over, 0, reward), controls + jnp.where(over, 0, control)
+        return after, points, controls, now_over, t + 1, found | jnp.any(wrong & ~over[:, None, None], axis=0)
 
     nothing = jnp.zeros(2 * pairs)
-    start = (states, nothing, nothing, jnp.zeros(2 * pairs, bool), jnp.int32(0))
-    _, points, controls, _, _ = lax.while_loop(lambda carry: ~jnp.all(carry[3]), body, start)
+    start = (states, nothing, nothing, jnp.zeros(2 * pairs, bool), jnp.int32(0), jnp.zeros((2, 4), bool))
+    _, points, controls, _, _, found = lax.while_loop(
+        lambda carry: ~jnp.all(carry[3]) & ~jnp.any(carry[5]), body, start
+    )
     first = jax.vmap(lambda state, seat: value(game.view(state, seat)))(states, seats)
-    return tuple(jnp.mean(x.reshape(pairs, 2), axis=1) for x in (points, controls, first))
+    return *(jnp.mean(x.reshape(pairs, 2), axis=1) for x in (points, controls, first)), found
 
 
 def _turn(
     game: Game, policy: Policy, opponent: Policy, value: Value, samples: int, state: Any, seat: Array, key: Array
-) -> tuple[Any, Array, Array, Array]:
-    """Plays one action and K others like it: the state, the seat's reward, the correction c, whether it is over."""
+) -> tuple[Any, Array, Array, Array, Array]:
+    """Plays one action and K others like it.
+
+    Returns:
+      The state, the seat's reward, the correction c, whether it is over, and what was wrong with the policies,
+      bool[2, 4].
+    """
     player = state.current_player
     view, legal = game.view(state, player), game.legal_actions(state)
     chances = jnp.where(player == seat, policy(view, legal), opponent(view, legal))
+    wrong = faults(chances, legal)
     act_key, *keys = jax.random.split(key, 1 + samples)
 
     def step(state: Any, key: Array) -> tuple[Any, Array, Array, Array]:
@@ -142,7 +163,8 @@ def _turn(
         return step(game.resample_chance(state, deal_key), step_key)[2]
 
     after, reward, total, done = step(state, act_key)
-    return after, reward, total - jnp.mean(jax.vmap(again)(jnp.stack(keys))), done
+    correction = total - jnp.mean(jax.vmap(again)(jnp.stack(keys)))
+    return after, reward, correction, done, jnp.stack([wrong & (player == seat), wrong & (player != seat)])
 
 
 @functools.partial(jax.jit, static_argnums=(0, 3))

@@ -12,7 +12,8 @@ import numpy as np
 from jax import Array
 
 from dream.equations.sampling import sample_action
-from envs import Game, HostPlayer, Policy
+from dream.evaluation.validity import faults, refuse_faults
+from envs import Game, HostPlayer, InputError, Policy
 
 ACTIONS = "actions"
 """Among what is told of hands, where they are kept: all players' actions in order, -1 after the end."""
@@ -38,7 +39,7 @@ def results(game: Game, states: Any, seats: Array, rewards: Array, length: Array
     told = {
         "win_rate": reward > 0,
         "loss_rate": reward < 0,
-        "draw_rate": reward == 0,
+        "tie_rate": reward == 0,
         "points_per_hand": reward * game.reward_scale,
         **jax.vmap(game.result)(states, seats),
         "mean_length": length,
@@ -84,16 +85,21 @@ def play_on_host(
       keeps: whether ACTIONS are kept, int[pairs, P, T].
     Returns:
       float32[pairs, P] by name.
+    Raises:
+      InputError: the policy gives no distribution over the legal actions, or the opponent chose an illegal action.
     """
     states, seats, play_key = jax.device_get(seated(game, key, pairs))
     hands, length, kept = np.arange(len(seats)), np.zeros(len(seats)), []
     rewards, over = np.zeros((len(seats), game.num_players), np.float32), np.zeros(len(seats), bool)
     opponent.begin(states, (1 - seats).tolist())
     while not over.all():
-        actions = np.array(_choices(game, policy, states, play_key, len(kept)))
+        actions, legal, wrong = map(np.array, _choices(game, policy, states, play_key, len(kept)))
         players = np.asarray(states.current_player)
+        refuse_faults(wrong[~over & (players == seats)].any(axis=0)[None], ("the first player's policy",))
         for hand in hands[~over & (players != seats)].tolist():
             actions[hand] = opponent.choose(hand)
+            if not (0 <= actions[hand] < game.num_actions and legal[hand, actions[hand]]):
+                raise InputError(f"the opponent chose action {actions[hand]}, which is not legal there")
         for hand in hands[~over].tolist():
             opponent.see(hand, int(players[hand]), int(actions[hand]))
         kept.append(np.where(over, -1, actions))
@@ -105,12 +111,18 @@ def play_on_host(
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _choices(game: Game, policy: Policy, states: Any, key: Array, t: Array) -> Array:
-    """Returns what the policy would do in each hand, whoever is to act: int32[N]."""
+def _choices(game: Game, policy: Policy, states: Any, key: Array, t: Array) -> tuple[Array, Array, Array]:
+    """Returns what the policy would do in each hand, whoever is to act.
+
+    Returns:
+      The actions int32[N], the legal ones bool[N, A], and what is wrong with the policy's answer bool[N, 4].
+    """
     keys = jax.random.split(jax.random.fold_in(key, t), len(states.current_player))
 
-    def choose(state: Any, key: Array) -> Array:
-        return sample_action(key, policy(game.view(state, state.current_player), game.legal_actions(state)))
+    def choose(state: Any, key: Array) -> tuple[Array, Array, Array]:
+        legal = game.legal_actions(state)
+        chances = policy(game.view(state, state.current_player), legal)
+        return sample_action(key, chances), legal, faults(chances, legal)
 
     return jax.vmap(choose)(states, keys)
 

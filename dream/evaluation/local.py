@@ -11,7 +11,9 @@ At each own decision, from the view v alone:
 3. The action of the highest mean is taken.
 
 All of it is a function of the view (its randomness is a hash of the view), so it is one strategy among all, and what
-it earns bounds the policy's exploitability from below, however rough belief and rollouts are. It may be negative.
+it earns bounds the policy's exploitability from below, however rough belief and rollouts are. It may be negative; then
+playing the policy itself, which earns 0, is the better bound. Where the policy gives no probabilities on a deal or in a
+rollout the answer is NaN throughout, which a match refuses.
 Source: Lisy and Bowling 2017, "Equilibrium approximation quality of current no-limit poker bots". Deviations: particles
 instead of the exact range, and rollouts by a player and by deadwood where theirs check and call.
 """
@@ -20,6 +22,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -30,8 +33,11 @@ from jax.custom_batching import custom_vmap
 
 from dream.config.settings import number
 from dream.equations.sampling import sample_action
+from dream.evaluation.matches import hands_report, play_blocks
+from dream.evaluation.statistics import Interval, mean_interval
+from dream.evaluation.validity import faults
 from dream.game_tree.tabular_policy import view_hash
-from envs import Game, InputError, Policy, bot_names, make_bot
+from envs import Game, InputError, Policy, bot_names, check_plays, make_bot
 from envs.errors import unknown
 
 _LEAST = 1e-30
@@ -40,6 +46,8 @@ THE_POLICY = "policy"
 """The rollout player that plays as the frozen policy does."""
 _PLAYER = "greedy"
 """The rollout player of games that have it."""
+_BLOCK = 64
+"""Deals between two reports of progress."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,8 +72,10 @@ def local_best_response(game: Game, policy: Policy, config: LocalConfig) -> Poli
       policy: frozen.
       config: sizes.
     Raises:
-      InputError: the game cannot deal anew what a view does not show, or an unknown rollout player.
+      InputError: the game cannot deal anew what a view does not show, an unknown rollout player, or a policy of
+        another game.
     """
+    check_plays(policy, game)
     if game.num_players != 2:
         raise InputError(f"{game.name} has {game.num_players} players; a local best response is for two")
     jax.eval_shape(functools.partial(_particle, game), jax.random.key(0))
@@ -74,6 +84,32 @@ def local_best_response(game: Game, policy: Policy, config: LocalConfig) -> Poli
         raise unknown("rollout player", named, [*bot_names(game), THE_POLICY])
     player = policy if named == THE_POLICY else make_bot(named, game)
     return Policy(_Local(game, config).act, {"opponent": policy, "player": player})
+
+
+def local_match(
+    game: Game,
+    local: Policy,
+    policy: Policy,
+    config: LocalConfig,
+    progress: Callable[[int, Interval], None] = lambda played, points: None,
+) -> dict[str, Any]:
+    """Plays the local best response against the frozen policy.
+
+    Args:
+      game, local, policy, config: as of `local_best_response`, and what it returned.
+      progress: called with the hands played so far and the points per hand in them, every few deals.
+    Returns:
+      The report of `match`.
+    Raises:
+      InputError: the policy gives no distribution over the legal actions somewhere.
+    """
+    parts: list[dict[str, np.ndarray]] = []
+    for part in play_blocks(game, local, policy, games=config.games, seed=config.seed, block=_BLOCK):
+        parts.append(part)
+        points = np.concatenate([part["points_per_hand"] for part in parts])
+        if len(points) > 1:
+            progress(points.size, mean_interval(points.mean(axis=1)))
+    return hands_report({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
 
 
 def _particle(game: Game, key: Array) -> Any:
@@ -123,7 +159,8 @@ class _Local:
         values = jax.vmap(functools.partial(self._value, params))(particles, tried, luck)
         means = jnp.mean(values.reshape(lanes, config.particles, width), axis=1)
         best = jnp.take_along_axis(actions, jnp.argmax(means, axis=1)[:, None], axis=1)
-        return (np.arange(game.num_actions) == best).astype(jnp.float32)
+        known = jnp.all(jnp.isfinite(means), axis=1) & jnp.all(jnp.isfinite(logs.reshape(lanes, -1)), axis=1)
+        return jnp.where(known[:, None], (np.arange(game.num_actions) == best).astype(jnp.float32), jnp.nan)
 
     def _log_likelihood(self, opponent: Policy, deal: Any) -> Array:
         """Returns the log of the chance that who is not to act did what it did on a deal: float32."""
@@ -137,6 +174,7 @@ class _Local:
             chance = (1 - doubt) * chances[actions[t]] + doubt / jnp.maximum(jnp.sum(legal), 1)
             theirs = state.current_player != deal.current_player
             log = log + jnp.where(theirs, jnp.log(jnp.maximum(chance, _LEAST)), 0.0)
+            log = jnp.where(theirs & jnp.any(faults(chances, legal)), jnp.nan, log)
             return t + 1, game.step(state, actions[t])[0], log
 
         return lax.while_loop(lambda carry: carry[0] < count, body, (jnp.int32(0), start, jnp.float32(0)))[2]
@@ -151,6 +189,7 @@ class _Local:
             view, legal = game.view(state, seat), game.legal_actions(state)
             chances = jnp.where(seat == player, params["player"](view, legal), params["opponent"](view, legal))
             drawn = sample_action(jax.random.fold_in(key, t), chances)
+            total = jnp.where((t > 0) & jnp.any(faults(chances, legal)), jnp.nan, total)
             state, rewards, done = game.step(state, jnp.where(t == 0, action, drawn))
             return t + 1, state, total + rewards[player], done
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -14,12 +14,15 @@ from jax import Array, lax
 from dream.equations.sampling import sample_action
 from dream.evaluation.hands import ACTIONS, histories, play_on_host, results, seated
 from dream.evaluation.statistics import Interval, mean_interval, rate_interval
-from envs import Game, HostPlayer, Policy
+from dream.evaluation.validity import faults, refuse_faults
+from envs import Game, HostPlayer, Policy, check_plays
 from envs.batching import where_needed
 from envs.errors import InputError
 
 CHUNK = 1024
 """Pairs of hands played at once."""
+_FAULTS, _NO_FAULTS = "faults", np.zeros((2, 4), bool)
+"""Among what is returned of hands: what was wrong with the two policies."""
 
 
 def match(
@@ -28,7 +31,7 @@ def match(
     opponent: Policy | HostPlayer,
     *,
     games: int,
-    seed: int = 0,
+    seed: int | Array = 0,
     progress: Callable[[int], None] = lambda played: None,
     on_hand: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
@@ -37,13 +40,19 @@ def match(
     Args:
       game, policy, opponent, games, seed, progress, on_hand: as of `play_hands`.
     Returns:
-      `n` hands, `n_pairs` deals, and an Interval for each of `win_rate`, `loss_rate`, `draw_rate`, `points_per_hand`
+      `n` hands, `n_pairs` deals, and an Interval for each of `win_rate`, `loss_rate`, `tie_rate`, `points_per_hand`
       (in game.unit), `mean_length` and the names of game.result.
     Raises:
       InputError: as `play_hands`.
     """
     hands = play_hands(game, policy, opponent, games=games, seed=seed, progress=progress, on_hand=on_hand)
-    return {"n": games, "n_pairs": games // game.num_players} | {name: interval(name, x) for name, x in hands.items()}
+    return hands_report(hands)
+
+
+def hands_report(hands: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Returns what `match` reports of hands float[pairs, P] by name."""
+    pairs, seats = next(iter(hands.values())).shape
+    return {"n": pairs * seats, "n_pairs": pairs} | {name: interval(name, x) for name, x in hands.items()}
 
 
 def play_hands(
@@ -52,7 +61,7 @@ def play_hands(
     opponent: Policy | HostPlayer,
     *,
     games: int,
-    seed: int = 0,
+    seed: int | Array = 0,
     progress: Callable[[int], None] = lambda played: None,
     on_hand: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, np.ndarray]:
@@ -62,17 +71,20 @@ def play_hands(
       game: what is played; with more than two players the opponent has all the other seats.
       policy, opponent: who plays.
       games: hands, a multiple of the players: each deal is played from every seat.
-      seed: of deals and actions.
+      seed: of deals and actions, or a PRNG key, which shares its deals with no seed.
       progress: called with the number of hands played so far.
       on_hand: called with every hand: `hand`, `pair`, the policy's `seat` and `points`, and game.history of it.
     Returns:
       Every hand by name: float32[pairs, P], the policy in seat p; the names are those that `match` reports.
     Raises:
-      InputError: games is not such a multiple, of two deals at least.
+      InputError: games is not such a multiple, of two deals at least; a player of another game; or a policy that gives
+        no distribution over the legal actions somewhere.
     """
     check_games(game, games)
+    for player in (policy, opponent):
+        check_plays(player, game)
     seats = game.num_players
-    pairs, key = games // seats, jax.random.key(seed)
+    pairs, key = games // seats, match_key(seed)
     play = functools.partial(play_on_host if isinstance(opponent, HostPlayer) else _play_pairs, game, policy, opponent)
     parts, played = [], 0
     for chunk in range(-(-pairs // CHUNK)):
@@ -80,6 +92,7 @@ def play_hands(
         size = CHUNK if pairs > CHUNK else pairs
         chunk_key = jax.random.fold_in(key, chunk)
         part = jax.device_get(play(chunk_key, size, on_hand is not None))
+        refuse_faults(part.pop(_FAULTS, _NO_FAULTS))
         if on_hand is not None:
             for told in histories(game, chunk_key, part, played, pairs):
                 on_hand(told)
@@ -88,6 +101,33 @@ def play_hands(
         played = min(pairs, played + size)
         progress(seats * played)
     return {name: np.concatenate([part[name] for part in parts])[:pairs] for name in parts[0]}
+
+
+def play_blocks(
+    game: Game, policy: Policy, opponent: Policy, *, games: int, seed: int | Array, block: int
+) -> Iterator[dict[str, np.ndarray]]:
+    """Yields the hands that `play_hands` returns, a block at a time, for players that take long.
+
+    Args:
+      game, policy, opponent, games, seed: as of `play_hands`.
+      block: deals in a block.
+    """
+    check_games(game, games)
+    pairs, key = games // game.num_players, match_key(seed)
+    for chunk in range(-(-pairs // CHUNK)):
+        size, chunk_key = min(CHUNK, pairs), jax.random.fold_in(key, chunk)
+        wanted = min(size, pairs - chunk * CHUNK)
+        for start in range(0, wanted, min(block, size)):
+            # The last block begins early enough to be a whole one, so that one compiled program serves all.
+            first = min(start, size - min(block, size))
+            part = jax.device_get(_play_pairs(game, policy, opponent, chunk_key, size, False, min(block, size), first))
+            refuse_faults(part.pop(_FAULTS))
+            yield {name: x[start - first : wanted - first] for name, x in part.items()}
+
+
+def match_key(seed: int | Array) -> Array:
+    """Returns the PRNG key of a match's deals and actions from its seed, or the key that is given."""
+    return seed if isinstance(seed, Array) else jax.random.key(seed)
 
 
 def check_games(game: Game, games: int) -> None:
@@ -106,34 +146,58 @@ def interval(name: str, hands: np.ndarray) -> Interval:
     return rate_interval(samples, hands.shape[1]) if name.endswith("_rate") else mean_interval(samples)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 4, 5))
+@functools.partial(jax.jit, static_argnums=(0, 4, 5, 6))
 def _play_pairs(
-    game: Game, policy: Policy, opponent: Policy, key: Array, pairs: int, keeps: bool = False
+    game: Game,
+    policy: Policy,
+    opponent: Policy,
+    key: Array,
+    pairs: int,
+    keeps: bool = False,
+    block: int | None = None,
+    first: int | Array = 0,
 ) -> dict[str, Array]:
-    """Plays `pairs` deals, each from every seat: float32[pairs, P] by name; with `keeps`, ACTIONS too."""
+    """Plays `pairs` deals, each from every seat: float32[pairs, P] by name; with `keeps`, ACTIONS too.
+
+    Given a block, plays so many of them from the first on, each as it would be played among all. A fault of a policy
+    ends the play, as nothing that follows has a meaning: _FAULTS, bool[2, 4].
+    """
     states, seats, play_key = seated(game, key, pairs)
-    players, hands = game.num_players, len(seats)
+    players, whole = game.num_players, len(seats)
+    hands = players * (pairs if block is None else block)
+
+    def mine(x: Array) -> Array:
+        return x if block is None else lax.dynamic_slice_in_dim(x, players * first, hands)
+
+    states, seats = jax.tree.map(mine, (states, seats))
     turn = jax.vmap(functools.partial(_turn, game, policy, opponent))
     kept = jnp.full((game.max_length if keeps else 0, hands), -1, jnp.int16)
 
     def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-        states, rewards, length, over, t, kept = carry
-        keys = jax.random.split(jax.random.fold_in(play_key, t), hands)
-        states, action, gained, now_over = turn(states, seats, keys)
+        states, rewards, length, over, t, kept, found = carry
+        keys = mine(jax.random.split(jax.random.fold_in(play_key, t), whole))
+        states, action, gained, now_over, wrong = turn(states, seats, keys)
         if keeps:
             kept = kept.at[t].set(jnp.where(over, -1, action).astype(jnp.int16))
-        return states, rewards + gained, length + ~over, now_over, t + 1, kept
+        return states, rewards + gained, length + ~over, now_over, t + 1, kept, found | jnp.any(wrong, axis=0)
 
-    start = (states, jnp.zeros((hands, players)), jnp.zeros(hands), jnp.zeros(hands, bool), jnp.int32(0), kept)
-    states, rewards, length, _, _, kept = lax.while_loop(lambda carry: ~jnp.all(carry[3]), body, start)
-    told = results(game, states, seats, rewards, length)
+    nothing = jnp.zeros((2, 4), bool)
+    start = (states, jnp.zeros((hands, players)), jnp.zeros(hands), jnp.zeros(hands, bool), jnp.int32(0), kept, nothing)
+    states, rewards, length, _, _, kept, found = lax.while_loop(
+        lambda carry: ~jnp.all(carry[3]) & ~jnp.any(carry[6]), body, start
+    )
+    told = results(game, states, seats, rewards, length) | {_FAULTS: found}
     return told | ({ACTIONS: kept.T.reshape(pairs, players, -1)} if keeps else {})
 
 
 def _turn(
     game: Game, policy: Policy, opponent: Policy, state: Any, seat: Array, key: Array
-) -> tuple[Any, Array, Array, Array]:
-    """Plays one action of a hand in which `policy` has the seat: the next state, the action, its pay, the end."""
+) -> tuple[Any, Array, Array, Array, Array]:
+    """Plays one action of a hand in which `policy` has the seat.
+
+    Returns:
+      The next state, the action, its pay, the end, and what was wrong with the policies, bool[2, 4].
+    """
     player = state.current_player
     view, legal = game.view(state, player), game.legal_actions(state)
     nothing = jnp.zeros(game.num_actions)
@@ -141,6 +205,7 @@ def _turn(
     # A player that thinks long is asked only where it is to act.
     chances = where_needed(ours & playing, policy, nothing, view, legal)
     chances = where_needed(~ours & playing, opponent, chances, view, legal)
+    wrong = faults(chances, legal) & playing
     action = sample_action(key, chances)
     after, paid, over = game.step(state, action)
-    return after, action, paid, over
+    return after, action, paid, over, jnp.stack([wrong & ours, wrong & ~ours])

@@ -1,7 +1,10 @@
-"""Ratings from cross-play: the Bradley-Terry model, its strengths and their intervals.
+"""Ratings from cross-play: by hands won, the Bradley-Terry model, and by points per hand, least squares.
 
 Player i beats player j with chance p_ij = 1 / (1 + exp(b_j - b_i)); a drawn hand is half a win for each. Ratings are
 told as 400 b / ln 10, so that 400 points are odds of ten to one, with their mean 0.
+
+Who wins few hands and many points is rated low by the one and high by the other: m_ij, the points per hand of i against
+j, is taken to be r_i - r_j, and least squares gives the r, with mean 0.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from dream.evaluation.statistics import Z95
 
 SCALE = 400 / math.log(10)
 """Rating points of one unit of log odds."""
+_RESAMPLES = 2000
+"""Of the bootstrap."""
 _STEPS = 200
 _ENOUGH = 1e-10
 
@@ -66,6 +71,53 @@ def bradley_terry(score: np.ndarray, games: np.ndarray, trials: np.ndarray, draw
     half = Z95 * SCALE * np.sqrt(np.maximum(np.diag(inverse @ noise @ inverse), 0.0))
     rating = SCALE * strength
     return Ratings(rating, rating - half, rating + half, _levels(score))
+
+
+class PointRatings(NamedTuple):
+    """Ratings of N players by points per hand.
+
+    Attributes:
+      rating: float64[N], mean 0; where everyone has met everyone, the mean of a player's points against all, itself
+        (with 0) included.
+      low, high: float64[N], the 95 % interval of each.
+    """
+
+    rating: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def point_ratings(points: dict[tuple[int, int], np.ndarray], players: int, *, seed: int = 0) -> PointRatings:
+    """Fits r to r_i - r_j = m_ij by least squares, each pairing weighted by its deals.
+
+    The interval is a bootstrap's, of the percentiles: the deals of each pairing, which are independent, are drawn anew
+    with replacement.
+
+    Args:
+      points: for i, j float[deals], the points per hand of i against j in each mirrored deal.
+      players: N.
+      seed: of the bootstrap.
+    Raises:
+      ValueError: the pairings played do not connect all players.
+    Source: least-squares ratings as in Stefani 1977; bootstrap as in Efron 1979.
+    """
+    met = np.zeros((players, players))
+    for i, j in points:
+        met[i, j] = met[j, i] = 1.0
+    if len(set(_levels(met))) > 1:
+        raise ValueError("some players never met, directly or through others; their ratings cannot be compared")
+    rng = np.random.default_rng(seed)
+    design, means, weights = np.zeros((len(points), players)), [], []
+    for row, ((i, j), deals) in enumerate(points.items()):
+        design[row, i], design[row, j] = 1.0, -1.0
+        values, counts = np.unique(np.asarray(deals, np.float64), return_counts=True)
+        drawn = rng.multinomial(len(deals), counts / counts.sum(), size=_RESAMPLES)
+        means.append(np.append(drawn @ values, counts @ values) / len(deals))
+        weights.append(math.sqrt(len(deals)))
+    weights = np.array(weights)[:, None]
+    fitted = np.linalg.pinv(design * weights) @ (np.array(means) * weights)  # the shortest solution: its mean is 0
+    low, high = np.percentile(fitted[:, :-1], [2.5, 97.5], axis=1)
+    return PointRatings(fitted[:, -1], low, high)
 
 
 def _chances(strength: np.ndarray) -> np.ndarray:

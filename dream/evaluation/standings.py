@@ -41,14 +41,14 @@ class Result:
         return Result(-self.points)
 
     def report(self) -> dict[str, Any]:
-        """Returns hands, deals, the rates of hands won, lost and drawn, of won among decided ones, and points."""
+        """Returns hands, deals, the rates of hands won, lost and drawn, of won ones, ties left out, and points."""
         won, lost, drawn = self.points > 0, self.points < 0, self.points == 0
-        rates = {"win_rate": won, "loss_rate": lost, "draw_rate": drawn}
+        rates = {"win_rate": won, "loss_rate": lost, "tie_rate": drawn}
         return {
             "n": self.hands,
             "n_pairs": len(self.points),
             **{name: rate_interval(self._each(flags), 2) for name, flags in rates.items()},
-            "decided_win_rate": share_interval(won.sum(axis=1), lost.sum(axis=1)),
+            "win_rate_excluding_ties": share_interval(won.sum(axis=1), lost.sum(axis=1)),
             "points_per_hand": mean_interval(self._each(self.points)),
         }
 

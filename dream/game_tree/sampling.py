@@ -1,7 +1,7 @@
 """Sampled walks of a game's tree, many at once: external and outcome sampling with baselines.
 
 A traversal updates one player, p. Chance is sampled by its probabilities and the opponent by its policy; at p's own
-histories external sampling follows every action, outcome sampling one, drawn from
+histories external sampling follows every action, outcome sampling one, sampled from
 
     xi(h, a) = exploration / |A(h)| + (1 - exploration) policy(h, a).
 
@@ -39,58 +39,59 @@ from jax import Array
 from dream.equations.regret_matching import regret_matching
 from dream.game_tree.tree import TERMINAL, Tree
 from envs.errors import InputError
+from envs.random_play import uniform
 
 BASELINES = ("none", "average", "history")
 
 
 @functools.partial(
     jax.tree_util.register_dataclass,
-    data_fields=["first", "chance", "cumulative", "infoset", "payoff"],
-    meta_fields=["infosets", "second", "actors", "outcomes", "widths"],
+    data_fields=["first_child", "chance", "cumulative", "infoset", "payoff"],
+    meta_fields=["num_infosets", "first_infoset_of_player1", "actors", "max_outcomes", "widths"],
 )
 @dataclasses.dataclass(frozen=True)
-class Branches:
+class SamplingTree:
     """A two-player tree laid out for sampling; N histories, I information sets, A actions, L levels.
 
-    History N stands for none; information set I for none, also where a game is over.
+    History N, the null history, stands for none; information set I for none, also where a game is over.
 
     Attributes:
-      first: int32[N + 1, A], the first history an action leads to, the others follow it; N where it is illegal.
+      first_child: int32[N + 1, A], the first history an action leads to, the others follow it; N where it is illegal.
       chance: float64[N + 1], a history's probability among those the action before it leads to.
       cumulative: float64[N + 1], the same summed over those up to it: 1 at the last.
       infoset: int32[N + 1].
       payoff: float64[2, N + 1], 0 where the game goes on.
-      infosets: I.
-      second: the first information set of player 1; player 0's come before.
+      num_infosets: I.
+      first_infoset_of_player1: player 0's information sets come before it.
       actors: by level but the last, whether player 0 and whether player 1 acts at some history there.
-      outcomes: by level, the most histories of the level that one action leads to; at level 0 the number of roots.
+      max_outcomes: by level, the most histories of the level that one action leads to; at level 0 the number of roots.
       widths: by player and level but the last, the most histories in play that external sampling may meet.
     """
 
-    first: Array
+    first_child: Array
     chance: Array
     cumulative: Array
     infoset: Array
     payoff: Array
-    infosets: int
-    second: int
+    num_infosets: int
+    first_infoset_of_player1: int
     actors: tuple[tuple[bool, bool], ...]
-    outcomes: tuple[int, ...]
+    max_outcomes: tuple[int, ...]
     widths: tuple[tuple[int, ...], tuple[int, ...]]
 
     @property
-    def draws(self) -> int:
+    def num_draws(self) -> int:
         """Random numbers that a traversal takes: the deal, the actions of every level, chance where it acts."""
-        return len(self.outcomes) + sum(most > 1 for most in self.outcomes[1:])
+        return len(self.max_outcomes) + sum(most > 1 for most in self.max_outcomes[1:])
 
     @property
-    def nothing(self) -> int:
+    def null_history(self) -> int:
         """N."""
-        return self.first.shape[0] - 1
+        return self.first_child.shape[0] - 1
 
 
 @functools.lru_cache(maxsize=4)
-def branches(tree: Tree) -> Branches:
+def sampling_tree(tree: Tree) -> SamplingTree:
     """Lays out a tree for sampling, on the device.
 
     Raises:
@@ -104,27 +105,27 @@ def branches(tree: Tree) -> Branches:
     pair[:roots] = -1
     starts = np.flatnonzero(np.diff(pair, prepend=-2))
     sizes = np.diff(starts, append=count)
-    first = np.full((count + 1) * game.num_actions, count, np.int32)
-    first[pair[starts[1:]]] = starts[1:]
+    first_child = np.full((count + 1) * game.num_actions, count, np.int32)
+    first_child[pair[starts[1:]]] = starts[1:]
     chance = tree.chance / np.where(tree.parent < 0, 1.0, tree.chance[tree.parent])
     summed = np.cumsum(chance)
     cumulative = summed - np.repeat(summed[starts] - chance[starts], sizes)
     cumulative[starts + sizes - 1] = 1.0
     over = tree.infoset == TERMINAL
     with jax.enable_x64(True):
-        return Branches(
-            first=jnp.asarray(first.reshape(count + 1, -1)),
+        return SamplingTree(
+            first_child=jnp.asarray(first_child.reshape(count + 1, -1)),
             chance=jnp.asarray(np.append(chance, 0.0)),
             cumulative=jnp.asarray(np.append(cumulative, 1.0)),
             infoset=jnp.asarray(np.append(np.where(over, tree.num_infosets, tree.infoset), tree.num_infosets)),
             payoff=jnp.asarray(np.append(np.where(over, tree.payoff.T, 0.0), np.zeros((2, 1)), axis=1)),
-            infosets=tree.num_infosets,
-            second=int(np.searchsorted(tree.owner, 1)),
+            num_infosets=tree.num_infosets,
+            first_infoset_of_player1=int(np.searchsorted(tree.owner, 1)),
             actors=tuple(
                 tuple(bool(np.any(tree.player[low:high] == player)) for player in range(2))
                 for low, high in itertools.pairwise(tree.levels[:-1])
             ),
-            outcomes=tuple(np.maximum.reduceat(sizes, np.searchsorted(starts, tree.levels[:-1])).tolist()),
+            max_outcomes=tuple(np.maximum.reduceat(sizes, np.searchsorted(starts, tree.levels[:-1])).tolist()),
             widths=(_widths(tree, pair, 0), _widths(tree, pair, 1)),
         )
 
@@ -164,8 +165,8 @@ class Scheme:
     baseline: str
 
 
-class Visits(NamedTuple):
-    """Histories in play met by B traversals at one level, M places each, some empty; values to the updated player.
+class Descent(NamedTuple):
+    """What B traversals met on the way down at one level, M places each, some empty.
 
     Attributes:
       history: int32[B, M], N where a place is empty.
@@ -176,6 +177,23 @@ class Visits(NamedTuple):
       policy: float64[B, M, A], of who acts.
       followed: float64[B, M, A], xi where an action was followed, else 0.
       child: int32[B, M, A], the history that followed, else N.
+    """
+
+    history: Array
+    infoset: Array
+    own: Array
+    weight: Array
+    legal: Array
+    policy: Array
+    followed: Array
+    child: Array
+
+
+class Visits(NamedTuple):
+    """A Descent with the values that came back up, to the updated player.
+
+    Attributes:
+      history, infoset, own, weight, legal, policy, followed, child: as in Descent.
       below: float64[B, M, A], u(c), else 0.
       values: float64[B, M, A], u(h, a).
     """
@@ -192,20 +210,36 @@ class Visits(NamedTuple):
     values: Array
 
 
+class _NextLevel(NamedTuple):
+    """Where the histories that a level leads to stand in the next one, W places wide.
+
+    Attributes:
+      place: int32[B, M, A], of each followed history; W for those that are over or were not followed.
+      history: int32[B, W].
+      weight: float64[B, W].
+    """
+
+    place: Array
+    history: Array
+    weight: Array
+
+
 class _Walk(NamedTuple):
     """What stays the same during a batch of traversals; attributes as the arguments of `traverse`."""
 
     scheme: Scheme
-    tree: Branches
+    tree: SamplingTree
     regrets: Array
     baseline: Array
     player: int
 
 
 def traverse(
-    scheme: Scheme, tree: Branches, regrets: Array, baseline: Array, player: int, draws: Array
+    scheme: Scheme, tree: SamplingTree, regrets: Array, baseline: Array, player: int, draws: Array
 ) -> list[Visits]:
     """Runs B traversals for one player, all with the policy that the same regrets stand for.
+
+    Down the tree level by level, choosing what is followed, and back up with the values.
 
     Args:
       scheme: how.
@@ -213,61 +247,60 @@ def traverse(
       regrets: float64[I, A].
       baseline: float64[I, A] of an "average" one, float64[N + 1] of a "history" one, else not used.
       player: who is updated.
-      draws: float64[tree.draws, B], uniform in [0, 1), in the order of play.
+      draws: float64[tree.num_draws, B], uniform in [0, 1), in the order of play.
     Returns:
       What they met, by level.
     """
-    walk = _Walk(scheme, tree, regrets, baseline, player)
+    walk, batch = _Walk(scheme, tree, regrets, baseline, player), draws.shape[1]
     coming = iter(draws)
-    deal = jnp.searchsorted(tree.cumulative[: tree.outcomes[0]], next(coming), side="right", method="scan_unrolled")
-    history, weight = deal.astype(jnp.int32)[:, None], jnp.ones((draws.shape[1], 1))
+    deal = jnp.searchsorted(tree.cumulative[: tree.max_outcomes[0]], next(coming), side="right", method="scan_unrolled")
+    history, weight = deal.astype(jnp.int32)[:, None], jnp.ones((batch, 1))
     widths = tree.widths[player] if scheme.external else (1,) * len(tree.widths[player])
-    levels, places = [], []
-    for width, outcomes in zip((*widths[1:], 0), tree.outcomes[1:], strict=True):
-        visits = _visit(walk, history, weight, next(coming))
+    descents, places = [], []
+    for width, outcomes in zip((*widths[1:], 0), tree.max_outcomes[1:], strict=True):
+        descent = _choose(walk, history, weight, next(coming))
         if outcomes > 1:
-            visits = visits._replace(child=_outcome(tree, visits.child, next(coming), outcomes))
-        place, history, weight = _arrange(walk, visits, width)
-        levels.append(visits)
+            descent = descent._replace(child=_outcome(tree, descent.child, next(coming), outcomes))
+        place, history, weight = _next_level(walk, descent, width)
+        descents.append(descent)
         places.append(place)
-    ahead = jnp.zeros((draws.shape[1], 0))
-    for n in reversed(range(len(levels))):
-        levels[n] = _valued(walk, levels[n], places[n], ahead, tree.outcomes[n + 1])
-        ahead = jnp.sum(levels[n].policy * levels[n].values, axis=2)
-    return levels
+    levels, next_values = [], jnp.zeros((batch, 0))
+    for descent, place, outcomes in reversed(list(zip(descents, places, tree.max_outcomes[1:], strict=True))):
+        visits = _backed_up(walk, descent, place, next_values, outcomes)
+        next_values = jnp.sum(visits.policy * visits.values, axis=2)
+        levels.append(visits)
+    return levels[::-1]
 
 
-def _visit(walk: _Walk, history: Array, weight: Array, draw: Array) -> Visits:
-    """Chooses the actions to follow; `child` is the first history each leads to."""
+def _choose(walk: _Walk, history: Array, weight: Array, draw: Array) -> Descent:
+    """Chooses the actions to follow; `child` is the first history that each leads to."""
     scheme, tree = walk.scheme, walk.tree
-    infoset, first = tree.infoset[history], tree.first[history]
-    legal = first < tree.nothing
-    own = (infoset < tree.infosets) & ((infoset >= tree.second) == bool(walk.player))
+    infoset, first_child = tree.infoset[history], tree.first_child[history]
+    legal = first_child < tree.null_history
+    own = (infoset < tree.num_infosets) & ((infoset >= tree.first_infoset_of_player1) == bool(walk.player))
     policy = jnp.where(legal, regret_matching(walk.regrets[infoset], legal), 0.0)
-    chance = policy
+    behaviour = policy
     if not scheme.external:
-        uniform = legal / jnp.maximum(jnp.sum(legal, axis=2, keepdims=True), 1)
-        explored = scheme.exploration * uniform + (1 - scheme.exploration) * policy
-        chance = jnp.where(own[:, :, None], explored, policy)
-    followed = jnp.where(_drawn(chance, draw), chance, 0.0)
+        explored = scheme.exploration * uniform(legal) + (1 - scheme.exploration) * policy
+        behaviour = jnp.where(own[:, :, None], explored, policy)
+    followed = jnp.where(_sampled(behaviour, draw), behaviour, 0.0)
     if scheme.external:
-        followed = jnp.where(own[:, :, None], legal.astype(chance.dtype), followed)
-    child = jnp.where(followed > 0, first, tree.nothing)
-    unknown = jnp.zeros_like(policy)
-    return Visits(history, infoset, own, weight, legal, policy, followed, child, unknown, unknown)
+        followed = jnp.where(own[:, :, None], legal.astype(behaviour.dtype), followed)
+    child = jnp.where(followed > 0, first_child, tree.null_history)
+    return Descent(history, infoset, own, weight, legal, policy, followed, child)
 
 
-def _drawn(chance: Array, draw: Array) -> Array:
-    """Returns which action each place's row of probabilities yields for its lane's draw: bool[B, M, A]."""
-    actions = chance.shape[2]
-    summed = chance @ np.triu(np.ones((actions, actions)))
+def _sampled(probabilities: Array, draw: Array) -> Array:
+    """Returns which action each place's row of probabilities yields for its traversal's draw: bool[B, M, A]."""
+    actions = probabilities.shape[2]
+    summed = probabilities @ np.triu(np.ones((actions, actions)))
     before = jnp.pad(summed[:, :, :-1], ((0, 0), (0, 0), (1, 0)))
     threshold = draw[:, None, None] * summed[:, :, -1:]
-    return (before <= threshold) & (threshold < summed) & (chance > 0)
+    return (before <= threshold) & (threshold < summed) & (probabilities > 0)
 
 
-def _outcome(tree: Branches, first: Array, draw: Array, outcomes: int) -> Array:
-    """Draws what chance does after each action, among at most so many histories from the first on: int32[B, M, A]."""
+def _outcome(tree: SamplingTree, first: Array, draw: Array, outcomes: int) -> Array:
+    """Samples what chance does after each action, among at most so many histories from the first on: int32[B, M, A]."""
     child, further = first, jnp.ones(first.shape, bool)
     for n in range(outcomes - 1):
         further = further & (tree.cumulative[first + n] <= draw[:, None, None])
@@ -275,53 +308,49 @@ def _outcome(tree: Branches, first: Array, draw: Array, outcomes: int) -> Array:
     return child
 
 
-def _arrange(walk: _Walk, visits: Visits, width: int) -> tuple[Array, Array, Array]:
-    """Gives the followed histories that are in play their places in the next level, in order.
-
-    Returns:
-      (place int32[B, M, A], `width` for those without; history int32[B, width]; weight float64[B, width]).
-    """
-    tree, lanes = walk.tree, visits.infoset.shape[0]
-    goes_on = tree.infoset[visits.child] < tree.infosets
+def _next_level(walk: _Walk, descent: Descent, width: int) -> _NextLevel:
+    """Gives the followed histories that are in play their places in the next level, in order."""
+    tree, batch = walk.tree, descent.infoset.shape[0]
+    goes_on = tree.infoset[descent.child] < tree.num_infosets
     if not walk.scheme.external:
-        history = jnp.sum(jnp.where(goes_on, visits.child, 0), axis=2, dtype=jnp.int32)
-        history = jnp.where(jnp.any(goes_on, axis=2), history, tree.nothing)
-        chance = jnp.where(visits.own, jnp.sum(visits.followed, axis=2), 1.0)
-        weight = visits.weight / jnp.where(chance > 0, chance, 1.0)
-        return jnp.where(goes_on, 0, width), history[:, :width], weight[:, :width]
+        history = jnp.sum(jnp.where(goes_on, descent.child, 0), axis=2, dtype=jnp.int32)
+        history = jnp.where(jnp.any(goes_on, axis=2), history, tree.null_history)
+        xi = jnp.where(descent.own, jnp.sum(descent.followed, axis=2), 1.0)
+        weight = descent.weight / jnp.where(xi > 0, xi, 1.0)
+        return _NextLevel(jnp.where(goes_on, 0, width), history[:, :width], weight[:, :width])
     within = jnp.cumsum(goes_on, axis=2, dtype=jnp.int32)
     before = jnp.cumsum(within[:, :, -1], axis=1, dtype=jnp.int32) - within[:, :, -1]
     place = jnp.where(goes_on, before[:, :, None] + within - 1, width)
-    history = jnp.full((lanes, width), tree.nothing, jnp.int32)
-    history = history.at[jnp.arange(lanes, dtype=jnp.int32)[:, None, None], place].set(visits.child, mode="drop")
-    return place, history, jnp.ones((lanes, width))
+    history = jnp.full((batch, width), tree.null_history, jnp.int32)
+    history = history.at[jnp.arange(batch, dtype=jnp.int32)[:, None, None], place].set(descent.child, mode="drop")
+    return _NextLevel(place, history, jnp.ones((batch, width)))
 
 
-def _valued(walk: _Walk, visits: Visits, place: Array, ahead: Array, outcomes: int) -> Visits:
-    """Fills in `below` and `values` from the values of the next level's histories: float64[B, width]."""
-    below = walk.tree.payoff[walk.player][visits.child]
-    if ahead.shape[1]:
+def _backed_up(walk: _Walk, descent: Descent, place: Array, next_values: Array, outcomes: int) -> Visits:
+    """Returns a level with its values, from those of the next level's histories, float64[B, W]."""
+    below = walk.tree.payoff[walk.player][descent.child]
+    if next_values.shape[1]:
         flat = place.reshape(place.shape[0], -1)
-        there = jnp.take_along_axis(ahead, flat, axis=1, mode="fill", fill_value=0.0)
-        below = below + there.reshape(place.shape)
-    mean, at_child = _baselines(walk, visits, outcomes)
-    taken = visits.followed > 0
-    values = mean + jnp.where(taken, (below - at_child) / jnp.where(taken, visits.followed, 1.0), 0.0)
-    return visits._replace(below=below, values=values)
+        later = jnp.take_along_axis(next_values, flat, axis=1, mode="fill", fill_value=0.0)
+        below = below + later.reshape(place.shape)
+    mean, at_child = _baselines(walk, descent, outcomes)
+    taken = descent.followed > 0
+    values = mean + jnp.where(taken, (below - at_child) / jnp.where(taken, descent.followed, 1.0), 0.0)
+    return Visits(*descent, below, values)
 
 
-def _baselines(walk: _Walk, visits: Visits, outcomes: int) -> tuple[Array | float, Array | float]:
+def _baselines(walk: _Walk, descent: Descent, outcomes: int) -> tuple[Array | float, Array | float]:
     """Returns b(h, a) and b(c) to the updated player: float64[B, M, A] each."""
     tree = walk.tree
     if walk.scheme.baseline == "none":
         return 0.0, 0.0
     if walk.scheme.baseline == "average":
-        mean = jnp.where(visits.own[:, :, None], 1.0, -1.0) * walk.baseline[visits.infoset]
+        mean = jnp.where(descent.own[:, :, None], 1.0, -1.0) * walk.baseline[descent.infoset]
         return mean, mean
     baseline = walk.baseline if walk.player == 0 else -walk.baseline
-    first = tree.first[visits.history]
+    first = tree.first_child[descent.history]
     mean, further = tree.chance[first] * baseline[first], jnp.ones(first.shape, bool)
     for n in range(1, outcomes):
         further = further & (tree.cumulative[first + n - 1] < 1.0)
         mean = mean + jnp.where(further, tree.chance[first + n] * baseline[first + n], 0.0)
-    return mean, baseline[visits.child]
+    return mean, baseline[descent.child]

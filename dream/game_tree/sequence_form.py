@@ -9,6 +9,19 @@ p of playing sequence s against the others is linear:
 
 swept from p's last decisions to its first. Q is the counterfactual value of the literature. Sums over terminal
 histories and child sets are gathers along precomputed index lists, so a sweep costs a few passes over the terminals.
+
+One player's arrays hold its legal actions only, "entries" e, depth by depth (depth: own decisions before). Sets of a
+depth are grouped into blocks by width, and a block [W, R] is stored action by action:
+
+    tree's table [I, A]            entries of one player, sets a, b (2 actions) and c (3 actions, one deeper)
+    set a:  0 1 .                  depth 0, block [2, 2]        depth 1, block [3, 1]
+    set b:  . 3 4        ->        e:           0   1   2   3   4   5   6
+    set c:  5 6 7                  set, action  a0  b1  a1  b2  c0  c1  c2
+                                   flat_index   0   4   1   5   6   7   8     = A * set + action
+                                   infoset_of   0   1   0   1   2   2   2     row among the sets in block order
+
+entry_of is the inverse of flat_index: entry_of[b, 1] = 1. Sequence 0 is the empty one, sequence 1 + e is entry e. If c
+follows action a1, parent_entry of its depth is 2, 2, 2, and child_sums of depth 0 adds the value of c to Q(a1).
 Source: von Stengel 1996, "Efficient computation of behavior strategies"; Zinkevich et al. 2007, eq. 5-7.
 """
 
@@ -25,113 +38,56 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dream.game_tree.gather_sum import GatherSum, gather_sum, plan_gather_sum
 from dream.game_tree.tree import EMPTY, Tree
 from envs.errors import InputError
+from envs.random_play import uniform
 
 _TOLERANCE = 1e-4
 """How far from 1 a row of probabilities, perhaps float32, may sum."""
 
 
-_WRITTEN_OUT = 32
-"""Sums of at most so many terms are written out: XLA on CPU is slow at reductions over short axes."""
-
-
-class GatherSum(NamedTuple):
-    """Weighted sums over groups of unequal size; groups are bucketed by size and padded.
-
-    Attributes:
-      members: int32[J, R] each: R groups of at most J members.
-      weights: float64[J, R] each, 0 for padding.
-      place: int32[groups], where each group's sum stands in the concatenated buckets; the last place is a zero.
-    """
-
-    members: tuple[Array, ...]
-    weights: tuple[Array, ...]
-    place: Array
-
-
-def gather_sum(plan: GatherSum, values: Array) -> Array:
-    """Returns each group's weighted sum of its members' values: [groups], from [n]."""
-    sums = []
-    for members, weights in zip(plan.members, plan.weights, strict=True):
-        if len(members) <= _WRITTEN_OUT:
-            sums.append(sum(weights[n] * values[members[n]] for n in range(len(members))))
-        else:
-            sums.append(jnp.sum(weights * values[members], axis=0))
-    return jnp.concatenate([*sums, jnp.zeros(1, values.dtype)])[plan.place]
-
-
-def plan_gather_sum(group: np.ndarray, groups: int, member: np.ndarray, weight: np.ndarray) -> GatherSum:
-    """Plans weighted sums by group.
-
-    Args:
-      group: int[n], the group of each term.
-      groups: how many there are; some may be empty.
-      member: int[n], which value the term takes.
-      weight: float[n], what it is multiplied by.
-    """
-    order = np.argsort(group, kind="stable")
-    counts = np.bincount(group, minlength=groups)
-    starts = np.cumsum(counts) - counts
-    place = np.full(groups, -1, np.int64)
-    members, weights, used, low = [], [], 0, 0
-    while low < counts.max(initial=0):
-        high = max(1, 2 * low)
-        rows = np.flatnonzero((counts > low) & (counts <= high))
-        low = high
-        if not len(rows):
-            continue
-        column = np.arange(counts[rows].max())[:, None]
-        terms = order[np.minimum(starts[rows] + column, len(group) - 1)]
-        members.append(member[terms].astype(np.int32))
-        weights.append(np.where(column < counts[rows], weight[terms], 0.0))
-        place[rows] = used + np.arange(len(rows))
-        used += len(rows)
-    return GatherSum(tuple(members), tuple(weights), np.where(place < 0, used, place).astype(np.int32))
-
-
 @functools.partial(
     jax.tree_util.register_dataclass,
-    data_fields=["taken", "place", "sets", "uniform", "before", "ends", "children"],
-    meta_fields=["first", "blocks"],
+    data_fields=["flat_index", "entry_of", "infoset_of", "uniform", "parent_entry", "terminal_sums", "child_sums"],
+    meta_fields=["first_infoset", "blocks"],
 )
 @dataclasses.dataclass(frozen=True)
-class Player:
-    """One player's side of the sequence form: legal actions only, in blocks of information sets alike in width.
+class PlayerSequences:
+    """One player's sequences: legal actions only, in blocks of information sets alike in width (see the module).
 
-    An entry is an action of an own information set; sequence 1 + e is entry e. Entries go depth by depth, and within
-    a depth block by block: a block [W, R] has R sets of at most W actions, and padding that is never played.
+    A block [W, R] has R sets of at most W actions, and padding that is never played.
 
     Attributes:
-      first: the first of its information sets in the tree's numbering.
+      first_infoset: the first of its J information sets in the tree's numbering.
       blocks: for each depth the shapes (W, R) of its blocks.
-      taken: int32[E], each entry's place in a table, A * set + action; 0 for padding.
-      place: int32[J, A], the entry of an action; E where it is illegal.
-      sets: int32[E], the information set of each entry, in the order of the blocks.
+      flat_index: int32[E], of each entry in a table of the tree, A * set + action; 0 for padding.
+      entry_of: int32[J, A], the entry of an action; E where it is illegal.
+      infoset_of: int32[E], the information set of each entry, in the order of the blocks.
       uniform: float64[E], uniform play; 0 for padding.
-      before: for each depth but the first int32[entries], the parent entry within the depth above.
-      ends: G of each sequence, from the opponent's realisation plan.
-      children: for each depth but the last, sums of the values of the sets one deeper by their parent entry.
+      parent_entry: for each depth but the first int32[entries], the parent entry within the depth above.
+      terminal_sums: G of each sequence, from the opponent's realisation plan.
+      child_sums: for each depth but the last, sums of the values of the sets one deeper by their parent entry.
     """
 
-    first: int
+    first_infoset: int
     blocks: tuple[tuple[tuple[int, int], ...], ...]
-    taken: Array
-    place: Array
-    sets: Array
+    flat_index: Array
+    entry_of: Array
+    infoset_of: Array
     uniform: Array
-    before: tuple[Array, ...]
-    ends: GatherSum
-    children: tuple[GatherSum, ...]
+    parent_entry: tuple[Array, ...]
+    terminal_sums: GatherSum
+    child_sums: tuple[GatherSum, ...]
 
-    def rows(self, table: Array) -> Array:
+    def entries(self, table: Array) -> Array:
         """Returns the player's entries of a table: [E], from [I, A]."""
-        return jnp.where(self.uniform > 0, table.reshape(-1)[self.taken], 0)
+        return jnp.where(self.uniform > 0, table.reshape(-1)[self.flat_index], 0)
 
-    def table(self, rows: Array, elsewhere: float = 0.0) -> Array:
+    def table(self, entries: Array, elsewhere: float = 0.0) -> Array:
         """Returns entries as the player's part of a table: [J, A], from [E]."""
-        legal = self.place < rows.shape[0]
-        return jnp.where(legal, rows[jnp.where(legal, self.place, 0)], elsewhere)
+        legal = self.entry_of < entries.shape[0]
+        return jnp.where(legal, entries[jnp.where(legal, self.entry_of, 0)], elsewhere)
 
     @property
     def depths(self) -> list[slice]:
@@ -145,11 +101,11 @@ class Player:
         return tuple(itertools.chain(*self.blocks))
 
 
-SequenceForm = tuple[Player, Player]
+SequenceForm = tuple[PlayerSequences, PlayerSequences]
 Blocks = tuple[tuple[int, int], ...]
 
 
-def over_rows(combine: Callable[[Array, Array], Array], blocks: Blocks, entries: Array) -> Array:
+def over_actions(combine: Callable[[Array, Array], Array], blocks: Blocks, entries: Array) -> Array:
     """Combines the actions of each information set: [sets], from [entries]."""
     parts, start = [], 0
     for width, sets in blocks:
@@ -170,16 +126,23 @@ def sequence_form(tree: Tree) -> SequenceForm:
         raise InputError(f"{tree.game.name} has {tree.game.num_players} players; exact values are for two")
     layouts = tuple(_layout(tree, player) for player in range(2))
     with jax.enable_x64(True):
-        return tuple(jax.tree.map(jnp.asarray, _side(tree, layouts, player)) for player in range(2))
+        return tuple(jax.tree.map(jnp.asarray, _player_sequences(tree, layouts, player)) for player in range(2))
 
 
 class _Layout(NamedTuple):
-    """Where one player's sets and actions lie: `blocks`, int[J] the sets in their order, `taken` and `place`."""
+    """How one player's sets and actions are ordered, sets counted from the player's first.
+
+    Attributes:
+      blocks: as in PlayerSequences.
+      order: int[J], the sets in the order of the blocks.
+      flat_index: int[E], A * set + action; A * J for padding.
+      entry_of: int[J, A], the entry of an action; E where it is illegal.
+    """
 
     blocks: tuple[Blocks, ...]
     order: np.ndarray
-    taken: np.ndarray
-    place: np.ndarray
+    flat_index: np.ndarray
+    entry_of: np.ndarray
 
 
 def _layout(tree: Tree, player: int) -> _Layout:
@@ -191,7 +154,7 @@ def _layout(tree: Tree, player: int) -> _Layout:
     kind = np.ceil(np.log2(np.maximum(width, 1))).astype(int)
     order = np.lexsort((kind, depth))
     ranked = np.argsort(~legal, axis=1, kind="stable")
-    blocks, taken, start = [], [], 0
+    blocks, parts, start = [], [], 0
     for n in range(depth.max(initial=-1) + 1):
         here = []
         for k in np.unique(kind[depth == n]):
@@ -200,112 +163,125 @@ def _layout(tree: Tree, player: int) -> _Layout:
             most = width[members].max()
             column = np.arange(most)[:, None]
             flat = actions * members + ranked[members, :most].T
-            taken.append(np.where(column < width[members], flat, sets * actions).reshape(-1))
+            parts.append(np.where(column < width[members], flat, sets * actions).reshape(-1))
             here.append((int(most), len(members)))
         blocks.append(tuple(here))
-    taken = np.concatenate([*taken, np.zeros(0, np.int64)])
-    place = np.full(sets * actions + 1, len(taken))
-    place[taken] = np.arange(len(taken))
-    place[-1] = len(taken)
-    return _Layout(tuple(blocks), order, taken, place[:-1].reshape(sets, actions))
+    flat_index = np.concatenate([*parts, np.zeros(0, np.int64)])
+    entry_of = np.full(sets * actions + 1, len(flat_index))
+    entry_of[flat_index] = np.arange(len(flat_index))
+    entry_of[-1] = len(flat_index)  # where padding wrote
+    return _Layout(tuple(blocks), order, flat_index, entry_of[:-1].reshape(sets, actions))
 
 
-def _side(tree: Tree, layouts: tuple[_Layout, _Layout], player: int) -> Player:
-    firsts, actions = np.searchsorted(tree.owner, np.arange(3)), tree.game.num_actions
-    own, layout = slice(firsts[player], firsts[player + 1]), layouts[player]
-    entries, ends = len(layout.taken), tree.player < 0
-    mine, others = (
-        _entry_of(tree.sequence[ends, p] - actions * firsts[p], layouts[p]) + 1 for p in (player, 1 - player)
+def _player_sequences(tree: Tree, layouts: tuple[_Layout, _Layout], player: int) -> PlayerSequences:
+    first_infosets, actions = np.searchsorted(tree.owner, np.arange(3)), tree.game.num_actions
+    first, layout = first_infosets[player], layouts[player]
+    legal = tree.legal[first : first_infosets[player + 1]]
+    infoset_of, parent_entry, child_sums = _depths(tree, layout, first, len(legal))
+    even = np.append(uniform(legal), 0.0)[layout.flat_index]
+    over = tree.player < 0
+    own, others = (
+        _entries_of(tree.sequence[over, p] - actions * first_infosets[p], layouts[p]) + 1 for p in (player, 1 - player)
     )
-    weight = tree.chance[ends] * tree.payoff[ends, player]
-    parents = _entry_of(tree.before[own] - actions * firsts[player], layout)[layout.order]
-    sizes = [(sum(w * n for w, n in blocks), sum(n for _, n in blocks)) for blocks in layout.blocks]
-    owners, before, children, start, low = [np.zeros(0, np.int64)], [], [], 0, 0
-    for n, (size, sets) in enumerate(sizes):
-        firsts_here = np.cumsum([0, *(count for _, count in layout.blocks[n])])
-        here = [np.tile(np.arange(count), width) for width, count in layout.blocks[n]]
-        owner = np.concatenate([first + x for first, x in zip(firsts_here[:-1], here, strict=True)])
-        owners.append(low + owner)
-        if n:
-            above = sizes[n - 1][0]
-            local = parents[low : low + sets] - (start - above)
-            before.append(local[owner].astype(np.int32))
-            children.append(plan_gather_sum(local, above, np.arange(sets), np.ones(sets)))
-        start, low = start + size, low + sets
-    uniform = np.append(tree.legal[own] / np.maximum(tree.legal[own].sum(axis=1, keepdims=True), 1), 0.0)
-    return Player(
-        first=int(firsts[player]),
+    weight = tree.chance[over] * tree.payoff[over, player]
+    return PlayerSequences(
+        first_infoset=int(first),
         blocks=layout.blocks,
-        taken=np.where(uniform[layout.taken] > 0, actions * firsts[player] + layout.taken, 0).astype(np.int32),
-        place=layout.place.astype(np.int32),
-        sets=np.concatenate(owners).astype(np.int32),
-        uniform=uniform[layout.taken],
-        before=tuple(before),
-        ends=plan_gather_sum(mine, 1 + entries, others, weight),
-        children=tuple(children),
+        flat_index=np.where(even > 0, actions * first + layout.flat_index, 0).astype(np.int32),
+        entry_of=layout.entry_of.astype(np.int32),
+        infoset_of=infoset_of.astype(np.int32),
+        uniform=even,
+        parent_entry=parent_entry,
+        terminal_sums=plan_gather_sum(own, 1 + len(layout.flat_index), others, weight),
+        child_sums=child_sums,
     )
 
 
-def _entry_of(sequence: np.ndarray, layout: _Layout) -> np.ndarray:
+def _depths(
+    tree: Tree, layout: _Layout, first: int, sets: int
+) -> tuple[np.ndarray, tuple[np.ndarray, ...], tuple[GatherSum, ...]]:
+    """Returns a player's `infoset_of`, `parent_entry` and `child_sums`; it has `sets` sets, from the tree's `first` on.
+
+    Each depth's entries and sets come after those of the depth before; parents are counted within that depth.
+    """
+    parents = _entries_of(tree.before[first : first + sets] - tree.game.num_actions * first, layout)[layout.order]
+    infoset_of, parent_entry, child_sums = [np.zeros(0, np.int64)], [], []
+    first_entry = first_set = entries_above = 0
+    for n, blocks in enumerate(layout.blocks):
+        starts = np.cumsum([0, *(count for _, count in blocks)])
+        within = [
+            start + np.tile(np.arange(count), width) for start, (width, count) in zip(starts[:-1], blocks, strict=True)
+        ]
+        set_of = np.concatenate(within)
+        entries, count = len(set_of), int(starts[-1])
+        infoset_of.append(first_set + set_of)
+        if n:
+            parent = parents[first_set : first_set + count] - (first_entry - entries_above)
+            parent_entry.append(parent[set_of].astype(np.int32))
+            child_sums.append(plan_gather_sum(parent, entries_above, np.arange(count), np.ones(count)))
+        first_entry, first_set, entries_above = first_entry + entries, first_set + count, entries
+    return np.concatenate(infoset_of), tuple(parent_entry), tuple(child_sums)
+
+
+def _entries_of(sequence: np.ndarray, layout: _Layout) -> np.ndarray:
     """Returns the entries of sequences counted from the player's own first set; -1 for the empty one, 0 or less."""
-    return np.where(sequence <= 0, -1, layout.place.reshape(-1)[np.maximum(sequence, 1) - 1])
+    return np.where(sequence <= 0, -1, layout.entry_of.reshape(-1)[np.maximum(sequence, 1) - 1])
 
 
-def realisation(side: Player, rows: Array) -> Array:
+def realisation(own: PlayerSequences, policy: Array) -> Array:
     """Returns X: each own sequence's product of the player's probabilities, float64[1 + E]; X(EMPTY) = 1."""
-    parts = [jnp.ones(1, rows.dtype)]
-    for n, here in enumerate(side.depths):
-        # By entry: XLA on CPU miscompiles the gather by set followed by its broadcast over the set's actions.
-        reach = parts[-1][side.before[n - 1]] if n else 1.0
-        parts.append(reach * rows[here])
+    parts = [jnp.ones(1, policy.dtype)]
+    for n, here in enumerate(own.depths):
+        reach = parts[-1][own.parent_entry[n - 1]] if n else 1.0
+        parts.append(reach * policy[here])
     return jnp.concatenate(parts)
 
 
-def counterfactual_values(side: Player, rows: Array | None, opponent: Array) -> tuple[Array, Array]:
+def counterfactual_values(own: PlayerSequences, policy: Array | None, opponent: Array) -> tuple[Array, Array]:
     """Sweeps a player's decisions backwards.
 
     Args:
-      side: the player.
-      rows: float64[E], what it plays; None for its best response.
+      own: the player.
+      policy: float64[E], what it plays; None for its best response.
       opponent: the opponent's realisation plan.
     Returns:
       (value of the game to the player, Q float64[E]); Q is meaningless for padding.
     """
-    ends = gather_sum(side.ends, opponent)
-    at_once, ends = ends[EMPTY], ends[1:]
-    values, below = [], None
-    for n in reversed(range(len(side.blocks))):
-        here, blocks = side.depths[n], side.blocks[n]
-        q = ends[here]
-        if below is not None:
-            q = q + gather_sum(side.children[n], below)
-        if rows is None:
-            below = over_rows(jnp.maximum, blocks, jnp.where(side.uniform[here] > 0, q, -jnp.inf))
+    terminal = gather_sum(own.terminal_sums, opponent)
+    without_decision, terminal = terminal[EMPTY], terminal[1:]
+    values, infoset_values = [], None
+    for n in reversed(range(len(own.blocks))):
+        here, blocks = own.depths[n], own.blocks[n]
+        q = terminal[here]
+        if infoset_values is not None:
+            q = q + gather_sum(own.child_sums[n], infoset_values)
+        if policy is None:
+            infoset_values = over_actions(jnp.maximum, blocks, jnp.where(own.uniform[here] > 0, q, -jnp.inf))
         else:
-            below = over_rows(jnp.add, blocks, rows[here] * q)
+            infoset_values = over_actions(jnp.add, blocks, policy[here] * q)
         values.append(q)
-    total = at_once if below is None else at_once + jnp.sum(below)
+    total = without_decision if infoset_values is None else without_decision + jnp.sum(infoset_values)
     return total, jnp.concatenate(values[::-1]) if values else jnp.zeros(0)
 
 
 @jax.jit
 def _expected_value(form: SequenceForm, table: Array) -> Array:
-    plans = [realisation(side, side.rows(table)) for side in form]
-    return jnp.stack([counterfactual_values(form[p], form[p].rows(table), plans[1 - p])[0] for p in range(2)])
+    plans = [realisation(own, own.entries(table)) for own in form]
+    return jnp.stack([counterfactual_values(form[p], form[p].entries(table), plans[1 - p])[0] for p in range(2)])
 
 
 @functools.partial(jax.jit, static_argnums=2)
 def _best_response(form: SequenceForm, table: Array, player: int) -> tuple[Array, Array]:
-    side, other = form[player], form[1 - player]
-    value, q = counterfactual_values(side, None, realisation(other, other.rows(table)))
-    best = jnp.argmax(side.table(q, -jnp.inf), axis=1)
+    own, other = form[player], form[1 - player]
+    value, q = counterfactual_values(own, None, realisation(other, other.entries(table)))
+    best = jnp.argmax(own.table(q, -jnp.inf), axis=1)
     rows = jax.nn.one_hot(best, table.shape[1], dtype=table.dtype)
-    return value, jax.lax.dynamic_update_slice(table, rows, (side.first, 0))
+    return value, jax.lax.dynamic_update_slice(table, rows, (own.first_infoset, 0))
 
 
 @jax.jit
 def _nash_conv(form: SequenceForm, table: Array) -> Array:
-    plans = [realisation(side, side.rows(table)) for side in form]
+    plans = [realisation(own, own.entries(table)) for own in form]
     best = [counterfactual_values(form[p], None, plans[1 - p])[0] for p in range(2)]
     return sum(best) - jnp.sum(_expected_value(form, table))
 
@@ -350,7 +326,7 @@ def checked(tree: Tree, table: np.ndarray) -> Array:
     if table.shape != tree.legal.shape:
         raise InputError(f"a table of shape {table.shape} does not fit the tree; it must be {tree.legal.shape}")
     sums = table.sum(axis=1)
-    wrong = (np.abs(sums - 1) > _TOLERANCE) | (table < 0).any(axis=1) | (table * ~tree.legal).any(axis=1)
+    wrong = (np.abs(sums - 1) > _TOLERANCE) | (table < 0).any(axis=1) | np.where(tree.legal, 0, table).any(axis=1)
     wrong |= ~np.isfinite(sums)
     if wrong.any():
         first = int(np.argmax(wrong))

@@ -12,7 +12,8 @@ from jax import Array
 
 from dream.game_tree.sequence_form import checked, realisation, sequence_form
 from dream.game_tree.tree import Tree
-from envs import Policy
+from envs import Game, Policy, check_plays
+from envs.random_play import uniform
 
 _BATCH = 4096
 _ODD = np.uint32(0x9E3779B1)
@@ -22,8 +23,9 @@ def tabulate(tree: Tree, policy: Policy) -> np.ndarray:
     """Evaluates a policy on every information set: float64[I, A].
 
     Raises:
-      InputError: it is no distribution over the legal actions somewhere.
+      InputError: it is no distribution over the legal actions somewhere, or a policy of another game.
     """
+    check_plays(policy, tree.game)
     parts = []
     for start in range(0, tree.num_infosets, _BATCH):
         take = np.minimum(np.arange(start, start + _BATCH), tree.num_infosets - 1)
@@ -54,7 +56,7 @@ def average(tree: Tree, tables: Iterable[np.ndarray], weights: Iterable[float]) 
     with jax.enable_x64(True):
         for table, weight in zip(tables, weights, strict=True):
             rows = checked(tree, table)
-            plans = [side.table(realisation(side, side.rows(rows))[1:]) for side in form]
+            plans = [own.table(realisation(own, own.entries(rows))[1:]) for own in form]
             total += weight * np.concatenate(plans)
     return normalised(total, tree.legal)
 
@@ -62,8 +64,7 @@ def average(tree: Tree, tables: Iterable[np.ndarray], weights: Iterable[float]) 
 def normalised(weights: np.ndarray, legal: np.ndarray) -> np.ndarray:
     """Divides rows by their sums; rows of zeros become uniform over legal actions."""
     mass = weights.sum(axis=1, keepdims=True)
-    uniform = legal / legal.sum(axis=1, keepdims=True)
-    return np.where(mass > 0, weights / np.where(mass > 0, mass, 1), uniform)
+    return np.where(mass > 0, weights / np.where(mass > 0, mass, 1), uniform(legal))
 
 
 def view_hash(view: Any, salt: Array) -> Array:
@@ -101,14 +102,15 @@ def table_index(tree: Tree) -> dict[str, np.ndarray]:
     raise RuntimeError(f"no salt parts the {tree.num_infosets} information sets of {tree.game.name}")
 
 
-def table_policy(index: dict[str, Any], table: Any) -> Policy:
+def table_policy(index: dict[str, Any], table: Any, game: Game | None = None) -> Policy:
     """Returns the Policy that plays a table, uniformly where it meets a view the tree does not have.
 
     Args:
       index: of the tree, from `table_index`.
       table: float[I, A].
+      game: the tree's, where the policy is to know it.
     """
-    return Policy(_look_up, {**index, "table": table})
+    return Policy(_look_up, {**index, "table": table}, game)
 
 
 def row_of(index: dict[str, Any], view: Any) -> tuple[Array, Array]:
@@ -122,4 +124,4 @@ def row_of(index: dict[str, Any], view: Any) -> tuple[Array, Array]:
 
 def _look_up(params: dict[str, Array], view: Any, legal: Array) -> Array:
     row, known = row_of(params, view)
-    return jnp.where(known, params["table"][row].astype(jnp.float32), legal / jnp.maximum(jnp.sum(legal), 1))
+    return jnp.where(known, params["table"][row].astype(jnp.float32), uniform(legal))

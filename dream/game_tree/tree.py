@@ -2,7 +2,7 @@
 
 Histories are expanded breadth first with batched `outcomes`; information sets are keyed by the bytes of the view of
 the player to act. With perfect recall an information set has one parent sequence - the player's own last information
-set and action - and everything exact follows from sweeps over sequences (see exact.py).
+set and action - and everything exact follows from sweeps over sequences (see sequence_form.py).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 
 from envs import EnumerableGame
 from envs.errors import InputError
+from envs.random_play import uniform
 
 TERMINAL = -1
 EMPTY = 0
@@ -74,7 +75,7 @@ class Tree:
 
     def uniform(self) -> np.ndarray:
         """Returns the table of uniform play: float64[I, A]."""
-        return self.legal / self.legal.sum(axis=1, keepdims=True)
+        return uniform(self.legal)
 
 
 class _Level(NamedTuple):

@@ -11,7 +11,7 @@ from dream.networks import dueling
 from dream.networks.network import Network
 from envs.errors import InputError, unknown
 
-__all__ = ["Network", "make_history_network", "make_network"]
+__all__ = ["Network", "make_history_network", "make_network", "settings_of"]
 
 _REGISTRY: dict[str, str] = {
     "card_planes": "dream.networks.card_planes:CardPlanesConfig",
@@ -19,6 +19,14 @@ _REGISTRY: dict[str, str] = {
     "simba": "dream.networks.simba:SimbaConfig",
 }
 """Name -> "module:settings"; the module's make(settings, game) returns the Network."""
+
+
+def settings_of(name: str) -> type | None:
+    """Returns the dataclass that holds a network's settings; None for an unknown name."""
+    if name not in _REGISTRY:
+        return None
+    module_name, schema = _REGISTRY[name].split(":")
+    return getattr(importlib.import_module(module_name), schema)
 
 
 def make_network(config: Any, game: envs.Game | None = None) -> Network:

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dream.config.settings import choice, number
-from dream.networks import inputs, slots
+from dream.networks import card_scorer, inputs
 from dream.networks.network import Network
 from envs import Game, InputError
 
@@ -31,14 +31,14 @@ class DuelingConfig:
       name: "dueling".
       hidden: widths of the trunk's layers.
       dtype: what matrix products are computed in; parameters and results stay float32.
-      slots: None, or the width of the layers that rate actions on slots by one rule (slots.py).
+      card_scorer_width: None, or the width of the layers that score each card's actions alike (card_scorer.py).
       log_window: None to read the whole observation, else its dense part and this many of the newest events.
     """
 
     name: str = "dueling"
     hidden: tuple[int, ...] = number((1024, 1024, 512, 256), 1)
     dtype: str = choice("float32", "float32", "bfloat16")
-    slots: int | None = number(None, 1)
+    card_scorer_width: int | None = number(None, 1)
     log_window: int | None = number(None, 1)
 
 
@@ -50,18 +50,20 @@ def make(config: DuelingConfig, game: Game, *, of_history: bool = False) -> Netw
       game: what it plays.
       of_history: whether it reads the observations of all players instead of one's.
     Raises:
-      InputError: no layer, a window longer than the game's log, or slots that the game does not have.
+      InputError: no layer, a window longer than the game's log, or a card scorer for a game without card features.
     """
     hidden, window = config.hidden, config.log_window
     if not hidden:
         raise InputError("network.hidden=[] is empty; it must hold the width of at least one layer")
-    if window is not None and window > game.log_slots:
-        raise InputError(f"network.log_window={window} is out of range; {game.name} has {game.log_slots} log slots")
-    if config.slots is not None:
-        return slots.make(
-            game, width=config.slots, hidden=hidden, dtype=config.dtype, window=window, of_history=of_history
+    log_slots = 0 if game.event_log is None else game.event_log.slots
+    if window is not None and window > log_slots:
+        raise InputError(f"network.log_window={window} is out of range; {game.name} has {log_slots} log slots")
+    width = config.card_scorer_width
+    if width is not None:
+        return card_scorer.make(
+            game, width=width, hidden=hidden, dtype=config.dtype, window=window, of_history=of_history
         )
-    seen = inputs.whole(game) if window is None else inputs.window(game, window)
+    seen = inputs.whole(game) if window is None else inputs.window(game.event_log, window)
     if of_history:
         seen = inputs.of_all_players(game, seen)
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs import Game
+from envs import EventLog, Game
 
 
 class Inputs(NamedTuple):
@@ -32,38 +32,38 @@ class Inputs(NamedTuple):
 
 def whole(game: Game) -> Inputs:
     """Selects everything."""
-    return Inputs(game.observation_size, lambda observation: observation, game.encode, game.log_slots > 0)
+    return Inputs(game.observation_size, lambda observation: observation, game.encode, game.event_log is not None)
 
 
-def window(game: Game, slots: int) -> Inputs:
+def window(log: EventLog, slots: int) -> Inputs:
     """Selects the dense entries and the newest log slots, newest first, zeros where there are fewer.
 
-    Aligned to the newest event, the same fact always meets the same weights, and a card game's present turn is told by
-    its last few events: the layer is small and each of its weights sees many examples.
+    Aligned to the newest event, the same fact always meets the same weights, and a card game's present turn is in its
+    last few events: the layer is small and each of its weights sees many examples.
 
     Args:
-      game: with a log of at least `slots` slots.
+      log: of at least `slots` slots.
       slots: how many.
     """
-    dense, width = game.dense_indices, game.log_width
-    log = slice(game.log_offset, game.log_offset + game.log_slots * width)
+    dense, width = log.dense_indices, log.width
+    span = slice(log.offset, log.offset + log.slots * width)
     newest_first = np.arange(slots)
 
     def of_observation(observation: Array) -> Array:
-        rows = observation[log].reshape(game.log_slots, width)
+        rows = observation[span].reshape(log.slots, width)
         places = jnp.sum(jnp.any(rows != 0, axis=1)) - 1 - newest_first
         newest = jnp.where(places[:, None] >= 0, rows[jnp.maximum(places, 0)], 0.0)
         return jnp.concatenate([observation[dense], newest.reshape(-1)])
 
     def slot(view: Any, place: Array) -> Array:
-        rows, values = game.log_slot(view, jnp.maximum(place, 0))
-        columns = rows - game.log_offset - width * place
+        rows, values = log.slot(view, jnp.maximum(place, 0))
+        columns = rows - log.offset - width * place
         entries = jnp.where(columns[:, None] == np.arange(width), values[:, None], 0.0)
         return jnp.where(place >= 0, jnp.sum(entries, axis=0), 0.0)
 
     def of_view(view: Any) -> Array:
-        newest = jax.vmap(slot, in_axes=(None, 0))(view, game.log_length(view) - 1 - newest_first)
-        return jnp.concatenate([game.dense(view), newest.reshape(-1)])
+        newest = jax.vmap(slot, in_axes=(None, 0))(view, log.length(view) - 1 - newest_first)
+        return jnp.concatenate([log.dense(view), newest.reshape(-1)])
 
     return Inputs(len(dense) + slots * width, of_observation, of_view, carries_log=False)
 

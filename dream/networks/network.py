@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dream.networks.inputs import Inputs
-from envs import Game
+from envs import EventLog, Game
 
 
 class Network(NamedTuple):
@@ -28,7 +28,7 @@ class Network(NamedTuple):
       rest: (params, first layer's sums [width]) -> outputs; both None where the first layer is not linear.
       width: of the first layer.
       heads: (params, inputs) -> every head's output by its name, where the outputs are not all there is; else None.
-      foretell: (params, inputs) -> (outputs, prediction of game.auxiliary, float32); None without such a head.
+      auxiliary_prediction: (params, inputs) -> (outputs, float32 prediction of game.auxiliary); None without that head.
     """
 
     init: Callable[[Array], Any]
@@ -39,7 +39,7 @@ class Network(NamedTuple):
     rest: Callable[[Any, Array], Any] | None
     width: int
     heads: Callable[[Any, Array], dict[str, Array]] | None = None
-    foretell: Callable[[Any, Array], tuple[Any, Array]] | None = None
+    auxiliary_prediction: Callable[[Any, Array], tuple[Any, Array]] | None = None
 
 
 class Carried(NamedTuple):
@@ -93,31 +93,32 @@ def _log_reader(game: Game, network: Network) -> Reader:
     """Splits the first layer into the game's dense entries and a carried sum over its log.
 
     x @ w = dense(view) @ w[dense_indices] + sum over log slots t and entries r of values[t, r] * w[rows[t, r]],
-    and a player's later view only adds slots, at most game.log_growth of them (see envs.Game.log_slot).
+    and a player's later view only adds slots, at most `growth` of them (see envs.EventLog).
     """
+    log = game.event_log
 
     def prepare(params: Any) -> Any:
         w, b = network.first_layer(params)
-        return params, w, w[game.dense_indices], b
+        return params, w, w[log.dense_indices], b
 
     def start() -> Carried:
         return Carried(jnp.zeros((game.num_players, network.width)), jnp.zeros(game.num_players, jnp.int32))
 
     def read(weights: Any, carried: Carried, view: Any, player: Array) -> tuple[Any, Carried]:
         params, w, w_dense, b = weights
-        carried, own = _extend(game, w, carried, view, player)
-        sums = game.dense(view).astype(w.dtype) @ w_dense + b + own.astype(w.dtype)
+        carried, own = _extend(log, w, carried, view, player)
+        sums = log.dense(view).astype(w.dtype) @ w_dense + b + own.astype(w.dtype)
         return network.rest(params, sums), carried
 
     return Reader(start, prepare, read)
 
 
-def _extend(game: Game, w: Array, carried: Carried, view: Any, player: Array) -> tuple[Carried, Array]:
+def _extend(log: EventLog, w: Array, carried: Carried, view: Any, player: Array) -> tuple[Carried, Array]:
     """Adds a view's new log slots to its player's sum; returns all sums and this one."""
-    covered, length = carried.lengths[player], game.log_length(view)
+    covered, length = carried.lengths[player], log.length(view)
     own = carried.sums[player]
-    for new in range(game.log_growth):
-        rows, values = game.log_slot(view, jnp.minimum(covered + new, game.log_slots - 1))
+    for new in range(log.growth):
+        rows, values = log.slot(view, jnp.minimum(covered + new, log.slots - 1))
         values = jnp.where(covered + new < length, values, 0)
         # One row at a time into one player's sum: a CPU fuses this into a single pass, unlike a gather of all rows.
         for row, value in zip(rows, values, strict=True):

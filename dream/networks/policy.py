@@ -25,7 +25,7 @@ class Acts:
     temperature: float = number(1.0, 0, above=True)
 
 
-@functools.partial(jax.tree_util.register_dataclass, data_fields=["params"], meta_fields=["apply", "forward"])
+@functools.partial(jax.tree_util.register_dataclass, data_fields=["params"], meta_fields=["apply", "game", "forward"])
 @dataclasses.dataclass(frozen=True)
 class NetworkPolicy(Policy):
     """A Policy made of one network.
@@ -76,4 +76,4 @@ def make_network_policy(game: Game, network: Network, params: Any, acts: Acts) -
             raise InputError(f"observations of shape {shape} do not fit; they must be [B, {game.observation_size}]")
         return compiled(params, observations)
 
-    return NetworkPolicy(apply, params, forward)
+    return NetworkPolicy(apply, params, game, forward)

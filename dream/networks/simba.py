@@ -1,13 +1,13 @@
-"""The simba network: residual blocks with layer norm, a value head for each phase, a head that foretells.
+"""The simba network: residual blocks with layer norm, a value head for each phase, a head that predicts.
 
 x = relu(Dense_0(observation)); each block: x <- x + Dense(relu(Dense(LayerNorm(x)))); every head is linear in the last
 LayerNorm(x). Its parameters have the names of the document, kernels [in, out]:
 
     Dense_0, then Dense_1, Dense_2 with LayerNorm_0 for the first block, and so on; the last LayerNorm; the last Dense,
-    whose outputs are the logits; value_<phase> for each phase, or `value` where an observation does not tell the phase;
-    opp_dw_pred where the game has something to foretell.
+    whose outputs are the logits; value_<phase> for each phase, or `value` where an observation does not show the phase;
+    opp_dw_pred where the game has something to predict.
 
-The value is that of the phase the observation tells, 0 where it tells none.
+The value is that of the phase the observation shows, 0 where it shows none.
 Source: the gin rummy MDP document, sections 6 to 8, written there for two blocks of width 1,024; Lee et al. 2024,
 "SimBa". Deviations: none in the forward pass; parameters are drawn as Flax draws a Dense layer's (LeCun normal, biases
 0), of which the document says nothing.
@@ -27,7 +27,7 @@ from dream.networks import inputs
 from dream.networks.network import Network
 from envs import Game
 
-LOGITS, FORETOLD = "logits", "opp_dw_pred"
+LOGITS, PREDICTED = "logits", "opp_dw_pred"
 """Heads by the names of their outputs; the others are values."""
 EPSILON = 1e-5
 """Added to the variance in a layer norm."""
@@ -59,8 +59,8 @@ def parameter_shapes(config: SimbaConfig, game: Game) -> dict[str, dict[str, tup
     sizes |= {f"Dense_{n}": (width, width) for n in range(1, last)}
     sizes |= {f"Dense_{last}": (width, game.num_actions)}
     sizes |= dict.fromkeys(_value_heads(game), (width, 1))
-    if game.has_auxiliary:
-        sizes[FORETOLD] = (width, 1)
+    if game.auxiliary:
+        sizes[PREDICTED] = (width, 1)
     shapes = {name: {"kernel": size, "bias": size[1:]} for name, size in sizes.items()}
     norms = {f"LayerNorm_{n}": {"scale": (width,), "bias": (width,)} for n in range(config.blocks + 1)}
     return {**shapes, **norms}
@@ -80,7 +80,7 @@ def make(config: SimbaConfig, game: Game) -> Network:
         rest=lambda params, sums: net.chosen(net.upper(params, sums.astype(jnp.float32)), None),
         width=config.width,
         heads=net.heads,
-        foretell=net.foretell if game.has_auxiliary else None,
+        auxiliary_prediction=net.auxiliary_prediction if game.auxiliary else None,
     )
 
 
@@ -119,27 +119,27 @@ class _Simba:
             inner = jax.nn.relu(self._dense(params[f"Dense_{2 * n + 1}"], _normed(params[f"LayerNorm_{n}"], x)))
             x = x + self._dense(params[f"Dense_{2 * n + 2}"], inner)
         x = _normed(params[f"LayerNorm_{self.config.blocks}"], x)
-        single = [*_value_heads(self.game), *([FORETOLD] if self.game.has_auxiliary else [])]
-        told = {name: self._dense(params[name], x)[..., 0] for name in single}
-        return {LOGITS: self._dense(params[f"Dense_{last}"], x), **told}
+        single = [*_value_heads(self.game), *([PREDICTED] if self.game.auxiliary else [])]
+        scalars = {name: self._dense(params[name], x)[..., 0] for name in single}
+        return {LOGITS: self._dense(params[f"Dense_{last}"], x), **scalars}
 
     def outputs(self, params: Params, x: Array) -> tuple[Array, Array]:
-        """Returns (logits, the value of the phase that x tells)."""
+        """Returns (logits, the value of the phase that x shows)."""
         return self.chosen(self.heads(params, x), x)
 
-    def foretell(self, params: Params, x: Array) -> tuple[tuple[Array, Array], Array]:
-        """Returns the outputs, and what is foretold."""
-        told = self.heads(params, x)
-        return self.chosen(told, x), told[FORETOLD]
+    def auxiliary_prediction(self, params: Params, x: Array) -> tuple[tuple[Array, Array], Array]:
+        """Returns the outputs, and what is predicted of game.auxiliary."""
+        heads = self.heads(params, x)
+        return self.chosen(heads, x), heads[PREDICTED]
 
-    def chosen(self, told: dict[str, Array], x: Array | None) -> tuple[Array, Array]:
-        """Returns (logits, value) from the heads; x tells the phase where there is one value a phase."""
-        values = jnp.stack([told[name] for name in _value_heads(self.game)], axis=-1)
+    def chosen(self, heads: dict[str, Array], x: Array | None) -> tuple[Array, Array]:
+        """Returns (logits, value) from the heads; x shows the phase where there is one value per phase."""
+        values = jnp.stack([heads[name] for name in _value_heads(self.game)], axis=-1)
         start = self.game.phase_offset
         if start is None:
-            return told[LOGITS], values[..., 0]
+            return heads[LOGITS], values[..., 0]
         phase = x[..., start : start + len(self.game.phases)] > 0.5
-        return told[LOGITS], jnp.sum(jnp.where(phase, values, 0.0), axis=-1)
+        return heads[LOGITS], jnp.sum(jnp.where(phase, values, 0.0), axis=-1)
 
     def _dense(self, layer: dict[str, Array], x: Array) -> Array:
         product = x.astype(self.compute) @ layer["kernel"].astype(self.compute)

@@ -15,7 +15,7 @@ from envs.batching import where_needed
 
 
 class Outcomes(NamedTuple):
-    """All that an action could lead to, leading axis [K], as EnumerableGame.outcomes tells it.
+    """All that an action could lead to, leading axis [K], as EnumerableGame.outcomes gives it.
 
     Attributes:
       views: what all players see there, [K, P].
@@ -47,7 +47,7 @@ class Decision(NamedTuple):
       auxiliary: float32, game.auxiliary for the player who decided, before the transition.
       done: bool, whether the transition ended the game.
       phase: int8, index into game.phases.
-      note: whatever the actor adds.
+      extras: what the actor outputs besides the action.
       views: what all players saw, leading axis [P], where asked for; else None.
       outcomes: all that the action could have led to, where asked for; else None.
     """
@@ -61,18 +61,19 @@ class Decision(NamedTuple):
     auxiliary: Array
     done: Array
     phase: Array
-    note: Any
+    extras: Any
     views: Any = None
     outcomes: Outcomes | None = None
 
 
 class Record(NamedTuple):
-    """What self-play leaves.
+    """What self-play recorded.
 
     Attributes:
       decisions: Decision, [T, lanes, ...]; meaningless where not valid.
       valid: bool[T, lanes].
-      results: dict, sums over finished games of the seats' mean of game.result, `draw_rate`, and `games`.
+      results: float32 by name, sums over finished games: the seats' mean of game.result, `tie_rate` (games nobody won),
+        and `games`, which counts them.
     """
 
     decisions: Decision
@@ -84,8 +85,8 @@ class Actor(NamedTuple):
     """How self-play chooses actions; one lane's functions.
 
     Attributes:
-      start: key -> memory, at a deal.
-      act: (memory, view, legal bool[A], player, key) -> (action int32, memory, note).
+      start: key -> carry, at a deal.
+      act: (carry, view, legal bool[A], player, key) -> (action int32, carry, extras).
     """
 
     start: Callable[[Array], Any]
@@ -93,10 +94,10 @@ class Actor(NamedTuple):
 
 
 class _Lanes(NamedTuple):
-    """The loop's carry: each lane's state and memory, which lanes are free, the next game, what has been recorded."""
+    """The loop's carry: the lanes' states and actor carries, which are free, the next game, what has been recorded."""
 
     states: Any
-    memories: Any
+    actor_carries: Any
     free: Array
     next_game: Array
     record: Decision
@@ -127,7 +128,7 @@ def play(
     """Plays exactly `games` whole games in `num_envs` lanes (jit the caller).
 
     Game g is dealt with key fold_in(deal key, g), whichever lane plays it. A lane that finishes takes the next game,
-    so that lanes stand idle only at the very end and no game is cut off.
+    so that lanes are idle only at the very end and no game is cut off.
 
     Args:
       game: the game.
@@ -155,14 +156,14 @@ def play(
         deals = at.free & (place < games)
         playing = deals | ~at.free
         states = jax.vmap(deal)(deals, at.states, place)
-        memories = _select(deals, jax.vmap(start)(place), at.memories)
+        carries = _select(deals, jax.vmap(start)(place), at.actor_carries)
         keys = jax.random.split(jax.random.fold_in(act_key, at.t), num_envs)
-        states, memories, decision, result = decide(states, memories, keys)
+        states, carries, decision, result = decide(states, carries, keys)
         finished = playing & decision.done
         sums = {name: jnp.sum(jnp.where(finished, x, 0.0)) for name, x in result.items()}
         return _Lanes(
             states=states,
-            memories=memories,
+            actor_carries=carries,
             free=finished | ~playing,
             next_game=at.next_game + jnp.sum(deals),
             record=jax.tree.map(lambda rows, row: rows.at[at.t].set(row), at.record, decision),
@@ -181,7 +182,7 @@ def _at_start(blank: tuple[Any, Any], decided: tuple[Any, ...], steps: int, num_
     _, _, decision, result = decided
     return _Lanes(
         states=_zeros(blank[0], num_envs),
-        memories=_zeros(blank[1], num_envs),
+        actor_carries=_zeros(blank[1], num_envs),
         free=jnp.ones(num_envs, bool),
         next_game=jnp.int32(0),
         record=_zeros(decision, steps, num_envs),
@@ -202,12 +203,12 @@ def _select(chosen: Array, new: Any, old: Any) -> Any:
 
 
 def _decide(
-    game: Game, actor: Actor, all_views: bool, outcomes: bool, state: Any, memory: Any, key: Array
+    game: Game, actor: Actor, all_views: bool, outcomes: bool, state: Any, carry: Any, key: Array
 ) -> tuple[Any, Any, Decision, dict]:
-    """Plays one decision of one game: the next state and memory, the record, and the result if it ended."""
+    """Plays one decision of one game: the next state and carry, the record, and the result if it ended."""
     player = state.current_player
     view, legal = game.view(state, player), game.legal_actions(state)
-    action, memory, note = actor.act(memory, view, legal, player, key)
+    action, carry, extras = actor.act(carry, view, legal, player, key)
     after, rewards, done = game.step(state, action)
     seats = jnp.arange(game.num_players)
     potentials = jnp.stack([jax.vmap(lambda p, s=s: game.potential(s, p))(seats) for s in (state, after)])
@@ -218,17 +219,17 @@ def _decide(
         action=action.astype(jnp.int16),
         rewards=rewards,
         potentials=potentials,
-        auxiliary=game.auxiliary(state, player),
+        auxiliary=game.auxiliary(state, player) if game.auxiliary else jnp.float32(0),
         done=done,
         phase=game.phase(state).astype(jnp.int8),
-        note=note,
+        extras=extras,
         views=jax.vmap(lambda p: game.view(state, p))(seats) if all_views else None,
         outcomes=_outcomes(game, state, action) if outcomes else None,
     )
     each = jax.vmap(lambda p: game.result(after, p))(seats)
     result = {name: jnp.mean(value) for name, value in each.items()}
-    drawn = jnp.all(rewards == 0).astype(jnp.float32)
-    return after, memory, decision, {**result, "games": jnp.float32(1), "draw_rate": drawn}
+    tied = jnp.all(rewards == 0).astype(jnp.float32)
+    return after, carry, decision, {**result, "games": jnp.float32(1), "tie_rate": tied}
 
 
 def _outcomes(game: EnumerableGame, state: Any, action: Array) -> Outcomes:
@@ -238,37 +239,3 @@ def _outcomes(game: EnumerableGame, state: Any, action: Array) -> Outcomes:
     views = jax.vmap(lambda state: jax.vmap(lambda p: game.view(state, p))(seats))(states)
     legal = jax.vmap(game.legal_actions)(states)
     return Outcomes(views, legal, states.current_player.astype(jnp.int8), chance, rewards, done)
-
-
-def describe(
-    game: Game, record: Record, returns: Array, values: Array, entropies: Array, own: Array
-) -> dict[str, Array]:
-    """Returns what self-play tells a researcher; `selfplay/` names are the game's own results, by player and hand.
-
-    Args:
-      game: what was played.
-      record: of the games.
-      returns, values, entropies: float32[T, lanes], training return, predicted value and policy entropy of decisions.
-      own: bool[T, lanes], the decisions learned from.
-    """
-    phase, games = record.decisions.phase, record.results["games"]
-
-    def mean(x: Array, where: Array = own) -> Array:
-        return jnp.sum(jnp.where(where, x, 0.0)) / jnp.maximum(jnp.sum(where), 1)
-
-    def variance(x: Array) -> Array:
-        return mean((x - mean(x)) ** 2)
-
-    decisions = jnp.sum(record.valid)
-    return {
-        "episodes": games,
-        "decisions": jnp.sum(own),
-        "nodes": decisions,
-        "transitions": decisions,
-        **{f"selfplay/{name}": total / games for name, total in record.results.items() if name != "games"},
-        "selfplay/length": decisions / games,
-        "training_return_mean": mean(returns),
-        "training_return_spread": jnp.sqrt(variance(returns)),
-        "value_explained_variance": 1.0 - variance(returns - values) / jnp.maximum(variance(returns), 1e-12),
-        **{f"entropy/{name}": mean(entropies, own & (phase == n)) for n, name in enumerate(game.phases)},
-    }

@@ -23,6 +23,7 @@ from dream.config.schema import EnvConfig
 from dream.game_tree.tabular_policy import table_policy
 from dream.networks import make_network
 from dream.networks.policy import Acts, make_network_policy
+from dream.storage.old_configs import current_config
 from envs import Game, Policy
 from envs.errors import InputError, shown
 
@@ -88,7 +89,7 @@ def parse(text: str) -> Card:
     if node.get("format") != FORMAT:
         raise InputError(f"it is of format {shown(node.get('format'))}; this version reads format {FORMAT}")
     _check_plain(node)
-    card = settings.read(Card, node, "card")
+    card = settings.read(Card, current_config(node), "card")
     settings.read(EnvConfig, card.env, "card.env")
     _check_parts(card)
     return card
@@ -179,9 +180,9 @@ def _network_like(card: Card, game: Game) -> Policy:
 
 
 def _learner_like(card: Card, game: Game, shapes: Mapping[str, Any]) -> Policy:
-    module, given = algorithms.settings_of(card.algo)
+    build, given = algorithms.read_settings(card.algo)
     fields = {field.name for field in dataclasses.fields(given)}
-    tabular = "average" not in fields and "tabular" in module.__name__
+    tabular = "average" not in fields and "tabular" in type(given).__module__
     if (tabular and card.policy in ("current", "average")) or ("average" in fields and _is_average_table(card, shapes)):
         return _table_like(game, shapes)
     if tabular:
@@ -192,7 +193,7 @@ def _learner_like(card: Card, game: Game, shapes: Mapping[str, Any]) -> Policy:
         alone["memory"] = type(given.memory)(capacity=1)
     if "values" in fields:
         alone["values"] = dataclasses.replace(given.values, capacity=1)
-    learner = module.make(dataclasses.replace(given, **alone), card.network, game, Resources(_no_player, _no_tree))
+    learner = build(dataclasses.replace(given, **alone), card.network, game, Resources(_no_player, _no_tree))
     policies = jax.eval_shape(lambda key: learner.policies(learner.init(key)), jax.random.key(0))
     if card.policy not in policies:
         raise _no_policy(card, policies)

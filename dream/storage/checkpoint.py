@@ -6,22 +6,27 @@ a temporary folder and renames it last, so that a killed process leaves only com
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import dataclasses
+import errno
 import json
+import os
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
+from dream.storage.checkpoint_meta import META_FILE, DamagedMetaError, first_line, read_meta, signed
 from dream.storage.files import write_json
+from dream.storage.finite import not_finite
+from dream.storage.old_configs import current_choices, current_config
 from envs.errors import InputError
 
 FOLDER = "checkpoints"
-FORMAT = 1
-"""Version of this layout, in every meta."""
-_META_FILE = "meta/metadata"
 _SUMS_FILE = "files.json"
 """Size and CRC-32 of every file of the state, written last: damage is found before anything tries to read it."""
 
@@ -32,7 +37,8 @@ class Checkpoint:
 
     Attributes:
       path: its folder.
-      meta: `format`, `iteration`, `config` (resolved), `game` (identity), `counters`, `seconds`, `checksum` and more.
+      meta: `format`, `iteration`, `config` (resolved), `game` (identity), `counters`, `seconds`, `checksum` (of the
+        arrays), `meta_checksum` (of all the rest) and more.
     """
 
     path: Path
@@ -44,7 +50,7 @@ class Checkpoint:
         Args:
           like: a state, or a pytree of shapes and dtypes, of the same structure.
         Raises:
-          InputError: the stored arrays are damaged, or of other shapes.
+          InputError: the stored arrays are damaged, of other shapes, or hold numbers that are not finite.
         """
         import orbax.checkpoint as ocp
 
@@ -52,16 +58,22 @@ class Checkpoint:
         keys = jax.tree.map(_is_key, like)
         plain = jax.tree.map(_as_plain_shape, like)
         self._check_arrays(plain)
-        try:
+
+        def read() -> Any:
             with jax.enable_x64(True), ocp.Checkpointer(ocp.StandardCheckpointHandler()) as reader:
-                state = reader.restore(self.path / "state", args=ocp.args.StandardRestore(plain))
+                return reader.restore(self.path / "state", args=ocp.args.StandardRestore(plain))
+
+        try:
+            state = _without_event_loop(read)
         except Exception as error:
             raise InputError(
-                f"{self.path} cannot be read as a checkpoint of this network ({_first_line(error)}); "
-                f"it is damaged or of another network: use another checkpoint of the run"
+                f"{self.path} cannot be read as a checkpoint of this network ({first_line(error)}); "
+                f"it is damaged or of another network: {offer(self.path)}"
             ) from error
         if checksum(state) != self.meta["checksum"]:
-            raise InputError(f"{self.path} is damaged: its arrays do not match their checksum; use an earlier one")
+            raise InputError(f"{self.path} is damaged: its arrays do not match their checksum; {offer(self.path)}")
+        if (wrong := not_finite(state)) is not None:
+            raise InputError(f"{self.path} is of no use: {wrong}; {offer(self.path)}")
         return jax.tree.map(lambda x, is_key: jax.random.wrap_key_data(x) if is_key else x, state, keys)
 
     def _check_arrays(self, like: Any) -> None:
@@ -74,6 +86,20 @@ class Checkpoint:
             f"{self.path} is a checkpoint of another network or algorithm: {differ[0]} is "
             f"{stored.get(differ[0], 'missing')} there, {wanted.get(differ[0], 'unknown')} here"
         )
+
+
+def _without_event_loop(function: Callable[[], Any]) -> Any:
+    """Calls a function in a thread without an event loop, another one in a notebook.
+
+    Where a loop runs, orbax reads in a thread of its own, to which jax.enable_x64 does not reach: it would round double
+    precision.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return function()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        return pool.submit(function).result()
 
 
 class CheckpointWriter:
@@ -94,30 +120,42 @@ class CheckpointWriter:
         self._manager = ocp.CheckpointManager(self._folder, options=options)
 
     def save(self, iteration: int, state: Any, meta: dict[str, Any]) -> None:
-        """Writes one checkpoint, in the place of any of this iteration; returns when it is complete."""
-        if iteration in self._manager.all_steps():
-            self._manager.delete(iteration)
+        """Writes one checkpoint, in the place of any of this iteration; returns when it is complete.
+
+        Raises:
+          FloatingPointError: the state holds numbers that are not finite; nothing is written.
+          OSError: the disk refused; checkpoints of other iterations are as they were.
+        """
+        if (wrong := not_finite(state)) is not None:
+            raise FloatingPointError(f"iteration {iteration} is not saved: {wrong}")
         plain = jax.tree.map(lambda x: jax.random.key_data(x) if _is_key(x) else x, state)
-        told = {"format": FORMAT, "iteration": iteration, "checksum": checksum(plain), "arrays": _array_shapes(plain)}
-        meta = {**told, **meta}
+        stated = {"iteration": iteration, "checksum": checksum(plain), "arrays": _array_shapes(plain)}
+        meta = signed({**stated, **meta})
         args = self._ocp.args
         items = args.Composite(state=args.StandardSave(plain), meta=args.JsonSave(meta))
-        self._manager.save(iteration, args=items, force=True)
-        self._manager.wait_until_finished()
-        path = self._folder / str(iteration)
-        write_json(path / _SUMS_FILE, _file_sums(path))
+        try:
+            if iteration in self._manager.all_steps():
+                self._manager.delete(iteration)
+            self._manager.save(iteration, args=items, force=True)
+            self._manager.wait_until_finished()
+            path = self._folder / str(iteration)
+            write_json(path / _SUMS_FILE, _file_sums(path))
+        except Exception as error:
+            raise _as_os_error(error) from error
 
-    def drop_after(self, iteration: int) -> None:
-        """Deletes the checkpoints past an iteration, those of work that is done anew."""
-        for later in [step for step in self._manager.all_steps() if step > iteration]:
+    def drop_after(self, iteration: int) -> list[int]:
+        """Deletes the checkpoints past an iteration, those of work that is done anew; returns their iterations."""
+        dropped = sorted(step for step in self._manager.all_steps() if step > iteration)
+        for later in dropped:
             self._manager.delete(later)
+        return dropped
 
     def close(self) -> None:
         """Frees the writer."""
         self._manager.close()
 
 
-def find(reference: str | Path) -> Checkpoint:
+def find(reference: str | os.PathLike[str]) -> Checkpoint:
     """Opens a checkpoint.
 
     Args:
@@ -130,31 +168,69 @@ def find(reference: str | Path) -> Checkpoint:
         raise InputError(f"{reference} does not exist; it must be a run directory or a checkpoint's folder")
     if (path / FOLDER).is_dir():
         path = path / FOLDER
-    if path.is_dir() and not (path / _META_FILE).exists():
-        complete = [child for child in path.iterdir() if child.name.isdigit()]
+    if path.is_dir() and not (path / META_FILE).exists():
+        complete = _complete(path)
         if not complete:
             raise InputError(
                 f"{reference} holds no complete checkpoint; it must be a run directory with {FOLDER}/<iteration>/, "
                 "or such a folder"
             )
-        path = max(complete, key=lambda child: int(child.name))
+        path = complete[max(complete)]
     return Checkpoint(path, _read_meta(path))
 
 
+def sound_checkpoint(run_dir: str | Path, last: int | None = None) -> Checkpoint | None:
+    """Returns the newest checkpoint of a run whose meta and files are as they were written; None where none is.
+
+    Args:
+      run_dir: of the run.
+      last: the newest iteration that counts; None for any.
+    """
+    for iteration, path in sorted(_complete(Path(run_dir).absolute() / FOLDER).items(), reverse=True):
+        if last is not None and iteration > last:
+            continue
+        try:
+            found = Checkpoint(path, _read_meta(path))
+            _check_files(path)
+            return found
+        except InputError:
+            continue
+    return None
+
+
+def offer(path: Path) -> str:
+    """Returns what to do about a checkpoint that cannot be used: the one before it by name, if one is sound."""
+    earlier = None
+    if path.name.isdigit() and path.parent.name == FOLDER:
+        earlier = sound_checkpoint(path.parent.parent, int(path.name) - 1)
+    if earlier is None:
+        return "there is no earlier one that is sound; use another run's, or begin anew"
+    return f"use the earlier one, {earlier.path}, which is sound"
+
+
+def has_checkpoint(run_dir: Path) -> bool:
+    """Returns whether a run directory holds a checkpoint, sound or damaged; one half-written does not count."""
+    return bool(_complete(Path(run_dir) / FOLDER))
+
+
+def _complete(folder: Path) -> dict[int, Path]:
+    """Returns iteration -> folder of the checkpoints that were written to their end."""
+    if not folder.is_dir():
+        return {}
+    return {int(child.name): child for child in folder.iterdir() if child.name.isdigit() and child.name.isascii()}
+
+
 def _read_meta(path: Path) -> dict[str, Any]:
+    """Reads and checks a checkpoint's meta; raises InputError where anything is not as this project writes it."""
     try:
-        meta = json.loads((path / _META_FILE).read_text())
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(
-            f"{path} is not a complete checkpoint ({_first_line(error)}); it must be a folder this project wrote"
-        ) from error
-    meta = meta if isinstance(meta, dict) else {}
-    needed = {"format", "iteration", "checksum", "config", "game"}
-    if not needed <= meta.keys():
-        raise InputError(f"{path} is a foreign checkpoint: its meta lacks {', '.join(sorted(needed - set(meta)))}")
-    if meta["format"] != FORMAT:
-        raise InputError(f"{path} has format {meta['format']}; this version reads format {FORMAT}")
-    return meta
+        meta = read_meta(path)
+    except DamagedMetaError as error:
+        raise InputError(f"{error}; {offer(path)}") from error
+    try:
+        config = current_config(meta["config"])
+        return {**meta, "config": config, "choices": current_choices(meta.get("choices", {}), config)}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path} is damaged: its configuration cannot be read ({first_line(error)})") from error
 
 
 def _array_shapes(tree: Any) -> dict[str, str]:
@@ -180,9 +256,18 @@ def _check_files(path: Path) -> None:
     except (OSError, ValueError, TypeError, AttributeError):
         wrong = [_SUMS_FILE]
     if wrong:
-        raise InputError(
-            f"{path} is damaged: {wrong[0]} is not as it was written; use an earlier checkpoint of the run"
-        )
+        raise InputError(f"{path} is damaged: {wrong[0]} is not as it was written; {offer(path)}")
+
+
+def _as_os_error(error: BaseException) -> OSError:
+    """Returns what a failed write came from: the system's error, which the writer of arrays may have wrapped."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno is not None:
+            return OSError(cause.errno, cause.strerror or str(cause))
+        cause = cause.__cause__ or cause.__context__
+    number = errno.ENOSPC if "no space left" in str(error).lower() else errno.EIO
+    return OSError(number, first_line(error))
 
 
 def checksum(tree: Any) -> int:
@@ -201,8 +286,3 @@ def _as_plain_shape(x: Any) -> jax.ShapeDtypeStruct:
     """Returns shape and dtype with keys as words, on the first device, wherever the checkpoint was written."""
     x = jax.eval_shape(jax.random.key_data, x) if _is_key(x) else x
     return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=jax.sharding.SingleDeviceSharding(jax.devices()[0]))
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:120]}" if lines else type(error).__name__

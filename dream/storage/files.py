@@ -1,15 +1,35 @@
-"""Small files: JSON and JSON lines, written whole or not at all."""
+"""Small files: JSON and JSON lines, written whole or not at all; and what to say where a disk refuses."""
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 CONFIG_FILE, VERSIONS_FILE, EVALUATION_FILE = "config.yaml", "versions.json", "evaluation.json"
 """In a run directory."""
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_CLOSED = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+class StorageError(RuntimeError):
+    """A write failed while work was under way: one line with what failed, what is safe and what to do."""
+
+
+def why_not(error: OSError) -> tuple[str, str]:
+    """Returns why the system refused, and what to do about it, in words."""
+    reason = error.strerror or str(error).splitlines()[0]
+    if error.errno in _FULL:
+        return reason, "make room on the disk"
+    if error.errno in _CLOSED:
+        return reason, "make the folder writable"
+    if error.errno == errno.ENOENT:
+        return reason, "the folder is gone; put it back"
+    return reason, "mend the disk"
 
 
 def append_line(path: Path, record: dict[str, Any]) -> None:
@@ -18,16 +38,42 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
         file.write(json.dumps(_finite(record)) + "\n")
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Returns the records of a file, leaving out a last line that was cut off."""
-    lines = path.read_text().splitlines() if path.exists() else []
-    records = []
-    for line in lines:
-        try:
-            records.append(json.loads(line))
-        except json.JSONDecodeError:
-            break
+def read_lines(path: Path, needed: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    """Returns the records of a file: its sound lines.
+
+    A last line that was cut off is left out, as a killed process leaves it. Other damaged lines are left out too, and
+    their number is printed on stderr.
+
+    Args:
+      path: of the file; one that does not exist has no records.
+      needed: keys without which a line counts as damaged.
+    """
+    records, damaged = scan_lines(path, needed)
+    if damaged:
+        lines = f"{damaged} damaged line" + "s" * (damaged > 1)
+        print(f"warning: {path} has {lines}, left out; {len(records)} are sound", file=sys.stderr)
     return records
+
+
+def scan_lines(path: Path, needed: tuple[str, ...] = ()) -> tuple[list[dict[str, Any]], int]:
+    """Returns the sound records of a file and how many lines are damaged, a last line that was cut off not counted."""
+    lines = path.read_bytes().split(b"\n") if path.exists() else [b""]
+    records, damaged = [], 0
+    for number, line in enumerate(lines):
+        record = _record(line)
+        if record is not None and all(key in record for key in needed):
+            records.append(record)
+        elif line.strip() and number < len(lines) - 1:
+            damaged += 1
+    return records, damaged
+
+
+def _record(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -43,8 +89,12 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, content: bytes) -> None:
     """Writes a file whole or not at all."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_bytes(content)
-    temporary.replace(path)
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def _finite(value: Any) -> Any:

@@ -9,7 +9,7 @@ from envs.errors import InputError
 PREFIX = "hf:"
 
 
-def is_reference(reference: str | Path) -> bool:
+def is_reference(reference: object) -> bool:
     """Returns whether it names a file on the hub."""
     return isinstance(reference, str) and reference.startswith(PREFIX)
 

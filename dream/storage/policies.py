@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import jax
 import envs
 from dream import algorithms
 from dream.algorithms.types import Resources
+from dream.config import renamed
 from dream.storage import checkpoint, hub, policy_file
 from dream.storage.checkpoint import Checkpoint
 from dream.storage.policy_file import PolicyFile
@@ -21,7 +23,7 @@ Trained = Checkpoint | PolicyFile
 """A trained player on disk."""
 
 
-def load_policy(reference: str | Path, name: str | None = None) -> Policy:
+def load_policy(reference: str | os.PathLike[str], name: str | None = None) -> Policy:
     """Loads a trained player.
 
     Args:
@@ -34,12 +36,17 @@ def load_policy(reference: str | Path, name: str | None = None) -> Policy:
       `.outputs(observations)`, every head's output by name.
     Raises:
       InputError: no readable player there, one of another game version, or no policy of that name.
+
+    Example:
+      >>> policy = dream.load_policy("runs/leduc", "average")
+      >>> policy.game.name
+      'leduc_poker'
     """
     found = find(reference)
     return policy_of(found, game_of(found), name)
 
 
-def find(reference: str | Path) -> Trained:
+def find(reference: str | os.PathLike[str]) -> Trained:
     """Finds a trained player.
 
     Args:
@@ -94,7 +101,7 @@ def policy_of(trained: Trained, game: Game, name: str | None = None) -> Policy:
     return chosen_policy(policies_of(trained, game), name)
 
 
-def report_dir(reference: str, trained: Trained) -> Path:
+def report_dir(reference: str | os.PathLike[str], trained: Trained) -> Path:
     """Returns the folder for a report: the run directory that was named, or the one that holds the checkpoint or file.
 
     For a file on the hub, which has no folder of the user's, the current one.
@@ -144,6 +151,8 @@ def find_player(reference: str, game: Game) -> Policy:
     if reference in envs.bot_names(game):
         return envs.make_bot(reference, game)
     if not hub.is_reference(reference) and not Path(reference).expanduser().exists():
+        if new := renamed.VALUES["opponents"].get(reference):
+            raise InputError(f"opponent {reference} is now {new}: the learner's own past, in algo.opponents alone")
         raise InputError(
             f"unknown opponent {reference!r}; it must be one of {', '.join(envs.bot_names(game))}, "
             "or the path of a run, a checkpoint or a policy's file"

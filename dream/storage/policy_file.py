@@ -19,6 +19,7 @@ import numpy as np
 
 import envs
 from dream.storage.card import Card, parse, policy_like
+from dream.storage.finite import not_finite
 from dream.storage.foreign.networks import check_arrays, read_network
 from envs import Game, Policy
 from envs.errors import InputError, shown
@@ -74,7 +75,7 @@ class PolicyFile:
         """Builds the policy.
 
         Raises:
-          InputError: arrays that are not those of the policy the card names, or a wrong card.
+          InputError: a wrong card, arrays that are not those of the policy it names, or not finite.
         """
         try:
             like = policy_like(self.card, game, self.entries)
@@ -83,8 +84,10 @@ class PolicyFile:
         wanted = named(like.params)
         check_arrays(self.path, self.entries, wanted)
         arrays = self.load()
+        if (wrong := not_finite(arrays)) is not None:
+            raise InputError(f"{self.path} is of no use: {wrong}; export the policy from an earlier checkpoint")
         params = jax.tree.structure(like.params).unflatten(_placed(arrays[name]) for name in wanted)
-        return dataclasses.replace(like, params=params)
+        return dataclasses.replace(like, params=params, game=game)
 
 
 def _placed(array: np.ndarray) -> Any:
@@ -105,7 +108,7 @@ def read(path: Path, folder: Path) -> PolicyFile:
       path: of the file.
       folder: for reports on it.
     Raises:
-      InputError: a file of another kind, damaged, or refused.
+      InputError: a file of another kind, damaged, or refused, or with numbers that are not finite.
     """
     try:
         with path.open("rb") as file:
@@ -192,7 +195,9 @@ def _arrays(file: Any) -> dict[str, np.ndarray]:
 
 
 def to_bytes(card: Card, arrays: dict[str, np.ndarray]) -> bytes:
-    """Returns an export's contents."""
+    """Returns an export's contents; raises InputError where an array is not finite."""
+    if (wrong := not_finite(arrays)) is not None:
+        raise InputError(f"the policy is not exported: {wrong}")
     from safetensors.numpy import save
 
     plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}

@@ -1,50 +1,80 @@
-"""Trees kept on disk, by game, version and rules."""
+"""Trees kept on disk, by what their game is and does; a tree that disagrees with its game is built anew."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import json
 import os
 import sys
-import zipfile
+from collections import OrderedDict
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
 
+from dream.game_tree.probe import agrees
 from dream.game_tree.tree import Tree, build_tree
+from dream.storage.source_key import source_key
 from envs import EnumerableGame
 
-_FORMAT = 1
+_FORMAT = 2
 _SLOW = 20_000
 """Histories beyond which building shows its progress."""
+_IN_MEMORY = 4
+_KEPT: OrderedDict[tuple[Any, ...], Tree] = OrderedDict()
+"""The trees of this process that were asked for last, by class, game and key."""
 
 
 def cache_folder() -> Path:
     """Returns where trees are kept: $DREAM_CACHE_DIR, else the user's cache folder."""
-    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return Path(os.environ.get("DREAM_CACHE_DIR", home / "dream")) / "trees"
+    given = os.environ.get("DREAM_CACHE_DIR")
+    return Path(given or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "dream") / "trees"
 
 
-@functools.lru_cache(maxsize=4)
 def stored_tree(game: EnumerableGame) -> Tree:
-    """Returns a game's tree, read from disk where it was built before.
+    """Returns a game's tree, from memory or from disk where it was built before.
+
+    The key holds the game's name, version and rules, its source and that of the modules it imports. A tree read from
+    disk is compared with the game along sampled histories, as a game may change by more than its source. A cache that
+    cannot be read or written costs the time to build the tree, and a line on stderr.
 
     Raises:
       InputError: as build_tree.
     """
-    identity = json.dumps({**game.identity, "format": _FORMAT}, sort_keys=True)
-    path = cache_folder() / f"{game.name}-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.npz"
-    if path.exists():
-        try:
-            return _load(path, game)
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-            path.unlink(missing_ok=True)  # cut off or damaged: built anew
+    identity = json.dumps({**game.identity, "format": _FORMAT, "source": source_key(game)}, sort_keys=True)
+    key = hashlib.sha256(identity.encode()).hexdigest()[:16]
+    place = (type(game), game, key)
+    if place not in _KEPT:
+        _KEPT[place] = _read_or_build(game, key)
+    _KEPT.move_to_end(place)
+    while len(_KEPT) > _IN_MEMORY:
+        _KEPT.popitem(last=False)
+    return _KEPT[place]
+
+
+def _read_or_build(game: EnumerableGame, key: str) -> Tree:
+    try:
+        path = cache_folder() / f"{game.name}-{key}.npz"
+        stored = _load(path, game) if path.exists() else None
+    except Exception as error:  # cut off, damaged, not to be read: built anew
+        _warn(f"a stored tree cannot be read ({type(error).__name__}: {str(error)[:100]}); it is built anew")
+        stored = None
+    if stored is not None:
+        if agrees(stored, game):
+            return stored
+        _warn(f"{path} disagrees with the game; it is built anew")
     tree = build_tree(game, progress=_show)
-    _save(path, tree)
+    try:
+        _save(path, tree)
+    except OSError as error:
+        _warn(f"{path.parent} cannot be written ({error.strerror or error}); the tree is not kept for the next time")
     return tree
+
+
+def _warn(text: str) -> None:
+    print(f"warning: tree cache: {' '.join(text.split())}", file=sys.stderr, flush=True)
 
 
 def _show(level: int, histories: int) -> None:
@@ -57,12 +87,16 @@ def _save(path: Path, tree: Tree) -> None:
     views = {f"view_{n}": leaf for n, leaf in enumerate(jax.tree.leaves(tree.views))}
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.stem}-{os.getpid()}.npz")
-    np.savez(temporary, **arrays, **views)
-    temporary.replace(path)
+    try:
+        np.savez(temporary, **arrays, **views)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def _load(path: Path, game: EnumerableGame) -> Tree:
-    with np.load(path, allow_pickle=False) as stored:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
         arrays = {f.name: stored[f.name] for f in dataclasses.fields(Tree) if f.name not in ("game", "views")}
         state = jax.eval_shape(game.init, jax.random.key(0))
         structure = jax.tree.structure(jax.eval_shape(game.view, state, np.int32(0)))

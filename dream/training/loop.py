@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import dataclasses
-import importlib.metadata
 import math
-import os
-import platform
-import subprocess
-import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +22,21 @@ from dream.evaluation.report import report_table
 from dream.game_tree.sequence_form import nash_conv
 from dream.game_tree.tabular_policy import tabulate
 from dream.storage import files
-from dream.storage.checkpoint import Checkpoint, CheckpointWriter
+from dream.storage.checkpoint import Checkpoint, CheckpointWriter, has_checkpoint
+from dream.storage.finite import not_finite
+from dream.storage.lock import RunLock
 from dream.storage.policies import chosen_policy
 from dream.storage.tree_cache import stored_tree
-from dream.training import metrics
-from dream.training.progress import RunProgress
+from dream.training import announce, faults, metrics
+from dream.training.objective import objective
+from dream.training.progress import Pace, RunProgress
 from dream.training.signals import StopRequest
 from dream.training.tracking import Tracker
-from envs import EnumerableGame, Game, HostPlayer, Policy
+from dream.training.versions import versions
+from envs import EnumerableGame, Game, HostPlayer, InputError, Policy
 
-_PACKAGES = ("jax", "jaxlib", "dm-haiku", "optax", "chex", "numpy", "hydra-core", "orbax-checkpoint")
+_FINAL = 1
+"""Folded into the seed of the final evaluation, whose deals nobody watched during training."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +67,7 @@ class Start:
       run_dir: where the run is kept.
       checkpoint: to go on from, or None.
       group: of the W&B run, where the configuration names none.
+      name: of the W&B run: a job's overrides where it belongs to a sweep, else the run directory's name.
     """
 
     parts: Parts
@@ -73,45 +76,74 @@ class Start:
     run_dir: Path
     checkpoint: Checkpoint | None
     group: str
+    name: str
 
 
 class Run:
     """A run under way: everything the loop needs between two iterations."""
 
-    def __init__(self, start: Start, before_writing: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, start: Start, before_writing: Callable[[], None] = lambda: None, lock: RunLock | None = None
+    ) -> None:
         """Builds game, learner and state, restored where the run goes on, and only then writes to the run directory.
 
         Args:
           start: what to start from.
           before_writing: called when all is built and nothing written.
+          lock: of the run directory; acquired before its checkpoint is read, or before it is first written to.
         Raises:
-          InputError: a damaged checkpoint or one of another network.
+          InputError: a damaged checkpoint or one of another network, or a folder in use or not to be written to.
         """
         self.clock = metrics.CompileClock()
-        self.start, self.run_dir = start, start.run_dir
+        self.began = self.clock.began
+        self.start, self.run_dir, self._lock = start, start.run_dir, lock
         self.config, self.game, self.algorithm = start.parts.config, start.parts.game, start.parts.algorithm
         self.opponents = start.parts.opponents
         key, stored = jax.random.key(self.config.seed), start.checkpoint
         self.tree = None
+        if stored is not None:
+            self._acquire()
         if self.config.eval.exact and isinstance(self.game, EnumerableGame):
             self.tree = stored_tree(self.game)
-        if stored is None:
-            self.state = self.algorithm.init(key)
-            self.totals = dict.fromkeys(metrics.COUNTERS, 0)
-            self.seconds_before, self.wandb_id, self.iteration = 0.0, uuid.uuid4().hex[:12], 0
-            self.compiled_before = 0.0
-        else:
-            self.state = stored.restore(self.algorithm.init(key))
-            self.totals = dict.fromkeys(metrics.COUNTERS, 0) | stored.meta["counters"]
-            self.seconds_before, self.wandb_id = stored.meta["seconds"], stored.meta["wandb_id"]
-            self.compiled_before, self.iteration = stored.meta["compile_seconds"], stored.meta["iteration"]
-        self.saved = self.iteration if stored is not None else None
-        self.began = time.monotonic()
+        self.totals, self.seconds_before, self.compiled_before = dict.fromkeys(metrics.COUNTERS, 0), 0.0, 0.0
+        self.iteration, self.wandb_id, self.saved = 0, uuid.uuid4().hex[:12], None
+        self.state = self.algorithm.init(key)
+        if stored is not None:
+            self._restore(stored)
+        self.objective: float | None = None
         self.ended, self._measured = self._at_end(), (-1, {})
         before_writing()
-        self._prepare_folder()
-        self.writer = CheckpointWriter(self.run_dir, self.config.checkpoint.keep)
-        self.writer.drop_after(self.iteration)
+        try:
+            self._prepare_folder()
+            self.writer = CheckpointWriter(self.run_dir, self.config.checkpoint.keep)
+            self.writer.drop_after(self.iteration)
+        except OSError as error:
+            raise faults.cannot_begin(self.run_dir, error) from error
+
+    def _acquire(self) -> None:
+        """Takes the run directory's lock, where there is one to take."""
+        try:
+            if self._lock is not None:
+                self._lock.acquire()
+        except OSError as error:
+            raise faults.cannot_begin(self.run_dir, error) from error
+
+    def _restore(self, stored: Checkpoint) -> None:
+        """Takes over what a checkpoint holds, and says what there is beyond it in the run directory."""
+        meta = stored.meta
+        missing = {"counters", "seconds", "compile_seconds", "wandb_id"} - meta.keys()
+        if missing:
+            raise InputError(f"{stored.path} cannot be gone on from: its meta lacks {', '.join(sorted(missing))}")
+        self.state = stored.restore(self.state)
+        self.totals |= {name: meta["counters"][name] for name in metrics.COUNTERS if name in meta["counters"]}
+        self.seconds_before, self.compiled_before = meta["seconds"], meta["compile_seconds"]
+        self.iteration = self.saved = meta["iteration"]
+        self.wandb_id = meta["wandb_id"]
+        records, damaged = metrics.scan(self.run_dir)
+        later = sum(record["iteration"] > self.iteration for record in records)
+        dropped = [f"{later} later records"] * bool(later) + [f"{damaged} damaged lines"] * bool(damaged)
+        if dropped:
+            print(f"dropped from {self.run_dir / metrics.FILE}: {' and '.join(dropped)}", flush=True)
 
     @property
     def seconds(self) -> float:
@@ -130,6 +162,9 @@ class Run:
 
     def _prepare_folder(self) -> None:
         self.run_dir.mkdir(parents=True, exist_ok=True)
+        self._acquire()
+        if self.start.checkpoint is None and has_checkpoint(self.run_dir):
+            raise InputError(f"run_dir={self.run_dir} has got checkpoints from another process; choose a new folder")
         files.write_text(self.run_dir / files.CONFIG_FILE, OmegaConf.to_yaml(OmegaConf.create(self.start.plain)))
         path = self.run_dir / files.VERSIONS_FILE
         files.write_json(path, {**versions(), "choices": self.start.choices, "started_at_iteration": self.iteration})
@@ -143,13 +178,14 @@ class Run:
         """Runs one iteration; returns its record, evaluated where it is due, and says in `ended` if it was the last.
 
         Raises:
-          FloatingPointError: the loss is no longer a number; the state stays as it was.
+          FloatingPointError: the loss, or an array of the state, is no longer finite; nothing of it is kept.
         """
         state, told = self.algorithm.iterate(self.state)
+        wrong = not_finite(state)
         if not math.isfinite(told.get("loss", 0.0)):
-            raise FloatingPointError(
-                f"iteration {self.iteration + 1}: the loss is {told['loss']}; the last checkpoint is from before it"
-            )
+            wrong = f"the loss is {told['loss']}" + (f" and {wrong}" if wrong else "")
+        if wrong is not None:
+            raise faults.diverged(self.run_dir, self.iteration + 1, wrong)
         self.state, self.iteration = state, self.iteration + 1
         for name in metrics.COUNTERS:
             self.totals[name] += round(told.pop(name, 0))
@@ -202,18 +238,40 @@ class Run:
             "compile_seconds": self.compile_seconds,
             "wandb_id": self.wandb_id,
             "group": self.start.group,
+            "name": self.start.name,
         }
         self.writer.save(self.iteration, self.state, meta)
         self.saved = self.iteration
 
+    def copy(self) -> Run:
+        """Returns the run as it is now, whatever later iterations change."""
+        kept = copy.copy(self)
+        kept.totals = dict(self.totals)
+        return kept
+
+    def rescue(self) -> str:
+        """Saves what is finished, where a signal does not wait for more; returns a line about it."""
+        if self.iteration == 0:
+            return f"none was finished before it; the same command with run_dir={self.run_dir} starts over"
+        self.save()
+        if self._lock is not None:
+            self._lock.release()
+        return f"iteration {self.iteration} is saved; go on with resume={self.run_dir}"
+
     def final_evaluation(self) -> dict[str, Any]:
-        """Plays the final matches and writes them beside the checkpoints; returns the reports by opponent."""
+        """Plays the final matches, on deals of their own, and writes them next to the checkpoints.
+
+        Returns:
+          The reports by opponent.
+        """
         games = self._whole(self.config.eval.final_games)
+        deals = jax.random.fold_in(jax.random.key(self.config.seed), _FINAL)
         reports = {
-            name: match(self.game, self.policy(), player, games=games, seed=self.config.seed)
+            name: match(self.game, self.policy(), player, games=games, seed=deals)
             for name, player in self.opponents.items()
         }
         told = {"iteration": self.iteration, "unit": self.game.unit, "num_players": self.game.num_players}
+        told["deals"] = "of the final evaluation alone"
         if reports:
             first = next(iter(reports))
             told |= {"opponent": first, **reports[first], "by_opponent": reports}
@@ -223,21 +281,51 @@ class Run:
         return reports
 
 
-def train(start: Start, stop: StopRequest) -> None:
+def train(start: Start, stop: StopRequest) -> Run:
     """Runs to the last iteration, the end of the budget or a signal that asks to leave; the state is saved.
 
+    Returns:
+      The run, with its objective where it came to its end.
     Raises:
-      InputError: the checkpoint to go on from cannot be used.
+      InputError: the checkpoint to go on from cannot be used, or the run directory is in use or cannot be written to.
       FloatingPointError: training diverged.
+      StorageError: the disk refused while the run was under way.
     """
-    run = Run(start, before_writing=stop.protect)
+    with RunLock(start.run_dir) as lock:
+        if start.checkpoint is None:
+            _announce(start, 0)
+        run = Run(start, before_writing=stop.protect, lock=lock)
+        if start.checkpoint is not None:
+            _announce(start, run.iteration)
+        with _explained(run):
+            _train(run, stop)
+    print(f"{run.run_dir} · iteration {run.iteration} · {run.seconds:.0f} s", flush=True)
+    if start.checkpoint is not None or start.name == run.run_dir.name:  # a sweep ends with a table instead
+        _suggest(run, finished=stop.received is None)
+    return run
+
+
+@contextlib.contextmanager
+def _explained(run: Run) -> Iterator[None]:
+    """Turns what the system says of a failed write into a line on the run."""
+    try:
+        yield
+    except OSError as error:
+        raise faults.write_failed(run.run_dir, run.saved or 0, error) from error
+
+
+def _train(run: Run, stop: StopRequest) -> None:
+    """Iterates, and measures what has been learned."""
+    start = run.start
     tracker = Tracker(
-        run.config.tracking, run.run_dir, group=start.group, run_id=run.wandb_id, settings=start.plain
+        run.config.tracking, run.run_dir, group=start.group, name=start.name, run_id=run.wandb_id, settings=start.plain
     )  # fmt: skip
-    progress = RunProgress(run.config.iterations, run.iteration)
+    before = {**run.totals, "iteration": run.iteration, "seconds": run.seconds, "compile_seconds": run.compile_seconds}
+    progress = RunProgress(Pace(run.config.iterations, run.config.budget, before), run.iteration)
     try:
         while not run.ended and stop.received is None:
-            record = run.iterate()
+            with stop.call(run.copy().rescue):
+                record = run.iterate()
             metrics.append(run.run_dir, record)
             progress.show(record)
             tracker.log(record)
@@ -246,40 +334,29 @@ def train(start: Start, stop: StopRequest) -> None:
         run.save()
     finally:
         progress.close()
+        stop.protect(False, f"left before the final evaluation; the run is in {run.run_dir}")
     if stop.received is None:
-        for opponent, report in run.final_evaluation().items():
+        reports = run.final_evaluation()
+        for opponent, report in reports.items():
             report_table(f"iteration {run.iteration} against {opponent}", report)
             tracker.log_evaluation(opponent, report)
+        run.objective = objective(run._exact(), reports)
     tracker.close()
     run.writer.close()
-    print(f"{run.run_dir} · iteration {run.iteration} · {run.seconds:.0f} s", flush=True)
 
 
-def versions() -> dict[str, Any]:
-    """Returns what a run was made with: versions, git commit, device, cores and how busy they were."""
-    installed = {name: importlib.metadata.version(name) for name in _PACKAGES}
-    device = jax.devices()[0]
-    return {
-        "python": platform.python_version(),
-        **installed,
-        "git_commit": _git("rev-parse", "HEAD"),
-        "git_changed_files": len((_git("status", "--porcelain") or "").splitlines()),
-        "device": f"{jax.device_count()} x {device.device_kind}",
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "load_1_minute": round(os.getloadavg()[0], 2),
-        "platform": platform.platform(),
-        "command": " ".join(sys.argv),
-    }
+def _suggest(run: Run, *, finished: bool) -> None:
+    """Prints what can be done with a run next."""
+    sent = run.config.tracking.mode != "disabled" and any(run.run_dir.glob("wandb/offline-run-*"))
+    env = run.start.choices.get("env", run.game.name)
+    for line in announce.next_steps(run.run_dir, env=env, opponent="random", finished=finished, wandb=sent):
+        print(line, flush=True)
 
 
-def _git(*arguments: str) -> str | None:
-    """Returns what git says of this source tree, None where it is not a repository's own."""
-    root = Path(__file__).resolve().parents[2]
-    if not (root / ".git").exists():
-        return None
-    try:
-        return subprocess.run(
-            ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True
-        ).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return None
+def _announce(start: Start, done: int) -> None:
+    """Prints what the run is about to do."""
+    parts = start.parts
+    solver = type(getattr(parts.algorithm.iterate, "__self__", None))
+    tabular = solver.__module__.startswith("dream.algorithms.tabular")
+    for line in announce.plan(start.plain, parts.game, tabular=tabular, run_dir=start.run_dir, done=done):
+        print(line, flush=True)

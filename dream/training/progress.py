@@ -8,11 +8,13 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from dream.config.schema import BudgetConfig
+
 _SHOWN = {
     "loss": "loss",
     "value_explained_variance": "value EV",
-    "selfplay/knock_rate": "knocks",
-    "selfplay/length": "length",
+    "self_play/knock_rate": "knocks",
+    "self_play/length": "length",
 }
 """Metric -> its short name on the progress line."""
 _SECONDS_BETWEEN_LINES = 5.0
@@ -21,37 +23,111 @@ _SECONDS_BETWEEN_LINES = 5.0
 class RunProgress:
     """Progress of a training run."""
 
-    def __init__(self, total: int, done: int) -> None:
+    def __init__(self, pace: Pace, done: int) -> None:
         """Opens the display.
 
         Args:
-          total: iterations of the whole run.
+          pace: of the run.
           done: iterations completed before.
         """
-        self._total, self._lines = total, Lines()
+        self._pace, self._lines = pace, Lines()
         self._bar: Progress | None = None
         if sys.stdout.isatty():
             columns = [BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()]
-            self._bar = Progress(TextColumn("training"), *columns, TextColumn("{task.fields[told]}"))
-            self._task = self._bar.add_task("", total=total, completed=done, told="compiling")
+            self._bar = Progress(TextColumn("training"), *columns, TextColumn("{task.fields[shown]}"))
+            self._task = self._bar.add_task("", total=pace.total, completed=done, shown="compiling")
             self._bar.start()
 
     def show(self, record: dict[str, Any]) -> None:
-        """Shows an iteration's record; evaluations are always kept as a line."""
+        """Shows an iteration's record; evaluations, the first iteration's time and an overrun are kept as lines."""
         iteration, evaluated = record["iteration"], [name for name in record if name.startswith("eval/")]
-        told = "  ".join(f"{short} {record[name]:.3g}" for name, short in _SHOWN.items() if name in record)
-        line = f"iteration {iteration}/{self._total}  {record['seconds']:.0f} s  {told}" + _evaluated(record)
+        shown = "  ".join(f"{short} {record[name]:.3g}" for name, short in _SHOWN.items() if name in record)
+        line = f"iteration {iteration}/{self._pace.total}  {record['seconds']:.0f} s  {shown}".rstrip() + _evaluated(
+            record
+        )
+        remarks = self._pace.remarks(record)
         if self._bar is not None:
-            self._bar.update(self._task, completed=iteration, told=told)
-            if evaluated:
-                self._bar.console.print(line, highlight=False)
-        else:
-            self._lines.show(line, last=bool(evaluated) or iteration == self._total)
+            self._bar.update(self._task, completed=iteration, shown=shown)
+            for kept in ([line] if evaluated else []) + remarks:
+                self._bar.console.print(kept, highlight=False)
+            return
+        left = self._pace.seconds_left(record)
+        line += f"  about {duration(left)} left" if left and not remarks else ""
+        self._lines.show(line, last=bool(evaluated) or iteration == self._pace.total)
+        for remark in remarks:
+            print(remark, flush=True)
 
     def close(self) -> None:
         """Takes the live display down."""
         if self._bar is not None:
             self._bar.stop()
+
+
+class Pace:
+    """How fast a run goes, and when it will be over."""
+
+    def __init__(self, total: int, budget: BudgetConfig, before: dict[str, float]) -> None:
+        """Starts from what was done before.
+
+        Args:
+          total: iterations of the whole run.
+          budget: what may end it earlier.
+          before: `seconds`, `compile_seconds` and the counters of the budget so far.
+        """
+        self.total, self._budget, self._before = total, budget, before
+        self._newest, self._each, self._iterations = before, 0.0, 0
+
+    def remarks(self, record: dict[str, Any]) -> list[str]:
+        """Takes an iteration's record in; returns what is to be said about the time it took.
+
+        After the first iteration: seconds of an iteration without compiling, and when the run will be over.
+        After one that overran budget.seconds: by how much.
+        """
+        took = record["seconds"] - self._newest["seconds"]
+        compiled = min(max(record["compile_seconds"] - self._newest["compile_seconds"], 0.0), took)
+        alone = max(took - record.get("seconds_evaluate", 0.0), 0.0)
+        self._iterations += 1
+        if self._iterations == 1:
+            self._each = max(alone - compiled, 0.0)
+        else:  # the mean of those after the first
+            self._each = alone if self._iterations == 2 else self._each + (alone - self._each) / (self._iterations - 1)
+        self._newest = record
+        if (limit := self._budget.seconds) is not None and record["seconds"] > limit:
+            over = record["seconds"] - limit
+            text = (
+                f"budget.seconds={limit:g} is overrun by {duration(over)}: a budget ends a run after a whole "
+                f"iteration, and the last one took {duration(took)}"
+            )
+            return [text] if over > max(1.0, 0.1 * limit) else []
+        if self._iterations == 1 and record["iteration"] < self.total:
+            return [self._after_first(record, took, compiled)]
+        return []
+
+    def _after_first(self, record: dict[str, Any], took: float, compiled: float) -> str:
+        text = f"the first iteration took {duration(took)}, {duration(compiled)} of them compiling"
+        left = self.seconds_left(record)
+        if left is None:
+            return text
+        end = time.localtime(time.time() + left)
+        clock = time.strftime("%H:%M" if left < 18 * 3600 else "%a %d %b %H:%M", end)
+        return (
+            f"{text}; about {duration(self._each)} per iteration, thus {duration(left)} for the rest, until {clock} "
+            "(evaluations not counted)"
+        )
+
+    def seconds_left(self, record: dict[str, Any]) -> float | None:
+        """Returns the seconds that the run will still take, evaluations left out; None where nothing is left."""
+        iterations = float(self.total - record["iteration"])
+        done = record["iteration"] - self._before.get("iteration", 0)
+        for name in ("nodes", "episodes"):
+            limit = getattr(self._budget, name)
+            made = (record[name] - self._before.get(name, 0)) / done
+            if limit is not None and made > 0:
+                iterations = min(iterations, (limit - record[name]) / made)
+        left = self._each * iterations
+        if self._budget.seconds is not None:
+            left = min(left, self._budget.seconds - record["seconds"])
+        return left if left > 0 else None
 
 
 class Lines:
@@ -68,13 +144,23 @@ class Lines:
             print(line, flush=True)
 
 
+def duration(seconds: float) -> str:
+    """Returns a time in a few characters, in the unit that fits."""
+    if seconds < 10:
+        return f"{seconds:.2g} s"
+    for unit, name in ((1, "s"), (60, "min"), (3600, "h")):
+        if seconds < 100 * unit:
+            return f"{seconds / unit:.0f} {name}" if unit < 3600 else f"{seconds / unit:.1f} {name}"
+    return f"{seconds / 86400:.1f} days"
+
+
 def _evaluated(record: dict[str, Any]) -> str:
-    """Tells win rates and exploitability in a few words."""
-    told = ""
+    """Returns win rates and exploitability in a few words."""
+    words = ""
     for name, value in record.items():
         parts = name.split("/")
         if name.startswith("eval/") and name.endswith("/win_rate"):
-            told += f"  wins against {parts[1]} {100 * value:.1f} %"
+            words += f"  wins against {parts[1]} {100 * value:.1f} %"
         elif name.startswith("eval/exploitability/"):
-            told += f"  exploitability of {parts[2]} {value:.4g}"
-    return told
+            words += f"  exploitability of {parts[2]} {value:.4g}"
+    return words

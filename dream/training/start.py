@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 import envs
 from dream import algorithms
 from dream.config import settings
 from dream.config.compose import Composed, update
 from dream.config.schema import RunConfig
-from dream.storage.checkpoint import Checkpoint, find
+from dream.storage import files, lock
+from dream.storage.checkpoint import Checkpoint, find, has_checkpoint
 from dream.storage.policies import RESOURCES, check_game, find_opponent
 from dream.training.loop import Parts, Start
 from envs import InputError
@@ -29,6 +32,8 @@ def build_run(node: Any) -> Parts:
     """
     config = settings.read(RunConfig, node, "")
     game = envs.make(config.env.name, **config.env.rules)
+    if not envs.is_own(game):
+        envs.check_game(game)
     algorithm = algorithms.make(config.algo, config.network, game, RESOURCES)
     for name in ("games", "final_games"):
         if game.num_players == 2 and getattr(config.eval, name) % 2:
@@ -51,16 +56,43 @@ def prepare_run(composed: Composed) -> Start:
     blocked = next((folder for folder in run_dir.parents if folder.exists()), run_dir)
     if not blocked.is_dir():
         raise InputError(f"run_dir={run_dir} cannot be made: {blocked} is a file; choose another folder")
-    if run_dir.exists() and (not run_dir.is_dir() or any(run_dir.iterdir())):
-        raise InputError(f"run_dir={run_dir} exists; choose a new folder, or go on with resume={run_dir}")
     group = run_dir.parent.name if composed.sweep_dir else f"{config.algo['name']}_{config.env.name}"
-    return _start(composed.node, parts, composed.choices, run_dir, None, group)
+    name = job_name(composed.overrides) if composed.sweep_dir else run_dir.name
+    start = _start(composed.node, parts, composed.choices, run_dir, None, group, name)
+    if run_dir.exists() and (not run_dir.is_dir() or any(path.name != lock.FILE for path in run_dir.iterdir())):
+        _check_start_over(start)
+    return start
+
+
+def job_name(overrides: tuple[str, ...]) -> str:
+    """Returns a name for a job of a sweep: its overrides, as many as W&B takes."""
+    return ",".join(text for text in overrides if not text.startswith("run_dir="))[:128] or "job"
+
+
+def _check_start_over(start: Start) -> None:
+    """Lets a run begin again in the folder of one with the same settings that ended before its first checkpoint.
+
+    Raises:
+      InputError: the folder holds anything else.
+    """
+    run_dir, config_file = start.run_dir, start.run_dir / files.CONFIG_FILE
+    if not config_file.is_file() or has_checkpoint(run_dir):
+        raise InputError(f"run_dir={run_dir} exists; choose a new folder, or go on with resume={run_dir}")
+    try:
+        same = OmegaConf.to_container(OmegaConf.load(config_file)) == start.plain
+    except (OSError, ValueError, YAMLError, OmegaConfBaseException):
+        same = False
+    if not same:
+        raise InputError(
+            f"run_dir={run_dir} holds a run with other settings and no checkpoint; choose a new folder, or delete it"
+        )
+    print(f"{run_dir} holds this run without a checkpoint: it starts over", flush=True)
 
 
 def _resume(composed: Composed) -> Start:
     """Returns the start of a run that goes on: its own configuration with the values given beside `resume=`."""
     reference = str(composed.node.resume)
-    checkpoint = find(reference)
+    checkpoint = _find_to_resume(reference)
     run_dir = checkpoint.path.parent.parent
     given = composed.node.run_dir
     if given is not None and Path(given).expanduser().absolute() != run_dir:
@@ -85,7 +117,17 @@ def _resume(composed: Composed) -> Start:
     if config.iterations < done:
         raise InputError(f"iterations={config.iterations} is less than the {done} iterations that {run_dir} has done")
     group = checkpoint.meta.get("group", f"{config.algo['name']}_{config.env.name}")
-    return _start(node, parts, choices, run_dir, checkpoint, group)
+    return _start(node, parts, choices, run_dir, checkpoint, group, checkpoint.meta.get("name", run_dir.name))
+
+
+def _find_to_resume(reference: str) -> Checkpoint:
+    """Opens a checkpoint; raises InputError, which for a run that has none yet says how to start it over."""
+    run_dir = Path(reference).expanduser()
+    if (run_dir / files.CONFIG_FILE).is_file() and not has_checkpoint(run_dir):
+        raise InputError(
+            f"{reference} has no checkpoint yet; the command that made it starts it over, with run_dir={reference}"
+        )
+    return find(reference)
 
 
 def _brief(value: object) -> str:
@@ -99,10 +141,11 @@ def _start(
     run_dir: Path,
     checkpoint: Checkpoint | None,
     group: str,
+    name: str,
 ) -> Start:
     node = node.copy()
     node.run_dir = node.resume = None
-    return Start(parts, OmegaConf.to_container(node, resolve=True), choices, run_dir, checkpoint, group)
+    return Start(parts, OmegaConf.to_container(node, resolve=True), choices, run_dir, checkpoint, group, name)
 
 
 def with_stored_choices(overrides: list[str]) -> list[str]:
@@ -117,7 +160,7 @@ def with_stored_choices(overrides: list[str]) -> list[str]:
     reference = given.get("resume", "null").strip("'\"")
     if reference in ("null", ""):
         return overrides
-    choices = find(reference).meta.get("choices", {})
+    choices = _find_to_resume(reference).meta.get("choices", {})
     kept = [f"{group}={choices[group]}" for group in ("algo", "env", "network") if choices.get(group, "None") != "None"]
     return [text for text in kept if text.split("=")[0] not in given] + overrides
 

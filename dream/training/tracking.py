@@ -1,34 +1,52 @@
-"""Weights & Biases: a view of a run's record; whatever goes wrong here is said once and ends nothing."""
+"""Weights & Biases: a view of a run's record; whatever goes wrong here is said in one line and ends nothing."""
 
 from __future__ import annotations
 
-import logging
+import contextlib
+import dataclasses
+import os
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from dream.config.schema import TrackingConfig
 
-_LOG = logging.getLogger(__name__)
+_CONNECT_SECONDS = 30
+_FINISH_SECONDS = 60.0
+"""What W&B has to send the rest of a run; a server that is gone would be waited for without end."""
 
 
 class Tracker:
     """One W&B run, or nothing where tracking is disabled or lost."""
 
-    def __init__(self, config: TrackingConfig, run_dir: Path, *, group: str, run_id: str, settings: Any) -> None:
-        """Starts the W&B run.
+    def __init__(
+        self, config: TrackingConfig, run_dir: Path, *, group: str, name: str, run_id: str, settings: Any
+    ) -> None:
+        """Starts the W&B run; one that cannot be reached online is kept offline.
 
         Args:
           config: mode, project, tags and so on.
-          run_dir: where the W&B files go; its name is the run's.
+          run_dir: where the W&B files go.
           group: used where the configuration names none.
-          run_id: W&B's id; a resumed run goes on under the same one.
+          name: of the W&B run.
+          run_id: W&B's id; a resumed run goes on under the same one, so that its parts are sent as one run.
           settings: the resolved configuration, plain.
         """
         self._run: Any = None
         if config.mode == "disabled":
             return
-        self._run = self._try(lambda: _start(config, run_dir, config.group or group, run_id, settings))
+        config = dataclasses.replace(config, group=config.group or group)
+        offline = dataclasses.replace(config, mode="offline")
+        if config.mode == "online":
+            try:
+                self._run = _start(config, run_dir, name, run_id, settings)
+                return
+            except Exception as error:
+                _say(f"W&B cannot be reached ({_brief(error)}); the run is kept offline, to be sent with `wandb sync`")
+                _release()
+        self._run = self._try(lambda: _start(offline, run_dir, name, run_id, settings))
 
     def log(self, record: dict[str, Any]) -> None:
         """Sends one record of metrics.jsonl."""
@@ -41,35 +59,70 @@ class Tracker:
             self._try(lambda: _log_table(self._run, opponent, report))
 
     def close(self) -> None:
-        """Ends the W&B run."""
-        if self._run is not None:
-            self._try(lambda: self._run.finish())
+        """Ends the W&B run, or leaves it where that takes too long."""
+        if self._run is not None and not within(_FINISH_SECONDS, lambda: self._try(self._run.finish)):
+            _say(f"W&B did not finish within {_FINISH_SECONDS:.0f} s and is left; `wandb sync` sends the rest")
+            _release()
+        self._run = None
 
     def _try(self, action: Callable[[], Any]) -> Any:
         try:
             return action()
         except Exception as error:
-            _LOG.warning("W&B is lost (%s: %s); the run goes on without it", type(error).__name__, error)
+            _say(f"W&B is lost ({_brief(error)}); the run goes on without it")
             self._run = None
+            _release()
             return None
 
 
-def _start(config: TrackingConfig, run_dir: Path, group: str, run_id: str, settings: Any) -> Any:
+def within(seconds: float, action: Callable[[], Any]) -> bool:
+    """Runs an action in a thread of its own; returns whether it was over in time. It must not raise."""
+    thread = threading.Thread(target=action, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return not thread.is_alive()
+
+
+def _release() -> None:
+    """Gives W&B's process up, and its work at the interpreter's end, which would wait for it or print a traceback."""
+    teardown = getattr(sys.modules.get("wandb"), "teardown", None)
+    if teardown is None:
+        return
+
+    def quietly() -> None:
+        with contextlib.suppress(Exception, SystemExit):
+            teardown()
+
+    within(5.0, quietly)
+
+
+def _brief(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:160]}" if lines else type(error).__name__
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _start(config: TrackingConfig, run_dir: Path, name: str, run_id: str, settings: Any) -> Any:
+    os.environ.setdefault("WANDB_SILENT", "true")  # without a key it would ask for one, and wait
+
     import wandb
 
     run = wandb.init(
         mode=config.mode,
         project=config.project,
         entity=config.entity,
-        group=group,
+        group=config.group,
         job_type=config.job_type,
         tags=list(config.tags),
-        name=run_dir.name,
+        name=name,
         id=run_id,
         resume="allow",
         dir=str(run_dir),
         config=settings,
-        settings=wandb.Settings(silent=True, console="off", init_timeout=30),
+        settings=wandb.Settings(silent=True, console="off", init_timeout=_CONNECT_SECONDS),
     )
     # Any of these can be the horizontal axis; none is W&B's own step, which a resumed run could not repeat.
     for axis in ("iteration", "decisions", "seconds"):

@@ -19,8 +19,8 @@ _BOUND = 16.0
 def single_player_env(game: Game, opponent: Policy | Sequence[Policy], seat: int = 0) -> Any:
     """Returns a gymnasium.Env of one seat of a game, the others played by frozen policies.
 
-    Observations are the game's vectors; `info["action_mask"]`, int8[A], tells the legal actions. An illegal action ends
-    the episode with the game's worst reward, and `info["illegal_action"]` tells it.
+    Observations are the game's vectors; `info["action_mask"]`, int8[A], has the legal actions. An illegal action ends
+    the episode with the game's worst reward, and `info["illegal_action"]` names it.
 
     Args:
       game: of any number of players.

@@ -1,6 +1,6 @@
 """pgx's interface: `init(key)` and `step(state, action)` on one State, pure, to be vmapped and jitted; without pgx.
 
-As there, the state tells `current_player`, `observation` (of that player), `rewards`, `terminated`, `truncated` and
+As there, the state has `current_player`, `observation` (of that player), `rewards`, `terminated`, `truncated` and
 `legal_action_mask`; once terminated nothing changes, nothing is paid and every action counts as legal. An illegal
 action terminates the game: the player gets the game's worst reward, which the others share.
 Deviation from pgx 2.6: there the penalty is 1 and each other player gets one for every opponent.
@@ -22,7 +22,7 @@ from envs.game import Game
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class State:
-    """A game in play, as pgx tells it.
+    """A game in play, as pgx holds it.
 
     Attributes:
       current_player: int32, who acts; once terminated, who acted last.

@@ -54,8 +54,8 @@ class SingleGame:
     def sample(self, policy: Policy, rng: np.random.Generator) -> int:
         """Draws an action of the player to act from a policy."""
         view = self._functions["view"](self.state, np.int32(self.current_player))
-        chances = np.asarray(_apply(policy.apply)(policy.params, view, self.legal()), np.float64)
-        return int(rng.choice(len(chances), p=chances / chances.sum()))
+        probs = np.asarray(_apply(policy.apply)(policy.params, view, self.legal()), np.float64)
+        return int(rng.choice(len(probs), p=probs / probs.sum()))
 
 
 @functools.cache

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from envs import cards
+from envs.errors import InputError
 from envs.gin_rummy.melding import arrangement, layoffs, melds
 
 NOT_HELD = melds.NOT_HELD
@@ -19,6 +21,13 @@ __all__ = ["NOT_HELD", "best_melds", "deadwood", "deadwood_after_discard", "layo
 
 
 def _mask(hand: Array) -> Array:
+    """Returns a hand's suit masks: int32[4]; the number of cards is checked where it can be known.
+
+    Raises:
+      InputError: more than eleven cards, in a hand that is not being traced.
+    """
+    if not isinstance(hand, jax.core.Tracer) and np.sum(np.asarray(hand) != 0) > melds.MOST_CARDS:
+        raise InputError(f"a hand of {np.sum(np.asarray(hand) != 0)} cards; it must have at most {melds.MOST_CARDS}")
     return cards.to_mask(hand).astype(jnp.int32)
 
 

@@ -1,4 +1,4 @@
-"""Hands of gin rummy as JSON, one record a hand: deal, actions, result, rules with their preset, and version.
+"""Rounds of gin rummy as JSON, one record per round: deal, actions, result, rules with their preset, and version.
 
 A record is one JSON object:
 
@@ -10,10 +10,10 @@ A record is one JSON object:
 | rules | every rule that can be set, by name |
 | deck | the card ids as `from_deck` takes them |
 | actions | the action ids of all players, in order |
-| result | points: what each player won; ending: how the hand ended, in words |
+| result | points: what each player won; ending: how the round ended, in words |
 | players | optional: who played, by seat |
 
-A file holds one record a line (.jsonl), or one record or a list of them (.json).
+A file holds one record per line (.jsonl), or one record or a list of them (.json).
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ from envs.game import Game, State
 from envs.gin_rummy.core.rules import MINI_PRESETS, PRESETS
 
 FORMAT = 1
+_OLD_ENDINGS = {"draw": "tie"}
+"""Words for an ending in records written before they changed."""
 GAMES = ("gin_rummy", "gin_rummy_mdp", "gin_rummy_openspiel", "mini_gin_rummy")
 MAX_BYTES, MAX_WHOLE, MAX_LINE = 2**28, 2**24, 2**20
 """Of a file, of one that is a single JSON value, and of a line."""
@@ -71,9 +73,9 @@ class Record:
 
     def as_json(self) -> dict[str, Any]:
         """Returns the JSON object."""
-        told = {"format": FORMAT, **dataclasses.asdict(self)}
-        del told["place"]
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in told.items()}
+        fields = {"format": FORMAT, **dataclasses.asdict(self)}
+        del fields["place"]
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in fields.items()}
 
 
 def record(game: Game, deck: Sequence[int], actions: Sequence[int], players: Sequence[str] = ()) -> Record:
@@ -127,10 +129,12 @@ def replay(given: Record) -> tuple[Game, State]:
             f"{given.place}: {game.name} version {shown(given.version)}; this project has version {game.version}"
         )
     state, result = _played(given, game)
+    ending = given.result.get("ending")
+    stored = given.result | {"ending": _OLD_ENDINGS.get(ending, ending) if isinstance(ending, str) else ending}
     for name, value in result.items():
-        if given.result.get(name) != value:
+        if stored.get(name) != value:
             raise InputError(
-                f"{given.place}: result {name}={shown(repr(given.result.get(name)))}; the hand played gives {value!r}"
+                f"{given.place}: result {name}={shown(repr(stored.get(name)))}; the hand played gives {value!r}"
             )
     return game, state
 
@@ -160,8 +164,8 @@ def _played(given: Record, game: Game) -> tuple[State, dict[str, Any]]:
             raise InputError(f"{given.place}: action {n + 1}, {given.actions[n]}, is not legal; legal are {could}")
     if not count or not over[count - 1]:
         raise InputError(f"{given.place}: the hand is not over after its {count} actions")
-    told = [game.result(state, seat).get("points_per_hand", paid[seat] * game.reward_scale) for seat in range(2)]
-    points = [round(float(x), 4) + 0.0 for x in told]
+    won = [game.result(state, seat).get("points_per_hand", paid[seat] * game.reward_scale) for seat in range(2)]
+    points = [round(float(x), 4) + 0.0 for x in won]
     return state, {"points": points, "ending": game.to_dict(state)["ending"]}
 
 
@@ -197,10 +201,10 @@ def append(path: str | Path, one: Record) -> None:
 
 
 def read(path: str | Path) -> list[Record]:
-    """Reads a file of records; they are checked for form, `replay` checks what they tell.
+    """Reads a file of records; they are checked for form, `replay` checks what they say.
 
     Raises:
-      InputError: the file cannot be read, or a record is not as the module tells; record and reason are named.
+      InputError: the file cannot be read, or a record is not as the module says; record and reason are named.
     """
     path = Path(path)
     try:

@@ -70,7 +70,7 @@ class Combo(NamedTuple):
         return len(self.dump)
 
     def __str__(self) -> str:
-        """Tells the combo in card names."""
+        """Returns the combo in card names."""
         melds = [("run", meld) for meld in self.runs] + [("set", meld) for meld in self.sets]
         parts = [f"{kind} {' '.join(map(name, meld))}" for kind, meld in melds]
         parts.append(f"dump {' '.join(map(name, self.dump)) or '-'} ({self.dump_points})")

@@ -62,7 +62,7 @@ class Island:
         return self._lists[level, method]
 
     def __repr__(self) -> str:
-        """Tells the cards."""
+        """Returns the cards in text."""
         return f"Island({' '.join(map(name, self.cards))})"
 
 
@@ -240,7 +240,7 @@ class HandEvaluator:
         return len(self.cards)
 
     def __repr__(self) -> str:
-        """Tells the cards."""
+        """Returns the cards in text."""
         return f"HandEvaluator({' '.join(map(name, self.cards))})"
 
 

@@ -3,7 +3,7 @@
 A turn is a draw, any number of plays, and a discard; each is an action, and the same player acts until the discard.
 The actions are in `envs.rummy500.actions`, the rules that may be set in `envs.rummy500.rules`.
 
-Observation, float32, for P players, others told relative to the own seat:
+Observation, float32, for P players, others relative to the own seat:
 
 | size | content |
 |---|---|
@@ -36,7 +36,8 @@ from jax import Array
 
 from envs import cards
 from envs.batching import where_needed
-from envs.game import Game, build_rules
+from envs.game import Game
+from envs.rules import build_rules
 from envs.rummy500 import actions, plays
 from envs.rummy500.rules import HAND_VALUES, RummyRules
 from envs.rummy500.state import (
@@ -62,7 +63,7 @@ _IDS = np.arange(_CARDS)
 
 @dataclasses.dataclass(frozen=True)
 class Rummy500(Game):
-    """Rummy 500; rules and encoding as the module tells."""
+    """Rummy 500; rules and encoding as the module says."""
 
     rules: RummyRules = RummyRules()
     name = "rummy500"
@@ -90,6 +91,11 @@ class Rummy500(Game):
     def worst_reward(self) -> float:
         """No reward is less: the points of the whole deck, in one hand."""
         return -float(HAND_VALUES.sum()) / self.reward_scale
+
+    @property
+    def zero_sum(self) -> bool:
+        """Where the own score less the mean of the others' is paid."""
+        return self.rules.rewards == "zero_sum"
 
     def init(self, key: Array) -> RummyState:
         """Deals a shuffled deck; the first player is drawn by lot where the rules say so."""
@@ -306,7 +312,7 @@ class Rummy500(Game):
         return {name: value.astype(jnp.float32) for name, value in by_name.items()}
 
     def to_dict(self, state: RummyState) -> dict[str, Any]:
-        """Tells the round in card names: hands, pile (oldest first), melds, points, stock (top first), who acts."""
+        """Describes the round in card names: hands, pile (oldest first), melds, points, stock (top first), who acts."""
         state = jax.device_get(state)
         zone, position = np.asarray(state.zone), np.asarray(state.position)
         pile = sorted(np.flatnonzero(zone == PILE), key=lambda card: position[card])

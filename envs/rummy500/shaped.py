@@ -12,7 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from envs.cards import NUM_CARDS
 from envs.rummy500.game import Rummy500
+from envs.rummy500.rules import HAND_VALUES
 from envs.rummy500.state import RummyState, sizes
 
 
@@ -23,7 +25,7 @@ class ShapedRummy500(Rummy500):
     Attributes:
       card_weight: w_n, for each card in hand.
       point_weight: w_p, for each point laid.
-      win_weight: w_w, for the highest score; ties share it.
+      win_weight: w_w, for the highest score; equals share it.
       every_step: whether steps pay what R gained by them; else all of R is paid at the end.
     """
 
@@ -32,6 +34,19 @@ class ShapedRummy500(Rummy500):
     win_weight: float = 1.0
     every_step: bool = True
     reward_scale = 1.0
+    zero_sum = False
+
+    @property
+    def worst_reward(self) -> float:
+        """The deck in hand and nothing laid, or the worst of what the weights' signs make of it.
+
+        A round's sum is -w_n (cards held at the end - cards counted at the deal) + w_p points + w_w share of the win,
+        the cards dealt being counted where every step pays; cards are 0 to 52, points 0 to the deck's, a share 0 to 1.
+        """
+        counted = self.rules.hand_size if self.every_step else 0
+        in_hand = max(self.card_weight * (NUM_CARDS - counted), -self.card_weight * counted)
+        laid, won = -self.point_weight * float(HAND_VALUES.sum()), -self.win_weight
+        return -(in_hand + max(laid, 0.0) + max(won, 0.0))
 
     def step(self, state: RummyState, action: Array) -> tuple[RummyState, Array, Array]:
         """Plays an action; rewards float32[P] as the class says."""

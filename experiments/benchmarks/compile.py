@@ -92,9 +92,11 @@ def _of_run(config: RunConfig, game: Game) -> dict[str, Program]:
     # An Algorithm shows only `iterate`; its two programs belong to the object behind it.
     learner = algorithm.iterate.__self__
     if not hasattr(learner, "generate"):
-        raise envs.InputError(f"algo.name={config.algo['name']} has no generation and fit to compile; use dream")
+        raise envs.InputError(
+            f"algo.name={config.algo['name']} has no generation and fit to compile; use dueling_dream"
+        )
     state = jax.eval_shape(algorithm.init, jax.random.key(0))
-    replay, _ = jax.eval_shape(learner.generate, state)
+    replay, _, _ = jax.eval_shape(learner.generate, state)
     policy = jax.eval_shape(lambda state: chosen_policy(algorithm.policies(state)), state)
     pairs = min(matches.CHUNK, config.eval.games // 2)
     seats = (game, policy, envs.make_bot("random", game), jax.random.key(0), pairs)

@@ -12,7 +12,7 @@ from common import Parser, Work, at_least_one, interleaved, parameters, ratio, r
 from jax import Array
 
 import envs
-from dream.algorithms.dueling_dream import Thought
+from dream.algorithms.dueling_dream import ActorOutput
 from dream.config.compose import compose_config
 from dream.equations.regret_matching import soft_regret_matching
 from dream.equations.sampling import sample_action
@@ -94,12 +94,12 @@ def _generation(game: Game, reader: Reader, params: Any, temperature: Array, *, 
 
 
 def _act(
-    reader: Reader, weights: Any, temperature: Array, memory: Any, view: Any, legal: Array, player: Array, key: Array
-) -> tuple[Array, Any, Thought]:
+    reader: Reader, weights: Any, temperature: Array, carry: Any, view: Any, legal: Array, player: Array, key: Array
+) -> tuple[Array, Any, ActorOutput]:
     """Draws from the network's soft regret matching policy, noting policy and value."""
-    (advantages, value), memory = reader.read(weights, memory, view, player)
+    (advantages, value), carry = reader.read(weights, carry, view, player)
     policy = soft_regret_matching(advantages, legal, temperature)
-    return sample_action(key, policy), memory, Thought(policy.astype(jnp.float16), value)
+    return sample_action(key, policy), carry, ActorOutput(policy.astype(jnp.float16), value)
 
 
 if __name__ == "__main__":

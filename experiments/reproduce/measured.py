@@ -13,7 +13,7 @@ from rows import GameSpec, Row, Spec, short
 
 import envs
 from dream.config.compose import compose_config
-from dream.evaluation.statistics import t_interval
+from dream.evaluation.statistics import positive_interval
 from dream.storage.files import VERSIONS_FILE
 from dream.training import metrics
 from envs.errors import InputError
@@ -37,7 +37,7 @@ def measured(spec: Spec, name: str, run_dirs: dict[int, Path]) -> dict[str, Any]
     row, game = spec.row(name), spec.games[spec.row(name).game]
     runs = [one_run(row, game.thresholds, seed, run_dir) for seed, run_dir in run_dirs.items()]
     values = np.array([run["exploitability"] for run in runs])
-    low, high = _interval(values, row.deterministic)
+    low, high = interval(values.tolist(), row.deterministic)
     mean = float(values.mean())
     made = [json.loads((run_dir / VERSIONS_FILE).read_text()) for run_dir in run_dirs.values()]
     return {
@@ -48,6 +48,7 @@ def measured(spec: Spec, name: str, run_dirs: dict[int, Path]) -> dict[str, Any]
         "unit": f"{_unit(game)} / 1000",
         **{key: _rounded(value) for key, value in (("mean", mean), ("low", low), ("high", high))},
         "seeds": len(runs),
+        "mean_over": row.mean_over,
         "published": row.published,
         "source": row.source,
         "tolerance": {"at_most": row.tolerance.at_most, "at_least": row.tolerance.at_least},
@@ -82,10 +83,12 @@ def one_run(row: Row, thresholds: tuple[float, ...], seed: int, run_dir: Path) -
     if not points:
         raise InputError(f"{run_dir} has no evaluation of the {row.policy} policy; run the row first")
     within = [point for point in points if row.budget.holds(point)] or points[:1]
-    last, ended = within[-1], points[-1]
+    last, ended, window = within[-1], points[-1], within[-row.mean_over :]
+    if len(window) < row.mean_over:
+        raise InputError(f"{run_dir} has {len(window)} evaluations within the budget; mean_over={row.mean_over}")
     return {
         "seed": seed,
-        "exploitability": _rounded(1000 * last[key]),
+        "exploitability": _rounded(1000 * float(np.mean([point[key] for point in window]))),
         **{name: last[name] for name in COUNTED},
         "ended": {name: ended[name] for name in ("seconds", *metrics.COUNTERS, "iterations")},
         "seconds_to": {str(level): _first(within, key, level) for level in thresholds},
@@ -105,11 +108,19 @@ def _curve(points: list[dict[str, Any]], key: str) -> dict[str, list[float]]:
     return {name: [point[name] for point in told] for name in CURVE}
 
 
-def _interval(values: np.ndarray, deterministic: bool) -> tuple[float | None, float | None]:
-    """Returns the 95 % t-interval over seeds; no width where nothing is random, none for a single seed."""
+def interval(values: list[float], deterministic: bool) -> tuple[float | None, float | None]:
+    """Returns the 95 % interval over seeds, on a log scale as exploitability is positive.
+
+    Args:
+      values: of each seed; one alone has no interval.
+      deterministic: whether nothing is random, so that the interval has no width.
+    """
     if deterministic:
-        return float(values.min()), float(values.max())
-    return t_interval(values)[1:] if values.size > 1 else (None, None)
+        return min(values), max(values)
+    if len(values) < 2:
+        return None, None
+    low, high = positive_interval(np.array(values))[1:]
+    return low, high
 
 
 def _time_to(level: float, runs: list[dict[str, Any]]) -> dict[str, Any]:

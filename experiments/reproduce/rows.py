@@ -89,6 +89,7 @@ class Row:
       tolerance: what counts as reproduced.
       seeds: of the runs.
       deterministic: whether a seed changes nothing, so that one run is exact.
+      mean_over: evaluations at the end of the budget whose mean is a seed's value: more than 1 where iterates cycle.
       overrides: of the run.
       note: told in the table.
     """
@@ -103,6 +104,7 @@ class Row:
     tolerance: Tolerance = Tolerance()
     seeds: tuple[int, ...] = number((0, 1, 2), 0, 2**32 - 1)
     deterministic: bool = False
+    mean_over: int = number(1, 1)
     overrides: tuple[str, ...] = ()
     note: str | None = None
 
@@ -156,7 +158,7 @@ def _completed(name: str, nodes: dict[str, Any]) -> dict[str, Any]:
         return nodes[name]
     if run not in nodes or nodes[run].get("run") is not None:
         raise unknown(f"rows.{name}.run", run, [other for other in nodes if nodes[other].get("run") is None])
-    taken = ("game", "algorithm", "policy", "seeds", "deterministic", "overrides")
+    taken = ("game", "algorithm", "policy", "seeds", "deterministic", "mean_over", "overrides")
     if twice := [key for key in taken if key in nodes[name]]:
         raise InputError(f"rows.{name}.{twice[0]} is not to be given: it is that of rows.{run}, whose runs are read")
     return {key: nodes[run][key] for key in taken if key in nodes[run]} | nodes[name]

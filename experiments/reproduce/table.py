@@ -1,4 +1,4 @@
-"""Writes the README's table of reproduced numbers from results/; --check fails where the two differ."""
+"""Writes the table of reproduced numbers into docs/ from results/; --check fails where the two differ."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from measured import interval
 from rows import RESULTS, Spec, read_spec
 
 from envs.errors import InputError
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from readme_table import README, fill
+from result_pages import PAGES, fill
 
 HEAD = [
-    "Exploitability (NashConv / 2) in thousandths of the game's unit: mean over seeds and its 95 % t-interval, at the",
-    "last evaluation within the budget. Nodes are decisions of both players. Minutes are those of a whole run, with",
-    "compiling and evaluating; the last column tells when exploitability first was 0.10, then 0.06.",
-    "`python experiments/reproduce/run.py <row>` runs a row of `experiments/reproduce/rows.yaml` again.",
+    "Exploitability (NashConv / 2) in thousandths of the game's unit: mean over seeds and its 95 % interval, on a log",
+    "scale as it is positive, at the last evaluation within the budget. Nodes are decisions of both players. Minutes",
+    "are those of a whole run, with compiling and evaluating; the last column says when exploitability first was 0.1,",
+    "then 0.06. `python experiments/reproduce/run.py <row>` runs a row of `experiments/reproduce/rows.yaml` again.",
 ]
 COLUMNS = ("game", "method", "budget", "value x 1000", "seeds", "published", "bound", "minutes", "to 0.1; 0.06")
 
@@ -37,7 +38,7 @@ def collected(spec: Spec, folder: Path) -> list[dict[str, Any]]:
 
 
 def machines(results: list[dict[str, Any]]) -> list[str]:
-    """Returns the line that tells what the runs ran on, and how busy it was."""
+    """Returns the line that says what the runs ran on, and how busy it was."""
     kinds = {f"{' and '.join(r['machine']['device'])}, {'/'.join(r['machine']['cores'])} cores" for r in results}
     loads = [result["load_1_minute"] for result in results]
     return [f"Run on {'; '.join(sorted(kinds))}; load average at a run's start {min(loads):.1f} to {max(loads):.1f}."]
@@ -50,16 +51,19 @@ def table(spec: Spec, results: list[dict[str, Any]]) -> list[str]:
 
 
 def _cells(spec: Spec, result: dict[str, Any]) -> list[str]:
-    low, high = result["low"], result["high"]
-    interval = "" if low is None or result["deterministic"] else f" ({_number(low)} to {_number(high)})"
-    remarks = [f"**shortened:** {result['shortened']}"] if result["shortened"] else []
+    # From the seeds, so that results stored with another interval are told in the same way.
+    low, high = interval([run["exploitability"] for run in result["runs"]], result["deterministic"])
+    spread = "" if low is None or result["deterministic"] else f" ({_number(low)} to {_number(high)})"
+    window = result.get("mean_over", 1)
+    remarks = [f"mean of the last {window} evaluations"] if window > 1 else []
+    remarks += [f"**shortened:** {result['shortened']}"] if result["shortened"] else []
     remarks += [result["note"]] if result["note"] else []
     published = "" if result["published"] is None else f"{result['published']:g}"
     return [
         spec.games[result["game"]].title,
         f"`{result['algorithm']}`" + (", current policy" if result["policy"] == "current" else ""),
         "; ".join([str(spec.row(result["row"]).budget), *remarks]),
-        _number(result["mean"]) + interval,
+        _number(result["mean"]) + spread,
         "exact" if result["deterministic"] else str(result["seeds"]),
         f"{published} ({result['source']})" if published and result["source"] else published,
         _bound(result),
@@ -70,22 +74,22 @@ def _cells(spec: Spec, result: dict[str, Any]) -> list[str]:
 
 def _bound(result: dict[str, Any]) -> str:
     """Returns the bound of a row and whether the mean keeps to it."""
-    told = [f"{name.replace('_', ' ')} {limit:g}" for name, limit in result["tolerance"].items() if limit is not None]
-    return ", ".join(told) + (": yes" if result["within_tolerance"] else ": no") if told else ""
+    limits = [f"{name.replace('_', ' ')} {limit:g}" for name, limit in result["tolerance"].items() if limit is not None]
+    return ", ".join(limits) + (": yes" if result["within_tolerance"] else ": no") if limits else ""
 
 
 def _times(result: dict[str, Any]) -> str:
     """Returns the minutes to each of the game's thresholds."""
-    if not any(told["reached"] for told in result["seconds_to"].values()):
+    if not any(times["reached"] for times in result["seconds_to"].values()):
         return "not reached" if result["seconds_to"] else ""
-    return "; ".join(_reached(result, told) for told in result["seconds_to"].values())
+    return "; ".join(_reached(result, times) for times in result["seconds_to"].values())
 
 
-def _reached(result: dict[str, Any], told: dict[str, Any]) -> str:
-    if told["mean"] is None:
+def _reached(result: dict[str, Any], times: dict[str, Any]) -> str:
+    if times["mean"] is None:
         return "not reached"
-    some = "" if told["reached"] == result["seeds"] else f" ({told['reached']} of {result['seeds']} seeds)"
-    return _minutes(told["mean"]) + some
+    some = "" if times["reached"] == result["seeds"] else f" ({times['reached']} of {result['seeds']} seeds)"
+    return _minutes(times["mean"]) + some
 
 
 def _minutes(seconds: float) -> str:
@@ -99,7 +103,7 @@ def _number(value: float) -> str:
 def pictures(spec: Spec, folder: Path) -> list[str]:
     """Returns the lines that show the plots there are."""
     return [
-        f"![exploitability on {game.title}](experiments/reproduce/results/{name}.svg)"
+        f"![exploitability on {game.title}](../../experiments/reproduce/results/{name}.svg)"
         for name, game in spec.games.items()
         if (folder / f"{name}.svg").exists()
     ]
@@ -108,9 +112,9 @@ def pictures(spec: Spec, folder: Path) -> list[str]:
 def main() -> None:
     """Runs the command."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="change nothing, fail where the README differs")
+    parser.add_argument("--check", action="store_true", help="change nothing, fail where the page differs")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where the results are")
-    parser.add_argument("--readme", type=Path, default=README, help="the file")
+    parser.add_argument("--page", type=Path, default=PAGES / "results" / "small_games.md", help="the file")
     given = parser.parse_args()
     try:
         spec = read_spec()
@@ -119,7 +123,7 @@ def main() -> None:
         parser.exit(2, f"error: {error}\n")
     blocks = [[*HEAD, *machines(results)], table(spec, results), pictures(spec, given.results)] if results else [HEAD]
     command = "experiments/reproduce/table.py"
-    fill("reproduced", [block for block in blocks if block], check=given.check, command=command, readme=given.readme)
+    fill(given.page, "reproduced", [block for block in blocks if block], check=given.check, command=command)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-"""Every file in conf/ loads, every combination composes, and conf/algo tells the code's own defaults."""
+"""conf/: every file loads and is commented, every combination builds or is refused, values are those of the sources."""
 
 from __future__ import annotations
 
 import dataclasses
-import importlib
+import functools
 import itertools
 import pathlib
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -15,27 +17,40 @@ import envs
 from dream import algorithms
 from dream.algorithms.dueling_dream import DuelingDreamConfig
 from dream.algorithms.ppo import PpoConfig
+from dream.algorithms.tabular.cfr import CfrConfig
 from dream.config import settings
-from dream.config.compose import compose_config, config_dir
+from dream.config.compose import compose_config, config_dir, groups_of
+from dream.config.tuned import FOLDER, OWNERS, parse_choices, tuned_settings
 from dream.networks.dueling import DuelingConfig
 from dream.training.start import build_run
+from envs import EnumerableGame, InputError
 
 CONF = pathlib.Path(__file__).resolve().parents[2] / "conf"
-
-
-def _options(group: str) -> list[str]:
-    return sorted(file.stem for file in (CONF / group).glob("*.yaml"))
-
-
+GROUPS = groups_of("config")
+ALGORITHMS, PRESETS, ENVS, NETWORKS, EXPERIMENTS = (
+    GROUPS[group] for group in ("algo", "preset", "env", "network", "experiment")
+)
 FILES = sorted(str(file.relative_to(CONF)) for file in CONF.rglob("*.yaml"))
-ALGORITHMS, PRESETS, ENVS, NETWORKS = (_options(group) for group in ("algo", "preset", "env", "network"))
+DEEP_ON_TREES = {"deep_cfr", "sd_cfr"}
+TABULAR = {name for name in ALGORITHMS if "cfr" in name} - {"os_sd_cfr", "vr_dcfr_plus", *DEEP_ON_TREES}
+WITH_HISTORY_VALUES = {"dream", "escher", "vr_dcfr_plus"}
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_file_loads_and_is_commented(file: str) -> None:
-    """It is YAML, and a comment says what it is for."""
+def test_file_loads_and_says_what_it_is_for(file: str) -> None:
+    """It is YAML, and begins with a comment."""
     assert OmegaConf.load(CONF / file) is not None
-    assert "#" in (CONF / file).read_text()
+    assert any(line.startswith("# ") for line in (CONF / file).read_text().splitlines()[:2])
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if not re.match("tuned|preset|experiment", file)])
+def test_every_key_is_commented(file: str) -> None:
+    """On its line or, for a list of options, above; the settings of Hydra and of other files aside."""
+    text = (CONF / file).read_text()
+    lines = re.sub(r"(?m)^(defaults|hydra|  algo):.*\n((?:  .*|    .*)\n)*", "", text).splitlines()
+    for before, line in itertools.pairwise(lines):
+        if re.match(r" *\w+:", line) and line.rstrip() not in ("checkpoint:", "eval:", "rules:"):
+            assert "#" in line or before.lstrip().startswith("#"), line
 
 
 def test_these_are_the_files_in_use() -> None:
@@ -46,60 +61,106 @@ def test_these_are_the_files_in_use() -> None:
     assert set(ENVS) == set(envs.names())
 
 
-@pytest.mark.parametrize(("preset", "algo"), list(itertools.product(PRESETS, ALGORITHMS)))
-def test_preset_composes_and_is_valid(preset: str, algo: str) -> None:
-    """Every preset with every algorithm; whatever it says can be built."""
-    composed = compose_config("config", [f"preset={preset}", f"algo={algo}"])
-    config = build_run(composed.node).config
-    assert config.algo["name"] == algo
-    assert composed.choices["preset"] == preset
+def _sections() -> Iterator[tuple[str, str, Any]]:
+    for file in sorted((CONF / FOLDER).glob("*.yaml")):
+        for key, changes in OmegaConf.to_container(OmegaConf.load(file)).items():
+            yield file.stem, key, changes
 
 
-@pytest.mark.parametrize(("env", "network"), list(itertools.product(ENVS, NETWORKS)))
-def test_game_and_network_compose_and_are_valid(env: str, network: str) -> None:
-    """Every game with every network."""
-    build_run(compose_config("config", [f"env={env}", f"network={network}"]).node)
+def test_tuned_files_name_what_there_is() -> None:
+    """Each belongs to one game, preset or experiment, and its sections name groups and options that exist."""
+    for name, key, _ in _sections():
+        assert sum(name in GROUPS[owner] for owner in OWNERS) == 1, name
+        for group, options in parse_choices(key).items():
+            assert set(options) <= set(GROUPS[group]), (name, key)
 
 
-@pytest.mark.parametrize("file", _options("algo_env"))
-def test_changes_for_a_game_are_found_and_valid(file: str) -> None:
-    """conf/algo_env/<algo>_<env>.yaml belongs to an algorithm and a game, and is valid."""
-    algo, env = next((algo, env) for algo, env in itertools.product(ALGORITHMS, ENVS) if file == f"{algo}_{env}")
-    changed = OmegaConf.load(CONF / "algo_env" / f"{file}.yaml")
-    node = compose_config("config", [f"algo={algo}", f"env={env}"]).node
-    build_run(node)
-    assert OmegaConf.merge(node, changed) == node
+def test_what_is_tuned_for_one_network_names_it() -> None:
+    """Settings of a network other than what all of them have stand in a section of that network."""
+    shared = set.intersection(*(set(OmegaConf.load(CONF / "network" / f"{name}.yaml")) for name in NETWORKS))
+    assert shared == {"name", "dtype"}
+    for name, key, changes in _sections():
+        (network,) = parse_choices(key).get("network", (None,))
+        known = shared if network is None else set(OmegaConf.load(CONF / "network" / f"{network}.yaml"))
+        assert set(changes.get("network", {})) <= known, (name, key)
+    for group in ("preset", "experiment", "env"):
+        for option in GROUPS[group]:
+            assert set(_file(group, option).get("network", {})) <= shared
 
 
-@pytest.mark.parametrize("file", _options("network_env"))
-def test_changes_of_a_network_for_a_game_are_found_and_valid(file: str) -> None:
-    """conf/network_env/<network>_<env>.yaml belongs to a network and a game, and is valid."""
-    network, env = next((net, env) for net, env in itertools.product(NETWORKS, ENVS) if file == f"{net}_{env}")
-    node = compose_config("config", [f"network={network}", f"env={env}"]).node
-    build_run(node)
-    assert OmegaConf.merge(node, OmegaConf.load(CONF / "network_env" / f"{file}.yaml")) == node
+@functools.cache
+def _file(group: str, option: str) -> Any:
+    """Returns a file's settings from the root, as Hydra places them."""
+    content = OmegaConf.to_container(OmegaConf.load(CONF / group / f"{option}.yaml"))
+    content.pop("defaults", None)
+    return content if group in ("", "preset", "experiment") else {group: content}
 
 
-@pytest.mark.parametrize("file", _options("preset_network"))
-def test_changes_of_a_network_in_a_preset_are_found_and_valid(file: str) -> None:
-    """conf/preset_network/<preset>_<network>.yaml belongs to a preset and a network, and is valid."""
-    preset, network = next((p, net) for p, net in itertools.product(PRESETS, NETWORKS) if file == f"{p}_{net}")
-    node = compose_config("config", [f"network={network}", f"preset={preset}"]).node
-    build_run(node)
-    assert OmegaConf.merge(node, OmegaConf.load(CONF / "preset_network" / f"{file}.yaml")) == node
+def _merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+            merged[key] = _merged(merged[key], value) if both else value
+    return merged
 
 
-@pytest.mark.parametrize("file", _options("preset_network_env"))
-def test_changes_of_a_network_in_a_preset_for_a_game_are_found_and_valid(file: str) -> None:
-    """conf/preset_network_env/<preset>_<network>_<env>.yaml belongs to all three, and is valid."""
-    every = itertools.product(PRESETS, NETWORKS, ENVS)
-    preset, network, env = next(parts for parts in every if file == "_".join(parts))
-    node = compose_config("config", [f"preset={preset}", f"network={network}", f"env={env}", "algo=ppo"]).node
-    build_run(node)
-    assert OmegaConf.merge(node, OmegaConf.load(CONF / "preset_network_env" / f"{file}.yaml")) == node
+def _composed(choices: dict[str, str]) -> dict[str, Any]:
+    """Composes without Hydra, a hundred times faster: the layers in the order of conf/config.yaml's defaults."""
+    base = {key: value for key, value in _file("", "config").items() if key != "hydra"}
+    parts = [_file(group, choices[group]) for group in ("env", "algo", "network")]
+    for_game, for_preset = (OmegaConf.to_container(tuned_settings(owner, choices)) for owner in ("env", "preset"))
+    return _merged(*parts, _file("tracking", "wandb"), base, for_game, _file("preset", choices["preset"]), for_preset)
 
 
-@pytest.mark.parametrize("tracking", _options("tracking"))
+PRODUCT = [
+    dict(zip(("env", "algo", "network", "preset"), options, strict=True))
+    for options in itertools.product(ENVS, ALGORITHMS, NETWORKS, PRESETS)
+]
+
+
+@pytest.mark.parametrize("choices", PRODUCT[::37], ids=lambda choices: "-".join(choices.values()))
+def test_hydra_composes_these_layers(choices: dict[str, str]) -> None:
+    """What the product is tested with is what Hydra makes of the same choices."""
+    node = compose_config("config", [f"{group}={option}" for group, option in choices.items()]).node
+    assert OmegaConf.to_container(node, resolve=True) == _composed(choices)
+
+
+def _refusal(env: str, algo: str, network: str) -> str | None:
+    """Returns part of the message that a combination is refused with; None where it can be built."""
+    game = envs.make(env)
+    deep = DEEP_ON_TREES | WITH_HISTORY_VALUES | {"os_sd_cfr"}
+    if algo in deep and game.num_players != 2:
+        return "these regret minimisers are for two"
+    if algo in DEEP_ON_TREES | TABULAR and not isinstance(game, EnumerableGame):
+        return f"algo={algo} needs the whole tree of its game"
+    if algo in WITH_HISTORY_VALUES and network != "dueling":
+        return "a value of histories needs network=dueling"
+    return None
+
+
+@pytest.mark.parametrize("env", ENVS)
+def test_every_combination_builds_or_is_refused_for_its_subject(env: str) -> None:
+    """Every algorithm, network and preset with a game: whatever is composed is built, all but the training."""
+    for choices in (choices for choices in PRODUCT if choices["env"] == env):
+        expected = _refusal(env, choices["algo"], choices["network"])
+        if expected is None:
+            config = build_run(_composed(choices)).config
+            assert (config.algo["name"], config.env.name) == (choices["algo"], env)
+        else:
+            with pytest.raises(InputError, match=expected):
+                build_run(_composed(choices))
+
+
+@pytest.mark.parametrize(("experiment", "preset"), list(itertools.product(EXPERIMENTS, PRESETS)))
+def test_experiment_is_valid_with_every_preset(experiment: str, preset: str) -> None:
+    """And with every network that it is not tuned for."""
+    for network in (None, *NETWORKS):
+        chosen = [] if network is None else [f"network={network}"]
+        build_run(compose_config("config", [f"experiment={experiment}", f"preset={preset}", *chosen]).node)
+
+
+@pytest.mark.parametrize("tracking", GROUPS["tracking"])
 def test_tracking_composes(tracking: str) -> None:
     """Offline unless asked otherwise."""
     assert build_run(compose_config("config", [f"tracking={tracking}"]).node).config.tracking.mode == "offline"
@@ -112,16 +173,14 @@ def test_evaluate_composes() -> None:
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_algorithm_file_tells_every_default(algo: str) -> None:
+def test_algorithm_file_holds_every_default(algo: str) -> None:
     """Its file holds each setting of the code, with the same value; variants of one algorithm may change values."""
-    node, place = OmegaConf.load(CONF / "algo" / f"{algo}.yaml"), algorithms._REGISTRY[algo]
-    module, name = place.split(":")
-    schema = getattr(importlib.import_module(module), name)
+    node, schema = OmegaConf.load(CONF / "algo" / f"{algo}.yaml"), algorithms.settings_of(algo)
     defaults = schema(name=algo)
     read = settings.read(schema, node, "algo")
     assert read.name == algo
     assert _shape(OmegaConf.to_container(node)) == _shape(dataclasses.asdict(defaults))
-    if list(algorithms._REGISTRY.values()).count(place) == 1:
+    if schema is not CfrConfig:
         assert read == defaults
 
 
@@ -153,26 +212,10 @@ def test_document_values_of_dream() -> None:
     assert (algo.advantage_clip, algo.max_grad_norm, algo.l2) == (10.0, 1.0, 1e-5)
     assert (algo.value_weight, algo.untaken_weight) == (0.5, 1.0)
     assert algo.shaping.scale.start == algo.shaping.scale.end == 0.5
-    assert algo.shaping.draw_penalty == -5.0
+    assert algo.shaping.tie_penalty == -5.0
     network = settings.read(DuelingConfig, config.network, "network")
     assert network.hidden == (1024, 1024, 512, 256)
     assert network.log_window is None
-
-
-@pytest.mark.parametrize("file", _options("preset_algo_env"))
-def test_changes_of_a_preset_for_a_game_are_found_and_valid(file: str) -> None:
-    """conf/preset_algo_env/<preset>_<algo>_<env>.yaml belongs to all three, and is valid."""
-    every = itertools.product(PRESETS, ALGORITHMS, ENVS)
-    preset, algo, env = next(parts for parts in every if file == "_".join(parts))
-    node = compose_config("config", [f"preset={preset}", f"algo={algo}", f"env={env}"]).node
-    build_run(node)
-    assert OmegaConf.merge(node, OmegaConf.load(CONF / "preset_algo_env" / f"{file}.yaml")) == node
-
-
-@pytest.mark.parametrize("file", _options("experiment"))
-def test_experiment_composes_and_is_valid(file: str) -> None:
-    """Every experiment stands as its own file asks."""
-    build_run(compose_config("config", [f"experiment={file}"]).node)
 
 
 @pytest.mark.parametrize("preset", ["none", "laptop", "tiny"])
@@ -192,7 +235,7 @@ def test_experiment_r42_is_valid_at_every_size(preset: str) -> None:
     }
     changed = {name for name in node.algo if node.algo[name] != whole.algo[name]}
     assert changed <= scaled | {"pool_every", "opponents", "shares"}
-    assert "frozen" in node.algo.opponents
+    assert "past_self" in node.algo.opponents
 
 
 def test_document_values_of_r42() -> None:
@@ -208,23 +251,23 @@ def test_document_values_of_r42() -> None:
     assert (algo.discount, algo.gae_lambda, algo.clip_epsilon) == (1.0, 0.98, 0.2)
     assert (algo.entropy_weight, algo.value_weight, algo.value_loss) == (0.025, 0.75, "absolute")
     assert (algo.max_grad_norm, algo.auxiliary_weight) == (0.5, 0.1)
-    assert algo.shaping.scale.start == algo.shaping.scale.end == algo.shaping.draw_penalty == 0
+    assert algo.shaping.scale.start == algo.shaping.scale.end == algo.shaping.tie_penalty == 0
     assert dict(zip(algo.opponents, algo.shares, strict=True)) == {
         "heuristic": 0.30, "aggressive_knock": 0.15, "meld_builder": 0.10, "early_knock": 0.10, "defensive": 0.10,
-        "lv5": 0.10, "frozen": 0.05, "lv4": 0.05, "lv7": 0.05,
+        "lv5": 0.10, "past_self": 0.05, "lv4": 0.05, "lv7": 0.05,
     }  # fmt: skip
     assert node.env.rules.reward == "categorical"
     assert (node.network.name, node.network.width, node.network.blocks) == ("simba", 1024, 2)
 
 
-def test_gin_rummy_mdp_file_tells_its_preset() -> None:
+def test_gin_rummy_mdp_file_states_its_preset() -> None:
     """The game's file repeats the rules of `r42`."""
     rules = OmegaConf.to_container(OmegaConf.load(CONF / "env" / "gin_rummy_mdp.yaml")).pop("rules")
     assert envs.make("gin_rummy_mdp", **rules) == envs.make("gin_rummy_mdp")
     assert (rules["gin_bonus"], rules["undercut_bonus"], rules["max_actions"]) == (25, 25, 240)
 
 
-def test_gin_rummy_file_tells_the_rules_of_the_document() -> None:
+def test_gin_rummy_file_states_the_rules_of_the_document() -> None:
     """The game's file repeats its preset."""
     rules = OmegaConf.to_container(OmegaConf.load(CONF / "env" / "gin_rummy.yaml")).pop("rules")
     assert envs.make("gin_rummy", **rules) == envs.make("gin_rummy")

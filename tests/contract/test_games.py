@@ -14,8 +14,7 @@ import pytest
 from jax import Array, lax
 
 import envs
-from envs.errors import InputError
-from envs.game import EnumerableGame, Game
+from envs.game import EnumerableGame, EventLog, Game
 from envs.random_play import uniform_action
 
 LANES = 48
@@ -61,7 +60,7 @@ def _bits(key: Array, t: Array) -> Array:
 
 @functools.partial(jax.jit, static_argnums=0)
 def _play(game: Game, key: Array) -> tuple:
-    """Plays LANES games picked from DEALS: half of them decided ones, as far as there are any, half drawn ones."""
+    """Plays LANES games picked from DEALS: half of them decided ones, as far as there are any, half ties."""
     deal_key, play_key = jax.random.split(key)
     deals = jax.vmap(game.init)(jax.random.split(deal_key, DEALS))
 
@@ -110,7 +109,13 @@ def test_a_game_describes_itself(played: Played) -> None:
     assert all(isinstance(text, str) and text for text in (game.name, game.version, game.unit, *game.phases))
     assert game.reward_scale > 0
     assert game.worst_reward < 0
-    assert 0 <= game.log_growth <= max(game.log_slots, 0)
+    log, features, ids = game.event_log, game.card_features, game.opponent_ids
+    assert log is None or 0 < log.growth <= log.slots
+    assert log is None or log.observation_size == game.observation_size
+    assert features is None or features.choices > 0
+    assert ids is None or ids.kinds > 0
+    assert game.event_log == log
+    assert game.card_features == features
 
 
 def test_equal_games_are_one(played: Played) -> None:
@@ -230,71 +235,69 @@ def test_a_view_tells_whose_it_is(played: Played) -> None:
     np.testing.assert_array_equal(seat, np.broadcast_to(_seats(played.game), seat.shape))
 
 
-def test_slots_name_their_actions(played: Played) -> None:
-    """Of a game with slots, every slot has as many actions as it says, -1 or in range, and no action has two slots."""
-    game = played.game
-    if not game.slot_choices:
-        with pytest.raises(InputError, match=f"{game.name} has no slots"):
-            game.slot_inputs(jnp.zeros(game.observation_size))
-        return
+def test_card_features_name_their_actions(played: Played) -> None:
+    """Every card has as many actions as the record says, -1 or in range, and no action is about two cards."""
+    game, features = played.game, played.game.card_features
+    if features is None:
+        pytest.skip("the game has no card features")
     views = jax.tree.map(lambda x: x[played.in_play][:256], played.seen_by_actor())
-    whole, slots, actions = jax.jit(jax.vmap(lambda view: game.slot_inputs(game.encode(view))))(views)
+    whole, each, actions = jax.jit(jax.vmap(lambda view: features.of_observation(game.encode(view))))(views)
     assert np.all(np.isfinite(whole))
-    assert np.all(np.isfinite(slots))
-    assert actions.shape == (*slots.shape[:2], game.slot_choices)
+    assert np.all(np.isfinite(each))
+    assert actions.shape == (*each.shape[:2], features.choices)
     assert np.all((actions >= -1) & (actions < game.num_actions))
     for row in np.asarray(actions).reshape(len(actions), -1):
-        told = row[row >= 0]
-        assert len(set(told)) == len(told)
+        named = row[row >= 0]
+        assert len(set(named)) == len(named)
     assert np.any(actions >= 0)
 
 
 def test_dense_part_and_log_slots_make_the_observation(played: Played, sampled: Any) -> None:
     """encode(view) is dense(view) at dense_indices plus the entries of the log slots filled; other slots are empty."""
-    game = played.game
-    indices = np.asarray(game.dense_indices)
+    game, event_log = played.game, played.game.event_log
+    if event_log is None:
+        pytest.skip("the observation has no log")
+    indices = np.asarray(event_log.dense_indices)
     assert len(np.unique(indices)) == len(indices)
     assert set(indices.tolist()) <= set(range(game.observation_size))
-    encoded, dense = (np.asarray(jax.jit(jax.vmap(part))(sampled)) for part in (game.encode, game.dense))
+    encoded, dense = (np.asarray(jax.jit(jax.vmap(part))(sampled)) for part in (game.encode, event_log.dense))
     assert dense.shape[1:] == indices.shape
     assert dense.dtype == np.float32
     built = np.zeros_like(encoded)
     built[:, indices] = dense
-    if game.log_slots:
-        span = game.log_offset + np.arange(game.log_slots * game.log_width)
-        assert not set(span.tolist()) & set(indices.tolist())
-        lengths, rows, values = _log(game, sampled)
-        filled = np.arange(game.log_slots) < lengths[:, None]
-        assert not values[~filled].any()
-        assert lengths.max() > 1
-        lane = np.broadcast_to(np.arange(len(built))[:, None, None], rows.shape)
-        np.add.at(built, (lane[filled], rows[filled]), values[filled])
+    span = event_log.offset + np.arange(event_log.slots * event_log.width)
+    assert not set(span.tolist()) & set(indices.tolist())
+    lengths, rows, values = _log(event_log, sampled)
+    filled = np.arange(event_log.slots) < lengths[:, None]
+    assert not values[~filled].any()
+    assert lengths.max() > 1
+    lane = np.broadcast_to(np.arange(len(built))[:, None, None], rows.shape)
+    np.add.at(built, (lane[filled], rows[filled]), values[filled])
     np.testing.assert_array_equal(built, encoded)
 
 
-def _log(game: Game, views: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _log(log: EventLog, views: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns lengths [N], rows and values [N, slots, R] of the views' logs; rows are 0 where the value is."""
-    slots = np.arange(game.log_slots, dtype=np.int32)
-    log = jax.jit(jax.vmap(lambda view: (game.log_length(view), jax.vmap(lambda s: game.log_slot(view, s))(slots))))
-    lengths, (rows, values) = jax.device_get(log(views))
+    slots = np.arange(log.slots, dtype=np.int32)
+    read = jax.jit(jax.vmap(lambda view: (log.length(view), jax.vmap(lambda s: log.slot(view, s))(slots))))
+    lengths, (rows, values) = jax.device_get(read(views))
     assert lengths.dtype == np.int32
     assert rows.dtype == np.int32
     assert values.dtype == np.float32
-    within = rows - game.log_offset - slots[:, None] * game.log_width
-    assert np.all((values == 0) | ((within >= 0) & (within < game.log_width)))
+    within = rows - log.offset - slots[:, None] * log.width
+    assert np.all((values == 0) | ((within >= 0) & (within < log.width)))
     return lengths, np.where(values == 0, 0, rows), values
 
 
 def test_log_only_grows_between_decisions(played: Played) -> None:
-    """A player's next decision repeats the slots of its last one and adds at most log_growth; at first from none."""
-    game = played.game
-    if not game.log_slots:
-        assert game.log_growth == game.log_width == 0
-        return
+    """A player's next decision repeats the slots of its last one and adds at most `growth`; at first from none."""
+    game, event_log = played.game, played.game.event_log
+    if event_log is None:
+        pytest.skip("the observation has no log")
     seen, lanes = played.seen_by_actor(), range(0, LANES, 4)
     most = 0
     for lane in lanes:
-        lengths, rows, values = _log(game, jax.tree.map(lambda x, lane=lane: x[:, lane], seen))
+        lengths, rows, values = _log(event_log, jax.tree.map(lambda x, lane=lane: x[:, lane], seen))
         for seat in _seats(game):
             turns = np.flatnonzero(played.states.current_player[:, lane] == seat)
             known = np.concatenate([[0], lengths[turns]]).astype(int)
@@ -303,7 +306,7 @@ def test_log_only_grows_between_decisions(played: Played) -> None:
             for before, now, kept in zip(turns[:-1], turns[1:], known[1:-1], strict=True):
                 np.testing.assert_array_equal(rows[before, :kept], rows[now, :kept])
                 np.testing.assert_array_equal(values[before, :kept], values[now, :kept])
-    assert most == game.log_growth
+    assert most == event_log.growth
 
 
 def test_potential_phase_and_result(played: Played) -> None:

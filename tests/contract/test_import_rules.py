@@ -62,7 +62,8 @@ def _all_imports(repo: pathlib.Path, file: pathlib.Path) -> set[str]:
 
 LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
     "dream": (
-        ("__init__", "__main__", "api", "evaluate", "exploit", "export", "ladder", "run"),
+        ("__init__", "__main__"),
+        ("api", "evaluate", "exploit", "export", "ladder", "run"),
         ("commands",),
         ("training",),
         ("evaluation", "storage"),

@@ -11,7 +11,7 @@ import subprocess
 import jax
 import numpy as np
 import pytest
-from command_support import REPO, TINY, succeed, wandb_records, without_seconds
+from command_support import REPO, TINY, command, succeed, wandb_records, without_seconds
 from omegaconf import OmegaConf
 
 import dream
@@ -19,7 +19,7 @@ import envs
 from dream.storage.checkpoint import find
 from dream.training import metrics
 
-RATES = ("win_rate", "loss_rate", "draw_rate", "knock_rate", "gin_rate", "undercut_rate")
+RATES = ("win_rate", "loss_rate", "tie_rate", "knock_rate", "gin_rate", "undercut_rate")
 
 
 def _runs(run_dir: pathlib.Path) -> list:
@@ -55,9 +55,9 @@ def test_record_of_a_run(whole: pathlib.Path) -> None:
     assert [line["episodes"] for line in lines] == [16, 32, 48, 64]
     for line in lines:
         assert ("eval/random/win_rate" in line) == (line["iteration"] % 2 == 0)
-        told = {"loss", "loss_advantage", "loss_value", "target_spread", "advantage_spread", "value_explained_variance"}
-        told |= {"gradient_norm", "target_drift", "temperature", "selfplay/length", "selfplay/deadwood"}
-        told |= {f"selfplay/{kind}_rate" for kind in ("knock", "gin", "undercut", "draw")} | {"entropy/discard"}
+        told = {"loss", "loss_advantage", "loss_value", "target_rms", "advantage_rms", "value_explained_variance"}
+        told |= {"gradient_norm", "target_drift", "temperature", "self_play/length", "self_play/deadwood"}
+        told |= {f"self_play/{kind}_rate" for kind in ("knock", "gin", "undercut", "tie")} | {"entropy/discard"}
         assert told <= line.keys()
 
 
@@ -69,7 +69,7 @@ def _check_report(report: dict, hands: int) -> None:
     for name in RATES:
         assert report[name]["low"] >= 0
         assert report[name]["high"] <= 1
-    assert sum(report[name]["mean"] for name in ("win_rate", "loss_rate", "draw_rate")) == pytest.approx(1)
+    assert sum(report[name]["mean"] for name in ("win_rate", "loss_rate", "tie_rate")) == pytest.approx(1)
 
 
 def test_final_evaluation_of_a_run(whole: pathlib.Path) -> None:
@@ -171,9 +171,9 @@ def test_sweep(tmp_path: pathlib.Path) -> None:
 def _evaluated(folder: pathlib.Path, whole: pathlib.Path, *arguments: str) -> tuple[dict, str]:
     """Evaluates a copy of the run, named `run`, and returns the only report written and what was shown."""
     shutil.copytree(whole, folder / "run")
-    (folder / "run" / "evaluation.json").unlink()
     done = succeed("dream.evaluate", *arguments, "games=64", "seed=3", cwd=folder)
-    (path,) = folder.rglob("evaluation.json")
+    (path,) = folder.rglob("evaluations/*.json")
+    assert (folder / "run" / "evaluation.json").read_bytes() == (whole / "evaluation.json").read_bytes()
     assert {p.name for p in folder.iterdir()} == {"run"}
     assert find(folder / "run").meta["iteration"] == 4
     report = json.loads(path.read_text())
@@ -189,7 +189,7 @@ def against_random(whole: pathlib.Path, tmp_path_factory: pytest.TempPathFactory
 
 
 def test_evaluate(against_random: tuple[dict, str]) -> None:
-    """The report lies beside the checkpoint, and the table tells the same."""
+    """The report is kept with the run, next to the run's own, and the table shows the same."""
     report, shown = against_random
     assert report["opponent"] == "random"
     assert f"{report['points_per_hand']['mean']:.2f}" in shown
@@ -210,7 +210,8 @@ def test_evaluation_script_is_the_command(
     shutil.copytree(whole, tmp_path / "run")
     script = REPO / "experiments" / "evaluate_vs_random.py"
     succeed(str(script), "run", "--games", "64", "--seed", "3", cwd=tmp_path)
-    assert json.loads((tmp_path / "run" / "evaluation.json").read_text()) == against_random[0]
+    (path,) = (tmp_path / "run" / "evaluations").iterdir()
+    assert json.loads(path.read_text()) == against_random[0]
 
 
 def test_load_policy(whole: pathlib.Path) -> None:
@@ -260,3 +261,30 @@ def test_export_and_evaluate_the_file(whole: pathlib.Path, tmp_path: pathlib.Pat
         path.unlink()
     assert reports[0] == reports[1]
     assert reports[0]["iteration"] == 4
+
+
+def test_a_sweep_with_a_refused_job(tmp_path: pathlib.Path) -> None:
+    """The other job runs; one table, one line for the failure, the W&B run named after the job's overrides."""
+    arguments = ("-m", "preset=tiny", "env=kuhn_poker", "algo=cfr", "eval.final_games=32,33", "run_dir=sweep")
+    done = command("dream", "run", *arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    header, first, second = done.stdout.splitlines()[-3:]
+    assert header.split()[:3] == ["job", "overrides", "objective"]
+    exact = json.loads((tmp_path / "sweep" / "0" / "evaluation.json").read_text())["exact"]["average"]
+    assert first.split() == ["1", "eval.final_games=32", f"{exact['exploitability']:.6g}"]
+    assert second.split(maxsplit=2)[2].startswith("refused: eval.final_games=33 is odd")
+    assert done.stderr.splitlines()[-1].startswith("error: job 2 (eval.final_games=33): refused: ")
+    (run,) = _runs(tmp_path / "sweep" / "0")
+    assert run.display_name == "preset=tiny,env=kuhn_poker,algo=cfr,eval.final_games=32"
+    assert run.run_group == "sweep"
+
+
+def test_a_run_says_what_comes_next(whole: pathlib.Path) -> None:
+    """What it is about to do first, the commands for what it has done last."""
+    lines = (whole.parent / "stdout").read_text().splitlines()
+    assert lines[0].startswith("dueling_dream on gin_rummy · 4 iterations · episodes per iteration: ")
+    assert lines[1].startswith("network dueling, ")
+    assert any(line.startswith("the first iteration took ") for line in lines)
+    assert lines[-1].endswith("wandb sync whole/wandb/offline-run-*")
+    assert lines[-4].endswith("python -m dream.evaluate checkpoint=whole opponent=random")

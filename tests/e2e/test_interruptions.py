@@ -140,12 +140,16 @@ def compiling(tmp_path: pathlib.Path) -> Iterator[tuple[subprocess.Popen[str], p
 
 
 def test_a_signal_during_the_first_iteration(compiling: tuple[subprocess.Popen[str], pathlib.Path]) -> None:
-    """The iteration is finished and saved; the run can be loaded."""
+    """The iteration is finished and saved; where compiling takes longer than the grace, the run can start over."""
     process, run_dir = compiling
     process.send_signal(signal.SIGTERM)
-    _left_cleanly(process, signal.SIGTERM)
-    assert find(run_dir).meta["iteration"] == _lines(run_dir)
+    said = _left_cleanly(process, signal.SIGTERM)
     assert json.loads((run_dir / "versions.json").read_text())["started_at_iteration"] == 0
+    if "left in the middle of an iteration" in said:
+        assert f"run_dir={run_dir} starts over" in said
+        assert _lines(run_dir) == 0
+    else:
+        assert find(run_dir).meta["iteration"] == _lines(run_dir)
 
 
 def test_a_second_signal_leaves_at_once(compiling: tuple[subprocess.Popen[str], pathlib.Path]) -> None:
@@ -157,6 +161,46 @@ def test_a_second_signal_leaves_at_once(compiling: tuple[subprocess.Popen[str], 
     process.send_signal(signal.SIGINT)
     _left_cleanly(process, signal.SIGINT)
     assert find(run_dir).meta["iteration"] >= 1
+
+
+KUHN = (
+    "preset=tiny",
+    "env=kuhn_poker",
+    "algo=cfr",
+    "tracking.mode=disabled",
+    "eval.opponents=[]",
+    "eval.every=1000000",
+)
+
+
+def test_a_run_killed_before_its_first_checkpoint_starts_over(tmp_path: pathlib.Path) -> None:
+    """By the command that made it; its record begins anew."""
+    arguments = (*KUHN, "run_dir=run", "iterations=1000000", "checkpoint.every=1000000")
+    file = tmp_path / "run" / "versions.json"
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        old = file.stat().st_mtime_ns if file.exists() else 0
+        process = start("dream.run", *arguments, cwd=tmp_path)
+        wait_for(lambda old=old: file.exists() and file.stat().st_mtime_ns > old, process)
+        wait_for(lambda: _lines(tmp_path / "run") >= 3, process)
+        process.send_signal(number)
+        done = finish(process)
+        assert ("starts over" in done.stdout) == (number == signal.SIGTERM)
+    records = metrics.read(tmp_path / "run")
+    assert [record["iteration"] for record in records] == list(range(1, find(tmp_path / "run").meta["iteration"] + 1))
+
+
+def test_a_long_iteration_is_left(tmp_path: pathlib.Path) -> None:
+    """Within seconds of the grace, and what was done before it is saved: the run can go on."""
+    process = start("dream.run", *KUHN, "run_dir=run", "algo.updates=1000000000", cwd=tmp_path)
+    wait_for(lambda: (tmp_path / "run" / "metrics.jsonl").exists(), process)
+    time.sleep(3)
+    began = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    done = finish(process)
+    assert done.returncode == 143
+    assert time.monotonic() - began < 30
+    assert done.stdout.startswith("cfr on kuhn_poker · 4 iterations · full updates per iteration: 1,000,000,000\n")
+    assert done.stderr.splitlines()[-1].startswith("left in the middle of an iteration; none was finished before it")
 
 
 def _handles(process: subprocess.Popen[str], number: int) -> bool:

@@ -44,6 +44,13 @@ def test_ladder_json(played: pathlib.Path) -> None:
             (back,) = (r for r in by_name[result["opponent"]]["results"] if r["opponent"] == entry["name"])
             assert result["win_rate"] == back["loss_rate"]
             assert result["points_per_hand"]["mean"] == -back["points_per_hand"]["mean"]
+            assert entry["points_against"][result["opponent"]] == pytest.approx(result["points_per_hand"]["mean"])
+        assert list(entry["points_against"]) == [other["name"] for other in entries]
+        assert entry["points_against"][entry["name"]] is None
+        assert entry["points"]["low"] <= entry["points"]["rating"] <= entry["points"]["high"]
+        assert entry["points"]["rating"] == pytest.approx(sum(filter(None, entry["points_against"].values())) / 3)
+    assert sum(entry["points"]["rating"] for entry in entries) == pytest.approx(0, abs=1e-9)
+    assert sorted(entry["points_rank"] for entry in entries) == [1, 2, 3]
 
 
 def test_what_is_shown_and_drawn(played: pathlib.Path) -> None:
@@ -52,7 +59,10 @@ def test_what_is_shown_and_drawn(played: pathlib.Path) -> None:
     assert "block 6/6" in shown
     for name in PLAYERS:
         assert name in shown
-    assert "<svg" in (played / "ladder" / "ladder.svg").read_text()[:2000]
+    for figure in ("ladder.svg", "ladder_points.svg"):
+        assert "<svg" in (played / "ladder" / figure).read_text()[:2000]
+    assert "rating by hands won" in shown
+    assert "points per hand of the row's player against the column's" in shown
     levels = {entry["level"] for entry in json.loads((played / "ladder" / "ladder.json").read_text())}
     assert ("finite only by the added draw" in shown) == (len(levels) > 1)
 

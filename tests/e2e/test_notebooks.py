@@ -1,43 +1,55 @@
-"""Do the notebooks run from top to bottom, and store no outputs?"""
+"""Do the notebooks run from top to bottom, and do they store their outputs and pictures?"""
 
 from __future__ import annotations
 
 import json
+import pathlib
 import warnings
-from pathlib import Path
+from typing import Any
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[2] / "experiments" / "notebooks"
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "experiments" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
-def code_cells(path: Path) -> list[dict]:
+def code_cells(path: pathlib.Path) -> list[dict[str, Any]]:
     """Returns a notebook's code cells."""
     return [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
 
 
 def test_there_are_three() -> None:
-    """Exploitability, an agent, sweeps."""
-    assert len(NOTEBOOKS) == 3
+    """Exact values, sweeps, and rounds of gin."""
+    assert [path.stem for path in NOTEBOOKS] == ["exploitability_on_leduc", "gin_round_by_round", "reading_sweeps"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_stores_no_outputs(path: Path) -> None:
-    """No outputs, no counts: a difference in one is a difference in its text."""
-    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in code_cells(path))
+def test_a_notebook_stores_its_outputs(path: pathlib.Path) -> None:
+    """Run in order, with text and a picture, without an error; nothing of the machine it ran on."""
+    cells = code_cells(path)
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    outputs = [output for cell in cells for output in cell["outputs"]]
+    assert {output["output_type"] for output in outputs} == {"stream", "display_data"}
+    assert {output["name"] for output in outputs if output["output_type"] == "stream"} == {"stdout"}
+    assert [output for output in outputs if "image/png" in output.get("data", {})]
+    shown = "".join("".join(output.get("text", [])) for output in outputs)
+    assert not [text for text in ("/tmp", "/home", "/Users", "/root") if text in shown]
+    assert path.stat().st_size < 500_000
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """All cells in order in one namespace, at the tiny budget."""
+def test_a_notebook_runs(
+    path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All cells in order in one namespace, at the tiny size; what it printed is of this run."""
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     monkeypatch.setenv("DREAM_NOTEBOOK_TINY", "1")
-    monkeypatch.setenv("DREAM_NOTEBOOK_SWEEP", str(tmp_path / "sweep"))
     monkeypatch.setenv("DREAM_CACHE_DIR", str(tmp_path / "cache"))
-    namespace: dict = {"__name__": "notebook"}
+    namespace: dict[str, Any] = {"__name__": "notebook"}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
         for cell in code_cells(path):
             exec(compile("".join(cell["source"]), f"{path.name}:{cell['id']}", "exec"), namespace)
+    assert "per hand" in capsys.readouterr().out
+    assert namespace["TINY"] is True

@@ -62,18 +62,18 @@ def measured(name: str, value: Value) -> tuple[Controlled, float]:
 @pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker"])
 def test_any_value_leaves_the_mean_as_it_is(name: str) -> None:
     """Within two 95 % half widths of the exact value, also where V is nonsense."""
-    told, truth = measured(name, Value(nonsense))
-    for interval in (told.plain, told.controlled):
+    found, truth = measured(name, Value(nonsense))
+    for interval in (found.plain, found.controlled):
         assert abs(interval.mean - truth) < 2 * (interval.high - interval.mean)
-    assert told.variance_ratio < 1.05
+    assert found.variance_ratio < 1.05
 
 
 @pytest.mark.parametrize(("name", "value", "ratio"), [("kuhn_poker", in_kuhn, 0.9), ("leduc_poker", in_leduc, 0.9)])
 def test_a_value_that_knows_something_narrows_the_interval(name: str, value: object, ratio: float) -> None:
     """The same mean at less variance."""
-    told, truth = measured(name, Value(value))
-    assert abs(told.controlled.mean - truth) < 2 * (told.controlled.high - told.controlled.mean)
-    assert told.variance_ratio < ratio
+    found, truth = measured(name, Value(value))
+    assert abs(found.controlled.mean - truth) < 2 * (found.controlled.high - found.controlled.mean)
+    assert found.variance_ratio < ratio
 
 
 @functools.partial(jax.jit, static_argnums=0)

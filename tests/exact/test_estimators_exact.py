@@ -1,4 +1,4 @@
-"""Do the estimators of sampled regrets, over all trajectories of a game, tell exactly the counterfactual regrets?
+"""Do the estimators of sampled regrets, over all trajectories of a game, average to exactly the counterfactual regrets?
 
 Every history that ends a game is one lane, weighted by the probability that outcome sampling plays it.
 """
@@ -97,12 +97,12 @@ def wrong_values(tree: Tree) -> np.ndarray:
 
 def expected_at(tree: Tree, table: np.ndarray, lanes: Lanes, player: int, baseline: np.ndarray) -> np.ndarray:
     """Returns what a baseline of histories expects of each action taken, chance averaged out: float64[T, lanes]."""
-    rated = np.where(tree.infoset < 0, tree.payoff[:, player], 0.0)
+    expected_baseline = np.where(tree.infoset < 0, tree.payoff[:, player], 0.0)
     playing = tree.infoset >= 0
-    rated[playing] = (table[tree.infoset[playing]] * baseline[: tree.num_histories][playing]).sum(axis=1)
+    expected_baseline[playing] = (table[tree.infoset[playing]] * baseline[: tree.num_histories][playing]).sum(axis=1)
     later = np.arange(tree.levels[1], tree.num_histories)
     up, expected = tree.parent[later], np.zeros(baseline.shape)
-    np.add.at(expected, (up, tree.action[later]), tree.chance[later] / tree.chance[up] * rated[later])
+    np.add.at(expected, (up, tree.action[later]), tree.chance[later] / tree.chance[up] * expected_baseline[later])
     return np.where(lanes.valid, expected[lanes.history, lanes.action], 0.0)
 
 

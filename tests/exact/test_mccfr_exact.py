@@ -19,7 +19,7 @@ import envs
 from dream import algorithms
 from dream.algorithms.tabular.mccfr import ExternalConfig, MccfrState, OutcomeConfig, learn, scheme_of
 from dream.equations.regret_matching import regret_matching
-from dream.game_tree.sampling import Visits, branches, traverse
+from dream.game_tree.sampling import Visits, sampling_tree, traverse
 from dream.game_tree.tree import Tree
 from envs import InputError
 
@@ -78,7 +78,7 @@ def sampled(
     zeros = np.zeros_like(regrets)
     with jax.enable_x64(True):
         state = MccfrState(regrets, zeros, baseline, np.zeros(3, np.int64), np.int64(updates), None, np.int32(0))
-        state, levels = _run(config, branches(tree), jax.tree.map(jnp.asarray, state), player, jnp.asarray(draws))
+        state, levels = _run(config, sampling_tree(tree), jax.tree.map(jnp.asarray, state), player, jnp.asarray(draws))
         return jax.device_get((state, levels))
 
 
@@ -286,9 +286,9 @@ VR_PLUS = {"name": "outcome_mccfr", "batch": 8, "baseline": "average", "plus": T
 def test_counters_count_what_was_met(setting: dict, low: tuple[int, ...], high: tuple[int, ...]) -> None:
     """Own decisions, everybody's, all histories: between what the shortest and the longest games of Kuhn have."""
     algorithm = algorithms.make({**setting, "trajectories": 48}, {}, envs.make("kuhn_poker"))
-    state, told = algorithm.iterate(algorithm.init(jax.random.key(0)))
-    counted = told["decisions"], told["nodes"], told["transitions"]
-    assert (int(state.updates), int(state.iteration), told["episodes"]) == (6, 1, 96)
+    state, metrics = algorithm.iterate(algorithm.init(jax.random.key(0)))
+    counted = metrics["decisions"], metrics["nodes"], metrics["transitions"]
+    assert (int(state.updates), int(state.iteration), metrics["episodes"]) == (6, 1, 96)
     assert counted == tuple(state.counts.tolist())
     assert all(48 * least <= n <= 48 * most for least, n, most in zip(low, counted, high, strict=True))
     assert counted[1] < counted[2]
@@ -296,16 +296,16 @@ def test_counters_count_what_was_met(setting: dict, low: tuple[int, ...], high: 
 
 def test_iterations_split_anywhere() -> None:
     """The draws hang on the update alone: one iteration of six updates is three of two, bit for bit."""
-    game, told = envs.make("kuhn_poker"), []
+    game, states = envs.make("kuhn_poker"), []
     for trajectories, iterations in ((48, 1), (16, 3)):
         algorithm = algorithms.make({**VR_PLUS, "trajectories": trajectories}, {}, game)
         state = algorithm.init(jax.random.key(4))
         for _ in range(iterations):
             state, _ = algorithm.iterate(state)
-        told.append(state)
+        states.append(state)
     for name in ("regrets", "weights", "baseline", "counts", "updates"):
-        np.testing.assert_array_equal(getattr(told[0], name), getattr(told[1], name))
-    assert told[0].regrets.min() == 0.0
+        np.testing.assert_array_equal(getattr(states[0], name), getattr(states[1], name))
+    assert states[0].regrets.min() == 0.0
 
 
 def test_batch_must_divide_the_trajectories() -> None:

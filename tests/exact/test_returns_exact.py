@@ -48,13 +48,13 @@ class Exact:
         """Returns each trajectory's return targets, float[paths, STEPS]; what comes after the end is another game."""
         rewards = np.full((len(self.paths), STEPS, 2), 7.0, np.float32)
         dones = np.ones((len(self.paths), STEPS), bool)
-        players, told = np.zeros((len(self.paths), STEPS), int), np.zeros((len(self.paths), STEPS), np.float32)
+        players, predicted = np.zeros((len(self.paths), STEPS), int), np.zeros((len(self.paths), STEPS), np.float32)
         for n, (_, path) in enumerate(self.paths):
             for t, (node, action) in enumerate(path):
                 rewards[n, t] = node.children[action][0]
                 dones[n, t] = t + 1 == len(path)
-                players[n, t], told[n, t] = node.player, values[node.key]
-        return np.asarray(_returns(rewards, dones, players, told, gae_lambda))
+                players[n, t], predicted[n, t] = node.player, values[node.key]
+        return np.asarray(_returns(rewards, dones, players, predicted, gae_lambda))
 
     def mean_by_action(self, samples: list[list[np.ndarray]]) -> dict[tuple[bytes, int], np.ndarray]:
         """Returns E[sample | information set, action taken there], each sample weighted by its trajectory's chance."""

@@ -1,4 +1,4 @@
-"""Do whole samplers - games played, rows and weights made of them - tell the counterfactual regrets on average?
+"""Do whole samplers - games played, rows and weights made of them - estimate the counterfactual regrets on average?
 
 Random games: errors are held against their own standard errors.
 """
@@ -37,7 +37,7 @@ def _outcome(tree: Tree, table: np.ndarray, player: int, *, weights: WeightConfi
     def policy(view: Any, allowed: jax.Array, decider: jax.Array) -> jax.Array:
         return rows[row_of(index, view)[0]]
 
-    def rated(views: Any, allowed: jax.Array) -> jax.Array:
+    def q_values(views: Any, allowed: jax.Array) -> jax.Array:
         # In Kuhn the two cards and the bets are the history; sets of both players know them.
         first, second = (row_of(index, jax.tree.map(lambda x, n=n: x[n], views)) for n in range(2))
         acting = jnp.where(first[1], first[0], second[0])
@@ -45,11 +45,11 @@ def _outcome(tree: Tree, table: np.ndarray, player: int, *, weights: WeightConfi
         exact = q[histories[acting, other.astype(jnp.int32)]]
         return jnp.where(allowed, exact, 0.0) if values == "exact" else jnp.where(allowed, 1.5 - exact, 0.0)
 
-    sampler = OutcomeSampler(tree.game, GAMES, GAMES, 0.5, weights, direct=values == "direct")
+    sampler = OutcomeSampler(tree.game, GAMES, GAMES, 0.5, weights, regrets_from_value=values == "direct")
     values = "exact" if values == "direct" else values
     run = jax.jit(
         functools.partial(
-            sampler, policy, None if values == "none" else rated, jnp.int32(player), jnp.int32(POWER_ITERATION)
+            sampler, policy, None if values == "none" else q_values, jnp.int32(player), jnp.int32(POWER_ITERATION)
         )
     )
     return [jax.device_get(run(jax.random.key(n))) for n in range(BATCHES)]
@@ -92,11 +92,11 @@ def test_outcome_sampling(values: str, player: int) -> None:
     exact = exact_regret_and_average(tree, table, player)[0] / np.where(tree.depth > 0, 2.0, 1.0)[:, None]
     errors = _errors(tree, samples, player, exact, GAMES * (POWER_ITERATION + 1.0))
     assert np.abs(errors).max() < 5
-    told = samples[0].told
-    assert told["episodes"] == GAMES
-    assert told["decisions"] == samples[0].own.sum() < told["nodes"]
+    counters = samples[0].counters
+    assert counters.episodes == GAMES
+    assert counters.decisions == samples[0].own.sum() < counters.nodes
     if values == "exact":
-        assert told["sampling/baseline_explained_variance"] > 0.999
+        assert samples[0].metrics["sampling/baseline_explained_variance"] > 0.999
 
 
 @pytest.mark.parametrize("player", [0, 1])

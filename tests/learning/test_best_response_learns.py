@@ -19,7 +19,7 @@ SETTINGS = {
     "learning_rate_decay": {"start": 1.0, "end": 0.05, "over": 60},
     "gae_lambda": 1.0,
     "value_loss": "relative",
-    "shaping": {"scale": {"start": 0.0, "end": 0.0}, "draw_penalty": 0.0},
+    "shaping": {"scale": {"start": 0.0, "end": 0.0}, "tie_penalty": 0.0},
 }
 
 

@@ -31,8 +31,8 @@ def test_average_approaches_equilibrium(algo: str) -> None:
     for seed in range(2):
         state = learner.init(jax.random.key(seed))
         for _ in range(ITERATIONS):
-            state, told = learner.iterate(state)
-        assert told["nodes"] > told["decisions"] > 0
+            state, metrics = learner.iterate(state)
+        assert metrics["nodes"] > metrics["decisions"] > 0
         assert nash_conv(tree, tabulate(tree, learner.policies(state)["average"])) / 2 < BOUND
 
 

@@ -38,7 +38,7 @@ def _coin_learner(scale: float) -> Algorithm:
         "name": "dueling_dream", "episodes_per_iteration": 256, "batch_size": 256, "epochs": 20, "discount": 0.9,
         "uniform_iterations": 1_000_000, "learning_rate": 5e-3, "l2": 0.0, "tau": 0.5, "target_update_period": 1,
         "learning_rate_decay": {"start": 1.0, "end": 0.02, "over": 60, "form": "cosine"},
-        "shaping": {"scale": {"start": scale, "end": scale}, "draw_penalty": 0.0},
+        "shaping": {"scale": {"start": scale, "end": scale}, "tie_penalty": 0.0},
     }  # fmt: skip
     return algorithms.make(config, {"name": "dueling", "hidden": [32, 32]}, CoinGame())
 
@@ -89,7 +89,7 @@ def test_gin_rummy_against_random(seed: int) -> None:
     random, state = envs.make_bot("random", game), algorithm.init(jax.random.key(seed))
     before = match(game, algorithm.policies(state)["current"], random, games=400, seed=seed)
     for _ in range(30):
-        state, told = algorithm.iterate(state)
+        state, metrics = algorithm.iterate(state)
     after = match(game, algorithm.policies(state)["current"], random, games=400, seed=seed)
     assert before["points_per_hand"].mean < 2
     assert after["points_per_hand"].mean > 5
@@ -97,4 +97,4 @@ def test_gin_rummy_against_random(seed: int) -> None:
     assert after["win_rate"].mean > 0.12
     assert after["knock_rate"].mean > 0.12
     assert after["deadwood"].mean < 38 < before["deadwood"].mean
-    assert all(np.isfinite(value) for value in told.values())
+    assert all(np.isfinite(value) for value in metrics.values())

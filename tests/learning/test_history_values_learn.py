@@ -1,4 +1,4 @@
-"""Does the value of histories learn what exact sums over the tree tell, whatever it bootstraps from?"""
+"""Does the history value function learn what exact sums over the tree give, whatever it bootstraps from?"""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def _setting() -> tuple[Any, ...]:
     nothing = lambda views, legal: jnp.zeros(2)  # noqa: E731
     sampled = jax.jit(lambda key: sampler(policy, nothing, jnp.int32(0), jnp.int32(0), key))(jax.random.key(0))
     memory = reservoir.empty(jax.tree.map(lambda x: x[0], sampled.moves), 3 * GAMES)
-    memory = reservoir.add(memory, sampled.moves, sampled.moved, jax.random.key(1), keep="window")
+    memory = reservoir.add(memory, sampled.moves, sampled.moved, jax.random.key(1), kind="fifo")
     return tree, policy, action_values(tree, table), memory
 
 
-def _told(config: HistoryValueConfig, memory: reservoir.Memory) -> tuple[np.ndarray, np.ndarray]:
+def _learned(config: HistoryValueConfig, memory: reservoir.ReservoirBuffer) -> tuple[np.ndarray, np.ndarray]:
     """Returns learned and exact values at every history of Kuhn where somebody acts: float[N, A] each."""
     tree, policy, exact, _ = _setting()
     network = make_history_network({"hidden": [64, 64]}, tree.game)
     params = network.init(jax.random.key(2))
-    state = history_values.optimizer(config).init(params)
+    state = history_values.ValueState(params, history_values.optimizer(config).init(params), memory)
     learn = jax.jit(functools.partial(history_values.learn, network, config, policy=policy))
-    params, _, told = learn(params, state, memory, key=jax.random.key(3))
-    assert np.isfinite(told["baseline_loss"])
+    (params, _, _), metrics = learn(state, key=jax.random.key(3))
+    assert np.isfinite(metrics["baseline_loss"])
     histories = np.flatnonzero(tree.infoset >= 0)
     views = jax.tree.map(lambda *x: jnp.stack(x), *(_views(tree, h) for h in histories))
     legal = jnp.ones((len(histories), 2), bool)
@@ -77,7 +77,7 @@ def _views(tree: Any, history: int) -> Any:
 def test_values_are_those_of_the_policy(target: dict[str, Any]) -> None:
     """Games were sampled uniformly by one player, so the values are learned off policy."""
     config = HistoryValueConfig(steps=1500, batch_size=256, learning_rate=3e-3, **target)
-    learned, exact = _told(config, _setting()[3])
+    learned, exact = _learned(config, _setting()[3])
     assert np.sqrt(np.mean((learned - exact) ** 2)) < 0.12
     assert exact.std() > 0.8
 
@@ -90,6 +90,6 @@ def test_only_todays_policy_forgets_an_old_one() -> None:
     errors = []
     for policy in ("stored", "current"):
         config = HistoryValueConfig(steps=1500, batch_size=256, learning_rate=3e-3, policy=policy)
-        learned, exact = _told(config, memory)
+        learned, exact = _learned(config, memory)
         errors.append(np.sqrt(np.mean((learned - exact) ** 2)))
     assert errors[1] < 0.12 < 0.3 < errors[0]

@@ -15,8 +15,8 @@ import envs
 from envs import InputError
 from envs.gin_rummy.melding import melds
 from envs.gin_rummy.openspiel import meld_ids
+from envs.gin_rummy.openspiel.ids import DRAW, LAYOFF, NO_CARD, PASS
 from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS, NUM_MELDS
-from envs.gin_rummy.openspiel.state import DRAW, LAYOFF, NO_CARD, PASS
 
 GAME = envs.make("gin_rummy_openspiel")
 ASSISTANT = envs.make_assistant("exact_endgame", GAME)

@@ -29,7 +29,7 @@ def outputs(x):
 
 
 def test_ten_lines_of_pytorch(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Logits, three values and what is foretold, on random weights, equal NumPy's and this project's within 1e-4."""
+    """Logits, values and auxiliary prediction, on random weights, equal NumPy's and this project's within 1e-4."""
     monkeypatch.chdir(tmp_path)
     weights = random_weights(np.random.default_rng(1))
     observations = np.random.default_rng(2).random((5, 342), np.float32)

@@ -112,7 +112,7 @@ def test_results_tell_how_each_hand_ended(played: dict[str, Any]) -> None:
 def _words(hand: slow_gin.Hand, ranks: int) -> dict[str, Any]:
     """Tells a slow hand in the words of `to_dict`."""
     knocked = hand.ending in ("knock", "gin", "undercut", "tie")
-    endings = {"": "in play", "stock": "draw", "cap": "draw", "tie": "undercut"}
+    endings = {"": "in play", "stock": "tie", "cap": "tie", "tie": "undercut"}
 
     def named(ids: Iterable[int]) -> list[str]:
         return [cards.card_name(card, ranks) for card in ids]

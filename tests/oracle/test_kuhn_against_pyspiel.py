@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 from typing import Any
 
@@ -10,12 +9,11 @@ import jax
 import numpy as np
 import pyspiel
 import pytest
+import tree_walk
 
 import envs
-from envs.random_play import play_random
 
 GAME = envs.make("kuhn_poker")
-NUM_GAMES = 1 << 17
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,18 +120,9 @@ def test_a_deck_deals_its_first_two_cards(histories: list[History]) -> None:
 
 def test_random_play_returns_what_the_tree_says(histories: list[History]) -> None:
     """From random deals: the mean and the rate of every result within four standard errors of the exact ones."""
-    expected: collections.Counter = collections.Counter()
-    for history in histories:
-        if history.done:
-            expected[float(history.rewards[0])] += history.reach
-    play = jax.jit(jax.vmap(lambda key: play_random(GAME, key, 1)))
-    won = np.asarray(play(jax.random.split(jax.random.key(70), NUM_GAMES)).rewards)[:, 0]
-    mean = sum(value * rate for value, rate in expected.items())
-    spread = sum((value - mean) ** 2 * rate for value, rate in expected.items()) ** 0.5
-    assert abs(won.mean() - mean) < 4 * spread / NUM_GAMES**0.5
-    assert set(won.tolist()) == set(expected)
-    for value, rate in expected.items():
-        assert abs(np.mean(won == value) - rate) < 4 * (rate * (1 - rate) / NUM_GAMES) ** 0.5
+    over = [history for history in histories if history.done]
+    rewards, reach = np.array([(history.rewards[0], history.reach) for history in over]).T
+    tree_walk.assert_random_play_has(GAME, tree_walk.result_rates(rewards, reach), seed=70)
 
 
 def test_there_are_no_rules_to_set() -> None:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
 import pyspiel
 import pytest
+import tree_walk
 
 import envs
-from envs.random_play import play_random
 
 GAME = envs.make("leduc_poker")
-NUM_GAMES = 1 << 17
 CHUNK = 1_024
 SEATS = np.arange(2, dtype=np.int32)
+_each = functools.partial(tree_walk.each, chunk=CHUNK)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,21 +54,6 @@ class Tree:
         return [[row.tobytes() for row in raw[:, seat]] for seat in SEATS]
 
 
-@functools.cache
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    return jax.jit(jax.vmap(function))
-
-
-def _each(function: Callable[..., Any], *args: Any) -> Any:
-    """Applies a function to many arguments at once, in chunks of one size, so that it is compiled once."""
-    size = len(jax.tree.leaves(args)[0])
-    parts = []
-    for start in range(0, size, CHUNK):
-        rows = np.minimum(np.arange(start, start + CHUNK), size - 1)
-        parts.append(jax.device_get(_compiled(function)(*jax.tree.map(lambda x, rows=rows: x[rows], args))))
-    return jax.tree.map(lambda *x: np.concatenate(x)[:size], *parts)
-
-
 def _views(state: Any) -> Any:
     return jax.vmap(lambda seat: GAME.view(state, seat))(SEATS)
 
@@ -98,52 +81,48 @@ def _deals() -> dict[str, Any]:
     nobody = np.full(size, -1)
     level = {"states": states, "spiel": spiel, "rewards": np.zeros((size, 2)), "done": np.zeros(size, bool)}
     level |= {"chance": probs, "spiel_chance": np.array(chances), "reach": probs}
-    return level | {"legal": _each(GAME.legal_actions, states), "parents": nobody, "actions": nobody}
+    return level | {
+        "legal": _each(GAME.legal_actions, states),
+        "parents": nobody,
+        "places": np.arange(size),
+        "actions": nobody,
+    }
 
 
 def _next(level: dict[str, Any]) -> dict[str, Any]:
-    """Returns the level below; its parents count from the level's first history."""
-    nodes, actions = np.nonzero(level["legal"])
-    before = jax.tree.map(lambda x: x[nodes], level["states"])
-    states, probs, rewards, done = _each(GAME.outcomes, before, actions.astype(np.int32))
-    move, k = np.nonzero(probs > 0)
-    states = jax.tree.map(lambda x: x[move, k], states)
+    """Returns the level below; its parents count from the tree's first history."""
+    found = tree_walk.below(GAME, level["states"], level["legal"], chunk=CHUNK)
     spiel, chances = [], []
-    for m, public in zip(move, states.public.tolist(), strict=True):
-        after, prob = level["spiel"][nodes[m]].child(int(actions[m])), 1.0
-        assert after.is_chance_node() == (np.sum(probs[m] > 0) > 1)
+    moves = zip(found.parents, found.actions.tolist(), found.branches, found.states.public.tolist(), strict=True)
+    for parent, action, branches, public in moves:
+        after, prob = level["spiel"][parent].child(action), 1.0
+        assert after.is_chance_node() == (branches > 1)
         if after.is_chance_node():
             after, prob = _apply(after, public)
         spiel.append(after)
         chances.append(prob)
-    parents, prob = nodes[move], np.float64(probs[move, k])
+    parents = found.parents
     return {
-        "states": states,
+        "states": found.states,
         "spiel": spiel,
-        "legal": _each(GAME.legal_actions, states),
-        "rewards": rewards[move, k],
-        "done": done[move, k],
-        "chance": level["chance"][parents] * prob,
+        "legal": _each(GAME.legal_actions, found.states),
+        "rewards": found.rewards,
+        "done": found.done,
+        "chance": level["chance"][parents] * found.chance,
         "spiel_chance": level["spiel_chance"][parents] * chances,
-        "reach": level["reach"][parents] * prob / level["legal"][parents].sum(axis=1),
-        "parents": parents,
-        "actions": actions[move],
+        "reach": level["reach"][parents] * found.chance / level["legal"][parents].sum(axis=1),
+        "parents": level["places"][parents],
+        "places": level["places"][-1] + 1 + np.arange(len(spiel)),
+        "actions": found.actions,
     }
 
 
 @pytest.fixture(scope="module")
 def tree() -> Tree:
     """The whole game."""
-    levels, first = [_deals()], 0
-    while levels[-1]["legal"].any():
-        below = _next(levels[-1])
-        below["parents"] = below["parents"] + first
-        first += len(levels[-1]["spiel"])
-        levels.append(below)
-    whole = {name: [level[name] for level in levels] for name in levels[0]}
-    arrays = {name: np.concatenate(parts) for name, parts in whole.items() if name not in ("states", "spiel")}
-    states = jax.tree.map(lambda *x: np.concatenate(x), *whole["states"])
-    return Tree(states=states, spiel=list(itertools.chain(*whole["spiel"])), **arrays)
+    whole = tree_walk.levels(_deals(), _next)
+    del whole["places"]
+    return Tree(**whole)
 
 
 def test_counts(tree: Tree) -> None:
@@ -219,17 +198,8 @@ def test_a_deck_deals_its_first_three_cards(tree: Tree) -> None:
 
 def test_random_play_returns_what_the_tree_says(tree: Tree) -> None:
     """From random deals: the mean and the rate of every result within four standard errors of the exact ones."""
-    expected: collections.Counter = collections.Counter()
-    for n in np.flatnonzero(tree.done):
-        expected[float(tree.rewards[n, 0])] += tree.reach[n]
-    play = jax.jit(jax.vmap(lambda key: play_random(GAME, key, 1)))
-    won = np.asarray(play(jax.random.split(jax.random.key(71), NUM_GAMES)).rewards)[:, 0]
-    mean = sum(value * rate for value, rate in expected.items())
-    spread = sum((value - mean) ** 2 * rate for value, rate in expected.items()) ** 0.5
-    assert abs(won.mean() - mean) < 4 * spread / NUM_GAMES**0.5
-    assert set(won.tolist()) == set(expected)
-    for value, rate in expected.items():
-        assert abs(np.mean(won == value) - rate) < 4 * (rate * (1 - rate) / NUM_GAMES) ** 0.5
+    rates = tree_walk.result_rates(tree.rewards[tree.done, 0], tree.reach[tree.done])
+    tree_walk.assert_random_play_has(GAME, rates, seed=71)
 
 
 def test_there_are_no_rules_to_set() -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
-from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
 import pyspiel
 import pytest
+import tree_walk
 
 import envs
 from envs.random_play import play_random
@@ -21,6 +20,7 @@ NUM_GAMES = 1 << 17
 NUM_TENSORS = 8_000
 CHUNK = 8_192
 SEATS = np.arange(2, dtype=np.int32)
+_each = functools.partial(tree_walk.each, chunk=CHUNK)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,21 +43,6 @@ class Tree:
     reach: np.ndarray
 
 
-@functools.cache
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    return jax.jit(jax.vmap(function))
-
-
-def _each(function: Callable[..., Any], *args: Any) -> Any:
-    """Applies a function to many arguments at once, in chunks of one size, so that it is compiled once."""
-    size = len(jax.tree.leaves(args)[0])
-    parts = []
-    for start in range(0, size, CHUNK):
-        rows = np.minimum(np.arange(start, start + CHUNK), size - 1)
-        parts.append(jax.device_get(_compiled(function)(*jax.tree.map(lambda x, rows=rows: x[rows], args))))
-    return jax.tree.map(lambda *x: np.concatenate(x)[:size], *parts)
-
-
 def _views(state: Any) -> Any:
     return jax.vmap(lambda seat: GAME.view(state, seat))(SEATS)
 
@@ -75,22 +60,20 @@ def _rolled(dice: list[int]) -> tuple[Any, float]:
     return spiel, prob
 
 
-def _next(level: Tree) -> Tree:
+def _next(level: dict[str, Any]) -> dict[str, Any]:
     """Returns the level below."""
-    nodes, actions = np.nonzero(level.legal)
-    before = jax.tree.map(lambda x: x[nodes], level.states)
-    states, probs, rewards, done = _each(GAME.outcomes, before, actions.astype(np.int32))
-    assert probs.shape == (len(nodes), 1)
-    assert np.all(probs == 1)
-    states = jax.tree.map(lambda x: x[:, 0], states)
-    return Tree(
-        states=states,
-        spiel=[level.spiel[n].child(a) for n, a in zip(nodes.tolist(), actions.tolist(), strict=True)],
-        legal=_each(GAME.legal_actions, states),
-        rewards=rewards[:, 0],
-        done=done[:, 0],
-        reach=level.reach[nodes] / level.legal[nodes].sum(axis=1),
-    )
+    found = tree_walk.below(GAME, level["states"], level["legal"], chunk=CHUNK)
+    assert np.all(found.branches == 1)
+    assert np.all(found.chance == 1)
+    moves = zip(found.parents.tolist(), found.actions.tolist(), strict=True)
+    return {
+        "states": found.states,
+        "spiel": [level["spiel"][parent].child(action) for parent, action in moves],
+        "legal": _each(GAME.legal_actions, found.states),
+        "rewards": found.rewards,
+        "done": found.done,
+        "reach": level["reach"][found.parents] / level["legal"][found.parents].sum(axis=1),
+    }
 
 
 @pytest.fixture(scope="module")
@@ -99,13 +82,10 @@ def tree() -> Tree:
     states, probs = jax.device_get(GAME.initial_outcomes())
     spiel, theirs = zip(*map(_rolled, states.dice.tolist()), strict=True)
     np.testing.assert_allclose(probs, theirs, rtol=1e-6)
-    size, legal = len(probs), _each(GAME.legal_actions, states)
-    levels = [Tree(states, list(spiel), legal, np.zeros((size, 2)), np.zeros(size, bool), np.float64(probs))]
-    while levels[-1].legal.any():
-        levels.append(_next(levels[-1]))
-    fields = {field.name: [getattr(level, field.name) for level in levels] for field in dataclasses.fields(Tree)}
-    spiel = list(itertools.chain(*fields.pop("spiel")))
-    return Tree(spiel=spiel, **{name: jax.tree.map(lambda *x: np.concatenate(x), *x) for name, x in fields.items()})
+    size = len(probs)
+    rolls = {"states": states, "spiel": list(spiel), "legal": _each(GAME.legal_actions, states)}
+    rolls |= {"rewards": np.zeros((size, 2)), "done": np.zeros(size, bool), "reach": np.float64(probs)}
+    return Tree(**tree_walk.levels(rolls, _next))
 
 
 @pytest.fixture(scope="module")

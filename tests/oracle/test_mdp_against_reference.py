@@ -129,7 +129,7 @@ def test_results_tell_how_each_hand_ended(played: dict[str, Any]) -> None:
 
 def _words(hand: slow_mdp.Hand) -> dict[str, Any]:
     """Tells a slow hand in the words of `to_dict`."""
-    endings = {"": "in play", "stock": "draw", "cap": "draw"}
+    endings = {"": "in play", "stock": "tie", "cap": "tie"}
     return {
         "hands": [[cards.card_name(card) for card in hand.slots(player)] for player in range(2)],
         "pile": [cards.card_name(card) for card in hand.pile],

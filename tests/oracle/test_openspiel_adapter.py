@@ -18,7 +18,7 @@ from dream.game_tree.tree import build_tree
 from envs import InputError
 from envs.adapters import open_spiel
 from envs.gin_rummy.players import simple_bot
-from envs.random_play import random_policy
+from envs.random_play import uniform_policy
 
 
 @pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker", "gin_rummy_openspiel"])
@@ -60,7 +60,7 @@ def test_our_simple_bot_plays_openspiels_gin_like_theirs() -> None:
     for seed in range(3):
         returns = pyspiel.evaluate_bots(root.clone(), [ours[0], theirs[1]], seed)
         assert returns == pyspiel.evaluate_bots(root.clone(), theirs, seed)
-    assert open_spiel.bot(random_policy(), game, 0).provides_policy()
+    assert open_spiel.bot(uniform_policy(), game, 0).provides_policy()
 
 
 def test_a_recorded_history_replays() -> None:

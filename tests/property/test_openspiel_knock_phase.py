@@ -13,8 +13,8 @@ from jax import Array
 
 import envs
 from envs.gin_rummy.melding import melds
+from envs.gin_rummy.openspiel.ids import KNOCK, LAYS, MELDS, PASS, TAKE
 from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS
-from envs.gin_rummy.openspiel.state import KNOCK, LAYS, MELDS, PASS, TAKE
 from envs.gin_rummy.players import simple_bot
 
 HANDS = 3_000

@@ -16,7 +16,7 @@ from jax import Array, lax
 import envs
 from envs import cards
 from envs.game import Game
-from envs.gin_rummy.openspiel.state import NO_CARD
+from envs.gin_rummy.openspiel.ids import NO_CARD
 
 LANES = 600
 

@@ -10,11 +10,11 @@ from typing import Any
 import jax
 import numpy as np
 import slow_mini_gin
+from tree_walk import below, each, levels
 
 from envs.game import Game
 
 SEATS = np.arange(2, dtype=np.int32)
-_CHUNK = 2_048
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Walk:
       game: ours.
       states: our states, [N, ...].
       hands: the slow hands, N of them.
+      legal: bool[N, A].
       rewards, done: float32[N, 2] and bool[N], what the outcome that led to the history gave.
       chance: float64[N], the probability of that outcome; slow_chance, by the slow hands' stock.
     """
@@ -32,15 +33,11 @@ class Walk:
     game: Game
     states: Any
     hands: list[slow_mini_gin.Hand]
+    legal: np.ndarray
     rewards: np.ndarray
     done: np.ndarray
     chance: np.ndarray
     slow_chance: np.ndarray
-
-    @functools.cached_property
-    def legal(self) -> np.ndarray:
-        """Returns bool[N, A]."""
-        return each(self.game.legal_actions, self.states)
 
 
 def keys(game: Game, seat: int, states: Any) -> list[bytes]:
@@ -69,21 +66,6 @@ def _observe(game: Game) -> Callable[[Any], Any]:
     return lambda state: jax.vmap(lambda seat: game.observe(state, seat))(SEATS)
 
 
-@functools.cache
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    return jax.jit(jax.vmap(function))
-
-
-def each(function: Callable[..., Any], *args: Any) -> Any:
-    """Applies a function to many arguments at once, in chunks of one size, so that it is compiled once."""
-    size = len(jax.tree.leaves(args)[0])
-    parts = []
-    for start in range(0, size, _CHUNK):
-        rows = np.minimum(np.arange(start, start + _CHUNK), size - 1)
-        parts.append(jax.device_get(_compiled(function)(*jax.tree.map(lambda x, rows=rows: x[rows], args))))
-    return jax.tree.map(lambda *x: np.concatenate(x)[:size], *parts)
-
-
 def walk(game: Game, rules: slow_mini_gin.Rules, decks: Sequence[Sequence[int]], starts: Any = None) -> Walk:
     """Expands every history from some deals, both ways in step.
 
@@ -95,32 +77,30 @@ def walk(game: Game, rules: slow_mini_gin.Rules, decks: Sequence[Sequence[int]],
     """
     states = each(game.from_deck, np.array(decks)) if starts is None else starts
     hands = [slow_mini_gin.Hand(deck, rules) for deck in decks]
-    ones = np.ones(len(hands))
-    levels = [(states, hands, np.zeros((len(hands), 2), np.float32), np.zeros(len(hands), bool), ones, ones)]
-    while not levels[-1][3].all():
-        levels.append(_below(game, rules, *levels[-1][:2]))
-    states, hands, *arrays = zip(*levels, strict=True)
-    return Walk(
-        game,
-        jax.tree.map(lambda *x: np.concatenate(x), *states),
-        [hand for level in hands for hand in level],
-        *(np.concatenate(x) for x in arrays),
-    )
+    size = len(hands)
+    deals = {"states": states, "hands": hands, "legal": each(game.legal_actions, states)}
+    deals |= {"rewards": np.zeros((size, 2), np.float32), "done": np.zeros(size, bool)}
+    deals |= {"chance": np.ones(size), "slow_chance": np.ones(size)}
+    return Walk(game=game, **levels(deals, functools.partial(_below, game, rules)))
 
 
-def _below(game: Game, rules: slow_mini_gin.Rules, states: Any, hands: list[slow_mini_gin.Hand]) -> tuple:
-    """Returns the next level: our states, slow hands, rewards, done, and both chances."""
-    nodes, actions = np.nonzero(each(game.legal_actions, states))
-    before = jax.tree.map(lambda x: x[nodes], states)
-    after, probs, rewards, done = each(game.outcomes, before, actions.astype(np.int32))
-    pair, k = np.nonzero(probs > 0)
-    after = jax.tree.map(lambda x: x[pair, k], after)
-    dealt = 2 * rules.hand_size + 1
-    drawn = after.table.deck[np.arange(len(pair)), dealt + after.table.drawn - 1]
-    branches = [hands[node].branches(int(action)) for node, action in zip(nodes, actions, strict=True)]
+def _below(game: Game, rules: slow_mini_gin.Rules, level: dict[str, Any]) -> dict[str, Any]:
+    """Returns the next level, by the names of Walk."""
+    found = below(game, level["states"], level["legal"])
+    dealt, hands = 2 * rules.hand_size + 1, level["hands"]
+    drawn = found.states.table.deck[np.arange(len(found.parents)), dealt + found.states.table.drawn - 1]
+    branches = {(node, action): hands[node].branches(action) for node, action in np.argwhere(level["legal"]).tolist()}
     slow, chances = [], []
-    for p, card in zip(pair, drawn.tolist(), strict=True):
-        slow.append(branches[p].pop(card if actions[p] == 0 else None))
-        chances.append(1 / (len(hands[nodes[p]].stock) if actions[p] == 0 else 1))
-    assert not any(branches), "the game has no outcome for some card of the stock"
-    return after, slow, rewards[pair, k], done[pair, k], probs[pair, k].astype(float), np.array(chances)
+    for node, action, card in zip(found.parents.tolist(), found.actions.tolist(), drawn.tolist(), strict=True):
+        slow.append(branches[node, action].pop(card if action == 0 else None))
+        chances.append(1 / (len(hands[node].stock) if action == 0 else 1))
+    assert not any(branches.values()), "the game has no outcome for some card of the stock"
+    return {
+        "states": found.states,
+        "hands": slow,
+        "legal": each(game.legal_actions, found.states),
+        "rewards": found.rewards,
+        "done": found.done,
+        "chance": found.chance,
+        "slow_chance": np.array(chances),
+    }

@@ -1,4 +1,4 @@
-"""Games whose observation tells the phase and that have something to foretell: for networks with a head for each."""
+"""Games whose observation tells the phase and that have something to predict: for networks with a head for each."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from jax import Array
 
 @dataclasses.dataclass(frozen=True)
 class PhasedCoin(CoinGame):
-    """The coin game whose observation ends with a one-hot of the moves made; what is to be foretold is the coin."""
+    """The coin game whose observation ends with a one-hot of the moves made; what is to be predicted is the coin."""
 
     observation_size = 20
     phase_offset = 17
-    has_auxiliary = True
 
     def encode(self, view: CoinView) -> Array:
         """Returns the coin game's observation and a one-hot of the number of moves, zeros from 3 on."""

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import envs
-from dream.game_tree.sequence_form import Player, counterfactual_values, realisation, sequence_form
+from dream.game_tree.sequence_form import PlayerSequences, counterfactual_values, realisation, sequence_form
 from dream.game_tree.tree import Tree, build_tree
 
 
@@ -53,7 +53,7 @@ def exact_regret_and_average(tree: Tree, table: np.ndarray, player: int) -> tupl
 
 
 @jax.jit
-def _values(own: Player, other: Player, table: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _values(own: PlayerSequences, other: PlayerSequences, table: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Returns the player's counterfactual values and the opponent's realisation plan: [J, A] each."""
-    plan = realisation(other, other.rows(table))
-    return own.table(counterfactual_values(own, own.rows(table), plan)[1]), other.table(plan[1:])
+    plan = realisation(other, other.entries(table))
+    return own.table(counterfactual_values(own, own.entries(table), plan)[1]), other.table(plan[1:])

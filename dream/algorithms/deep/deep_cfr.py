@@ -1,4 +1,4 @@
-"""Deep CFR: external sampling, regret networks fitted anew to a reservoir, the average told by a network of its own.
+"""Deep CFR: external sampling, regret networks fitted anew to a reservoir, a network of its own for the average.
 
 Source: Brown, Lerer, Gross and Sandholm 2019, "Deep counterfactual regret minimization". Deviations: targets are
 divided by their typical size, which regret matching ignores; the average network learns by cross-entropy, whose
@@ -32,5 +32,5 @@ class DeepCfrConfig(DeepConfig):
 
 
 def make(config: DeepCfrConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
-    """Builds Deep CFR; raises InputError where the game is not for two; one without a tree is refused at the start."""
+    """Builds Deep CFR; raises InputError where the game is not for two or has no tree."""
     return learner.make(config, network, game, resources)

@@ -1,4 +1,4 @@
-"""DREAM: outcome sampling whose variance a learned value of histories, which sees both hands, takes out.
+"""DREAM: outcome sampling whose variance is reduced by a learned history value function, which sees both hands.
 
 Samples are corrected by the value at own and opponent's decisions (dream/equations/estimators.py) and weighted by
 t / (product of xi(a) |A| over the own decisions before). The value is learned after each iteration and never refitted

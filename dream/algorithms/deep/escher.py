@@ -1,4 +1,4 @@
-"""ESCHER: regrets read off a learned value of histories, without importance weights.
+"""ESCHER: regrets read off a learned history value function, without importance weights.
 
 The updated player draws its own actions from a fixed policy, uniform here, so that how often an information set is met
 through its own actions is the same in all iterations: a factor of its regrets that regret matching ignores.
@@ -41,4 +41,4 @@ class EscherConfig(HistoryConfig):
 
 def make(config: EscherConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
     """Builds ESCHER; raises InputError where settings, network and game do not fit."""
-    return learner.make(config, network, game, resources, direct=True)
+    return learner.make(config, network, game, resources, regrets_from_value=True)

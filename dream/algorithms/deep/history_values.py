@@ -1,4 +1,4 @@
-"""A value of histories: a network that sees all hands, learned from recorded games by expected SARSA.
+"""A history value function: a network that sees all hands, learned from recorded games by expected SARSA.
 
     Q(h, a) <- r + sum over a' of policy(h', a') Q(h', a'),  0 after the end, to player 0 (to player 1 the negative).
 
@@ -9,6 +9,7 @@ Source: Steinberger, Lerer and Brown 2020, "DREAM", section 5; Davis et al. 2020
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from jax import Array, lax
 
 from dream.algorithms.deep.regret_networks import combined
 from dream.buffers import reservoir
-from dream.buffers.reservoir import Memory
+from dream.buffers.reservoir import ReservoirBuffer
 from dream.config.settings import choice, number
 from dream.networks import Network
 from dream.networks.fit import adam, fit
@@ -29,16 +30,16 @@ from dream.rollout.self_play import Outcomes, Record
 
 @dataclasses.dataclass(frozen=True)
 class HistoryValueConfig:
-    """How the value of histories is learned.
+    """How the history value function is learned.
 
     Attributes:
       steps, batch_size, learning_rate, max_grad_norm: of one fit.
       capacity: newest transitions kept.
       reinitialise: whether each fit starts from fresh parameters.
-      sync_every: gradient steps between copies of the network into the one that rates h'; 1 for no such copy.
+      sync_every: gradient steps between copies of the network into the target network, which is used at h'; 1 for none.
       policy: at h', "stored": as it was when the game was played; "current": today's.
       chance: between an action and what comes of it, "sampled"; "exact": its share in the baseline's error is taken
-        out by going through all that could have come, on enumerable games.
+        out by enumerating all that could have come, on enumerable games.
     """
 
     steps: int = number(1000, 1)
@@ -81,10 +82,10 @@ def transitions(record: Record, policies: Array, rewards: Array) -> tuple[Transi
 
     Args:
       record: of games, with all views.
-      policies: float32[T, lanes, A], of who decided.
-      rewards: float32[T, lanes], to player 0.
+      policies: float32[T, N, A], of who decided.
+      rewards: float32[T, N], to player 0.
     Returns:
-      (transitions [T, lanes], which are valid bool[T, lanes]).
+      (transitions [T, N], which are valid bool[T, N]).
     """
     d = record.decisions
 
@@ -116,13 +117,13 @@ def expected_next_value(
       outcomes: of the action.
     """
 
-    def worth(one: Outcomes) -> Array:
+    def value(one: Outcomes) -> Array:
         player = jnp.maximum(one.player, 0).astype(jnp.int32)
         view = jax.tree.map(lambda x: x[player], one.views)
         later = jnp.dot(policy(view, one.legal, player), values(one.views, one.legal))
         return one.rewards[0] + jnp.where(one.done, 0.0, later)
 
-    return jnp.dot(outcomes.chance, jnp.where(outcomes.chance > 0, jax.vmap(worth)(outcomes), 0.0))
+    return jnp.dot(outcomes.chance, jnp.where(outcomes.chance > 0, jax.vmap(value)(outcomes), 0.0))
 
 
 def optimizer(config: HistoryValueConfig) -> optax.GradientTransformation:
@@ -130,70 +131,117 @@ def optimizer(config: HistoryValueConfig) -> optax.GradientTransformation:
     return adam(max_grad_norm=config.max_grad_norm, l2=0.0)
 
 
-def todays(rows: Transition, legal: Array, policy: Callable[[Any, Array, Array], Array]) -> Array:
+def next_policies(rows: Transition, legal: Array, policy: Callable[[Any, Array, Array], Array]) -> Array:
     """Returns what a policy plays where the moves led: float32[B, A]; `legal` bool[B, A] is of there."""
     seats = jnp.maximum(rows.next_player, 0).astype(jnp.int32)
     views = jax.tree.map(lambda x: x[np.arange(seats.shape[0]), seats], rows.next_views)
     return jax.vmap(policy)(views, legal, seats)
 
 
+class ValueState(NamedTuple):
+    """A history value function while it learns.
+
+    Attributes:
+      params, optimizer_state: of its network.
+      buffer: ReservoirBuffer of Transition, the newest.
+    """
+
+    params: Any
+    optimizer_state: Any
+    buffer: ReservoirBuffer
+
+
 def learn(
     network: Network,
     config: HistoryValueConfig,
-    params: Any,
-    optimizer_state: Any,
-    memory: Memory,
+    state: ValueState,
     policy: Callable[[Any, Array, Array], Array],
     key: Array,
-) -> tuple[Any, Any, dict[str, Array]]:
-    """Fits the value to a memory of transitions.
+) -> tuple[ValueState, dict[str, Array]]:
+    """Fits the value function to its buffer.
 
     Args:
       network: of histories.
       config: budget and kind of target.
-      params, optimizer_state: where to start, unless config.reinitialise.
-      memory: of Transition.
-      policy: (view, legal, player) -> float32[A], today's; asked for where config.policy is "current".
+      state: what to go on from; its parameters are drawn anew with config.reinitialise.
+      policy: (view, legal, player) -> float32[A], the current one; used where config.policy is "current".
       key: consumed.
     Returns:
-      (params, optimizer state, diagnostics: baseline_loss).
+      (state, metrics: baseline_loss).
     """
-    draw_key, init_key = jax.random.split(key)
-    direction = optimizer(config)
+    sample_key, init_key = jax.random.split(key)
+    direction, params, optimizer_state, buffer = optimizer(config), *state
     if config.reinitialise:
         params = network.init(init_key)
         optimizer_state = direction.init(params)
-    actions = memory.rows.next_policy.shape[-1]
-    values = jax.vmap(lambda params, views, legal: action_values(network, params, views, legal), in_axes=(None, 0, 0))
+    batch = _batches(config, buffer, policy, sample_key)
 
-    def batch(n: Array) -> tuple[Any, ...]:
-        rows = reservoir.draw(memory, jax.random.fold_in(draw_key, n), config.batch_size)
-        legal, ahead = (jnp.unpackbits(x, axis=-1, count=actions).astype(bool) for x in (rows.legal, rows.next_legal))
-        return rows, legal, ahead, todays(rows, ahead, policy) if config.policy == "current" else rows.next_policy
-
-    def loss(rater: Any, params: Any, batch: tuple[Any, ...]) -> tuple[Array, dict[str, Array]]:
-        rows, legal, ahead, chances = batch
-        rater = params if rater is None else rater
-        after = jnp.sum(chances * values(rater, rows.next_views, ahead), axis=-1)
-        aim = lax.stop_gradient(rows.reward + jnp.where(rows.done, 0.0, after))
-        told = values(params, rows.views, legal)[np.arange(config.batch_size), rows.action.astype(jnp.int32)]
-        total = jnp.mean((told - aim) ** 2)
-        return total, {"baseline_loss": total}
-
-    def fitted(rater: Any, carry: tuple[Any, Any], first: Array | int, steps: int) -> tuple[Any, Any, dict[str, Array]]:
+    def fitted(
+        target_params: Any, params: Any, optimizer_state: Any, first: Array | int, steps: int
+    ) -> tuple[Any, Any, dict[str, Array]]:
         return fit(
-            lambda params, batch: loss(rater, params, batch), direction, *carry, lambda n: batch(first + n),
-            learning_rate=config.learning_rate, steps=steps,
+            functools.partial(_loss, network, target_params), direction, params, optimizer_state,
+            lambda n: batch(first + n), learning_rate=config.learning_rate, steps=steps,
         )  # fmt: skip
 
     if config.sync_every == 1:
-        params, optimizer_state, told = fitted(None, (params, optimizer_state), 0, config.steps)
+        params, optimizer_state, metrics = fitted(None, params, optimizer_state, 0, config.steps)
     else:
 
-        def rounds(n: Array, carry: tuple[Any, ...]) -> tuple[Any, ...]:
-            return fitted(carry[0], carry[:2], n * config.sync_every, config.sync_every)
+        def period(n: Array, carry: tuple[Any, Any, dict[str, Array]]) -> tuple[Any, Any, dict[str, Array]]:
+            params, optimizer_state, _ = carry
+            return fitted(params, params, optimizer_state, n * config.sync_every, config.sync_every)
 
-        told = {"baseline_loss": jnp.float32(0), "gradient_norm": jnp.float32(0)}
-        count = max(config.steps // config.sync_every, 1)
-        params, optimizer_state, told = lax.fori_loop(0, count, rounds, (params, optimizer_state, told))
-    return params, optimizer_state, {"baseline_loss": told["baseline_loss"]}
+        metrics = {"baseline_loss": jnp.float32(0), "gradient_norm": jnp.float32(0)}
+        params, optimizer_state, metrics = lax.fori_loop(
+            0, _periods(config), period, (params, optimizer_state, metrics)
+        )
+    return ValueState(params, optimizer_state, buffer), {"baseline_loss": metrics["baseline_loss"]}
+
+
+def network_rows(config: HistoryValueConfig) -> int:
+    """Returns the inputs that networks are applied to in one fit: h and h', and both players' networks at h'."""
+    steps = config.steps if config.sync_every == 1 else _periods(config) * config.sync_every
+    return steps * config.batch_size * (4 if config.policy == "current" else 2)
+
+
+def _periods(config: HistoryValueConfig) -> int:
+    """Returns how often the target network is copied in one fit."""
+    return max(config.steps // config.sync_every, 1)
+
+
+class _Batch(NamedTuple):
+    """A minibatch: transitions, legal actions at h and at h' bool[B, A], and the policy at h' float32[B, A]."""
+
+    rows: Transition
+    legal: Array
+    next_legal: Array
+    next_policy: Array
+
+
+def _batches(
+    config: HistoryValueConfig, buffer: ReservoirBuffer, policy: Callable[[Any, Array, Array], Array], key: Array
+) -> Callable[[Array], _Batch]:
+    """Returns number of the step -> its minibatch."""
+    actions = buffer.rows.next_policy.shape[-1]
+
+    def batch(n: Array) -> _Batch:
+        rows = reservoir.sample(buffer, jax.random.fold_in(key, n), config.batch_size)
+        legal, ahead = (jnp.unpackbits(x, axis=-1, count=actions).astype(bool) for x in (rows.legal, rows.next_legal))
+        current = config.policy == "current"
+        return _Batch(rows, legal, ahead, next_policies(rows, ahead, policy) if current else rows.next_policy)
+
+    return batch
+
+
+def _loss(network: Network, target_params: Any, params: Any, batch: _Batch) -> tuple[Array, dict[str, Array]]:
+    """Returns the mean squared error; `target_params` are used at h', `params` themselves where that is None."""
+    rows, legal, next_legal, next_policy = batch
+    values = jax.vmap(functools.partial(action_values, network), in_axes=(None, 0, 0))
+    later = values(params if target_params is None else target_params, rows.next_views, next_legal)
+    expected = jnp.sum(next_policy * later, axis=-1)
+    target = lax.stop_gradient(rows.reward + jnp.where(rows.done, 0.0, expected))
+    q_values = values(params, rows.views, legal)
+    predicted = q_values[np.arange(legal.shape[0]), rows.action.astype(jnp.int32)]
+    total = jnp.mean((predicted - target) ** 2)
+    return total, {"baseline_loss": total}

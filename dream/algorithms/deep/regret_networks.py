@@ -1,4 +1,4 @@
-"""Regrets and average strategies told by networks: their heads, their policies, and how they are fitted to a memory."""
+"""Networks of regrets and of average strategies: their heads, their policies, and how they are fitted to a buffer."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ import jax.numpy as jnp
 from jax import Array
 
 from dream.buffers import reservoir
-from dream.buffers.reservoir import Memory
+from dream.buffers.reservoir import ReservoirBuffer
 from dream.config.settings import choice, number
-from dream.equations.regret_matching import regret_matching
+from dream.equations.regret_matching import masked_log_softmax, regret_matching
 from dream.networks import Network
 from dream.networks.fit import adam, fit
+from envs.random_play import uniform
 
 
 @dataclasses.dataclass(frozen=True)
 class FitConfig:
-    """How a network is fitted to a memory.
+    """How a network is fitted to a buffer.
 
     Attributes:
       steps: gradient steps of one fit.
-      batch_size: rows a step, drawn with replacement.
+      batch_size: rows of each step, sampled with replacement.
       learning_rate: of Adam.
       learning_rate_end: share of it left at the last step, reached linearly; 1 keeps it constant.
       max_grad_norm: gradients are clipped to this norm.
@@ -45,7 +46,7 @@ class HeadConfig:
 
     Attributes:
       head: "dueling": value + advantage - mean of the advantages over legal actions; "plain": the advantage.
-      fallback: what is played where no regret is positive: the legal action of greatest regret, or all alike.
+      fallback: what is played where no regret is positive: the legal action of greatest regret, or all equally.
     """
 
     head: str = choice("dueling", "dueling", "plain")
@@ -79,7 +80,7 @@ def combined(head: str, outputs: tuple[Array, Array], legal: Array) -> Array:
 
 
 def own_outputs(network: Network, networks: Any, view: Any, player: Array) -> tuple[Array, Array]:
-    """Returns what a player's own network tells of a view.
+    """Returns the outputs of a player's own network: (float32[A], float32).
 
     Args:
       network: of both players.
@@ -89,7 +90,7 @@ def own_outputs(network: Network, networks: Any, view: Any, player: Array) -> tu
     """
     # Both networks run and one is chosen: parameters gathered by lane would turn matrix products into vector ones.
     outputs = jax.vmap(network.apply_inputs, in_axes=(0, None))(networks, network.inputs.of_view(view))
-    return jax.tree.map(lambda told: jnp.where(player == 1, told[1], told[0]), outputs)
+    return jax.tree.map(lambda both: jnp.where(player == 1, both[1], both[0]), outputs)
 
 
 def own_policy(
@@ -108,16 +109,6 @@ def own_policy(
     return jnp.where(jnp.where(player == 1, fitted[1], fitted[0]), matched, uniform(legal))
 
 
-def uniform(legal: Array) -> Array:
-    """Returns the same probability for all legal actions: float32[..., A]."""
-    return legal / jnp.maximum(jnp.sum(legal, axis=-1, keepdims=True), 1)
-
-
-def softmax(logits: Array, legal: Array) -> Array:
-    """Returns exp(logits) normalised over legal actions, 0 elsewhere: float32[..., A]."""
-    return jnp.where(legal, jax.nn.softmax(jnp.where(legal, logits, -jnp.inf), axis=-1, where=legal), 0.0)
-
-
 def regret_loss(head: str, outputs: tuple[Array, Array], legal: Array, target: Array, scale: Array) -> Array:
     """Returns each row's squared error in units of `scale`, the mean over its legal actions: float32[B]."""
     error = jnp.where(legal, combined(head, outputs, legal) - target / scale, 0.0)
@@ -125,13 +116,26 @@ def regret_loss(head: str, outputs: tuple[Array, Array], legal: Array, target: A
 
 
 def strategy_loss(outputs: tuple[Array, Array], legal: Array, target: Array) -> Array:
-    """Returns each row's cross-entropy from a policy, least where the network tells its mean: float32[B]."""
-    logits = jnp.where(legal, outputs[0], -1e9)
-    return -jnp.sum(jnp.where(legal, target * jax.nn.log_softmax(logits), 0.0), axis=-1)
+    """Returns each row's cross-entropy from a policy, least where the network predicts its mean: float32[B]."""
+    return -jnp.sum(jnp.where(legal, target * masked_log_softmax(outputs[0], legal), 0.0), axis=-1)
 
 
-Batch = tuple[Array, Array, Array, Array]
-"""Inputs float32[B, n], legal actions bool[B, A], targets float32[B, A], weights float32[B] of mean 1 over a memory."""
+class Batch(NamedTuple):
+    """Rows to fit a network to.
+
+    Attributes:
+      inputs: float32[B, n], what the network reads.
+      legal: bool[B, A].
+      target: float32[B, A].
+      weight: float32[B], of mean 1 over the buffer.
+    """
+
+    inputs: Array
+    legal: Array
+    target: Array
+    weight: Array
+
+
 Loss = Callable[[tuple[Array, Array], Array, Array], Array]
 """(outputs, legal bool[B, A], target float32[B, A]) -> float32[B]."""
 
@@ -149,7 +153,7 @@ def fit_network(
       batch: number of the step, int32 -> rows.
       key: consumed.
     Returns:
-      (params, diagnostics: loss, gradient_norm).
+      (params, metrics: loss, gradient_norm).
     """
     optimizer = adam(max_grad_norm=config.max_grad_norm, l2=0.0)
     if config.reinitialise:
@@ -163,25 +167,25 @@ def fit_network(
     def rate(n: Array) -> Array:
         return config.learning_rate * (1.0 - (1.0 - config.learning_rate_end) * n / config.steps)
 
-    params, _, told = fit(
+    params, _, metrics = fit(
         weighted, optimizer, params, optimizer.init(params), batch, learning_rate=rate, steps=config.steps
     )
-    return params, told
+    return params, metrics
 
 
-def batches_of(network: Network, memory: Memory, size: int, key: Array) -> Callable[[Array], Batch]:
-    """Returns what draws the batch of a step from a memory of Row; `key` is not to be used elsewhere.
+def batches_of(network: Network, buffer: ReservoirBuffer, size: int, key: Array) -> Callable[[Array], Batch]:
+    """Returns number of the step -> its batch, sampled from a buffer of Row; `key` is not to be used elsewhere.
 
-    Weights are divided by their mean over the memory, not over the batch or by any one row's weight, which leaves the
+    Weights are divided by their mean over the buffer, not over the batch or by any one row's weight, which leaves the
     expected gradient that of the weighted loss.
     """
-    mean_weight = reservoir.mean(memory, memory.rows.weight)
-    actions = memory.rows.target.shape[-1]
+    mean_weight = reservoir.mean(buffer, buffer.rows.weight)
+    actions = buffer.rows.target.shape[-1]
 
     def batch(n: Array) -> Batch:
-        rows = reservoir.draw(memory, jax.random.fold_in(key, n), size)
+        rows = reservoir.sample(buffer, jax.random.fold_in(key, n), size)
         legal = jnp.unpackbits(rows.legal, axis=-1, count=actions).astype(bool)
-        return jax.vmap(network.inputs.of_view)(rows.view), legal, rows.target, rows.weight / mean_weight
+        return Batch(jax.vmap(network.inputs.of_view)(rows.view), legal, rows.target, rows.weight / mean_weight)
 
     return batch
 

@@ -11,15 +11,17 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from dream.algorithms.counters import Counters
 from dream.algorithms.deep.history_values import Transition, expected_next_value, transitions
 from dream.algorithms.deep.regret_networks import Row
 from dream.config.settings import number
 from dream.equations import estimators, schedules
 from dream.equations.reward_shaping import ShapingConfig, training_rewards
 from dream.equations.sampling import sample_action
-from dream.game_tree.sampling import Branches, Scheme, branches, traverse
+from dream.game_tree.sampling import SamplingTree, Scheme, sampling_tree, traverse
 from dream.game_tree.tree import Tree
 from dream.rollout import self_play
+from dream.rollout.summary import masked_mean, masked_variance
 from envs import Game, InputError
 
 PolicyOf = Callable[[Any, Array, Array], Array]
@@ -49,8 +51,9 @@ class Sampled(NamedTuple):
     Attributes:
       regrets, own: rows of instantaneous regrets at the player's decisions, and which are valid.
       strategy, others: rows of the opponent's policy at its decisions, and which are valid.
-      moves, moved: transitions of the games, and which are valid; None where values of histories are not learned.
-      told: diagnostics and counters.
+      moves, moved: transitions of the games, and which are valid; None where no history value function is learned.
+      metrics: of the estimates.
+      counters: of the sampling.
     """
 
     regrets: Row
@@ -59,28 +62,34 @@ class Sampled(NamedTuple):
     others: Array
     moves: Transition | None
     moved: Array | None
-    told: dict[str, Array]
+    metrics: dict[str, Array]
+    counters: Counters
 
 
-class _Thought(NamedTuple):
-    """What the actor notes: the policy of who decides, and what the action was drawn from, float32[A] each."""
+class ActorOutput(NamedTuple):
+    """What the actor outputs besides the action.
+
+    Attributes:
+      policy: float32[A], of who decides.
+      behaviour: float32[A], what the action was sampled from.
+    """
 
     policy: Array
-    sampled: Array
+    behaviour: Array
 
 
 @dataclasses.dataclass(frozen=True)
 class OutcomeSampler:
-    """One trajectory a traversal, on any two-player game.
+    """One trajectory per traversal, on any two-player game.
 
     Attributes:
       game: what is played.
       traversals, num_envs: games, and how many at once.
-      exploration: share of uniform play in what the updated player's actions are drawn from.
+      exploration: share of uniform play in what the updated player's actions are sampled from.
       weights: of the samples.
-      direct: whether regrets are read off the value of histories, q(h, a) - sum over b of policy(b) q(h, b), instead
-        of estimated from the trajectory with it as the baseline.
-      chance: whether all that an action can lead to is enumerated, so that the baseline covers chance too.
+      regrets_from_value: whether regrets are read off the history value function, q(h, a) - sum over b of
+        policy(b) q(h, b), instead of estimated from the trajectory with it as the baseline.
+      chance_in_baseline: whether all that an action can lead to is enumerated, so that the baseline covers chance too.
       shaping: of the rewards learned from; None for the game's own.
     """
 
@@ -89,8 +98,8 @@ class OutcomeSampler:
     num_envs: int
     exploration: float
     weights: WeightConfig
-    direct: bool = False
-    chance: bool = False
+    regrets_from_value: bool = False
+    chance_in_baseline: bool = False
     shaping: ShapingConfig | None = None
 
     def __call__(
@@ -100,14 +109,14 @@ class OutcomeSampler:
 
         Args:
           policy: of both players.
-          values: of histories; None for a baseline of 0.
+          values: the history value function; None for a baseline of 0.
           player: int32, whose regrets are sampled.
           iteration: int32, from 0.
           key: consumed.
         """
         record = self_play.play(
-            self.game, self._actor(policy, player), key,
-            games=self.traversals, num_envs=self.num_envs, all_views=values is not None, outcomes=self.chance,
+            self.game, self._actor(policy, player), key, games=self.traversals, num_envs=self.num_envs,
+            all_views=values is not None, outcomes=self.chance_in_baseline,
         )  # fmt: skip
         d, valid = record.decisions, record.valid
         legal = jnp.unpackbits(d.legal, axis=-1, count=self.game.num_actions).astype(bool)
@@ -115,32 +124,48 @@ class OutcomeSampler:
         sign = jnp.where(player == 0, 1.0, -1.0)
         baseline = jnp.zeros(legal.shape) if values is None else sign * jax.vmap(jax.vmap(values))(d.views, legal)
         action, done = d.action.astype(jnp.int32), d.done | ~valid
-        drawn = jnp.take_along_axis(d.note.sampled, action[..., None], axis=-1)[..., 0]
-        drawn = jnp.where(valid, drawn, 1.0)
-        sampled = jnp.where(valid[..., None], d.note.sampled, 1.0)
+        behaviour_prob = jnp.take_along_axis(d.extras.behaviour, action[..., None], axis=-1)[..., 0]
+        behaviour_prob = jnp.where(valid, behaviour_prob, 1.0)
+        behaviour = jnp.where(valid[..., None], d.extras.behaviour, 1.0)
         to_first = jnp.where(valid, self._rewards(d, iteration), 0.0)
         rewards = sign * to_first
         by_lane = functools.partial(jax.vmap, in_axes=1, out_axes=1)
-        steps = (d.note.policy, sampled, action, baseline, rewards, done)
-        if self.chance:
-            ahead = jax.vmap(jax.vmap(functools.partial(expected_next_value, values, policy)))(d.outcomes)
-            steps = (*steps, jnp.where(valid, sign * ahead, 0.0))
+        steps = (d.extras.policy, behaviour, action, baseline, rewards, done)
+        if self.chance_in_baseline:
+            expected = jax.vmap(jax.vmap(functools.partial(expected_next_value, values, policy)))(d.outcomes)
+            steps = (*steps, jnp.where(valid, sign * expected, 0.0))
         u, value = by_lane(estimators.corrected_values)(*steps)
-        rated = baseline if self.direct else u
-        regrets = estimators.regrets(rated, d.note.policy, legal)
-        factor = drawn * jnp.sum(legal, axis=-1) if self.weights.importance else jnp.ones_like(drawn)
+        q_values = baseline if self.regrets_from_value else u
+        regrets = estimators.regrets(q_values, d.extras.policy, legal)
+        uniform_ratio = behaviour_prob * jnp.sum(legal, axis=-1)
+        factor = uniform_ratio if self.weights.importance else jnp.ones_like(behaviour_prob)
         reach = by_lane(estimators.sampling_reach)(jnp.where(valid, factor, 1.0), own, done)
         weight = _weights(self.weights, reach, iteration)
-        moves, moved = (None, None) if values is None else transitions(record, d.note.policy, to_first)
-        told = _told(self.weights, own, valid, weight, regrets, baseline, rewards, value, done, action)
-        return _flat(Sampled(
-            Row(d.view, d.legal, regrets, weight), own,
-            Row(d.view, d.legal, d.note.policy, weight), valid & ~own,
-            moves, moved, told,
-        ))._replace(told=told | {"episodes": record.results["games"]})  # fmt: skip
+        moves, moved = (None, None) if values is None else transitions(record, d.extras.policy, to_first)
+        return Sampled(
+            *_flat((
+                Row(d.view, d.legal, regrets, weight), own,
+                Row(d.view, d.legal, d.extras.policy, weight), valid & ~own,
+                moves, moved,
+            )),
+            _sampling_metrics(own, valid, weight, regrets, baseline, rewards, value, done, action),
+            self._counters(record, own, values is not None),
+        )  # fmt: skip
+
+    def _counters(self, record: self_play.Record, own: Array, with_values: bool) -> Counters:
+        """Counts the games; both players' networks read each decision, and so does the history value function."""
+        nodes, games = jnp.sum(record.valid), record.results["games"]
+        by_decision = 3 if with_values else 2
+        transitions, rows = nodes + games, by_decision * nodes
+        if self.chance_in_baseline:
+            outcomes = record.decisions.outcomes
+            possible = record.valid[..., None] & (outcomes.chance > 0)
+            transitions += jnp.sum(possible)
+            rows += by_decision * jnp.sum(possible & ~outcomes.done)
+        return Counters(episodes=games, decisions=jnp.sum(own), nodes=nodes, transitions=transitions, network_rows=rows)
 
     def _rewards(self, d: self_play.Decision, iteration: Array) -> Array:
-        """Returns what is learned from, to player 0: half the difference of the players' training rewards.
+        """Returns the rewards to learn from, to player 0: half the difference of the players' training rewards.
 
         What is zero-sum stays as it is; shaping, which is not, becomes so.
         """
@@ -153,10 +178,10 @@ class OutcomeSampler:
         return (both[..., 0] - both[..., 1]) / 2
 
     def _actor(self, policy: PolicyOf, player: Array) -> self_play.Actor:
-        def act(memory: Any, view: Any, legal: Array, decider: Array, key: Array) -> tuple[Array, Any, _Thought]:
+        def act(carry: Any, view: Any, legal: Array, decider: Array, key: Array) -> tuple[Array, Any, ActorOutput]:
             sigma = policy(view, legal, decider)
             xi = jnp.where(decider == player, estimators.exploring(sigma, legal, self.exploration), sigma)
-            return sample_action(key, xi), memory, _Thought(sigma, xi)
+            return sample_action(key, xi), carry, ActorOutput(sigma, xi)
 
         return self_play.Actor(lambda key: (), act)
 
@@ -169,35 +194,29 @@ def _weights(config: WeightConfig, reach: Array, iteration: Array) -> Array:
     return (iteration + 1.0) ** config.power * inverse
 
 
-def _told(
-    config: WeightConfig, own: Array, valid: Array, weight: Array, regrets: Array, baseline: Array,
+def _sampling_metrics(
+    own: Array, valid: Array, weight: Array, regrets: Array, baseline: Array,
     rewards: Array, value: Array, done: Array, action: Array,
 ) -> dict[str, Array]:  # fmt: skip
-    """Returns counters and what tells whether the estimates are of use: see PHASE_NOTES.md on sampling."""
-
-    def mean(x: Array, where: Array) -> Array:
-        return jnp.sum(jnp.where(where, x, 0.0)) / jnp.maximum(jnp.sum(where), 1)
-
+    """Returns whether the estimates are of use: how much of their variance is left, and how unequal weights are."""
     below = rewards + jnp.where(done, 0.0, jnp.roll(value, -1, axis=0))
-    guessed = jnp.take_along_axis(baseline, action[..., None], axis=-1)[..., 0]
-    spread = mean((below - mean(below, valid)) ** 2, valid)
+    predicted = jnp.take_along_axis(baseline, action[..., None], axis=-1)[..., 0]
+    variance = masked_variance(below, valid)
+    left = masked_mean((below - predicted) ** 2, valid)
     square = jnp.sum(regrets**2, axis=-1)
-    relative = weight / jnp.maximum(mean(weight, own), 1e-30)
+    relative = weight / jnp.maximum(masked_mean(weight, own), 1e-30)
     return {
-        "decisions": jnp.sum(own),
-        "nodes": jnp.sum(valid),
-        "transitions": jnp.sum(valid),
         "sampling/effective_sample_size": estimators.effective_sample_size(weight, own),
         "sampling/largest_weight": jnp.max(jnp.where(own, relative, 0.0)),
-        "sampling/regret_second_moment": mean(square, own),
-        "sampling/weighted_second_moment": mean(relative**2 * square, own),
-        "sampling/baseline_explained_variance": 1.0 - mean((below - guessed) ** 2, valid) / jnp.maximum(spread, 1e-12),
+        "sampling/regret_second_moment": masked_mean(square, own),
+        "sampling/weighted_second_moment": masked_mean(relative**2 * square, own),
+        "sampling/baseline_explained_variance": 1.0 - left / jnp.maximum(variance, 1e-12),
     }
 
 
-def _flat(sampled: Sampled) -> Sampled:
+def _flat(tree: Any) -> Any:
     """Puts time and lanes into one axis."""
-    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]) if x.ndim >= 2 else x, sampled._replace(told={}))
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), tree)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -215,9 +234,9 @@ class ExternalSampler:
     weights: WeightConfig
 
     @functools.cached_property
-    def branches(self) -> Branches:
+    def sampling_tree(self) -> SamplingTree:
         """The tree laid out for sampling."""
-        return branches(self.tree)
+        return sampling_tree(self.tree)
 
     def __call__(self, table: Array, player: int, iteration: Array, key: Array) -> Sampled:
         """Traverses.
@@ -228,43 +247,54 @@ class ExternalSampler:
           iteration: int32, from 0.
           key: consumed.
         """
-        bits = jax.random.bits(key, (self.branches.draws, self.traversals), jnp.uint32)
+        tree = self.sampling_tree
+        bits = jax.random.bits(key, (tree.num_draws, self.traversals), jnp.uint32)
         with jax.enable_x64(True):
-            found = _traversed(Scheme(True, 0.0, "none"), self.branches, jnp.asarray(table, jnp.float64), player, bits)
-        sets, own, regrets, policies, others, told = found
-        weight = jnp.full(sets.shape, (iteration + 1.0) ** self.weights.power, jnp.float32)
-        row = jnp.minimum(sets, self.tree.num_infosets - 1)
+            met = _traversed(Scheme(True, 0.0, "none"), tree, jnp.asarray(table, jnp.float64), player, bits)
+        weight = jnp.full(met.infoset.shape, (iteration + 1.0) ** self.weights.power, jnp.float32)
+        row = jnp.minimum(met.infoset, self.tree.num_infosets - 1)
         view = jax.tree.map(lambda x: jnp.asarray(x)[row], self.tree.views)
         legal = jnp.packbits(jnp.asarray(self.tree.legal), axis=-1)[row]
-        told = told | {"episodes": jnp.float32(self.traversals)}
         return Sampled(
-            Row(view, legal, regrets, weight), own, Row(view, legal, policies, weight), others, None, None, told
-        )
+            Row(view, legal, met.regrets, weight), met.own, Row(view, legal, met.policy, weight), met.others,
+            None, None, {"sampling/regret_second_moment": met.regret_second_moment},
+            met.counters._replace(episodes=self.traversals),
+        )  # fmt: skip
+
+
+class _Met(NamedTuple):
+    """What a batch of traversals met, in one leading axis; infoset int32, own and others bool, the rest float32[A]."""
+
+    infoset: Array
+    own: Array
+    regrets: Array
+    policy: Array
+    others: Array
+    regret_second_moment: Array
+    counters: Counters
 
 
 @functools.partial(jax.jit, static_argnums=(0, 3))
-def _traversed(scheme: Scheme, tree: Branches, table: Array, player: int, bits: Array) -> tuple[Any, ...]:
-    """Returns the information sets met, their validity and samples, in one leading axis."""
+def _traversed(scheme: Scheme, tree: SamplingTree, table: Array, player: int, bits: Array) -> _Met:
+    """Runs the traversals whose random words are bits, uint32[draws, B]."""
     draws = bits.astype(jnp.float64) * 2.0**-32
     levels = traverse(scheme, tree, table, jnp.zeros(1), player, draws)
     parts, nodes, followed = [], 0, 0
     for met in levels:
         value = jnp.sum(met.policy * met.values, axis=2, keepdims=True)
         regrets = jnp.where(met.legal & met.own[:, :, None], met.values - value, 0.0)
-        playing = met.infoset < tree.infosets
+        playing = met.infoset < tree.num_infosets
         parts.append((met.infoset, met.own, regrets, met.policy, playing & ~met.own))
         nodes, followed = nodes + jnp.sum(playing), followed + jnp.sum(met.followed > 0)
-    sets, own, regrets, policies, others = (
+    infoset, own, regrets, policy, others = (
         jnp.concatenate([x.reshape(-1, *x.shape[2:]) for x in column]) for column in zip(*parts, strict=True)
     )
-    told = {
-        "decisions": jnp.sum(own),
-        "nodes": nodes,
-        "transitions": followed + bits.shape[1],
-        "sampling/regret_second_moment": jnp.sum(regrets**2) / jnp.maximum(jnp.sum(own), 1),
-    }
-    told = {name: x.astype(jnp.float32) for name, x in told.items()}
-    return sets.astype(jnp.int32), own, regrets.astype(jnp.float32), policies.astype(jnp.float32), others, told
+    second_moment = jnp.sum(regrets**2) / jnp.maximum(jnp.sum(own), 1)
+    counters = Counters(decisions=jnp.sum(own), nodes=nodes, transitions=followed + bits.shape[1])
+    return _Met(
+        infoset.astype(jnp.int32), own, regrets.astype(jnp.float32), policy.astype(jnp.float32), others,
+        second_moment.astype(jnp.float32), counters,
+    )  # fmt: skip
 
 
 def two_players(game: Game) -> None:

@@ -26,5 +26,5 @@ class SdCfrConfig(DeepConfig):
 
 
 def make(config: SdCfrConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
-    """Builds SD-CFR; raises InputError where the game is not for two; one without a tree is refused at the start."""
+    """Builds SD-CFR; raises InputError where the game is not for two or has no tree."""
     return learner.make(config, network, game, resources)

@@ -7,7 +7,8 @@ import dataclasses
 from dream.algorithms.deep.history_values import HistoryValueConfig
 from dream.algorithms.deep.regret_networks import FitConfig, HeadConfig
 from dream.algorithms.deep.samplers import WeightConfig, two_players
-from dream.buffers.reservoir import KEEP
+from dream.algorithms.types import needs_tree
+from dream.buffers.reservoir import KINDS
 from dream.config.settings import choice, number
 from dream.equations import schedules
 from dream.equations.reward_shaping import ShapingConfig
@@ -20,12 +21,12 @@ class MemoryConfig:
     """Samples of regrets kept for each player.
 
     Attributes:
-      keep: "reservoir": a uniform sample of all so far; "window": the newest; "sums": all, as sums by information set,
-        on games with a tree, every set being in every batch of the fit.
+      kind: "reservoir": a uniform sample of all so far; "fifo": the newest; "infoset_sums": all, as sums by
+        information set, on games with a tree, every set being in every batch of the fit.
       capacity: how many the first two keep.
     """
 
-    keep: str = choice("reservoir", *KEEP, "sums")
+    kind: str = choice("reservoir", *KINDS, "infoset_sums")
     capacity: int = number(2_000_000, 1)
 
 
@@ -34,16 +35,16 @@ class AverageConfig:
     """The average policy.
 
     Attributes:
-      source: "models": exactly that of all policies so far, weighted by own reach, what drawing one of them before
-        each game plays; on games with a tree. "network": one fitted to sampled decisions. "auto": the first where it
-        can be had.
+      source: "exact_mixture": that of all policies so far, weighted by own reach, which is what sampling one of them
+        before each game plays; on games with a tree. "network": one fitted to sampled decisions. "auto": the first
+        where the game has a tree.
       power: iteration t counts t^power.
       every: iterations between fits of the network.
       capacity: decisions kept for it, for each player.
       fit: how it is fitted.
     """
 
-    source: str = choice("auto", "auto", "models", "network")
+    source: str = choice("auto", "auto", "exact_mixture", "network")
     power: float = number(1.0, 0)
     every: int = number(20, 1)
     capacity: int = number(2_000_000, 1)
@@ -55,7 +56,7 @@ class DeepConfig:
     """Settings of all deep regret minimisers.
 
     Attributes:
-      traversals: for each player, an iteration.
+      traversals: for each player and iteration.
       regrets: how a player's regret network becomes a policy.
       fit: how it is fitted.
       memory: what it is fitted to.
@@ -74,17 +75,17 @@ class DeepConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OutcomeConfig(DeepConfig):
-    """Settings of those that sample one trajectory a traversal.
+    """Settings of those that sample one trajectory per traversal.
 
     Attributes:
-      exploration: share of uniform play in what the updated player's actions are drawn from.
+      exploration: share of uniform play in what the updated player's actions are sampled from.
       num_envs: games played at once.
       shaping: of the rewards learned from.
     """
 
     exploration: float = number(0.5, 0, 1, above=True)
     num_envs: int | None = number(None, 1)
-    shaping: ShapingConfig = ShapingConfig(scale=schedules.constant(0.0), draw_penalty=0.0)
+    shaping: ShapingConfig = ShapingConfig(scale=schedules.constant(0.0), tie_penalty=0.0)
 
     @property
     def is_shaped(self) -> bool:
@@ -94,7 +95,7 @@ class OutcomeConfig(DeepConfig):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HistoryConfig(OutcomeConfig):
-    """Settings of those that learn a value of histories."""
+    """Settings of those that learn a history value function."""
 
     values: HistoryValueConfig = HistoryValueConfig()
 
@@ -104,30 +105,33 @@ def chance_in_baseline(config: DeepConfig) -> bool:
     return isinstance(config, HistoryConfig) and config.values.chance == "exact"
 
 
-def check(config: DeepConfig, game: Game, *, direct: bool) -> None:
+def check(config: DeepConfig, game: Game, *, regrets_from_value: bool) -> None:
     """Raises InputError where settings and game do not fit.
 
     Args:
       config: of the learner.
       game: what it plays.
-      direct: whether regrets are read off the value of histories, which leaves nothing to be a baseline.
+      regrets_from_value: whether regrets are read off the history value function, which leaves nothing to be a
+        baseline.
     """
     two_players(game)
-    if isinstance(config, OutcomeConfig):
+    if not isinstance(config, OutcomeConfig):
+        needs_tree(config.name, game)
+    else:
         num_envs_for(config.num_envs, config.traversals)
-        if config.shaping.draw_penalty:
-            told = f"algo.shaping.draw_penalty={config.shaping.draw_penalty}"
-            raise InputError(f"{told} is not zero-sum, which regrets need; it must be 0")
+        if config.shaping.tie_penalty:
+            setting = f"algo.shaping.tie_penalty={config.shaping.tie_penalty}"
+            raise InputError(f"{setting} is not zero-sum, which regrets need; it must be 0")
         if config.is_shaped and chance_in_baseline(config):
             raise InputError("algo.shaping does not go with algo.values.chance=exact; use sampled")
-    if chance_in_baseline(config) and direct:
+    if chance_in_baseline(config) and regrets_from_value:
         raise InputError(f"algo.values.chance=exact is of no use to {config.name}, which has no baseline; use sampled")
     if isinstance(game, EnumerableGame):
         return
-    for name, value, other in (
-        ("average.source", config.average.source == "models" and "models", "network"),
-        ("memory.keep", config.memory.keep == "sums" and "sums", "reservoir"),
-        ("values.chance", chance_in_baseline(config) and "exact", "sampled"),
+    for name, value, on_a_tree, other in (
+        ("average.source", config.average.source, "exact_mixture", "network"),
+        ("memory.kind", config.memory.kind, "infoset_sums", "reservoir"),
+        ("values.chance", "exact" if chance_in_baseline(config) else None, "exact", "sampled"),
     ):
-        if value:
+        if value == on_a_tree:
             raise InputError(f"algo.{name}={value} needs an enumerable game, which {game.name} is not; use {other}")

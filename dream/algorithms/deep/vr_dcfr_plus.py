@@ -4,9 +4,9 @@ With D(t) = (t - 1)^alpha / ((t - 1)^alpha + discount_offset), a network is fitt
 
     R_t(I, a) = D(t) max(R_{t-1}(I, a), 0) + r_t(I, a),
 
-R_{t-1} being what the last network tells. Neither reach nor t weights a sample. The average counts t^power.
+R_{t-1} being the last network's prediction. Neither reach nor t weights a sample. The average counts t^power.
 Source: Xu et al. 2026, "VR-DeepPDCFR+"; values of its published configuration. Deviations: the fit goes on from the
-last network, which holds what no new sample tells; the parameters of the last step are kept, not those of the least
+last network, which holds what no new sample shows; the parameters of the last step are kept, not those of the least
 loss of a minibatch.
 """
 
@@ -54,4 +54,4 @@ def make(config: VrDcfrPlusConfig, network: Any, game: Game, resources: Resource
         done = iteration.astype(jnp.float32) ** config.discount_power
         return done / (done + config.discount_offset) * jnp.maximum(regrets, 0.0)
 
-    return learner.make(config, network, game, resources, bootstrap=discounted)
+    return learner.make(config, network, game, resources, cumulative_target=discounted)

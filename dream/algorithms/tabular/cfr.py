@@ -23,14 +23,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from dream.algorithms.types import Algorithm, Metrics, Resources
+from dream.algorithms.types import Algorithm, Metrics, Resources, needs_tree
 from dream.config.settings import number
 from dream.equations.regret_matching import regret_matching
 from dream.game_tree.sequence_form import (
-    Player,
+    PlayerSequences,
     SequenceForm,
     counterfactual_values,
-    over_rows,
+    over_actions,
     realisation,
     sequence_form,
 )
@@ -72,7 +72,7 @@ class CfrState(NamedTuple):
     iteration: Array
 
 
-class _Side(NamedTuple):
+class _PlayerState(NamedTuple):
     """One player's entries of the state, the policy its regrets stand for and that policy's realisation plan."""
 
     regrets: Array
@@ -82,21 +82,25 @@ class _Side(NamedTuple):
     plan: Array
 
 
-def _side(config: CfrConfig, player: Player, regrets: Array, weights: Array, last: Array) -> _Side:
+def _player_state(
+    config: CfrConfig, player: PlayerSequences, regrets: Array, weights: Array, last: Array
+) -> _PlayerState:
     matched = regrets + last if config.predictive else regrets
     positive = jnp.maximum(matched, 0)
-    total = over_rows(jnp.add, player.every_block, positive)[player.sets]
+    total = over_actions(jnp.add, player.every_block, positive)[player.infoset_of]
     policy = jnp.where(total > 0, positive / jnp.where(total > 0, total, 1), player.uniform)
-    return _Side(regrets, weights, last, policy, realisation(player, policy))
+    return _PlayerState(regrets, weights, last, policy, realisation(player, policy))
 
 
-def _update_side(config: CfrConfig, player: Player, own: _Side, other: _Side, t: Array) -> _Side:
+def _updated(
+    config: CfrConfig, player: PlayerSequences, own: _PlayerState, other: _PlayerState, t: Array
+) -> _PlayerState:
     _, q = counterfactual_values(player, own.policy, other.plan)
-    value = over_rows(jnp.add, player.every_block, own.policy * q)[player.sets]
+    value = over_actions(jnp.add, player.every_block, own.policy * q)[player.infoset_of]
     regret = jnp.where(player.uniform > 0, q - value, 0)
     regrets = _discounted(config, own.regrets, t) + regret
     regrets = jnp.maximum(regrets, 0) if config.plus else regrets
-    return _side(config, player, regrets, own.weights + t**config.average_power * own.plan[1:], regret)
+    return _player_state(config, player, regrets, own.weights + t**config.average_power * own.plan[1:], regret)
 
 
 def _discounted(config: CfrConfig, regrets: Array, t: Array) -> Array:
@@ -113,14 +117,16 @@ def run_updates(config: CfrConfig, form: SequenceForm, state: CfrState, updates:
     """Runs some CFR iterations, both players in turn in each, in one compiled loop (float64: under jax.enable_x64)."""
     sums = jax.tree.map(jnp.asarray, (state.regrets, state.weights, state.last))
 
-    def update(n: Array, sides: tuple[_Side, _Side]) -> tuple[_Side, _Side]:
+    def update(n: Array, players: tuple[_PlayerState, _PlayerState]) -> tuple[_PlayerState, _PlayerState]:
         t = (state.updates + 1 + n).astype(jnp.float64)
-        first = _update_side(config, form[0], sides[0], sides[1], t)
-        return first, _update_side(config, form[1], sides[1], first, t)
+        first = _updated(config, form[0], players[0], players[1], t)
+        return first, _updated(config, form[1], players[1], first, t)
 
-    start = tuple(_side(config, player, *(player.rows(x) for x in sums)) for player in form)
-    sides = lax.fori_loop(0, updates, update, start)
-    tables = [[player.table(x) for x in side[:3]] for player, side in zip(form, sides, strict=True)]
+    start = tuple(_player_state(config, player, *(player.entries(x) for x in sums)) for player in form)
+    after = lax.fori_loop(0, updates, update, start)
+    tables = [
+        [player.table(x) for x in (one.regrets, one.weights, one.last)] for player, one in zip(form, after, strict=True)
+    ]
     regrets, weights, last = (jnp.concatenate(parts) for parts in zip(*tables, strict=True))
     return CfrState(regrets, weights, last, state.updates + updates, state.iteration)
 
@@ -131,13 +137,14 @@ def make(config: CfrConfig, network: Any, game: Game, resources: Resources) -> A
     Raises:
       InputError: the game is not enumerable.
     """
+    needs_tree(config.name, game)
     solver = _Cfr(config, game, resources)
     return Algorithm(solver.init, solver.iterate, solver.policies)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Tabular:
-    """What solvers of regrets in a table share: the tree, built when first asked for, and tables told as policies."""
+    """What solvers of regrets in a table share: the tree, built when first asked for, and tables played as policies."""
 
     config: Any
     game: Game
@@ -150,10 +157,10 @@ class Tabular:
 
     @functools.cached_property
     def index(self) -> dict[str, np.ndarray]:
-        """What a policy finds its rows by."""
+        """The index a policy finds its rows by."""
         return table_index(self.tree)
 
-    def told(self, regrets: Array, weights: Array) -> dict[str, Policy]:
+    def policies_of(self, regrets: Array, weights: Array) -> dict[str, Policy]:
         """Returns the policies of regrets, "current", and of the average's weights, "average"."""
         with jax.enable_x64(True):
             current = np.asarray(regret_matching(jnp.asarray(regrets), self.tree.legal))
@@ -180,4 +187,4 @@ class _Cfr(Tabular):
 
     def policies(self, state: CfrState) -> dict[str, Policy]:
         regrets, last, weights = jax.device_get((state.regrets, state.last, state.weights))
-        return self.told(regrets + last if self.config.predictive else regrets, weights)
+        return self.policies_of(regrets + last if self.config.predictive else regrets, weights)

@@ -1,7 +1,7 @@
 """Monte Carlo counterfactual regret minimisation: external and outcome sampling, with or without a baseline.
 
 One update samples B traversals for player 0, then B for player 1 against the other's newest policy, and adds what they
-estimate, averaged over them (dream/game_tree/sampling.py tells w, u and b):
+estimate, averaged over them (dream/game_tree/sampling.py defines w, u and b):
 
     R(I, a) += mean over traversals of sum over own h met in I of w(h) (u(h, a) - u(h)),
     C(I, a) += t^power * mean over traversals of sum over the opponent's h met in I of w(h) policy(I, a);
@@ -11,7 +11,7 @@ own regret, and of the realisation plan times a constant of the set. The second 
 of Lanctot's, own reach over the probability of being sampled, taken where the player is the opponent: its actions are
 drawn from its own policy there, so its reach cancels and w, at most prod |A| / exploration, is left.
 
-The B traversals know nothing of each other, so an update is worth less than B updates of one traversal and costs less;
+The B traversals share one policy, so an update gains less than B updates of one traversal, and costs less;
 averaging them makes regrets comparable with CFR's and changes no policy, as regret matching ignores scale.
 
 Baselines are moved towards u(c), the value below the action that was followed, by the share 1 - (1 - rate)^n of the
@@ -33,9 +33,9 @@ import numpy as np
 from jax import Array, lax
 
 from dream.algorithms.tabular.cfr import Tabular
-from dream.algorithms.types import Algorithm, Metrics, Resources
+from dream.algorithms.types import Algorithm, Metrics, Resources, needs_tree
 from dream.config.settings import choice, number
-from dream.game_tree.sampling import BASELINES, Branches, Scheme, Visits, branches, traverse
+from dream.game_tree.sampling import BASELINES, SamplingTree, Scheme, Visits, sampling_tree, traverse
 from envs import Game, Policy
 from envs.errors import InputError
 
@@ -88,10 +88,10 @@ def scheme_of(config: ExternalConfig) -> Scheme:
     return Scheme(exploration is None, exploration or 0.0, config.baseline)
 
 
-def update(config: ExternalConfig, tree: Branches, state: MccfrState) -> MccfrState:
+def update(config: ExternalConfig, tree: SamplingTree, state: MccfrState) -> MccfrState:
     """Samples and learns from one batch of traversals for each player in turn."""
     key = jax.random.fold_in(state.key, state.updates)
-    bits = jax.random.bits(key, (2, tree.draws, config.batch), jnp.uint32)
+    bits = jax.random.bits(key, (2, tree.num_draws, config.batch), jnp.uint32)
     for player in range(2):
         draws = bits[player].astype(jnp.float64) * 2.0**-32
         levels = traverse(scheme_of(config), tree, state.regrets, state.baseline, player, draws)
@@ -99,9 +99,11 @@ def update(config: ExternalConfig, tree: Branches, state: MccfrState) -> MccfrSt
     return state._replace(updates=state.updates + 1)
 
 
-def learn(config: ExternalConfig, tree: Branches, state: MccfrState, levels: list[Visits], player: int) -> MccfrState:
+def learn(
+    config: ExternalConfig, tree: SamplingTree, state: MccfrState, levels: list[Visits], player: int
+) -> MccfrState:
     """Adds what a batch of traversals for a player met to regrets, average and baseline."""
-    regrets, weights, nowhere = state.regrets, state.weights, tree.infosets
+    regrets, weights, nowhere = state.regrets, state.weights, tree.num_infosets
     time = (state.updates + 1).astype(jnp.float64) ** config.average_power
     own = [jnp.where(visits.own, visits.infoset, nowhere) for visits in levels]
     for visits, mine, actors in zip(levels, own, tree.actors, strict=True):
@@ -128,26 +130,26 @@ def learn(config: ExternalConfig, tree: Branches, state: MccfrState, levels: lis
 
 
 def _moved(config: ExternalConfig, baseline: Array, levels: list[Visits], player: int) -> Array:
-    """Returns the baseline after it has seen the values below the actions that were followed."""
+    """Returns the baseline, moved towards the values below the actions that were followed."""
     if config.baseline == "none":
         return baseline
-    places, samples = [], []
+    entries, samples = [], []
     for visits in levels:
-        place, sign = visits.child, 1.0 - 2.0 * player
+        entry, sign = visits.child, 1.0 - 2.0 * player
         if config.baseline == "average":
             actions = visits.policy.shape[2]
-            place = visits.infoset[:, :, None] * actions + np.arange(actions, dtype=np.int32)
+            entry = visits.infoset[:, :, None] * actions + np.arange(actions, dtype=np.int32)
             sign = jnp.where(visits.own, 1.0, -1.0)[:, :, None]
-        places.append(jnp.where(visits.followed > 0, place, baseline.size).reshape(-1))
+        entries.append(jnp.where(visits.followed > 0, entry, baseline.size).reshape(-1))
         samples.append((sign * visits.below).reshape(-1))
-    place, sample, flat = jnp.concatenate(places), jnp.concatenate(samples), baseline.reshape(-1)
-    count = jnp.zeros(flat.shape).at[place].add(1.0, mode="drop")[place]
+    entry, sample, flat = jnp.concatenate(entries), jnp.concatenate(samples), baseline.reshape(-1)
+    count = jnp.zeros(flat.shape).at[entry].add(1.0, mode="drop")[entry]
     step = (1 - (1 - config.baseline_rate) ** count) / jnp.maximum(count, 1.0)
-    return flat.at[place].add(step * (sample - flat[place]), mode="drop").reshape(baseline.shape)
+    return flat.at[entry].add(step * (sample - flat[entry]), mode="drop").reshape(baseline.shape)
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def run_updates(config: ExternalConfig, tree: Branches, state: MccfrState, updates: Array | int) -> MccfrState:
+def run_updates(config: ExternalConfig, tree: SamplingTree, state: MccfrState, updates: Array | int) -> MccfrState:
     """Runs some updates in one compiled loop (float64: call under jax.enable_x64)."""
     return lax.fori_loop(0, updates, lambda _, state: update(config, tree, state), state)
 
@@ -162,6 +164,7 @@ def make(config: ExternalConfig, network: Any, game: Game, resources: Resources)
         raise InputError(
             f"algo.trajectories={config.trajectories} is not valid; it must be a multiple of algo.batch={config.batch}"
         )
+    needs_tree(config.name, game)
     solver = _Mccfr(config, game, resources)
     return Algorithm(solver.init, solver.iterate, solver.policies)
 
@@ -178,17 +181,17 @@ class _Mccfr(Tabular):
     def iterate(self, state: MccfrState) -> tuple[MccfrState, Metrics]:
         with jax.enable_x64(True):
             updates = self.config.trajectories // self.config.batch
-            after = run_updates(self.config, branches(self.tree), state, updates)
+            after = run_updates(self.config, sampling_tree(self.tree), state, updates)
             after = jax.device_get(after._replace(key=None, iteration=after.iteration + 1))
         decisions, nodes, transitions = (after.counts - np.asarray(state.counts)).tolist()
-        told = {
+        metrics = {
             "episodes": 2 * self.config.trajectories,
             "decisions": decisions,
             "nodes": nodes,
             "transitions": transitions,
             "regret_positive": float(np.maximum(after.regrets, 0).sum()),
         }
-        return after._replace(key=state.key), told
+        return after._replace(key=state.key), metrics
 
     def policies(self, state: MccfrState) -> dict[str, Policy]:
-        return self.told(*jax.device_get((state.regrets, state.weights)))
+        return self.policies_of(*jax.device_get((state.regrets, state.weights)))

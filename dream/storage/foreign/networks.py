@@ -154,6 +154,14 @@ def _dueling(path: Path, content: dict[Any, Any], config: dict[str, Any]) -> For
     return Foreign(described, network, acts, params)
 
 
+def _log_window(seen: int, game: Game) -> int | None:
+    """Returns the log window of a first layer that sees so many numbers, None for the whole observation."""
+    if game.event_log is None or seen == game.observation_size:
+        return None
+    window, rest = divmod(seen - len(game.event_log.dense_indices), game.event_log.width)
+    return None if rest or not 1 <= window <= game.event_log.slots else window
+
+
 def _game_node(config: dict[str, Any]) -> dict[str, Any]:
     """Returns name and rules of the game a config names, gin rummy where it names none of this project's."""
     env = config.get("env")
@@ -169,9 +177,7 @@ def _dueling_node(arrays: dict[str, np.ndarray], config: dict[str, Any], game: G
     sizes = {name[:-2]: array.shape for name, array in arrays.items() if name.endswith(".w") and array.ndim == 2}
     trunk = ["first", *(f"trunk_{n}" for n in range(1, min(len(sizes), _MAX_LAYERS)) if f"trunk_{n}" in sizes)]
     seen = sizes.get("first", (game.observation_size, 0))[0]
-    window, rest = divmod(seen - len(game.dense_indices), max(game.log_width, 1))
-    whole = seen == game.observation_size or rest or not 1 <= window <= game.log_slots
-    node = {"name": "dueling", "log_window": None if whole else window}
+    node = {"name": "dueling", "log_window": _log_window(seen, game)}
     if set(trunk) <= sizes.keys():
         fitted = {**node, "hidden": [sizes[layer][1] for layer in trunk]}
         shapes = {name: array.shape for name, array in arrays.items()}

@@ -1,16 +1,17 @@
 """What a gin rummy observation says of each card held, and of the hand as a whole, in numbers of order 1.
 
-Discards (and knocks) mean the same thing of all the cards they can be of, so that a network may rate them by one rule
-(`dream/networks/slots.py`). A slot is a card of the hand, or the pile's top before a draw, in the order of ids. L is
-the deadwood left by shedding a card from these eleven, D the own deadwood, W that with the pile's top in hand, in
-points. Around a card, for each of the planes hand, pile with its top, known to be the opponent's, unseen: the four
-cards of its suit at ranks -2, -1, +1, +2, and the number of cards of its rank in other suits / 3 (20 numbers).
+Discards (and knocks) mean the same thing of all the cards they can be of, so that a network may score them by one
+shared function (`dream/networks/card_scorer.py`). There are eleven places: the cards of the hand, with the pile's top
+before a draw, in the order of ids. L is the deadwood left by discarding a card of these eleven, D the own deadwood, W
+that with the pile's top in hand, in points. Around a card, for each of the planes hand, pile with its top, known to be
+the opponent's, unseen: the four cards of its suit at ranks -2, -1, +1, +2, and the number of cards of its rank in other
+suits / 3 (20 numbers).
 
-| of a slot, in this order; zeros in an empty one | numbers |
+| of a card, in this order; zeros in an empty place | numbers |
 |---|---|
 | (L - least L) / 10, at most 3; 1 where L is the least | 2 |
 | min(L, 50) / 25; min(L, 10) / 10; 1 where L is 0 | 3 |
-| links / 4; completions / 4; danger / 8; 1 where it melds with cards held; 1 where it is the pile's top | 5 |
+| partner_count / 4; completions / 4; discard_risk / 8; 1 where it melds with cards held; 1 for the pile's top | 5 |
 | 1: there is a card; value / 10; rank, one-hot | 15 |
 | around it | 20 |
 
@@ -21,15 +22,15 @@ cards of its suit at ranks -2, -1, +1, +2, and the number of cards of its rank i
 | cards known to be the opponent's / 5, pile / 20, unseen / 31 | 3 |
 | the pile's top, zeros without one: 1 where it melds with cards held; 1; value / 10; rank, one-hot; around it | 36 |
 
-Where the observation tells what the opponent discarded, there is a fifth plane of those cards around a card (25 numbers
-instead of 20), and more is told, with B the lowest rank it has discarded and A the rank it discarded last:
+Where the observation shows what the opponent discarded, there is a fifth plane of those cards around a card (25 numbers
+instead of 20), and there is more, with B the lowest rank it has discarded and A the rank it discarded last:
 
 | more | numbers |
 |---|---|
-| of a slot, before "1": (rank - B) / 6, (rank - A) / 6, in [-1, 1]; rank > B; rank > A; zeros without a discard | 4 |
+| of a card, before "1": (rank - B) / 6, (rank - A) / 6, in [-1, 1]; rank > B; rank > A; zeros without a discard | 4 |
 | of the hand, at the end: B, one-hot, A, one-hot, zeros without a discard; cards the opponent discarded / 10 | 27 |
 
-A player that sheds its highest loose card holds few above B but in melds.
+A player that discards its highest unmatched card holds few above B but in melds.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from jax import Array
 from envs.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, VALUES, to_mask
 from envs.gin_rummy.melding import melds, outs
 
-SLOTS = 11
+PLACES = 11
 _STEPS = np.array([-2, -1, 1, 2])
 
 
@@ -55,7 +56,7 @@ class Seen(NamedTuple):
       hand, pile, top, known: float32[52], 1 for the cards held, in the pile below its top, its top, and known to be the
         opponent's.
       deadwood: float32, the own deadwood, points; with a card drawn the least over one discard.
-      shed: float32[52], the cards the opponent has discarded, or None where that is not told.
+      discarded: float32[52], the cards the opponent has discarded, or None where that is not shown.
       last: int32, the card it discarded last, -1 for none.
     """
 
@@ -64,17 +65,17 @@ class Seen(NamedTuple):
     top: Array
     known: Array
     deadwood: Array
-    shed: Array | None = None
+    discarded: Array | None = None
     last: Array | None = None
 
 
-class Slots(NamedTuple):
-    """What is told.
+class Features(NamedTuple):
+    """The features of a position.
 
     Attributes:
       whole: float32[46] of the hand as a whole.
-      each: float32[11, 45] of each slot.
-      cards: int32[11], ids of the cards to be shed, -1 in an empty slot, all -1 before a draw.
+      each: float32[11, 45] of each card.
+      cards: int32[11], ids of the cards that may be discarded, -1 in an empty place, all -1 before a draw.
     """
 
     whole: Array
@@ -82,9 +83,9 @@ class Slots(NamedTuple):
     cards: Array
 
 
-def told(seen: Seen) -> Slots:
+def of_position(seen: Seen) -> Features:
     """Returns the two tables of the module."""
-    drawn = jnp.sum(seen.hand) > SLOTS - 1
+    drawn = jnp.sum(seen.hand) > PLACES - 1
     offered = jnp.where(drawn, 0.0, seen.top)
     eleven = seen.hand + offered
     pile = seen.pile + seen.top
@@ -93,21 +94,21 @@ def told(seen: Seen) -> Slots:
     left = melds.deadwood_after_discard(own).reshape(-1).astype(jnp.float32)
     least, least_kept = jnp.min(left), jnp.min(jnp.where(offered > 0, np.float32(melds.NOT_HELD), left))
     cards = held_cards(eleven)
-    around = (seen.hand, pile, seen.known, unseen) + (() if seen.shed is None else (seen.shed,))
+    around = (seen.hand, pile, seen.known, unseen) + (() if seen.discarded is None else (seen.discarded,))
     after = pick(left, cards)
     each = [
         jnp.minimum((after - least) / 10.0, 3.0),
         after == least,
         *points(after),
         after < 0.5,
-        pick(outs.links(own, free), cards) / 4.0,
+        pick(outs.partner_count(own, free), cards) / 4.0,
         pick(outs.completions(own, free), cards) / 4.0,
-        pick(outs.danger(free, known), cards) / 8.0,
+        pick(outs.discard_risk(free, known), cards) / 8.0,
         pick(melds_with(eleven), cards),
         pick(offered, cards),
     ]
-    recalled, by_slot = ([], []) if seen.shed is None else _recalled(seen.shed, seen.last, cards)
-    each += by_slot
+    recalled, by_card = ([], []) if seen.discarded is None else _recalled(seen.discarded, seen.last, cards)
+    each += by_card
     gain = seen.deadwood - least_kept
     top = top_card(seen.top)
     whole = [
@@ -120,15 +121,15 @@ def told(seen: Seen) -> Slots:
     ]
     filled = (cards < NUM_CARDS)[:, None]
     rows = jnp.concatenate([jnp.stack(each, axis=-1) * filled, of_cards(cards, around)], axis=-1)
-    return Slots(jnp.concatenate(whole), rows, jnp.where(drawn & filled[:, 0], cards, -1))
+    return Features(jnp.concatenate(whole), rows, jnp.where(drawn & filled[:, 0], cards, -1))
 
 
-def _recalled(shed: Array, last: Array, cards: Array) -> tuple[list[Array], list[Array]]:
-    """Returns what the opponent's discards tell of the hand and of each of cards int32[K], in the module's order."""
-    ranks = jnp.any(shed.reshape(NUM_SUITS, NUM_RANKS) > 0, axis=0)
+def _recalled(discarded: Array, last: Array, cards: Array) -> tuple[list[Array], list[Array]]:
+    """Returns what the opponent's discards add for the hand and for each of cards int32[K], in the module's order."""
+    ranks = jnp.any(discarded.reshape(NUM_SUITS, NUM_RANKS) > 0, axis=0)
     marks = [jnp.where(jnp.any(ranks), jnp.argmax(ranks), -1), jnp.where(last < 0, -1, last % NUM_RANKS)]
     above = [jnp.where(mark < 0, 0, cards % NUM_RANKS - mark) for mark in marks]
-    whole = [(mark == np.arange(NUM_RANKS)).astype(jnp.float32) for mark in marks] + [jnp.sum(shed)[None] / 10.0]
+    whole = [(mark == np.arange(NUM_RANKS)).astype(jnp.float32) for mark in marks] + [jnp.sum(discarded)[None] / 10.0]
     return whole, [jnp.clip(x / 6.0, -1.0, 1.0) for x in above] + [(x > 0).astype(jnp.float32) for x in above]
 
 
@@ -139,7 +140,7 @@ def held_cards(held: Array) -> Array:
       held: float32[52], at most eleven ones.
     """
     before = jnp.cumsum(held)
-    return jnp.sum(before <= np.arange(SLOTS, dtype=np.float32)[:, None], axis=1, dtype=jnp.int32)
+    return jnp.sum(before <= np.arange(PLACES, dtype=np.float32)[:, None], axis=1, dtype=jnp.int32)
 
 
 def top_card(top: Array) -> Array:
@@ -158,7 +159,7 @@ def points(x: Array) -> list[Array]:
 
 
 def of_cards(cards: Array, planes: Sequence[Array]) -> Array:
-    """Returns what is told of cards whatever the hand: 1, value / 10, rank one-hot, what planes hold around them.
+    """Returns the features of cards whatever the hand: 1, value / 10, rank one-hot, what planes hold around them.
 
     Args:
       cards: int32[K], NUM_CARDS for none.
@@ -175,8 +176,8 @@ def of_cards(cards: Array, planes: Sequence[Array]) -> Array:
     around = jnp.concatenate([near, others[:, :, None] / 3.0], axis=-1)
     ranks = rank[:, None] == np.arange(NUM_RANKS)
     plain = [jnp.ones((cards.shape[0], 1)), (jnp.asarray(VALUES)[rank] / 10.0)[:, None], ranks]
-    told = jnp.concatenate([*plain, jnp.moveaxis(around, 0, 1).reshape(cards.shape[0], -1)], axis=-1)
-    return jnp.where((cards < NUM_CARDS)[:, None], told, 0.0)
+    features = jnp.concatenate([*plain, jnp.moveaxis(around, 0, 1).reshape(cards.shape[0], -1)], axis=-1)
+    return jnp.where((cards < NUM_CARDS)[:, None], features, 0.0)
 
 
 def melds_with(hand: Array) -> Array:

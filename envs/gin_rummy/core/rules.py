@@ -7,15 +7,17 @@ from typing import ClassVar
 
 from envs.cards import NUM_RANKS, NUM_SUITS
 from envs.errors import InputError, unknown
+from envs.gin_rummy.melding import melds
+from envs.rules import DeckRules, check_bounds
 
-_MOST_CARDS_IN_HAND = 10
-"""The meld kernel is exact up to eleven cards: a hand and the card drawn."""
+_MOST_CARDS_IN_HAND = melds.MOST_CARDS - 1
+"""The meld kernel is exact up to a hand and the card drawn."""
 _MOST_TURNS = 124
 """Two passes and two actions a turn must stay within the bound of max_actions."""
 
 
 @dataclasses.dataclass(frozen=True)
-class GinRules:
+class GinRules(DeckRules):
     """Rules of one gin rummy game; the defaults are the common ones.
 
     Attributes:
@@ -25,8 +27,8 @@ class GinRules:
       gin_bonus, undercut_bonus: points.
       undercut_on_tie: whether equal deadwood is an undercut (else it scores nothing).
       first_offer: whether the upcard is offered to player 0, then player 1, before the first draw.
-      stock_floor: a plain discard that leaves this many cards or fewer in the stock ends the hand as a draw.
-      max_actions: the hand is a draw after this many actions, passes included.
+      stock_floor: a plain discard that leaves this many cards or fewer in the stock ends the round as a tie.
+      max_actions: the round is a tie after this many actions, passes included.
     """
 
     num_ranks: int = NUM_RANKS
@@ -41,16 +43,6 @@ class GinRules:
     max_actions: int = 80
     layoff: ClassVar[str] = "exact"
     """How a defender answers a knock, one of LAYOFFS."""
-
-    @property
-    def num_cards(self) -> int:
-        """Cards in the deck."""
-        return self.num_ranks * self.num_suits
-
-    @property
-    def dealt(self) -> int:
-        """Cards that have left the stock when play begins: two hands and the upcard."""
-        return 2 * self.hand_size + 1
 
     def __post_init__(self) -> None:
         """Checks the ranges.
@@ -67,15 +59,9 @@ class GinRules:
             "undercut_bonus": (0, 1000),
             "max_actions": (2, 250),
         }
-        for name, (low, high) in bounds.items():
-            if not low <= getattr(self, name) <= high:
-                raise InputError(f"rule {name}={getattr(self, name)} is out of range; it must be in [{low}, {high}]")
+        check_bounds(self, bounds)
+        self.check_deck(1, "one stock card")
         spare = self.num_cards - self.dealt - 1
-        if spare < 0:
-            raise InputError(
-                f"rules num_ranks={self.num_ranks}, num_suits={self.num_suits}, hand_size={self.hand_size} do not fit: "
-                f"{self.num_cards} cards, of which a deal and one stock card take {self.dealt + 1}"
-            )
         if not 0 <= self.stock_floor <= spare:
             raise InputError(f"rule stock_floor={self.stock_floor} is out of range; it must be in [0, {spare}]")
 
@@ -90,10 +76,10 @@ class MdpRules(GinRules):
 
     Attributes:
       num_ranks, num_suits, hand_size, first_offer: fixed; the deck is the full one, and no upcard is offered.
-      max_actions: the hand is a draw after this many actions, knock decisions included.
-      layoff: "melds_first": the defender melds for least deadwood, then lays off what is left, of arrangements that tie
+      max_actions: the round is a tie after this many actions, knock decisions included.
+      layoff: "melds_first": the defender melds for least deadwood, then lays off what is left, of equal arrangements
         the one that lays off most; "exact": own melds and layoffs at the joint optimum.
-      reward: "points", zero-sum points / 100; "categorical", see settlement.categorical_reward.
+      reward: "points", zero-sum points / 100; "categorical", see scoring.categorical_reward.
     """
 
     num_ranks: int = dataclasses.field(default=NUM_RANKS, init=False)
@@ -125,10 +111,10 @@ KNOCK_FORMS = ("each_discard", "best_discard")
 
 @dataclasses.dataclass(frozen=True)
 class MiniRules(GinRules):
-    """Rules of gin rummy on a reduced deck; what is not told here is as in GinRules.
+    """Rules of gin rummy on a reduced deck; all else is as in GinRules.
 
     Attributes:
-      max_turns: the hand is a draw after this many turns, a turn being a draw with its discard or knock.
+      max_turns: the round is a tie after this many turns, a turn being a draw with its discard or knock.
       knock_form: "each_discard" has a knock for each card, as the full game; "best_discard" a single one, which
         discards the card that leaves the least deadwood, be it the one just taken from the pile.
       suit_symmetry: whether each player names the suits by its own cards, so that hands that differ by a renaming of

@@ -11,9 +11,9 @@ from envs.gin_rummy.core.rules import GinRules
 from envs.gin_rummy.melding.arrangement import arrange
 from envs.gin_rummy.melding.layoffs import deadwood_against, melds_first_deadwood
 
-DRAW, KNOCK, GIN, UNDERCUT = 1, 2, 3, 4
-"""How a hand ended; 0 while it goes on."""
-ENDINGS = ("in play", "draw", "knock", "gin", "undercut")
+TIE, KNOCK, GIN, UNDERCUT = 1, 2, 3, 4
+"""How a round ended; 0 while it goes on. A TIE is a round in which nobody knocked."""
+ENDINGS = ("in play", "tie", "knock", "gin", "undercut")
 """The same in words."""
 
 GIN_SUFFERED = -0.85
@@ -36,7 +36,7 @@ def settle(rules: GinRules, knocker: Array, defender: Array, deadwood: Array) ->
     """Settles a knock: gin admits no layoffs, else the defender melds and lays off as the rules say.
 
     Args:
-      rules: bonuses, the rule for ties, and how the defender answers.
+      rules: bonuses, the rule for equal deadwood, and how the defender answers.
       knocker: int32[4] suit masks, after the knock's discard.
       defender: int32[4] suit masks.
       deadwood: int32, the defender's own deadwood before layoffs.
@@ -53,7 +53,7 @@ def settle(rules: GinRules, knocker: Array, defender: Array, deadwood: Array) ->
     return Settlement(points, ending)
 
 
-def told(knocker: Array, ending: Array, deadwood: Array, player: Array) -> dict[str, Array]:
+def result(knocker: Array, ending: Array, deadwood: Array, player: Array) -> dict[str, Array]:
     """Returns whether a player knocked (gin included), went gin, undercut, and the deadwood kept: float32 each."""
     mine = knocker == player
     knocked = (ending == KNOCK) | (ending == GIN) | (ending == UNDERCUT)
@@ -67,7 +67,7 @@ def told(knocker: Array, ending: Array, deadwood: Array, player: Array) -> dict[
 
 
 def categorical_reward(points: Array, ending: Array) -> tuple[Array, Array]:
-    """Returns what knocker and defender are paid for how a hand ended: float32 each, not zero-sum.
+    """Returns what knocker and defender are paid for how a round ended: float32 each, not zero-sum.
 
     With q = min(p, 50) / 50, p the points won or lost, bonus included:
 
@@ -76,16 +76,16 @@ def categorical_reward(points: Array, ending: Array) -> tuple[Array, Array]:
     | gin | 1 | -0.85 |
     | knock | 0.25 + 0.45 q | -0.15 - 0.45 q |
     | undercut | -0.70 | 0.25 + 0.45 q |
-    | draw, or a knock worth nothing | 0 | 0 |
+    | tie, or a knock worth nothing | 0 | 0 |
 
     Args:
       points: int32, what the knocker wins; negative when undercut.
-      ending: int32, KNOCK, GIN, UNDERCUT or DRAW.
+      ending: int32, KNOCK, GIN, UNDERCUT or TIE.
     Source: the 16-action document, section 13, which gives the ranges' ends; the interpolation is this project's.
     """
     share = jnp.minimum(jnp.abs(points), 50) / 50.0
     won, lost = 0.25 + 0.45 * share, -0.15 - 0.45 * share
-    nothing = (ending == DRAW) | ((ending == KNOCK) & (points == 0))
+    nothing = (ending == TIE) | ((ending == KNOCK) & (points == 0))
     knocker = jnp.where(ending == GIN, 1.0, jnp.where(ending == UNDERCUT, -0.70, won))
     defender = jnp.where(ending == GIN, GIN_SUFFERED, jnp.where(ending == UNDERCUT, won, lost))
     return jnp.where(nothing, 0.0, knocker), jnp.where(nothing, 0.0, defender)

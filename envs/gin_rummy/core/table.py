@@ -30,7 +30,7 @@ class Table:
     """Where every card is and what has happened.
 
     Attributes:
-      deck: uint8[cards], the shuffled deck; the stock is what lies beyond the cards dealt and drawn. Hidden.
+      deck: uint8[cards], the shuffled deck; the stock is what follows the cards dealt and drawn. Hidden.
       hands: uint16[2, 4] suit masks. Private.
       known: uint16[2, 4] cards of each hand that were seen taken from the pile. Public.
       pile: uint8[n], discards oldest first, the first `pile_size` count. Public.
@@ -41,7 +41,7 @@ class Table:
       log: uint16[max_actions] entries (see `entry`); a stock draw's card is the drawer's alone.
       actions: int32, actions so far; action k is log entry k, the deal is entry 0.
       deadwood: int32[2] points of each hand, with a card drawn the least that one discard leaves. Private.
-      after: uint8[4, 13] what each discard of a hand with a card drawn leaves, as melds.Discards tells. Private.
+      after: uint8[4, 13] what each discard of a hand with a card drawn leaves, as in melds.Discards. Private.
     """
 
     deck: Array
@@ -152,7 +152,7 @@ def move(rules: GinRules, table: Table, player: Array, kind: Array, discard: Arr
     nothing = np.uint16(0)
     actions = table.actions + 1
     hands = table.hands ^ jnp.where(own & (kind != PASS), bit, nothing)
-    after, deadwood = _reckon(rules, table, jnp.where(player == 1, hands[1], hands[0]), draws | takes, discards, card)
+    after, deadwood = _deadwood(rules, table, jnp.where(player == 1, hands[1], hands[0]), draws | takes, discards, card)
     return Table(
         deck=table.deck,
         hands=hands,
@@ -171,12 +171,12 @@ def move(rules: GinRules, table: Table, player: Array, kind: Array, discard: Arr
     )
 
 
-def _reckon(
+def _deadwood(
     rules: GinRules, table: Table, hand: Array, draws: Array, discards: Array, card: Array
 ) -> tuple[Array, Array]:
     """Returns what a hand's discards leave after a draw, and the hand's deadwood: `after` and `deadwood` of the Table.
 
-    A draw's analysis also tells the deadwood its discard will leave; where it was not made, the hand is simple.
+    A draw's analysis also gives the deadwood its discard will leave; where it was not made, the hand is simple.
     """
     hand = hand.astype(jnp.int32)
     options = melds.discards(hand, draws, rules.knock_limit)

@@ -1,4 +1,4 @@
-"""A hand of gin rummy told in words (host side)."""
+"""A round of gin rummy in words (host side)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from envs.gin_rummy.core.rules import GinRules
 from envs.gin_rummy.core.scoring import ENDINGS
 
 
-def of_hand(rules: GinRules, state: Any, phases: tuple[str, ...]) -> dict[str, Any]:
-    """Tells a hand: hands, pile oldest first, stock next card first, phase, who acts, how it ended.
+def of_round(rules: GinRules, state: Any, phases: tuple[str, ...]) -> dict[str, Any]:
+    """Describes a round: hands, pile oldest first, stock next card first, phase, who acts, how it ended.
 
     Args:
       rules: of the game.

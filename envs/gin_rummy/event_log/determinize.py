@@ -1,9 +1,9 @@
-"""What a player cannot see, dealt anew: tables on which a hand would have looked the same to one player.
+"""What a player cannot see, dealt anew: tables on which a round would have looked the same to one player.
 
 A deal is consistent with a view if the player would have seen exactly that view: its own cards, the pile and the
 upcard where they were, and every card that the opponent discarded in the opponent's hand by then. `sample` draws one
 uniformly among all consistent deals, how the opponent's choices came about left aside, and gives the whole table: the
-opponent's draws stand in the log, so its views along the hand can be told too.
+opponent's draws are in the log, so its views along the round can be computed too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NEVER = 1 << 10
 
 
 class _Places(NamedTuple):
-    """What a view tells of the deck's places, 0..cards-1 in the order of `from_deck`.
+    """What a view shows of the deck's places, 0..cards-1 in the order of `from_deck`.
 
     Attributes:
       fixed: int32[cards], the card the player knows to have lain there, -1 where it does not know.
@@ -94,7 +94,7 @@ def _places(rules: GinRules, view: GinView) -> _Places:
 def _fill(rules: GinRules, places: _Places, view: GinView, key: Array) -> tuple[Array, Array]:
     """Deals the cards whose place is not known: the deck int32[cards], and where the opponent's hidden cards lie.
 
-    Cards the opponent has shown come first, in the order they were shown: each with equal chances from one of the
+    Cards the opponent has shown come first, in the order they were shown: each with equal probability from one of the
     places the opponent had by then and none of the earlier ones came from. How many these are does not depend on the
     earlier choices, so all deals come out equally likely.
     """
@@ -171,9 +171,9 @@ def _taken_by(rules: GinRules, view: GinView, player: Array) -> Array:
 def _pile(rules: GinRules, view: GinView) -> tuple[Array, Array]:
     """Returns the pile and its size as the table keeps them: what was taken still stands above the size."""
     _, kind, card = table.read(view.log)
-    lies = (kind == table.DISCARD) | (kind == table.KNOCK)
-    size = jnp.cumsum(lies.astype(jnp.int32) - (kind == table.DRAW_DISCARD))
+    put_down = (kind == table.DISCARD) | (kind == table.KNOCK)
+    size = jnp.cumsum(put_down.astype(jnp.int32) - (kind == table.DRAW_DISCARD))
     slots = np.arange(rules.num_cards - 2 * rules.hand_size)
-    here = lies[:, None] & (size[:, None] - 1 == slots)
+    here = put_down[:, None] & (size[:, None] - 1 == slots)
     latest = jnp.max(jnp.where(here, np.arange(rules.max_actions)[:, None], -1), axis=0)
     return jnp.where(latest >= 0, card[latest], 0).astype(jnp.uint8), size[-1]

@@ -17,14 +17,14 @@ FIRST_OFFER, SECOND_OFFER, FORCED_STOCK, DRAW, DISCARD, OVER = range(6)
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GinState:
-    """A hand in play.
+    """A round in play.
 
     Attributes:
       table: cards and log.
       phase: int32, index into PHASES.
-      current_player: int32, -1 once the hand is over.
+      current_player: int32, -1 once the round is over.
       knocker: int32, who knocked, -1 for nobody.
-      ending: int32, 0 in play, else scoring.DRAW, KNOCK, GIN or UNDERCUT.
+      ending: int32, 0 in play, else scoring.TIE, KNOCK, GIN or UNDERCUT.
     """
 
     table: Table

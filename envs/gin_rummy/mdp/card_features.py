@@ -1,12 +1,12 @@
 """What the observation of `gin_rummy_mdp` says of each card held and of the hand as a whole, in numbers of order 1.
 
-The eleven discards mean the same thing of eleven cards, so that a network may rate them by one rule
-(`dream/networks/slots.py`). Everything here follows from the observation alone; L is the deadwood a discard leaves, D the
+The eleven discards mean the same thing of eleven cards, so that a network may score them by one shared function
+(`dream/networks/card_scorer.py`). Everything here follows from the observation alone; L is the deadwood a discard leaves, D the
 own deadwood, W that with the pile's top taken, E the opponent's estimated, all in points. Around a card, for each of the
 planes hand, pile, picked and declined: the four cards of its suit at ranks -2, -1, +1, +2, and the number of cards of
 its rank in other suits / 3 (20 numbers).
 
-| of a slot, in this order; zeros in an empty one | numbers |
+| of a card, in this order; zeros in an empty slot | numbers |
 |---|---|
 | (L - least L) / 10, at most 3; 1 where L is the least | 2 |
 | min(L, 50) / 25; min(L, 10) / 10; 1 where L is 0 | 3 |
@@ -40,12 +40,12 @@ _PLAIN = (
 )  # fmt: skip
 
 
-def slot_inputs(observation: Array, first: int) -> tuple[Array, Array, Array]:
-    """Returns (of the hand float32[80], of each slot float32[11, 43], their actions int32[11, 1]).
+def of_observation(observation: Array, *, first_discard: int) -> tuple[Array, Array, Array]:
+    """Returns (of the hand float32[80], of each card float32[11, 43], their actions int32[11, 1]).
 
     Args:
       observation: float32[342].
-      first: the action that discards the first card held.
+      first_discard: the action that discards the first card held.
     """
     part = {name: observation[begin:end] for name, (begin, end) in LAYOUT.items()}
     planes = tuple(part[name] for name in _PLANES)
@@ -62,7 +62,7 @@ def slot_inputs(observation: Array, first: int) -> tuple[Array, Array, Array]:
         part["melded"],
         2.0 * part["connectors"],
     ]
-    slots = jnp.concatenate([jnp.stack(own, axis=-1) * filled[:, None], of_cards(held, planes)], axis=-1)
+    each = jnp.concatenate([jnp.stack(own, axis=-1) * filled[:, None], of_cards(held, planes)], axis=-1)
     own_points, with_top, estimate = (100.0 * part[name][0] for name in ("deadwood", "with_top", "estimate"))
     whole = [
         *(part[name] for name in _PLAIN),
@@ -72,5 +72,5 @@ def slot_inputs(observation: Array, first: int) -> tuple[Array, Array, Array]:
         of_cards(top, planes)[0],
         part["opponent"],
     ]
-    actions = jnp.where(filled & filled[-1], first + np.arange(SLOTS), -1)
-    return jnp.concatenate(whole), slots, actions[:, None]
+    actions = jnp.where(filled & filled[-1], first_discard + np.arange(SLOTS), -1)
+    return jnp.concatenate(whole), each, actions[:, None]

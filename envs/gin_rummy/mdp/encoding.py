@@ -1,4 +1,4 @@
-"""What a player of `gin_rummy_mdp` may know, and the 342 numbers that tell it.
+"""What a player of `gin_rummy_mdp` may know, and the 342 numbers of its observation.
 
 Slots are the cards of the own hand in ascending id, eleven of them; D is the own deadwood, with eleven cards the least
 over discarding any one of them; t is the player's own turn, from 1.
@@ -20,7 +20,7 @@ over discarding any one of them; t is the player's own turn, from 1.
 | 178:230 | picked | cards the opponent has ever taken from the pile |
 | 230:282 | declined | cards that were the top when the opponent drew from the stock |
 | 282:283 | estimate | E / 100, E = T(t) / 65.4 * n * v: T(t) the typical deadwood at turn t (outs.py), 65.4 that of ten random cards unmelded, n the opponent's cards not known, v the mean value of the unseen cards; cards seen taken count as melded |
-| 283:294 | safety | 1 - min(P, 6) / 6, P the pairs the opponent may hold that meld with the slot's card: weight 1 a card unseen, 2 a card known to be held (outs.danger); 0 in empty slots |
+| 283:294 | safety | 1 - min(P, 6) / 6, P the pairs the opponent may hold that meld with the slot's card: weight 1 a card unseen, 2 a card known to be held (outs.discard_risk); 0 in empty slots |
 | 294:295 | undercut_risk | 1 / (1 + exp((E - D) / 6)) where 0 < D <= knock limit, else 0 |
 | 295:306 | melded | 1 if discarding the slot's card leaves more deadwood than all cards held have |
 | 306:317 | connectors | unseen cards that would meld with the slot's card and another own card / 6; 0 in empty slots |
@@ -142,22 +142,27 @@ def _ranks(hand: Array) -> Array:
     return (below + starts[:, None]).reshape(-1)
 
 
+def name_opponent(view: MdpView, kind: Array) -> MdpView:
+    """Returns the view that names the opponent's kind: 1 to 20, 0 for unknown."""
+    return view._replace(opponent=jnp.asarray(kind).astype(jnp.uint8))
+
+
 def encode(rules: GinRules, view: MdpView) -> Array:
-    """Returns the observation vector: float32[342], as the module's table tells."""
+    """Returns the observation vector: float32[342], as in the module's table."""
     parts = {**_cards_seen(view), **_counts(rules, view), **_of_slots(view), **_judged(rules, view)}
     return jnp.concatenate([jnp.atleast_1d(parts[name]).astype(jnp.float32) for name in LAYOUT])
 
 
 def _cards_seen(view: MdpView) -> dict[str, Array]:
-    """Returns the entries that tell cards."""
+    """Returns the entries of cards."""
     masks = {"hand": view.hand, "pile": view.pile, "picked": view.picked, "declined": view.declined}
-    told = {name: cards.to_cards(mask) for name, mask in masks.items()}
+    planes = {name: cards.to_cards(mask) for name, mask in masks.items()}
     kinds = view.opponent.astype(jnp.int32) - 1 == np.arange(KINDS)
-    return {**told, "top": np.arange(NUM_CARDS) == view.top, "opponent": kinds}
+    return {**planes, "top": np.arange(NUM_CARDS) == view.top, "opponent": kinds}
 
 
 def _counts(rules: GinRules, view: MdpView) -> dict[str, Array]:
-    """Returns the entries that tell the course of the hand."""
+    """Returns the entries of the course of the round."""
     stock = view.stock / np.float32(rules.num_cards - rules.dealt)
     return {
         "phase": view.phase == np.arange(len(PHASES)),
@@ -176,7 +181,7 @@ def _of_slots(view: MdpView) -> dict[str, Array]:
     slots = slots_of(view.hand).astype(jnp.float32)
     filled = jnp.any(slots > 0, axis=1)
     unseen = ~(view.hand | view.pile | view.known)
-    pairs = slots @ outs.danger(_of_deck(unseen), view.known.astype(jnp.int32))
+    pairs = slots @ outs.discard_risk(_of_deck(unseen), view.known.astype(jnp.int32))
     connectors = slots @ outs.completions(view.hand.astype(jnp.int32), _of_deck(unseen))
     melded = filled & (view.left > view.unmelded)
     total = jnp.sum(melded)

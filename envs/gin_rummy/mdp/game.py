@@ -9,13 +9,13 @@
 | 14 | knock | knock: deadwood 1 to the knock limit |
 | 15 | knock | knock with gin: deadwood 0 |
 
-A hand begins with player 0's draw; no upcard is offered. A discard that leaves deadwood of at most the knock limit leads
+A round begins with player 0's draw; no upcard is offered. A discard that leaves deadwood of at most the knock limit leads
 to the knock decision, any other to the other player's draw. A turn that ends with `stock_floor` cards or fewer in the
-stock ends the hand as a draw, after the knock decision where there is one; so does the `max_actions`-th action that is
+stock ends the round as a tie, after the knock decision where there is one; so does the `max_actions`-th action that is
 no knock. The observation is documented in encoding.py.
 
 With reward="points" rewards are zero-sum points / 100; with "categorical" those of scoring.categorical_reward, which
-are not zero-sum, and points are still what results are told in.
+are not zero-sum, and points are still what results are reported in.
 Source: the 16-action document, sections 3 to 10; where it contradicts itself about the end of the stock, section 4.
 """  # noqa: E501
 
@@ -33,13 +33,15 @@ from jax import Array
 from envs import cards
 from envs.batching import where_needed
 from envs.cards import NUM_CARDS
-from envs.game import Game, build_rules
+from envs.game import CardFeatures, Game, OpponentIds
 from envs.gin_rummy.core import scoring, table, text
 from envs.gin_rummy.core.rules import PRESETS, MdpRules
 from envs.gin_rummy.core.table import Table
-from envs.gin_rummy.mdp import card_features, encoding
+from envs.gin_rummy.mdp import card_features as features
+from envs.gin_rummy.mdp import encoding
 from envs.gin_rummy.mdp.encoding import DISCARD, DRAW, KINDS, KNOCK, NO_CARD, OVER, PHASES, SLOTS, MdpView
 from envs.gin_rummy.melding import melds
+from envs.rules import build_rules
 
 STOCK, TAKE, DISCARDS, CONTINUE, KNOCKS, GIN = 0, 1, 2, 13, 14, 15
 NUM_ACTIONS = 16
@@ -48,14 +50,14 @@ NUM_ACTIONS = 16
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MdpState:
-    """A hand in play.
+    """A round in play.
 
     Attributes:
       table: cards and log; a knock decision is logged as a PASS.
       phase: int32, index into PHASES.
-      current_player: int32, -1 once the hand is over.
+      current_player: int32, -1 once the round is over.
       knocker: int32, who knocked, -1 for nobody.
-      ending: int32, 0 in play, else scoring.DRAW, KNOCK, GIN or UNDERCUT.
+      ending: int32, 0 in play, else scoring.TIE, KNOCK, GIN or UNDERCUT.
       points: int32, what the knocker won; negative when undercut.
       picked, declined: uint16[2, 4], the cards each player has taken from the pile, and left there for the stock.
       takes: int32[2], each player's draws from the pile.
@@ -76,7 +78,7 @@ class MdpState:
 
 @dataclasses.dataclass(frozen=True)
 class MdpGinRummy(Game):
-    """Gin rummy with the knock decided after the discard; rules and actions as the module tells."""
+    """Gin rummy with the knock decided after the discard; rules and actions as the module says."""
 
     rules: MdpRules = PRESETS["r42"]
     name = "gin_rummy_mdp"
@@ -84,14 +86,13 @@ class MdpGinRummy(Game):
     num_actions = NUM_ACTIONS
     observation_size = encoding.SIZE
     phases = PHASES[:OVER]
-    opponent_kinds = KINDS
     phase_offset = encoding.LAYOUT["phase"][0]
-    has_auxiliary = True
-    slot_choices = 1
+    card_features = CardFeatures(1, functools.partial(features.of_observation, first_discard=DISCARDS))
+    opponent_ids = OpponentIds(KINDS, encoding.name_opponent)
 
     @property
     def max_length(self) -> int:
-        """Actions after which a hand is over."""
+        """Actions after which a round is over."""
         return self.rules.max_actions
 
     @property
@@ -101,11 +102,14 @@ class MdpGinRummy(Game):
 
     @property
     def worst_reward(self) -> float:
-        """The dearest hand without a meld, and a bonus on top; gin suffered where rewards are categorical."""
-        rules = self.rules
-        most = cards.most_points(rules.hand_size, rules.num_ranks, rules.num_suits)
-        in_points = -(most + max(rules.gin_bonus, rules.undercut_bonus)) / self.reward_scale
-        return in_points if rules.reward == "points" else scoring.GIN_SUFFERED
+        """The highest hand without a meld, and a bonus on top; of categorical rewards that of gin suffered."""
+        in_points = -self.rules.worst_points / self.reward_scale
+        return in_points if self.rules.reward == "points" else scoring.GIN_SUFFERED
+
+    @property
+    def zero_sum(self) -> bool:
+        """Of points; categorical rewards are not."""
+        return self.rules.reward == "points"
 
     def init(self, key: Array) -> MdpState:
         """Deals a shuffled deck."""
@@ -131,7 +135,7 @@ class MdpGinRummy(Game):
         )
 
     def step(self, state: MdpState, action: Array) -> tuple[MdpState, Array, Array]:
-        """Plays an action; rewards are zero until the hand ends."""
+        """Plays an action; rewards are zero until the round ends."""
         action = jnp.asarray(action, jnp.int32)
         new = self._moved(state, action)
         was_over = state.phase == OVER
@@ -140,7 +144,7 @@ class MdpGinRummy(Game):
         return new, rewards, new.phase == OVER
 
     def _moved(self, state: MdpState, action: Array) -> MdpState:
-        """Returns the state after an action of a hand in play."""
+        """Returns the state after an action of a round in play."""
         rules, board, player = self.rules, state.table, state.current_player
         draws, takes, knocks = action == STOCK, action == TAKE, action >= KNOCKS
         discards = (action >= DISCARDS) & (action < CONTINUE)
@@ -154,7 +158,7 @@ class MdpGinRummy(Game):
         settled = where_needed(
             knocks & (state.phase == KNOCK),
             functools.partial(scoring.settle, rules),
-            scoring.Settlement(jnp.int32(0), jnp.int32(scoring.DRAW)),
+            scoring.Settlement(jnp.int32(0), jnp.int32(scoring.TIE)),
             table.hand_of(after, player),
             table.hand_of(after, 1 - player),
             jnp.where(player == 1, after.deadwood[0], after.deadwood[1]),
@@ -234,17 +238,9 @@ class MdpGinRummy(Game):
             **{name: value.astype(jnp.uint8) for name, value in values.items()},
         )
 
-    def name_opponent(self, view: MdpView, kind: Array) -> MdpView:
-        """Returns the view with the opponent's kind told: 1 to 20, 0 for unknown."""
-        return view._replace(opponent=jnp.asarray(kind).astype(jnp.uint8))
-
     def encode(self, view: MdpView) -> Array:
         """Returns the observation vector: float32[342]."""
         return encoding.encode(self.rules, view)
-
-    def slot_inputs(self, observation: Array) -> tuple[Array, Array, Array]:
-        """Tells of the hand and of each card held: float32[80], float32[11, 43]; card_features.py says what."""
-        return card_features.slot_inputs(observation, DISCARDS)
 
     def _deadwood(self, board: Table, player: Array) -> Array:
         """Returns a player's deadwood, the least over one discard if a card has been drawn: int32 points."""
@@ -266,12 +262,12 @@ class MdpGinRummy(Game):
         """Returns the points won, and whether this player knocked, went gin, undercut, and the deadwood kept."""
         points = jnp.where(state.knocker == player, state.points, -state.points)
         kept = self._deadwood(state.table, player)
-        told = scoring.told(state.knocker, state.ending, kept, player)
-        return {"points_per_hand": points.astype(jnp.float32), **told}
+        endings = scoring.result(state.knocker, state.ending, kept, player)
+        return {"points_per_hand": points.astype(jnp.float32), **endings}
 
     def to_dict(self, state: MdpState) -> dict[str, Any]:
-        """Tells the hand in words: hands, pile oldest first, stock next card first, phase, who acts, how it ended."""
-        return {**text.of_hand(self.rules, state, PHASES), "turns": int(state.turns), "points": int(state.points)}
+        """Describes the round: hands, pile oldest first, stock next card first, phase, who acts, how it ended."""
+        return {**text.of_round(self.rules, state, PHASES), "turns": int(state.turns), "points": int(state.points)}
 
 
 def _by_slot(hand: Array) -> Array:

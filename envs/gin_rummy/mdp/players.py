@@ -53,8 +53,8 @@ class _Translated:
         """Returns the action probabilities: float32[16]."""
         decides = view.phase == KNOCK
         seen, their_legal = self.as_seen(view)
-        chances = self.apply(params, seen, their_legal)
-        draws, plain, knocks = jnp.split(chances, [_FIRST_CARD, _FIRST_KNOCK])
+        probs = self.apply(params, seen, their_legal)
+        draws, plain, knocks = jnp.split(probs, [_FIRST_CARD, _FIRST_KNOCK])
         slots = encoding.slots_of(view.hand).astype(jnp.float32) @ (plain + knocks)
         dropped = np.arange(NUM_CARDS) == view.top
         knock, total = jnp.sum(knocks * dropped), jnp.sum((plain + knocks) * dropped)

@@ -45,8 +45,8 @@ def _melds_first(sets: Array, runs: Array, defender: Array) -> Array:
     cands = candidates(defender)
     left = defender[None] & ~removals(cands)[:, None]
     own = run_cards(left)
-    loose = left & ~own
-    laid_off = (run_cards(loose | runs) | free) & loose
+    unmatched = left & ~own
+    laid_off = (run_cards(unmatched | runs) | free) & unmatched
     melded = choice_points(cands, points(own))
     covered = choice_points(cands, points(own | laid_off))
     # Both are below 2^8 where the choice is possible and negative where it is not: one number compares them in turn.
@@ -57,8 +57,8 @@ def _melds_first(sets: Array, runs: Array, defender: Array) -> Array:
 def melds_first_deadwood(laid: Arrangement, defender: Array) -> Array:
     """Returns the deadwood of a defender who melds first and then lays off unmelded cards only.
 
-    Of the own arrangements of least deadwood it takes the one that lays off most. A loose card is laid off where it
-    makes a block with a knocker's run, which the loose cards of one suit alone never are, or completes a set.
+    Of the own arrangements of least deadwood it takes the one that lays off most. An unmatched card is laid off where
+    it makes a block with a knocker's run, which the unmatched cards of one suit alone never are, or completes a set.
 
     Args:
       laid: the knocker's arrangement.

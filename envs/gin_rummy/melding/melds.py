@@ -32,6 +32,8 @@ from jax import Array, lax
 from envs.batching import lanes_last, where_needed
 from envs.cards import NUM_RANKS, NUM_SUITS, VALUES
 
+MOST_CARDS = 11
+"""Beyond so many cards a hand can have more than three ranks to make sets of, and the result may be too high."""
 NOT_HELD = 999
 """Deadwood reported for a discard that is not in the hand; larger than any real one."""
 NO_DISCARD = 255
@@ -51,9 +53,16 @@ _SUBSET_OF = np.array(
 )
 """int[choice, suit]: the subset of {a, b, c} that the choice takes from the suit."""
 _APART = [[NO_SET, s + 1] + [o for o in range(1, OPTIONS) if o != s + 1] for s in range(NUM_SUITS)]
-"""For each suit the options in an order that parts them: two that leave its card alone, four that take it."""
+"""For each suit the options in an order that parts them: two that leave its card alone, four that take it.
+
+For suit 1 that is [0, 2, 1, 3, 4, 5]: no set, and the set without suit 1, leave the card of suit 1 in its suit; the
+sets without suit 0, 2 or 3 and the whole quad take it."""
 _CHOICES_APART = np.array([[[[12 * i + 2 * j + u for u in range(2)] for j in o] for i in o] for o in _APART])
-"""int[suit, 6, 6, 2]: the choices, those of a and of b parted for the suit."""
+"""int[suit, 6, 6, 2]: the choices, those of a and of b parted for the suit.
+
+A choice (i, j, u) has the index 12 i + 2 j + u. For suit 1, [1, :2, :2] are the choices with i and j of 0 and
+2, the 2 * 2 * 2 in which neither a nor b takes the card of suit 1; [1, 2:, :2] are those in which a takes it and b does
+not. u needs no order: 0 (no set) leaves the card, 1 (the whole) takes it."""
 _BITS = (1 << np.arange(NUM_RANKS)).astype(np.int32)
 _VALUE_BITS = tuple(int(sum(_BITS[(VALUES >> b & 1).astype(bool)])) for b in range(4))
 """For each binary digit of a card's value the ranks that have it."""
@@ -100,7 +109,7 @@ def has_conflict(masks: Array) -> Array:
     return ((runs[0] | runs[1] | runs[2] | runs[3]) & threes(masks)) != 0
 
 
-def loose_cards(masks: Array) -> Array:
+def unmatched_cards(masks: Array) -> Array:
     """Returns the cards that no meld of the hand can use: int32[4, ...]."""
     return masks & ~(run_cards(masks) | threes(masks))
 
@@ -166,7 +175,11 @@ def best_rest(total: Array, part: Array) -> Array:
     """
 
     def parted(options: list[Array]) -> list[Array]:
-        """Returns the best of the first two options, which do not take the suit's card, and of the four that do."""
+        """Returns the best of the first two options, which leave the suit's card, and of the four that take it.
+
+        Of suit 1 and values 9, 4, 7, 1, 8, 2 for _APART's [0, 2, 1, 3, 4, 5] these are 9 and 8. Done for a and then for
+        b, with c's two options left as they are, this gives G of the eight subsets, k = a + 2 b + 4 c.
+        """
         return [functools.reduce(jnp.maximum, group) for group in (options[:2], options[2:])]
 
     apart = total[_CHOICES_APART]
@@ -234,7 +247,7 @@ def deadwood(masks: Array) -> Array:
 
 def simple_deadwood(masks: Array) -> Array:
     """Returns the deadwood of a hand without conflict, where every meld stands: int32 points."""
-    return over_suits(points(loose_cards(masks)))
+    return over_suits(points(unmatched_cards(masks)))
 
 
 class Discards(NamedTuple):
@@ -253,16 +266,17 @@ class Discards(NamedTuple):
 def discards(masks: Array, drawn: Array, limit: int) -> Discards:
     """Returns what each discard leaves, worked out only for the few hands where it matters.
 
-    No discard leaves less than the loose cards but the dearest, so most hands cannot knock; and where nothing is in
-    conflict every meld stands, so that bound is reached: if no card is loose, some meld has a fourth card to give.
+    No discard leaves less than the unmatched cards without the highest, so most hands cannot knock; and where nothing
+    is in conflict every meld stands, so that bound is reached: if no card is unmatched, some meld has a fourth card to
+    give.
 
     Args:
       masks: int32[4] suit masks of eleven cards.
       drawn: bool; where False the result is meaningless and costs nothing.
       limit: points up to which a knock is allowed, below NO_DISCARD.
     """
-    loose = loose_cards(masks)
-    bound = over_suits(points(loose)) - dearest(loose)
+    unmatched = unmatched_cards(masks)
+    bound = over_suits(points(unmatched)) - highest_card(unmatched)
     simple = Discards(jnp.full((NUM_SUITS, NUM_RANKS), NO_DISCARD, jnp.uint8), bound)
 
     def exact(masks: Array) -> Discards:
@@ -272,7 +286,7 @@ def discards(masks: Array, drawn: Array, limit: int) -> Discards:
     return where_needed(drawn & (has_conflict(masks) | (bound <= limit)), exact, simple, masks)
 
 
-def dearest(masks: Array) -> Array:
-    """Returns the points of the dearest card of a hand, 0 for none: int32."""
+def highest_card(masks: Array) -> Array:
+    """Returns the points of the highest card of a hand, 0 for none: int32."""
     ranks = masks[0] | masks[1] | masks[2] | masks[3]
     return jnp.minimum(32 - lax.clz(ranks), VALUES[-1])

@@ -58,12 +58,12 @@ def _pairs(weights: Array) -> Array:
     return (runs + (others**2 - squares) / 2).reshape(-1)
 
 
-def danger(unseen: Array, known: Array) -> Array:
+def discard_risk(unseen: Array, known: Array) -> Array:
     """Returns how many pairs the opponent may hold that meld with a card, a card it is known to hold counting twice."""
     return _pairs(grid(unseen) + 2.0 * grid(known))
 
 
-def links(hand: Array, unseen: Array) -> Array:
+def partner_count(hand: Array, unseen: Array) -> Array:
     """Returns how many unseen cards would meld with a card and another own card: float32[52]."""
     own, free = grid(hand), grid(unseen)
     mixed = _pairs(own + free) - _pairs(own) - _pairs(free)
@@ -73,7 +73,7 @@ def links(hand: Array, unseen: Array) -> Array:
 def completions(hand: Array, unseen: Array) -> Array:
     """Returns how many unseen cards would meld with a card and another own card: float32[52], 0 for cards not held.
 
-    Unlike `links` each unseen card counts once, however many own cards it would meld with.
+    Unlike `partner_count` each unseen card counts once, however many own cards it would meld with.
 
     Args:
       hand, unseen: int32[4] suit masks without bits beyond the king.

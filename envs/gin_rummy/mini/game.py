@@ -1,7 +1,7 @@
 """Gin rummy on a reduced deck, small enough to be walked through whole: the game `mini_gin_rummy`.
 
-The rules, actions, phases and observation of `gin_rummy` (event_log.py) with fewer ranks, suits and cards in hand; gin
-and undercut pay 25 and a tie nothing. A turn is a draw with its discard or knock, and the hand is a draw after
+The rules, actions, phases and observation of `gin_rummy` (event_log/) with fewer ranks, suits and cards in hand; gin
+and undercut pay 25 and equal deadwood nothing. A turn is a draw with its discard or knock, and the round is a tie after
 `max_turns` of them; passes do not count. With n cards in the deck:
 
 | action | meaning |
@@ -16,8 +16,8 @@ values were measured with.
 
 Observation, float32, as gin_rummy's with m = 2 * max_turns + 2 actions at most and events of w = n + 7 numbers: 0:n own
 hand, n:2n known unplayable, 2n:3n belief, 3n + w i event i, 3n + w m the eleven scalars; the turn fraction is i / m and
-the stock is told in parts of what the deal leaves. A view holds the own hand and all events, the own draws open: it has
-perfect recall.
+the stock is given in parts of what the deal leaves. A view holds the own hand and all events, the own draws open: it
+has perfect recall.
 
 With `suit_symmetry` each player calls the suits by names that follow from its own deal (suits.py), in its views as in
 its actions. A policy of that game stands for one of the game without renaming that treats alike what differs by a
@@ -42,13 +42,14 @@ from jax import Array, lax
 
 from envs import cards
 from envs.errors import InputError, unknown
-from envs.game import EnumerableGame, build_rules
+from envs.game import EnumerableGame
 from envs.gin_rummy.core import table
 from envs.gin_rummy.core.rules import MINI_PRESETS, MiniRules
 from envs.gin_rummy.core.table import Table
 from envs.gin_rummy.event_log.game import GinRummy
 from envs.gin_rummy.event_log.state import GinState, GinView
 from envs.gin_rummy.mini import suits
+from envs.rules import build_rules
 
 UNDECIDED = 255
 """Stands in the deck where chance has not decided the card."""
@@ -59,7 +60,7 @@ _MOST_DEALS = 1 << 20
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MiniState(GinState):
-    """A hand in play.
+    """A round in play.
 
     Attributes:
       labels: uint8[2, 4], what each player calls each suit; 0, 1, 2, 3 without suit symmetry.
@@ -70,7 +71,7 @@ class MiniState(GinState):
 
 @dataclasses.dataclass(frozen=True)
 class MiniGinRummy(GinRummy, EnumerableGame):
-    """Gin rummy on a reduced deck; rules and encoding as the module tells."""
+    """Gin rummy on a reduced deck; rules and encoding as the module says."""
 
     rules: MiniRules = MINI_PRESETS["4x2"]
     name = "mini_gin_rummy"
@@ -167,7 +168,7 @@ class MiniGinRummy(GinRummy, EnumerableGame):
         return states, probs.astype(jnp.float32), rewards, done
 
     def step(self, state: MiniState, action: Array) -> tuple[MiniState, Array, Array]:
-        """Plays an action; rewards are points / 100, zero until the hand ends."""
+        """Plays an action; rewards are points / 100, zero until the round ends."""
         return super().step(state, self._as_in_gin_rummy(state, jnp.asarray(action, jnp.int32)))
 
     def _as_in_gin_rummy(self, state: MiniState, action: Array) -> Array:
@@ -233,14 +234,14 @@ class MiniGinRummy(GinRummy, EnumerableGame):
         """Deals anew what a player cannot see.
 
         Raises:
-          InputError: with suit symmetry, where a view does not tell what the opponent calls the suits.
+          InputError: with suit symmetry, where a view does not show what the opponent calls the suits.
         """
         if self.rules.suit_symmetry:
             raise InputError(f"{self.name} with suit_symmetry cannot deal anew what a view does not show")
         return super().determinize(view, key)
 
     def to_dict(self, state: MiniState) -> dict[str, Any]:
-        """Tells the hand in words, as gin_rummy; a stock without order by ascending id, and the players' suits."""
+        """Describes the round in words, as gin_rummy; a stock without order by ascending id, and the players' suits."""
         board = jax.device_get(state.table)
         place, ids = self.rules.dealt + int(board.drawn), range(self.rules.num_cards)
         undecided = any(card == UNDECIDED for card in board.deck[place:])

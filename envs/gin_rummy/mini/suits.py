@@ -1,12 +1,12 @@
 """Suits named by their holder: what makes hands that differ by a renaming of suits one and the same.
 
-The rules never tell suits apart. So each player may name them by what it was dealt: a suit's code is its ranks in the
+The rules never distinguish suits. So each player may name them by what it was dealt: a suit's code is its ranks in the
 own hand, then the upcard's rank if it has that suit; the suit of the largest code is called S, the next H, and so on.
 Two deals that a renaming of suits turns into each other then look alike to the player, from the first decision to the
 last. Names never change within a hand, so that what was seen and done before keeps its name.
 
 Suits of equal code could be named either way. The choice must be random, and each player's its own: what both know
-would let them correlate their play, and an order that follows from the other's cards would tell of these. So `init`
+would let them correlate their play, and an order that follows from the other's cards would reveal these. So `init`
 draws it, and where deals are listed up to a renaming - player 0's suits in order, which makes the order of player 1's
 alike suits mean something - each way for player 1 to name them is listed.
 

@@ -46,21 +46,26 @@ does not say what the eleven are, so these are this project's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
 from envs import cards
 from envs.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS
+from envs.game import CardFeatures
 from envs.gin_rummy.core import card_features
 from envs.gin_rummy.melding import melds
+from envs.gin_rummy.openspiel.ids import DISCARD, NO_CARD
 from envs.gin_rummy.openspiel.meld_ids import NUM_MELDS
-from envs.gin_rummy.openspiel.state import DISCARD, NO_CARD, OBSERVATION_SIZE, OpenSpielRules, OpenSpielView, of
+from envs.gin_rummy.openspiel.state import OpenSpielRules, OpenSpielView, select_player
 
 NUM_PLANES = 3
-_SIZE = NUM_PLANES * NUM_CARDS + 11
-SIZES = {"tensor": OBSERVATION_SIZE, "planes": _SIZE, "recall": _SIZE + 2 * NUM_CARDS, "open_hands": _SIZE}
-"""Kind of observation -> how many numbers it has; the functions below have these names."""
+_TENSOR_SIZE = 2 + 2 * NUM_CARDS + 2 + 10 + 3 * NUM_CARDS + 2 * NUM_MELDS
+_PLANES_SIZE = NUM_PLANES * NUM_CARDS + 11
+_RECALL_SIZE = _PLANES_SIZE + 2 * NUM_CARDS
 _FULL_STOCK = 31
 _NUMBERS = NUM_PLANES * NUM_CARDS
 _OWN = _NUMBERS + 3
@@ -89,7 +94,9 @@ def planes(rules: OpenSpielRules, view: OpenSpielView) -> Array:
     """Returns planes of cards and eleven numbers: float32[167], as in the module's second table."""
     hand = view.hand.astype(jnp.int32)
     upcard = cards.card_mask(jnp.where(view.upcard == NO_CARD, -1, view.upcard.astype(jnp.int32)), rules.num_ranks)
-    shown = jnp.concatenate([_grid(view.hand), _grid(view.pile), _grid(of(view.known, 1 - view.seat)) - _grid(upcard)])
+    shown = jnp.concatenate(
+        [_grid(view.hand), _grid(view.pile), _grid(select_player(view.known, 1 - view.seat)) - _grid(upcard)]
+    )
     drawn = jnp.sum(lax.population_count(hand)) > rules.hand_size
     bigger = hand | jnp.where(drawn, 0, upcard.astype(jnp.int32))
     best = jnp.min(melds.deadwood_after_discard(bigger))
@@ -111,11 +118,11 @@ def planes(rules: OpenSpielRules, view: OpenSpielView) -> Array:
 
 def recall(rules: OpenSpielRules, view: OpenSpielView) -> Array:
     """Returns planes, and what the opponent has discarded: float32[271], as in the module's third table."""
-    shed = of(view.shed, 1 - view.seat)
+    discarded = select_player(view.discarded, 1 - view.seat)
     last = jnp.where(view.phase == DISCARD, view.previous, view.upcard)
     asked = (view.turn == view.seat) & (last != NO_CARD)
     last = cards.card_mask(jnp.where(asked, last.astype(jnp.int32), -1), rules.num_ranks)
-    return jnp.concatenate([planes(rules, view), _grid(shed), _grid(last & shed)])
+    return jnp.concatenate([planes(rules, view), _grid(discarded), _grid(last & discarded)])
 
 
 def open_hands(rules: OpenSpielRules, view: OpenSpielView) -> Array:
@@ -123,24 +130,24 @@ def open_hands(rules: OpenSpielRules, view: OpenSpielView) -> Array:
     return planes(rules, view)
 
 
-def slot_inputs(observation: Array) -> tuple[Array, Array, Array]:
-    """Tells any observation but the tensor, of the full deck, in numbers of order 1.
+def _card_features(observation: Array) -> tuple[Array, Array, Array]:
+    """Returns any observation but the tensor, of the full deck, in numbers of order 1.
 
     Args:
       observation: float32[167], or [271] with what the opponent discarded.
     Returns:
-      (of the hand float32[56], or [88]: the numbers but the own deadwood, then what card_features.py says; of each card
-      float32[11, 45], or [11, 54]; the actions that discard them int32[11, 1]).
+      (of the hand float32[56], or [88]: the numbers but the own deadwood, then those of core/card_features.py; of each
+      card float32[11, 45], or [11, 54]; the actions that discard them int32[11, 1]).
     """
     hand, pile, others = (observation[n * NUM_CARDS : (n + 1) * NUM_CARDS] for n in range(NUM_PLANES))
     known, upcard = (others > 0).astype(jnp.float32), (others < 0).astype(jnp.float32)
     seen = card_features.Seen(hand, pile, upcard, known, 100.0 * observation[_OWN])
-    if observation.shape[0] == SIZES["recall"]:
-        shed, last = jnp.split(observation[_SIZE:], 2)
-        seen = seen._replace(shed=shed, last=jnp.where(jnp.any(last > 0), jnp.argmax(last), -1))
-    slots = card_features.told(seen)
-    numbers = jnp.delete(observation[_NUMBERS:_SIZE], _OWN - _NUMBERS)
-    return jnp.concatenate([numbers, slots.whole]), slots.each, slots.cards[:, None]
+    if observation.shape[0] == _RECALL_SIZE:
+        discarded, last = jnp.split(observation[_PLANES_SIZE:], 2)
+        seen = seen._replace(discarded=discarded, last=jnp.where(jnp.any(last > 0), jnp.argmax(last), -1))
+    features = card_features.of_position(seen)
+    numbers = jnp.delete(observation[_NUMBERS:_PLANES_SIZE], _OWN - _NUMBERS)
+    return jnp.concatenate([numbers, features.whole]), features.each, features.cards[:, None]
 
 
 def _grid(masks: Array) -> Array:
@@ -153,3 +160,21 @@ def _by_id(rules: OpenSpielRules, masks: Array) -> Array:
     """Returns which card ids suit masks hold: bool[52]."""
     held = cards.to_cards(masks, rules.num_ranks, rules.num_suits)
     return jnp.pad(held, (0, NUM_CARDS - rules.num_cards))
+
+
+class Observation(NamedTuple):
+    """A kind of observation: its size, and the function (rules, view) -> float32[size]."""
+
+    size: int
+    encode: Callable[[OpenSpielRules, OpenSpielView], Array]
+
+
+OBSERVATIONS: dict[str, Observation] = {
+    "tensor": Observation(_TENSOR_SIZE, tensor),
+    "planes": Observation(_PLANES_SIZE, planes),
+    "recall": Observation(_RECALL_SIZE, recall),
+    "open_hands": Observation(_PLANES_SIZE, open_hands),
+}
+"""The kinds of observation by name."""
+FEATURES = CardFeatures(1, _card_features)
+"""What any of them but the tensor says of each card of the full deck; one action is about a card, its discard."""

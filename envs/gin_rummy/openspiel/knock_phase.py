@@ -24,8 +24,9 @@ from jax import Array, lax
 from envs.cards import NUM_RANKS, NUM_SUITS, VALUES
 from envs.gin_rummy.melding import melds
 from envs.gin_rummy.melding.melds import OPTIONS, WHOLE, Candidates
+from envs.gin_rummy.openspiel.ids import KNOCK, LAYOFF, LAYS, MELDS, NUM_WORDS, PASS, TAKE
 from envs.gin_rummy.openspiel.meld_ids import RUN_BASES, layoffs
-from envs.gin_rummy.openspiel.state import KNOCK, LAYOFF, LAYS, MELDS, NUM_WORDS, PASS, TAKE, OpenSpielRules
+from envs.gin_rummy.openspiel.state import OpenSpielRules
 
 _ANYTHING = 1000
 """More than any hand can lose."""
@@ -97,7 +98,7 @@ def _after_simple(masks: Array, deadwood: Array) -> list[Array]:
 
     Args:
       masks: int32[4, ...] suit masks.
-      deadwood: int32[...] points of the loose cards.
+      deadwood: int32[...] points of the unmatched cards.
     """
     runs, threes = melds.run_cards(masks), melds.threes(masks)
     quads = masks[0] & masks[1] & masks[2] & masks[3]

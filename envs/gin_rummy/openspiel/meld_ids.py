@@ -82,7 +82,7 @@ def best_group(masks: Array) -> Group:
     total = melds.choice_points(cands, melds.points(melds.run_cards(left)))
     first, second, third = arrangement.sorted3(*melds.of_choice(_keys(cands)))
     order = (first * _KEYS + second) * _KEYS + third
-    # One comparison of points and order; the order of the winner tells its sets.
+    # One comparison of points and order; the order of the winner gives its sets.
     best = jnp.max((total << _KEY_BITS) + (1 << _KEY_BITS) - 1 - order, axis=0)
     order = (1 << _KEY_BITS) - 1 - (best & ((1 << _KEY_BITS) - 1))
     return group_of(masks, jnp.stack([order // _KEYS**2, order // _KEYS % _KEYS, order % _KEYS]))
@@ -125,7 +125,7 @@ def _keys(cands: Candidates) -> Array:
 
 
 def deadwood_with_draw(masks: Array, needed: Array, limit: Array) -> Array:
-    """Returns the deadwood OpenSpiel reckons for a hand and a drawn card: that of the first best group of all cards
+    """Returns the deadwood OpenSpiel computes for a hand and a drawn card: that of the first best group of all cards
     but its highest one. It may exceed what the best discard leaves.
 
     Args:
@@ -135,12 +135,12 @@ def deadwood_with_draw(masks: Array, needed: Array, limit: Array) -> Array:
     Returns:
       int32 points.
     """  # noqa: D205
-    loose = melds.loose_cards(masks)
-    bound = melds.over_suits(melds.points(loose)) - melds.dearest(loose)
+    unmatched = melds.unmatched_cards(masks)
+    bound = melds.over_suits(melds.points(unmatched)) - melds.highest_card(unmatched)
 
     def exact(masks: Array) -> Array:
         left = best_group(masks).left
-        return melds.over_suits(melds.points(left)) - melds.dearest(left)
+        return melds.over_suits(melds.points(left)) - melds.highest_card(left)
 
     return where_needed(needed & (bound <= limit) & melds.has_conflict(masks), exact, bound, masks)
 

@@ -1,4 +1,4 @@
-"""Rules, state and view of `gin_rummy_openspiel`; the game itself is openspiel.py."""
+"""Rules, state and view of `gin_rummy_openspiel`; the game itself is game.py."""
 
 from __future__ import annotations
 
@@ -12,25 +12,15 @@ import numpy as np
 from jax import Array
 
 from envs import cards
-from envs.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS
-from envs.errors import InputError
-from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS, NUM_MELDS
-
-PHASES = ("first_upcard", "draw", "discard", "knock", "layoff", "melds", "wall", "over")
-FIRST_UPCARD, DRAW, DISCARD, KNOCK, LAYOFF, MELDS, WALL, OVER = range(8)
-TAKE, STOCK, PASS, KNOCKS, LAYS = 52, 53, 54, 55, 56
-NUM_ACTIONS = LAYS + NUM_MELDS
-NUM_WORDS = -(-NUM_ACTIONS // 32)
-OBSERVATION_SIZE = 2 + 2 * NUM_CARDS + 2 + 10 + 3 * NUM_CARDS + 2 * NUM_MELDS
-WALL_STOCK = 2
-MOST_TAKES = 50
-NO_CARD = 255
-MOST_MELDS = 3
-SUITS = "scdh"
+from envs.cards import NUM_RANKS, NUM_SUITS
+from envs.gin_rummy.melding import melds
+from envs.gin_rummy.openspiel.ids import NO_CARD, PHASES, SUITS, WALL_STOCK
+from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS
+from envs.rules import DeckRules, check_bounds
 
 
 @dataclasses.dataclass(frozen=True)
-class OpenSpielRules:
+class OpenSpielRules(DeckRules):
     """The parameters of OpenSpiel's gin_rummy, by its names.
 
     Attributes:
@@ -49,16 +39,6 @@ class OpenSpielRules:
     num_suits: int = NUM_SUITS
     hand_size: int = 10
 
-    @property
-    def num_cards(self) -> int:
-        """Cards in the deck."""
-        return self.num_ranks * self.num_suits
-
-    @property
-    def dealt(self) -> int:
-        """Cards that have left the stock when play begins: two hands and the upcard."""
-        return 2 * self.hand_size + 1
-
     def __post_init__(self) -> None:
         """Checks the ranges.
 
@@ -71,29 +51,23 @@ class OpenSpielRules:
             "undercut_bonus": (0, 1000),
             "num_ranks": (1, NUM_RANKS),
             "num_suits": (1, NUM_SUITS),
-            "hand_size": (1, 10),
+            "hand_size": (1, melds.MOST_CARDS - 1),
         }
-        for name, (low, high) in bounds.items():
-            if not low <= getattr(self, name) <= high:
-                raise InputError(f"rule {name}={getattr(self, name)} is out of range; it must be in [{low}, {high}]")
-        if self.num_cards < self.dealt + WALL_STOCK:
-            raise InputError(
-                f"rules num_ranks={self.num_ranks}, num_suits={self.num_suits}, hand_size={self.hand_size} do not fit: "
-                f"{self.num_cards} cards, of which a deal and the wall take {self.dealt + WALL_STOCK}"
-            )
+        check_bounds(self, bounds)
+        self.check_deck(WALL_STOCK, "the wall")
 
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OpenSpielState:
-    """A hand in play.
+    """A round in play.
 
     Attributes:
-      deck: uint8[cards], the shuffled deck; the stock is what lies beyond the cards dealt and drawn. Hidden.
+      deck: uint8[cards], the shuffled deck; the stock is what follows the cards dealt and drawn. Hidden.
       hands: uint16[2, 4] suit masks. Private.
       known: uint16[2, 4] cards of each hand that were seen taken from the pile. Public.
-      shed: uint16[2, 4] cards each player has discarded so far, wherever they are now; () in a game whose observation
-        does not tell. Public.
+      discarded: uint16[2, 4] cards each player has discarded so far, wherever they are now; () in a game whose
+        observation does not show it. Public.
       pile: uint16[4] suit masks of the discard pile, the upcard not included.
       laid_off: uint16[4] suit masks of the cards laid off.
       laid: uint8[2, 3] ids of the melds laid by each player, in order; 255 for none.
@@ -113,7 +87,7 @@ class OpenSpielState:
     deck: Array
     hands: Array
     known: Array
-    shed: Any
+    discarded: Any
     pile: Array
     laid_off: Array
     laid: Array
@@ -137,7 +111,7 @@ class OpenSpielView(NamedTuple):
     Attributes:
       hand: uint16[4] suit masks of the own hand.
       known: uint16[2, 4] cards either player took from the pile and still holds; with open hands all it holds.
-      shed: uint16[2, 4] cards either player has discarded so far, wherever they are now, or ().
+      discarded: uint16[2, 4] cards either player has discarded so far, wherever they are now, or ().
       pile: uint16[4] suit masks of the discard pile, the upcard not included.
       laid_off: uint16[4] suit masks of the cards laid off.
       laid: uint8[2, 3] ids of the melds laid by each player, 255 for none.
@@ -153,7 +127,7 @@ class OpenSpielView(NamedTuple):
 
     hand: Array
     known: Array
-    shed: Any
+    discarded: Any
     pile: Array
     laid_off: Array
     laid: Array
@@ -169,13 +143,13 @@ class OpenSpielView(NamedTuple):
     repeated: Array
 
 
-def of(pair: Array, player: Array) -> Array:
+def select_player(pair: Array, player: Array) -> Array:
     """Returns the entry of a player in an array [2, ...]."""
     return jnp.where(player == 1, pair[1], pair[0])
 
 
 def in_words(rules: OpenSpielRules, state: OpenSpielState) -> dict[str, Any]:
-    """Tells a state, of NumPy arrays, in words."""
+    """Describes a state, of NumPy arrays, in words."""
     ranks = rules.num_ranks
 
     def named(ids: Iterable[int]) -> list[str]:

@@ -1,26 +1,29 @@
 """The rule bot of `gin_rummy` that counts what its next two draws may bring: `lookahead`.
 
-Of a hand h with the cards U unseen, loose cards are those outside its melds (runs melded first or sets first, whichever
-makes the cost less), and W(h) is the least deadwood that h with a card drawn keeps after a discard. With
+Of a hand h with the cards U unseen, unmatched cards are those outside its melds (runs melded first or sets first,
+whichever makes the cost less), and W(h) is the least deadwood that h with a card drawn keeps after a discard. With
 
-    K_w(h)    = sum over loose cards of (points + w), what it costs that they are loose,
+    K_w(h)    = sum over unmatched cards of (points + w), what it costs that they are unmatched,
     L(h)      = how many times a card of U would meld with two cards of h,
 
-the cost of a hand h of eleven cards, d the loose card whose loss leaves the least K_card(h - d) - links L(h - d), is
+the cost of a hand h of eleven cards, d the unmatched card whose loss leaves the least K_card(h - d) - w_p L(h - d), is
 
-    one(h) = -win     where W(h) <= the knock limit,    else K_card(h - d) - links L(h - d);
+    one(h) = -win     where W(h) <= the knock limit,    else K_card(h - d) - w_p L(h - d);
     two(h) = -win     where W(h) <= the knock limit,
-             else -links_later L(h - d) + mean over v in U of
-                  (-win_later where W(h - d + v) <= the knock limit, else K_card_later(h - d + v without its dearest)),
+             else -w_p_later L(h - d) + mean over v in U of
+                  (-win_later where W(h - d + v) <= the knock limit,
+                   else K_card_later(h - d + v without its highest card)),
 
-the last with the melds that leave the least deadwood.
+the last with the melds that leave the least deadwood; w_p and w_p_later are the weights `partner_count` and
+`partner_count_later`.
 
-It sheds the card c of least mean over u in U of two(h - c + u), plus `danger` times the own turn's number times what c
-is worth to the opponent, of the four cards that are best by `one`. It takes the pile's top t where two(h + t) <= mean
-over u of two(h + u) + take; a top taken may not be d. It knocks as soon as it may, with the least deadwood.
+It discards the card c of least mean over u in U of two(h - c + u), plus `discard_risk` times the own turn's number
+times what c is worth to the opponent, of the four cards that are best by `one`. It takes the pile's top t where
+two(h + t) <= mean over u of two(h + u) + take; a top taken may not be d. It knocks as soon as it may, with the least
+deadwood.
 
-Why loose cards cost more than their points, and what the weights are: a logistic regression of winning on features of
-the hand, 100,000 decisions against `simple_bot`, finds each loose card worth more than ten points of deadwood, and
+Why unmatched cards cost more than their points, and what the weights are: a logistic regression of winning on features
+of the hand, 100,000 decisions against `simple_bot`, finds each unmatched card worth more than ten points of deadwood;
 matches between variants settled the rest. The rule and its numbers are this project's.
 """
 
@@ -49,7 +52,7 @@ _STOCK, _TAKE, _PASS, _DISCARDS = 0, 1, 2, 3
 _CONSIDERED = 4
 _STEPS = 256.0
 _POINTS_AT, _WINS_AT = 10, 23
-"""Bits at which sums over 52 cards begin: of loose cards at 0, of points, of wins."""
+"""Bits at which sums over 52 cards begin: of unmatched cards at 0, of points, of wins."""
 _POINTS = np.tile(VALUES, NUM_SUITS).astype(np.float32)
 _ONE_CARD = np.where(
     np.arange(NUM_SUITS)[:, None] == np.arange(NUM_CARDS) // NUM_RANKS, 1 << np.arange(NUM_CARDS) % NUM_RANKS, 0
@@ -63,11 +66,11 @@ class LookaheadParams(NamedTuple):
     Attributes:
       win: what being able to knock after the next draw is worth.
       win_later: the same after the draw after that.
-      card: what a loose card costs beside its points, where the next draw's best discard is looked for.
+      card: what an unmatched card costs besides its points, where the next draw's best discard is looked for.
       card_later: the same after the second draw.
-      links: worth of a card unseen that would meld with two own cards, after the next draw.
-      links_later: the same beside what the second draw is reckoned to bring.
-      danger: cost, for each own turn so far, of a pair of cards that the opponent may hold and that meld with the
+      partner_count: worth of a card unseen that would meld with two own cards, after the next draw.
+      partner_count_later: the same, besides what the second draw is expected to bring.
+      discard_risk: cost, for each own turn so far, of a pair of cards that the opponent may hold and that meld with the
         discard; later on what is unseen fits the opponent's hand more often.
       take: how much worse than a card of the stock the pile's top may be and still be taken.
     """
@@ -76,9 +79,9 @@ class LookaheadParams(NamedTuple):
     win_later: Any = 100.0
     card: Any = 5.0
     card_later: Any = 10.0
-    links: Any = 2.0
-    links_later: Any = 0.5
-    danger: Any = 0.2
+    partner_count: Any = 2.0
+    partner_count_later: Any = 0.5
+    discard_risk: Any = 0.2
     take: Any = 3.0
 
 
@@ -122,16 +125,16 @@ class Lookahead:
         open_question = jnp.any(plain) & ~jnp.any(knock)
         nothing = jnp.zeros(NUM_CARDS, jnp.float32)
         score = where_needed(open_question, self.discard_score, nothing, params, view, plain)
-        shed = jnp.argmin(jnp.where(plain, score, jnp.inf))
-        return _DISCARDS + jnp.where(jnp.any(knock), NUM_CARDS + lowest, shed)
+        discard = jnp.argmin(jnp.where(plain, score, jnp.inf))
+        return _DISCARDS + jnp.where(jnp.any(knock), NUM_CARDS + lowest, discard)
 
     def discard_score(self, params: LookaheadParams, view: GinView, allowed: Array) -> Array:
-        """Returns the score by which a card is shed, the least first.
+        """Returns the score by which a card is discarded, the least first.
 
         Args:
           params: the weights.
           view: with a card drawn.
-          allowed: bool[52], the cards that may be shed.
+          allowed: bool[52], the cards that may be discarded.
         Returns:
           float32[52]; infinite but for the few cards considered.
         """
@@ -139,14 +142,14 @@ class Lookahead:
         size = self.rules.hand_size + 1
         held = jnp.nonzero(cards.to_cards(view.hand), size=size, fill_value=0)[0]
         others = np.array([[m for m in range(size) if m != n] for n in range(size)])
-        danger = outs.danger(_masks(unseen), view.known.astype(jnp.int32))[held]
-        danger = params.danger * rule_based.turn_of(view) * danger
+        risk = outs.discard_risk(_masks(unseen), view.known.astype(jnp.int32))[held]
+        risk = params.discard_risk * rule_based.turn_of(view) * risk
         drawn = jax.vmap(lambda hand: self._one_draw(params, hand, unseen, np.zeros(NUM_CARDS, bool)))(held[others])
-        first = jnp.where(allowed[held], _rounded(_mean(drawn.cost, unseen) + danger), jnp.inf)
+        first = jnp.where(allowed[held], _rounded(_mean(drawn.cost, unseen) + risk), jnp.inf)
         best = lax.top_k(-first, min(_CONSIDERED, size))[1]
         picked = jax.tree.map(lambda x: x[best], drawn)
         cost = jax.vmap(lambda one: _two_draws(params, self.rules.knock_limit, one, unseen))(picked)
-        score = jnp.where(allowed[held[best]], _rounded(_mean(cost, unseen) + danger[best]), jnp.inf)
+        score = jnp.where(allowed[held[best]], _rounded(_mean(cost, unseen) + risk[best]), jnp.inf)
         return jnp.full(NUM_CARDS, jnp.inf).at[held[best]].set(score)
 
     def _takes(self, params: LookaheadParams, view: GinView) -> Array:
@@ -164,27 +167,29 @@ class Lookahead:
         unseen_outs, own_outs = outs.completing(unseen, held), outs.completing(own, held)
         among = jnp.sum(jnp.where(own, unseen_outs, 0), axis=1)
         by_held = among[:, None] + unseen_outs - jnp.where(unseen, own_outs, 0)
-        links = jnp.concatenate([by_held, jnp.sum(unseen_outs, axis=0)[None]]).astype(jnp.float32)
+        partners = jnp.concatenate([by_held, jnp.sum(unseen_outs, axis=0)[None]]).astype(jnp.float32)
         masks = _masks(own)[:, None] | _ONE_CARD
         suit, rank = jnp.append(held // NUM_RANKS, 0), jnp.append(held % NUM_RANKS, 0)
         value = jnp.concatenate([jnp.broadcast_to(jnp.asarray(_POINTS)[held][:, None], by_held.shape), _POINTS[None]])
-        stays = jnp.zeros(links.shape, bool).at[-1].set(kept)
+        stays = jnp.zeros(partners.shape, bool).at[-1].set(kept)
         best = None
-        for loose in _loose(masks):
-            is_loose = ((loose[suit] >> rank[:, None]) & 1 == 1).at[-1].set(jnp.any(loose & _ONE_CARD != 0, axis=0))
-            cost = jnp.where(is_loose, value + params.card, 0.0)
-            saved = jnp.where(is_loose & ~stays, value + params.card - params.links * links, -jnp.inf)
-            most, shed = jnp.max(saved, axis=0), jnp.argmax(saved, axis=0)
+        for unmatched in _unmatched(masks):
+            is_unmatched = (
+                ((unmatched[suit] >> rank[:, None]) & 1 == 1).at[-1].set(jnp.any(unmatched & _ONE_CARD != 0, axis=0))
+            )
+            cost = jnp.where(is_unmatched, value + params.card, 0.0)
+            saved = jnp.where(is_unmatched & ~stays, value + params.card - params.partner_count * partners, -jnp.inf)
+            most, discard = jnp.max(saved, axis=0), jnp.argmax(saved, axis=0)
             total = jnp.sum(cost, axis=0) - jnp.where(jnp.isfinite(most), most, 0.0)
-            dearest = jnp.max(jnp.where(is_loose & ~stays, value, 0.0), axis=0)
-            least = jnp.sum(jnp.where(is_loose, value, 0.0), axis=0) - dearest
-            this = total, shed, least
+            highest = jnp.max(jnp.where(is_unmatched & ~stays, value, 0.0), axis=0)
+            least = jnp.sum(jnp.where(is_unmatched, value, 0.0), axis=0) - highest
+            this = total, discard, least
             best = this if best is None else _cheaper(best, this)
-        total, shed, least = best
+        total, discard, least = best
         wins = least <= self.rules.knock_limit
-        rest = jnp.sum(links, axis=0) / 2 - jnp.take_along_axis(links, shed[None], axis=0)[0]
-        cost = jnp.where(wins, -params.win, total - params.links * rest)
-        gone = jnp.where(shed < len(held), held[jnp.minimum(shed, len(held) - 1)], drawn)
+        rest = jnp.sum(partners, axis=0) / 2 - jnp.take_along_axis(partners, discard[None], axis=0)[0]
+        cost = jnp.where(wins, -params.win, total - params.partner_count * rest)
+        gone = jnp.where(discard < len(held), held[jnp.minimum(discard, len(held) - 1)], drawn)
         return _Drawn(masks & ~jnp.asarray(_ONE_CARD)[:, gone], rest, wins, cost)
 
 
@@ -193,19 +198,19 @@ class _Drawn(NamedTuple):
 
     Attributes:
       left: int32[4, 52] suit masks of the hand after the best discard.
-      links: float32[52], L of it.
+      partners: float32[52], L of it.
       wins: bool[52], whether a knock would be allowed instead.
       cost: float32[52], `one`.
     """
 
     left: Array
-    links: Array
+    partners: Array
     wins: Array
     cost: Array
 
 
 def _cheaper(one: tuple[Array, Array, Array], two: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-    """Returns the cost and the discard of the cheaper arrangement, the first where they tie, and the least deadwood."""
+    """Returns the cost and the discard of the cheaper arrangement, the first of equals, and the least deadwood."""
     better = two[0] < one[0]
     return jnp.minimum(one[0], two[0]), jnp.where(better, two[1], one[1]), jnp.minimum(one[2], two[2])
 
@@ -217,27 +222,28 @@ def _two_draws(params: LookaheadParams, limit: int, drawn: _Drawn, unseen: Array
         left, free = some
         masks = left[..., None] | _ONE_CARD[:, None]
         both = []
-        for loose in _loose(masks):
-            count = jnp.maximum(melds.over_suits(lax.population_count(loose)) - 1, 0)
-            deadwood = melds.over_suits(melds.points(loose)) - melds.dearest(loose)
+        for unmatched in _unmatched(masks):
+            count = jnp.maximum(melds.over_suits(lax.population_count(unmatched)) - 1, 0)
+            deadwood = melds.over_suits(melds.points(unmatched)) - melds.highest_card(unmatched)
             both.append(deadwood << _POINTS_AT | count)
         least = jnp.minimum(*both)
-        told = jnp.where(least >> _POINTS_AT <= limit, 1 << _WINS_AT, least)
-        return jnp.sum(jnp.where(free, told, 0), axis=-1)
+        packed = jnp.where(least >> _POINTS_AT <= limit, 1 << _WINS_AT, least)
+        return jnp.sum(jnp.where(free, packed, 0), axis=-1)
 
-    # One sum of whole numbers tells all three: XLA for CPUs would work everything out anew for each, and weights
+    # One sum of whole numbers holds all three: XLA for CPUs would compute everything anew for each, and weights
     # that differ by lane keep the inner loop from being vectorised.
-    # XLA for CPUs would work out the first draw anew for each second one; what a loop goes over it keeps.
+    # XLA for CPUs would compute the first draw anew for each second one; what a loop goes over it keeps.
     left = jnp.moveaxis(drawn.left.reshape(NUM_SUITS, NUM_SUITS, NUM_RANKS), 1, 0)
     free = (unseen & ~np.eye(NUM_CARDS, dtype=bool)).reshape(NUM_SUITS, NUM_RANKS, NUM_CARDS)
-    told = lax.map(second, (left, free)).reshape(-1)
-    count, points, wins = told & (1 << _POINTS_AT) - 1, (told & (1 << _WINS_AT) - 1) >> _POINTS_AT, told >> _WINS_AT
+    packed = lax.map(second, (left, free)).reshape(-1)
+    count, points = packed & (1 << _POINTS_AT) - 1, (packed & (1 << _WINS_AT) - 1) >> _POINTS_AT
+    wins = packed >> _WINS_AT
     total = points + params.card_later * count - params.win_later * wins
     cost = total / jnp.maximum(jnp.sum(free, axis=-1).reshape(-1), 1)
-    return jnp.where(drawn.wins, -params.win, cost - params.links_later * drawn.links)
+    return jnp.where(drawn.wins, -params.win, cost - params.partner_count_later * drawn.partners)
 
 
-def _loose(masks: Array) -> tuple[Array, Array]:
+def _unmatched(masks: Array) -> tuple[Array, Array]:
     """Returns the cards outside melds, int32[4, ...] each: runs melded first, and sets first."""
     after_runs = masks & ~melds.run_cards(masks)
     after_sets = masks & ~melds.threes(masks)

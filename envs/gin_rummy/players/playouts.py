@@ -1,8 +1,8 @@
 """A hand of gin rummy played to its end by two simple players, open and fast: what search players think with.
 
-Both take the pile's top where it is part of a meld, discard what leaves least deadwood (of equals the dearest, then the
-lowest card) and knock within limits of their own. That is the rule bot with take_joins and these limits, played to the
-letter, without log and views. A hand is told from the side of whoever is to act. Full decks only.
+Both take the pile's top where it is part of a meld, discard what leaves least deadwood (of equals the one of most
+points, then the lowest card) and knock within limits of their own. That is the rule bot with take_joins and these
+limits, played to the letter, without log and views. A hand is held from the side of whoever is to act. Full decks only.
 
 Every array may have extra trailing axes, the same for all, over hands played side by side.
 """
@@ -52,7 +52,7 @@ class Hand(NamedTuple):
       phase: int32, as of `gin_rummy`.
       turn, other_turn: int32, the number of each player's turn, from 1.
       actions: int32, actions so far.
-      first: bool, whether the one to act is the player the result is told for.
+      first: bool, whether the one to act is the player whose result is returned.
       ending: int32, PLAYING, DEAD or KNOCKED, by `mine` then, discard done.
     """
 
@@ -109,8 +109,8 @@ def act(rules: GinRules, hand: Hand, stock: Array, action: Array) -> Hand:
     """Plays a legal action of `gin_rummy`."""
     discards, knocks = action >= _DISCARDS, action >= _DISCARDS + rules.num_cards
     drawn = _drawn(rules, hand, stock, action == _TAKE)
-    shed = _shed(rules, hand, (action - _DISCARDS) % rules.num_cards, knocks)
-    return _choose(discards, shed, _choose(action == _PASS, _passed(rules, hand), drawn))
+    discard = _discard(rules, hand, (action - _DISCARDS) % rules.num_cards, knocks)
+    return _choose(discards, discard, _choose(action == _PASS, _passed(rules, hand), drawn))
 
 
 def play_out(rules: GinRules, hand: Hand, stock: Array, mine: Limits, theirs: Limits, turns: int) -> Array:
@@ -120,8 +120,8 @@ def play_out(rules: GinRules, hand: Hand, stock: Array, mine: Limits, theirs: Li
       rules: of the game.
       hand: in play or over.
       stock: int32[52], its order.
-      mine, theirs: limits of the player the result is told for, and of the other.
-      turns: after so many more turns the hand counts as a draw.
+      mine, theirs: limits of the player whose result is returned, and of the other.
+      turns: after so many more turns the round counts as a tie.
     Returns:
       float32, points the player wins.
     """
@@ -163,8 +163,8 @@ def play_turn(rules: GinRules, hand: Hand, stock: Array, limits: Limits) -> Hand
     full = _choose(hand.phase == DISCARD, hand, _drawn(rules, hand, stock, takes))
     card, kept = _discard(full.mine, full.taken)
     limit = jnp.where(hand.turn <= 4, limits.early, jnp.where(hand.turn <= 8, limits.middle, limits.late))
-    shed = _shed(rules, full, card, kept <= jnp.clip(limit, 0, rules.knock_limit))
-    return _choose(offer & ~takes, _passed(rules, hand), _choose(full.ending == DEAD, full, shed))
+    discard = _discard(rules, full, card, kept <= jnp.clip(limit, 0, rules.knock_limit))
+    return _choose(offer & ~takes, _passed(rules, hand), _choose(full.ending == DEAD, full, discard))
 
 
 def improve(hand: Hand, stock: Array, fixed: Array, swaps: Array, bits: Array) -> tuple[Hand, Array]:
@@ -218,12 +218,12 @@ def _flags(masks: Array) -> Array:
 
 
 def _discard(masks: Array, banned: Array | int, kept: Array | bool = False) -> tuple[Array, Array]:
-    """Returns the card to shed of eleven, and the deadwood that leaves: int32 each."""
+    """Returns the card to discard of eleven, and the deadwood that leaves: int32 each."""
     left = melds.deadwood_after_discard(masks).reshape(NUM_CARDS, *masks.shape[1:])
     column = (-1, *(1,) * (left.ndim - 1))
     ids, values = np.arange(NUM_CARDS).reshape(column), _VALUES.reshape(column)
     allowed = (left < melds.NOT_HELD) & (ids != banned) & ~jnp.asarray(kept)
-    # One number tells all: what is left, then the dearest, then the lowest card.
+    # One number holds all: what is left, then the points, then the lowest card.
     score = (left * _MORE_THAN_ANY_VALUE - values + _MORE_THAN_ANY_VALUE) * 64 + ids
     best = jnp.min(jnp.where(allowed, score, _UNWANTED), axis=0)
     return best % 64, (best // 64) // _MORE_THAN_ANY_VALUE
@@ -249,7 +249,7 @@ def _drawn(rules: GinRules, hand: Hand, stock: Array, takes: Array) -> Hand:
     )
 
 
-def _shed(rules: GinRules, hand: Hand, card: Array, knocks: Array) -> Hand:
+def _discard(rules: GinRules, hand: Hand, card: Array, knocks: Array) -> Hand:
     """Returns the hand after a discard; the other player is to act unless it ends the hand."""
     mine = hand.mine & ~_bit(card)
     actions = hand.actions + 1

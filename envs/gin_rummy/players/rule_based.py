@@ -1,15 +1,16 @@
 """Rule-based players of `gin_rummy`: one parameterised rule, seeing only a view.
 
 On a draw a bot takes the pile's top where its rule says so, else draws from the stock (or passes). On a discard it
-sheds the card of least score
+discards the card of least score
 
-    w_left W(c) - w_value value(c) + w_danger danger(c) + w_links links(c),
+    w_left W(c) - w_value value(c) + w_risk risk(c) + w_partners partners(c),
 
-W(c) the deadwood left without c, danger(c) what c is worth to the opponent, links(c) the unseen cards that would meld
-with c and another own card; ties go to the lowest card. It knocks with that card where its rule allows, at gin always.
+W(c) the deadwood left without c, risk(c) what c is worth to the opponent, partners(c) the unseen cards that would meld
+with c and another own card; of equals the lowest card goes. It knocks with that card where its rule allows, at gin
+always.
 Sources: the 16-action document's list of opponents, which gives one line each - the numbers are this project's; greedy
-as in jdh8's player without danger, eaai_simple after the EAAI-21 framework's simple player (without its rule against
-repeating a drawn and discarded pair), camper after MARJJ v5's knock rule.
+as in jdh8's player without its term for risk, eaai_simple after the EAAI-21 framework's simple player (without its rule
+against repeating a drawn and discarded pair), camper after MARJJ v5's knock rule.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ _NEVER = 1000.0
 
 
 class RuleBotParams(NamedTuple):
-    """What tells one rule bot from another; float32 scalars.
+    """What distinguishes one rule bot from another; float32 scalars.
 
     Attributes:
       take_joins: 1 to take a top that is part of a meld with own cards.
       take_gain: take a top that lowers deadwood by at least this.
       take_knock: 1 to take a top that makes a knock within the present limit possible.
       take_low: 1 to take a card of at most three points that lowers deadwood at all.
-      left, value, danger, links: weights of the discard's score.
+      left, value, discard_risk, partner_count: weights of the discard's score.
       early, middle, late: the most deadwood knocked with until turn `turn_early`, `turn_middle`, and later.
       turn_early, turn_middle: own turns.
       short, short_limit: with at most `short` cards in the stock the limit is `short_limit` instead.
@@ -55,8 +56,8 @@ class RuleBotParams(NamedTuple):
     take_low: Any = 0.0
     left: Any = 1000.0
     value: Any = 1.0
-    danger: Any = 0.0
-    links: Any = 0.0
+    discard_risk: Any = 0.0
+    partner_count: Any = 0.0
     early: Any = 10.0
     middle: Any = 10.0
     late: Any = 10.0
@@ -70,15 +71,15 @@ class RuleBotParams(NamedTuple):
 
 BOTS: dict[str, RuleBotParams] = {
     "greedy": RuleBotParams(take_joins=0.0, take_gain=1.0),
-    "heuristic": RuleBotParams(take_gain=4.0, take_knock=1.0, value=10.0, danger=0.1, middle=7.0, late=5.0),
+    "heuristic": RuleBotParams(take_gain=4.0, take_knock=1.0, value=10.0, discard_risk=0.1, middle=7.0, late=5.0),
     "aggressive_knock": RuleBotParams(take_knock=1.0),
     "meld_builder": RuleBotParams(
-        take_gain=6.0, left=1.0, links=3.0, value=0.0, early=2.0, middle=2.0, late=2.0, short=8.0
+        take_gain=6.0, left=1.0, partner_count=3.0, value=0.0, early=2.0, middle=2.0, late=2.0, short=8.0
     ),
     "early_knock": RuleBotParams(
         take_gain=3.0, take_low=1.0, left=1.0, value=0.9, turn_early=6.0, turn_middle=6.0, middle=6.0, late=6.0
     ),
-    "defensive": RuleBotParams(left=1.0, danger=1.0, value=0.01, lead=8.0, short=6.0, short_limit=5.0),
+    "defensive": RuleBotParams(left=1.0, discard_risk=1.0, value=0.01, lead=8.0, short=6.0, short_limit=5.0),
     "eaai_simple": RuleBotParams(value=0.0, spread=1.0),
     "camper": RuleBotParams(take_joins=0.0, take_gain=1.0, turn_early=3.0, turn_middle=3.0, middle=0.0, late=0.0),
 }  # fmt: skip
@@ -106,7 +107,7 @@ def rule_bot(name: str, **changes: float) -> Policy:
 def play(params: RuleBotParams, view: GinView, legal: Array) -> Array:
     """Returns the bot's action probabilities: float32[107]."""
     hand = view.hand.astype(jnp.int32)
-    chosen = jnp.where(view.phase == DISCARD, _shed(params, view, hand, legal), _draw(params, view, hand, legal))
+    chosen = jnp.where(view.phase == DISCARD, _discard(params, view, hand, legal), _draw(params, view, hand, legal))
     total = jnp.sum(chosen)
     return jnp.where(total > 0, chosen / jnp.where(total > 0, total, 1.0), 0.0)
 
@@ -134,16 +135,17 @@ def _draw(params: RuleBotParams, view: GinView, hand: Array, legal: Array) -> Ar
 
 
 def discard_score(params: RuleBotParams, view: GinView) -> Array:
-    """Returns the score by which cards of a hand with a card drawn are shed, the least first: float32[52]."""
+    """Returns the score by which cards of a hand with a card drawn are discarded, the least first: float32[52]."""
     hand = view.hand.astype(jnp.int32)
     left = melds.deadwood_after_discard(hand).reshape(-1).astype(jnp.float32)
     values = np.tile(VALUES, NUM_SUITS).astype(np.float32)
     unseen = (~(view.hand | view.pile | view.known)).astype(jnp.int32)
-    danger = outs.danger(unseen, view.known.astype(jnp.int32))
-    return params.left * left - params.value * values + params.danger * danger + params.links * outs.links(hand, unseen)
+    risk = outs.discard_risk(unseen, view.known.astype(jnp.int32))
+    partners = outs.partner_count(hand, unseen)
+    return params.left * left - params.value * values + params.discard_risk * risk + params.partner_count * partners
 
 
-def _shed(params: RuleBotParams, view: GinView, hand: Array, legal: Array) -> Array:
+def _discard(params: RuleBotParams, view: GinView, hand: Array, legal: Array) -> Array:
     """Returns the discard, as a knock where the rule says so."""
     size = cards.NUM_CARDS
     left = melds.deadwood_after_discard(hand).reshape(-1).astype(jnp.float32)
@@ -158,10 +160,10 @@ def _shed(params: RuleBotParams, view: GinView, hand: Array, legal: Array) -> Ar
     estimated = jnp.asarray(outs.TYPICAL_DEADWOOD)[jnp.minimum(turn_of(view), len(outs.TYPICAL_DEADWOOD) - 1)]
     ahead = short | (estimated - left >= params.lead)
     knocks = card & knock & ((left == 0) | ((left <= _limit(params, view)) & ahead))
-    sheds = jnp.where(jnp.any(knocks), knocks, card)
+    discards = jnp.where(jnp.any(knocks), knocks, card)
     nothing = jnp.zeros(3, bool)
     as_knock = jnp.any(knocks)
-    return jnp.concatenate([nothing, sheds & ~as_knock & plain, sheds & as_knock]).astype(jnp.float32)
+    return jnp.concatenate([nothing, discards & ~as_knock & plain, discards & as_knock]).astype(jnp.float32)
 
 
 def turn_of(view: GinView) -> Array:

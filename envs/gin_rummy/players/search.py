@@ -1,6 +1,6 @@
 """Players of `gin_rummy` that think ahead: sampled hidden hands, rollouts on all of them, the best mean.
 
-Where there is nothing to think about they play a rule: take what melds, shed by deadwood with danger and links, knock
+Where there is nothing to think about they play a rule: take what melds, discard by deadwood, risk and partners, knock
 as soon as they may. For a decision worth thinking about, a player deals anew what it cannot see in `worlds` ways, lets
 the opponent improve each of these hands as it has had turns to (playouts.improve), and plays every candidate action to
 the hand's end on the same worlds, both sides by the simple rules of playouts.py. Of the candidates it takes the one of
@@ -9,12 +9,12 @@ than `evidence` standard errors: the best of several noisy means is otherwise mo
 
 | level | what it thinks about | worlds | candidates | its rule |
 |---|---|---|---|---|
-| lv4 | knocking or playing on | 16 | 2 | the rule bot, with links |
+| lv4 | knocking or playing on | 16 | 2 | the rule bot, counting partners |
 | lv5 | knocks, discards, and takes that lower deadwood | 32 | 4 discards and a knock | `lookahead` |
 | lv7 | the same, on more worlds, so that smaller differences count | 128 | the same | `lookahead` |
 
 A Policy has no key: the randomness is a hash of the view and an option, so the same player in the same place always
-does the same, and what it does tells nothing but what it has seen.
+does the same, and what it does reveals nothing but what it has seen.
 Source: the 16-action document names the levels; what they are is the domain notes' reading (section 3), after jdh8's
 mc:128 for lv7, whose own side holds out for gin in rollouts; measured here that costs hands, and all knock at once. The
 numbers are this project's.
@@ -49,14 +49,14 @@ _WORSE_THAN_ANY = -1e9
 
 
 class SearchParams(NamedTuple):
-    """What a search player reckons with, besides its sizes.
+    """What a search player takes into account, besides its sizes.
 
     Attributes:
       base: the rule whose choice is taken where there is nothing to think about, or no evidence against it.
       mine, theirs: limits of both sides in rollouts.
       evidence: standard errors by which a choice must be better than the base's.
       improvement: swaps the opponent's dealt hand is improved by, for each turn it has had.
-      win: points that winning a hand is worth beside what it pays.
+      win: points that winning a round is worth besides what it pays.
       seed: uint32, of the sampled worlds.
     """
 
@@ -76,7 +76,7 @@ class Sizes:
     Attributes:
       worlds: hidden hands sampled, at least 2.
       discards: discards considered, the best by the base's score first.
-      turns: of a rollout; a hand that goes on longer counts as a draw.
+      turns: of a rollout; a hand that goes on longer counts as a tie.
       thinks_of_all: whether it thinks about draws and discards too, not about knocks alone.
     """
 
@@ -87,7 +87,7 @@ class Sizes:
 
 
 _AT_ONCE = Limits(10.0, 10.0, 10.0)
-_BASE = rule_based.BOTS["aggressive_knock"]._replace(left=1.0, value=0.001, danger=0.1, links=0.6)
+_BASE = rule_based.BOTS["aggressive_knock"]._replace(left=1.0, value=0.001, discard_risk=0.1, partner_count=0.6)
 LEVELS: dict[str, tuple[Sizes, SearchParams]] = {
     "lv4": (Sizes(16, 1, thinks_of_all=False), SearchParams(_BASE, _AT_ONCE, _AT_ONCE, 1.0, 1.0, 50.0, 0)),
     "lv5": (Sizes(32, 4), SearchParams(LookaheadParams(), _AT_ONCE, _AT_ONCE, 2.0, 1.0, 50.0, 0)),
@@ -167,7 +167,7 @@ class Search:
         return rule_based.play(params, view, legal)
 
     def _discard_score(self, params: RuleBotParams | LookaheadParams, view: GinView, plain: Array) -> Array:
-        """Returns the score by which the rule sheds cards, the least first: float32[52]."""
+        """Returns the score by which the rule discards cards, the least first: float32[52]."""
         if isinstance(params, LookaheadParams):
             nothing = jnp.zeros(plain.shape, jnp.float32)
             return where_needed(jnp.any(plain), Lookahead(self.rules).discard_score, nothing, params, view, plain)

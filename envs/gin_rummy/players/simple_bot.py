@@ -31,8 +31,7 @@ from envs.gin_rummy.event_log.game import GinRummy
 from envs.gin_rummy.event_log.state import GinView
 from envs.gin_rummy.melding import melds
 from envs.gin_rummy.openspiel.game import OpenSpielGinRummy
-from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS, NUM_MELDS, best_group, group_of, last_meld, simple_keys
-from envs.gin_rummy.openspiel.state import (
+from envs.gin_rummy.openspiel.ids import (
     DISCARD,
     DRAW,
     FIRST_UPCARD,
@@ -47,9 +46,9 @@ from envs.gin_rummy.openspiel.state import (
     TAKE,
     WALL,
     WALL_STOCK,
-    OpenSpielView,
-    of,
 )
+from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS, NUM_MELDS, best_group, group_of, last_meld, simple_keys
+from envs.gin_rummy.openspiel.state import OpenSpielView, select_player
 
 _OPENSPIEL_SUITS = np.array([0, 3, 2, 1])
 """OpenSpiel's suits s, c, d, h as suits S, H, D, C of the other gin games; its own inverse."""
@@ -111,7 +110,7 @@ class _Plan(NamedTuple):
     Attributes:
       left: int32[4] suit masks of the cards outside the best group.
       deadwood: int32, points of those but the highest.
-      keys: int32[3], the places of the group's sets (`openspiel_melds.Group`); -1 in a hand without conflict.
+      keys: int32[3], the places of the group's sets (`meld_ids.Group`); -1 in a hand without conflict.
     """
 
     left: Array
@@ -120,21 +119,21 @@ class _Plan(NamedTuple):
 
 
 def _plan(hand: Array, needed: Array) -> _Plan:
-    """Reckons a hand, int32[4] suit masks in OpenSpiel's order; where not needed only a lower bound, at no cost."""
-    loose = melds.loose_cards(hand)
+    """Analyses a hand, int32[4] suit masks in OpenSpiel's order; where not needed only a lower bound, at no cost."""
+    unmatched = melds.unmatched_cards(hand)
 
     def exact(masks: Array) -> tuple[Array, Array]:
         group = best_group(masks)
         return group.left, group.keys
 
-    simple = loose, jnp.full(3, -1)
+    simple = unmatched, jnp.full(3, -1)
     left, keys = where_needed(needed & melds.has_conflict(hand), exact, simple, hand)
     return _Plan(left, _least(left), keys)
 
 
 def _least(left: Array) -> Array:
     """Returns the points of cards but the highest: int32."""
-    return melds.over_suits(melds.points(left)) - melds.dearest(left)
+    return melds.over_suits(melds.points(left)) - melds.highest_card(left)
 
 
 def _highest(masks: Array) -> tuple[Array, Array]:
@@ -197,7 +196,7 @@ class _OpenSpielPlayer:
         hand = view.hand.astype(jnp.int32)
         full = (phase == DISCARD) | ((phase == KNOCK) & cards_legal)
         lays = ((phase == KNOCK) | (phase == MELDS)) & ~full
-        laid = jnp.where(lays, _cards_of(of(view.laid, view.seat)), 0)
+        laid = jnp.where(lays, _cards_of(select_player(view.laid, view.seat)), 0)
         plan = _plan(hand | offered | laid, full | lays | self._may_take(view, hand, offered))
         knocks = plan.deadwood <= view.knock_card
         takes = (knocks | jnp.all(plan.left & offered == 0)) & (view.stock != WALL_STOCK)
@@ -211,10 +210,10 @@ class _OpenSpielPlayer:
         return jnp.where(draws, jnp.where(takes, TAKE, jnp.where(may_draw, STOCK, PASS)), action)
 
     def _may_take(self, view: OpenSpielView, hand: Array, offered: Array) -> Array:
-        """Returns whether the upcard may be worth taking: it fits a meld, or the loose cards allow a knock: bool."""
-        loose = melds.loose_cards(hand | offered)
-        fits = jnp.any(offered & ~loose != 0)
-        return fits | (jnp.any(offered != 0) & (_least(loose) <= view.knock_card))
+        """Returns whether the upcard may be worth taking (it fits a meld, or the rest allows a knock): bool."""
+        unmatched = melds.unmatched_cards(hand | offered)
+        fits = jnp.any(offered & ~unmatched != 0)
+        return fits | (jnp.any(offered != 0) & (_least(unmatched) <= view.knock_card))
 
     def _gives_up(self, view: OpenSpielView) -> Array:
         """Returns whether the bot passes instead of laying its melds, as OpenSpiel's does against gin: bool."""
@@ -248,6 +247,6 @@ class _EventLogPlayer:
         suit, rank = _discard(hand, plan.left & allowed, discards)
         card = jnp.asarray(_OPENSPIEL_SUITS)[suit] * rules.num_ranks + rank
         knock = _DISCARDS + rules.num_cards + card
-        shed = jnp.where(knocks & legal[jnp.minimum(knock, legal.shape[0] - 1)], knock, _DISCARDS + card)
+        discard = jnp.where(knocks & legal[jnp.minimum(knock, legal.shape[0] - 1)], knock, _DISCARDS + card)
         draw = jnp.where(takes & legal[_TAKE], _TAKE, jnp.where(legal[_PASS], _PASS, _STOCK))
-        return _only(jnp.where(discards, shed, draw), legal)
+        return _only(jnp.where(discards, discard, draw), legal)

@@ -13,9 +13,9 @@ import envs
 from envs.adapters import pgx
 from envs.errors import InputError
 from envs.game import Game
-from envs.random_play import random_policy
+from envs.random_play import uniform_policy
 
-RANDOM = random_policy()
+RANDOM = uniform_policy()
 OPPONENTS = {
     "gin_rummy": "camper",
     "gin_rummy_openspiel": "simple_bot",

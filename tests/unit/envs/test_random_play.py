@@ -8,7 +8,7 @@ import pytest
 import slow_gin
 
 from envs.game import Game
-from envs.random_play import play_random, random_policy, uniform_action
+from envs.random_play import play_random, uniform_action, uniform_policy
 
 
 def _mask(size: int, actions: list[int]) -> np.ndarray:
@@ -57,9 +57,9 @@ def test_random_words_never_choose_an_illegal_action() -> None:
     assert np.all(masks[np.arange(20_000), actions])
 
 
-def test_random_policy_gives_every_legal_action_the_same_probability() -> None:
+def test_uniform_policy_gives_every_legal_action_the_same_probability() -> None:
     """Sums to one on legal actions, zero elsewhere, and to zero where nothing is legal."""
-    policy = random_policy()
+    policy = uniform_policy()
     np.testing.assert_allclose(policy(None, _mask(7, [1, 4, 6])), _mask(7, [1, 4, 6]) / 3, rtol=1e-6)
     np.testing.assert_array_equal(policy(None, np.zeros(7, bool)), np.zeros(7))
 

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.metadata
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
+import jax
+import numpy as np
 import pytest
+from dream_support import CoinGame
 
 import envs
+from envs import players, registry
 from envs.gin_rummy.core.rules import GinRules
 
 
@@ -127,3 +134,108 @@ def test_every_player_can_be_built() -> None:
     for name in envs.names():
         game = envs.make(name)
         assert all(isinstance(envs.make_bot(bot, game), envs.Policy) for bot in envs.bot_names(game))
+
+
+@pytest.fixture
+def outside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A registry whose additions are forgotten after the test."""
+    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(players, "_added", {})
+    registry._offered.cache_clear()
+    yield
+    registry._offered.cache_clear()
+
+
+def make_coin(flat: bool = False) -> CoinGame:
+    """Builds the coin game."""
+    return CoinGame(flat=flat)
+
+
+def make_wrong_name() -> CoinGame:
+    """Builds a game of another name than it is registered by."""
+    return CoinGame()
+
+
+def _always_first(game: envs.Game, action: int = 0) -> envs.Policy:
+    return envs.Policy(lambda params, view, legal: jax.nn.one_hot(action, legal.shape[0]))
+
+
+def _refusal(call: Callable[[], Any]) -> str:
+    with pytest.raises(envs.InputError) as error:
+        call()
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.usefixtures("outside")
+@pytest.mark.parametrize("given", [make_coin, "dream_support:CoinGame"])
+def test_a_registered_game_is_made_by_name(given: Any) -> None:
+    """With its rules, by a function or its reference, and with its players beside the random one."""
+    envs.register("coin", given, bots={"first": _always_first})
+    assert "coin" in envs.names()
+    game = envs.make("coin", flat=True)
+    assert game == CoinGame(flat=True)
+    assert not envs.is_own(game)
+    assert envs.bot_names(game) == ["first", "random"]
+    assert envs.make_bot("first", game, action=2)(None, np.ones(3, bool)).tolist() == [0, 0, 1]
+    assert "does not take these rules: got an unexpected keyword argument 'flatt'" in _refusal(
+        lambda: envs.make("coin", flatt=True)
+    )
+
+
+@pytest.mark.usefixtures("outside")
+def test_a_taken_name_is_refused_unless_it_is_the_same_function() -> None:
+    """The message says who has it; a function and its reference are one."""
+    envs.register("coin", make_coin)
+    envs.register("coin", make_coin)
+    envs.register("coin", f"{__name__}:make_coin")
+    text = _refusal(lambda: envs.register("coin", make_wrong_name))
+    assert text == f"game 'coin' is registered already, by {__name__}:make_coin; choose another name"
+    assert "by envs.kuhn_poker:make" in _refusal(lambda: envs.register("kuhn_poker", make_coin))
+    envs.register("kuhn_poker", "envs.kuhn_poker:make")
+    assert "player 'random' of coin is registered already" in _refusal(
+        lambda: envs.register("coin", make_coin, bots={"random": _always_first})
+    )
+
+
+@pytest.mark.usefixtures("outside")
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("two words", make_coin, "'two words' is not a valid name of a game"),
+        ("coin", "dream_support.CoinGame", "it must be a function or 'module:function'"),
+        ("coin", "no_such_module:make", "game 'coin' cannot be loaded: ModuleNotFoundError: "),
+        ("coin", "dream_support:make_nothing", "game 'coin' cannot be loaded: AttributeError: "),
+        ("coin", "dream_support:HIDDEN", "game 'coin' is a int; it must be a function of the rules"),
+        ("coin", lambda: "a coin", "game 'coin' made a str; it must make an envs.Game"),
+        ("dime", make_wrong_name, "game 'dime' made a game named 'coin'; both names must be the same"),
+    ],
+)
+def test_what_cannot_be_registered_or_made_is_one_line(name: str, given: Any, message: str) -> None:
+    """It names the game and what is wrong."""
+
+    def use() -> None:
+        envs.register(name, given)
+        envs.make(name)
+
+    assert message in _refusal(use)
+
+
+@pytest.mark.usefixtures("outside")
+def test_distributions_offer_games(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By entry points, read when a name is asked for; a broken one is a line that names the distribution."""
+    group = registry.GROUP
+    distribution = SimpleNamespace(name="dist-of-coins")
+    entries = [
+        importlib.metadata.EntryPoint("coin", f"{__name__}:make_coin", group),
+        importlib.metadata.EntryPoint("broken", "no_such_module:make", group),
+        importlib.metadata.EntryPoint("kuhn_poker", "dream_support:CoinGame", group),
+    ]
+    entries = [SimpleNamespace(name=e.name, value=e.value, dist=distribution, load=e.load) for e in entries]
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: entries)
+    assert {"coin", "broken"} < set(envs.names())
+    assert envs.make("coin", flat=True) == CoinGame(flat=True)
+    assert envs.make("kuhn_poker").name == "kuhn_poker"
+    text = _refusal(lambda: envs.make("broken"))
+    place = "game 'broken' of distribution dist-of-coins (no_such_module:make)"
+    assert text == f"{place} cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'"

@@ -1,7 +1,8 @@
-"""From runs to the reproduced numbers: what is read from records, how it is told in the README, what is drawn."""
+"""From runs to the reproduced numbers: what is read from records, how a page shows it, what is drawn."""
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import json
 import pathlib
@@ -30,7 +31,7 @@ def scripts() -> Iterator[SimpleNamespace]:
         patch.syspath_prepend(FOLDER)
         patch.syspath_prepend(FOLDER.parent)
         yield SimpleNamespace(**{name: importlib.import_module(name) for name in NAMES})
-        for name in (*NAMES, "readme_table"):
+        for name in (*NAMES, "result_pages", "result_tables"):
             sys.modules.pop(name, None)
 
 
@@ -51,15 +52,27 @@ def result(scripts: SimpleNamespace, spec: object, tmp_path: pathlib.Path) -> di
 
 
 def test_a_result_is_mean_and_interval_at_the_budget(result: dict) -> None:
-    """50, 60 and 70: s = 10, t = 4.3027; counters are those of the same iteration; iteration 11 is past the budget."""
+    """50, 60 and 70: logarithms of mean 4.0850 and s = 0.16852; counters of that iteration; the 11th is too late."""
     assert result["mean"] == pytest.approx(60)
-    assert (result["low"], result["high"]) == pytest.approx((35.1586, 84.8414), rel=1e-5)
+    assert (result["low"], result["high"]) == pytest.approx((39.5, 92.0173), rel=1e-5)
     assert (result["seeds"], result["published"], result["source"]) == (3, 60, "a paper")
     assert (result["within_tolerance"], result["shortened"]) == (True, None)
     assert (result["nodes"], result["iterations"], result["episodes"], result["seconds"]) == (1000, 10, 100, 20)
     assert result["seconds_evaluate"] == 1.0
     assert result["unit"] == "chips / 1000"
     assert result["machine"]["cores"] == ["2"]
+
+
+@pytest.mark.usefixtures("result")
+def test_a_value_may_be_the_mean_of_the_last_evaluations(
+    scripts: SimpleNamespace, spec: object, tmp_path: pathlib.Path
+) -> None:
+    """Of two, where iterates cycle: 50 and 90, 60 and 110, 70 and 120; more than there are is refused."""
+    row = dataclasses.replace(spec.row("long"), mean_over=2)
+    told = [scripts.measured.one_run(row, (), seed, tmp_path / f"seed{seed}")["exploitability"] for seed in range(3)]
+    assert told == [70, 85, 95]
+    with pytest.raises(InputError, match="has 4 evaluations within the budget; mean_over=5"):
+        scripts.measured.one_run(dataclasses.replace(row, mean_over=5), (), 0, tmp_path / "seed0")
 
 
 def test_times_to_a_level_are_of_the_first_evaluation_there(result: dict) -> None:
@@ -176,8 +189,8 @@ def _table(scripts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, *arguments
     return 0
 
 
-def test_readme_tells_the_results(scripts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The project's README holds the table of the project's results."""
+def test_docs_hold_the_results(scripts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page of results holds the table of the project's results."""
     assert _table(scripts, monkeypatch, "--check") == 0
 
 
@@ -189,19 +202,19 @@ def test_table(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Is written between the markers, passes its own check, and fails it once a number differs."""
-    results, readme = tmp_path / "results", tmp_path / "README.md"
+    results, page = tmp_path / "results", tmp_path / "page.md"
     results.mkdir()
     monkeypatch.setattr(scripts.table, "read_spec", lambda: scripts.rows.read_spec(tmp_path / "rows.yaml"))
     (tmp_path / "rows.yaml").write_text(ROWS)
-    readme.write_text("# before\n<!-- reproduced -->\nold\n<!-- /reproduced -->\nafter\n")
+    page.write_text("# before\n<!-- reproduced -->\nold\n<!-- /reproduced -->\nafter\n")
     scripts.measured.written(result, results / "long.json")
-    where = ("--results", str(results), "--readme", str(readme))
+    where = ("--results", str(results), "--page", str(page))
     assert _table(scripts, monkeypatch, "--check", *where) == 1
     assert capsys.readouterr().err.count("\n") == 1
     assert _table(scripts, monkeypatch, *where) == 0
-    text = readme.read_text()
+    text = page.read_text()
     assert (
-        "| Coin | `cfr` | 1,000 nodes | 60.0 (35.2 to 84.8) | 3 | 60 (a paper) | at most 65: yes | 0.33 "
+        "| Coin | `cfr` | 1,000 nodes | 60.0 (39.5 to 92.0) | 3 | 60 (a paper) | at most 65: yes | 0.33 "
         "| 0.27; 0.33 (2 of 3 seeds) |"
     ) in text
     assert text.startswith("# before\n<!-- reproduced -->")
@@ -211,7 +224,7 @@ def test_table(
     scripts.measured.written(result | {"mean": 61.0, "shortened": "1 of 3 seeds"}, results / "long.json")
     assert _table(scripts, monkeypatch, "--check", *where) == 1
     assert _table(scripts, monkeypatch, *where) == 0
-    assert "1,000 nodes; **shortened:** 1 of 3 seeds | 61.0" in readme.read_text()
+    assert "1,000 nodes; **shortened:** 1 of 3 seeds | 61.0" in page.read_text()
     (results / "nobody.json").write_text("{}")
     assert _table(scripts, monkeypatch, *where) == 2
 

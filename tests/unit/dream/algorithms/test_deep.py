@@ -20,11 +20,11 @@ from dream.equations import schedules
 from dream.equations.reward_shaping import ShapingConfig
 from dream.rollout import self_play
 from dream.storage.checkpoint import CheckpointWriter, find
-from dream.training import metrics
+from dream.training.metrics import COUNTERS
 from envs import InputError
 
 DEEP = ("deep_cfr", "sd_cfr", "os_sd_cfr", "dream", "escher", "vr_dcfr_plus")
-RESERVOIR = "algo.memory.keep=reservoir"
+RESERVOIR = "algo.memory.kind=reservoir"
 
 
 def _learner(algo: str, *overrides: str) -> Algorithm:
@@ -64,14 +64,16 @@ def test_stopped_and_resumed_equals_never_stopped(
 def test_counters(algo: str) -> None:
     """Both players' games, decisions of the updated player among all nodes, every gradient step of every fit."""
     learner = _learner(algo)
-    state, told = learner.iterate(learner.init(jax.random.key(0)))
-    assert {name: told[name] > 0 for name in metrics.COUNTERS} == dict.fromkeys(metrics.COUNTERS, True)
-    assert told["episodes"] == 2 * 16
-    assert told["decisions"] < told["nodes"] <= told["transitions"]
-    assert told["gradient_steps"] == 2 * 2 + (2 if state.values is not None else 0)
+    state, metrics = learner.iterate(learner.init(jax.random.key(0)))
+    assert {name: metrics[name] > 0 for name in COUNTERS} == dict.fromkeys(COUNTERS, True)
+    assert metrics["episodes"] == 2 * 16
+    assert metrics["decisions"] < metrics["nodes"] <= metrics["transitions"]
+    assert metrics["gradient_steps"] == 2 * 2 + (2 if state.values is not None else 0)
     _, second = learner.iterate(state)
     fits = 2 * 2 if state.average is not None else 0
-    assert second["gradient_steps"] == told["gradient_steps"] + fits, "the average's own steps count when it is fitted"
+    assert second["gradient_steps"] == metrics["gradient_steps"] + fits, (
+        "the average's own steps count when it is fitted"
+    )
 
 
 @pytest.mark.parametrize("algo", DEEP)
@@ -88,10 +90,10 @@ def test_first_policy_is_uniform(algo: str) -> None:
     ("settings", "message"),
     [
         (
-            {"memory": {"keep": "sums"}},
-            "algo.memory.keep=sums needs an enumerable game, which coin is not",
+            {"memory": {"kind": "infoset_sums"}},
+            "algo.memory.kind=infoset_sums needs an enumerable game, which coin is not",
         ),
-        ({"average": {"source": "models"}}, "algo.average.source=models needs an enumerable game"),
+        ({"average": {"source": "exact_mixture"}}, "algo.average.source=exact_mixture needs an enumerable game"),
         ({"traversals": 4, "num_envs": 8}, "algo.num_envs=8 is more than"),
     ],
 )
@@ -113,21 +115,21 @@ def test_outcome_sampling_needs_no_tree() -> None:
     config |= {"average": {"every": 1, "capacity": 64, "fit": {"steps": 1}}, "values": {"steps": 1, "capacity": 64}}
     game = CoinGame()
     learner = algorithms.make(config, {"hidden": [8]}, game)
-    state, told = learner.iterate(learner.init(jax.random.key(0)))
+    state, metrics = learner.iterate(learner.init(jax.random.key(0)))
     hand = game.init(jax.random.key(1))
     chances = learner.policies(state)["average"](game.view(hand, 0), game.legal_actions(hand))
     np.testing.assert_allclose(np.sum(chances), 1.0, rtol=1e-6)
-    assert 0 < told["sampling/effective_sample_size"] <= 1
+    assert 0 < metrics["sampling/effective_sample_size"] <= 1
 
 
 def test_shaped_rewards_are_zero_sum() -> None:
     """Half the difference of what the players are paid: a win bonus counts whole, one's own shedding half."""
     game = envs.make("mini_gin_rummy")
-    shaping = ShapingConfig(form="literal", scale=schedules.constant(2.0), draw_penalty=0.0, win_bonus=3.0)
+    shaping = ShapingConfig(form="literal", scale=schedules.constant(2.0), tie_penalty=0.0, win_bonus=3.0)
     shaped = OutcomeSampler(game, 64, 64, 0.5, WeightConfig(), shaping=shaping)
     actor = self_play.Actor(
         lambda key: (),
-        lambda memory, view, legal, player, key: (game.num_actions - 1 - jnp.argmax(legal[::-1]), memory, ()),
+        lambda carry, view, legal, player, key: (game.num_actions - 1 - jnp.argmax(legal[::-1]), carry, ()),
     )
     played = jax.jit(lambda key: self_play.play(game, actor, key, games=64, num_envs=64))(jax.random.key(0))
     d = jax.tree.map(lambda x: x[played.valid], played.decisions)
@@ -138,14 +140,14 @@ def test_shaped_rewards_are_zero_sum() -> None:
 
 
 @pytest.mark.parametrize(
-    ("overrides", "told"),
+    ("overrides", "message"),
     [
-        (["algo.shaping.draw_penalty=-5"], "algo.shaping.draw_penalty=-5.0 is not zero-sum"),
+        (["algo.shaping.tie_penalty=-5"], "algo.shaping.tie_penalty=-5.0 is not zero-sum"),
         (["algo.shaping.win_bonus=2", "algo.values.chance=exact"], "does not go with algo.values.chance=exact"),
         (["algo=escher", "algo.values.chance=exact"], "of no use to escher"),
     ],
 )
-def test_what_does_not_go_together_is_refused(overrides: list[str], told: str) -> None:
+def test_what_does_not_go_together_is_refused(overrides: list[str], message: str) -> None:
     """Regrets need a zero-sum game; outcomes that chance did not make have no potentials; ESCHER has no baseline."""
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         _learner("dream", *overrides)

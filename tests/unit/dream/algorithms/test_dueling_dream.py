@@ -20,7 +20,7 @@ from envs import Game, InputError
 
 BASE = {
     "name": "dueling_dream", "episodes_per_iteration": 512, "batch_size": 64, "epochs": 3, "discount": 0.9,
-    "shaping": {"scale": {"start": 0.0, "end": 0.0}, "draw_penalty": 0.0},
+    "shaping": {"scale": {"start": 0.0, "end": 0.0}, "tie_penalty": 0.0},
 }  # fmt: skip
 NETWORK = {"name": "dueling", "hidden": [16, 8]}
 
@@ -36,13 +36,13 @@ def _made(game: Game, config: str) -> Algorithm:
 
 
 def _shaping(scale: float, penalty: float = 0.0, form: str = "potential") -> dict[str, Any]:
-    return {"form": form, "scale": {"start": scale, "end": scale}, "draw_penalty": penalty}
+    return {"form": form, "scale": {"start": scale, "end": scale}, "tie_penalty": penalty}
 
 
 def _examples(game: Game | None = None, **changes: Any) -> Any:
     """Returns the examples of the first iteration, which plays uniformly: the same games whatever the rewards."""
     algorithm = _make(game, **changes)
-    replay, _ = algorithm.iterate.__self__.generate(algorithm.init(jax.random.key(3)))
+    replay, _, _ = algorithm.iterate.__self__.generate(algorithm.init(jax.random.key(3)))
     return jax.device_get(jax.tree.map(lambda x: x[replay.index[: int(replay.count)]], replay.rows))
 
 
@@ -74,8 +74,8 @@ def test_literal_shaping_of_a_flat_potential_pays_nothing() -> None:
     np.testing.assert_allclose(shaped.returns, plain.returns, atol=1e-6)
 
 
-def test_draw_penalty_is_in_raw_points() -> None:
-    """-5 raw, a reward of 1 being 10 points: -0.5 at the end of a drawn game, discounted by the moves to it."""
+def test_tie_penalty_is_in_raw_points() -> None:
+    """-5 raw, a reward of 1 being 10 points: -0.5 at the end of a tied game, discounted by the moves to it."""
     plain, punished = (_examples(shaping=_shaping(0.0, penalty)) for penalty in (0.0, -5.0))
     less = plain.returns - punished.returns
     left = np.round(np.log(np.maximum(less, 1e-9) / 0.5) / math.log(0.9))
@@ -87,16 +87,18 @@ def test_draw_penalty_is_in_raw_points() -> None:
 
 def test_first_iterations_play_uniformly_then_by_temperature() -> None:
     """Entropy log(legal actions) and temperature inf for `uniform_iterations`; then the schedule, counted from 0."""
-    algorithm = _make(uniform_iterations=2, temperature={"start": 1.0, "end": 1e-4, "over": 4}, learning_rate=0.05)
-    state, told = algorithm.init(jax.random.key(0)), []
+    algorithm = _make(
+        uniform_iterations=2, temperature={"start": 1.0, "end": 1e-4, "transition_steps": 4}, learning_rate=0.05
+    )
+    state, rows = algorithm.init(jax.random.key(0)), []
     for _ in range(5):
         state, metrics = algorithm.iterate(state)
-        told.append(metrics)
-    assert [m["temperature"] for m in told] == pytest.approx([math.inf, math.inf, 0.50005, 0.250075, 1e-4], rel=1e-3)
-    for metrics in told[:2]:
+        rows.append(metrics)
+    assert [m["temperature"] for m in rows] == pytest.approx([math.inf, math.inf, 0.50005, 0.250075, 1e-4], rel=1e-3)
+    for metrics in rows[:2]:
         assert metrics["entropy/first"] == pytest.approx(math.log(3), abs=1e-3)
         assert metrics["entropy/last"] == pytest.approx(math.log(2), abs=1e-3)
-    assert told[4]["entropy/first"] < 0.5
+    assert rows[4]["entropy/first"] < 0.5
 
 
 def test_target_network_moves_every_so_often() -> None:
@@ -119,29 +121,30 @@ def test_target_network_moves_every_so_often() -> None:
 @pytest.mark.parametrize(("unit", "steps"), [("minibatches", 3), ("passes", None)])
 def test_counters(unit: str, steps: int | None) -> None:
     """Episodes, decisions, steps and rows through networks; three passes are three times all minibatches."""
-    _, told = (algorithm := _make(epoch_unit=unit, num_envs=100)).iterate(algorithm.init(jax.random.key(2)))
-    assert told["episodes"] == 512
-    assert 512 < told["decisions"] == told["transitions"] < 3 * 512
-    assert told["selfplay/length"] == pytest.approx(told["decisions"] / 512)
-    assert told["gradient_steps"] == (steps or 3 * math.ceil(told["decisions"] / 64))
-    assert told["network_rows"] == told["decisions"] + 2 * 64 * told["gradient_steps"]
-    assert all(isinstance(value, float) for value in told.values())
+    _, metrics = (algorithm := _make(epoch_unit=unit, num_envs=100)).iterate(algorithm.init(jax.random.key(2)))
+    assert metrics["episodes"] == 512
+    assert 512 < metrics["decisions"] == metrics["nodes"] < 3 * 512
+    assert metrics["transitions"] == metrics["decisions"] + 512, "each deal is one"
+    assert metrics["self_play/length"] == pytest.approx(metrics["decisions"] / 512)
+    assert metrics["gradient_steps"] == (steps or 3 * math.ceil(metrics["decisions"] / 64))
+    assert metrics["network_rows"] == metrics["decisions"] + 2 * 64 * metrics["gradient_steps"]
+    assert all(isinstance(value, float) for value in metrics.values())
     assert {
         "seconds_generate",
         "seconds_fit",
         "gradient_norm",
         "target_drift",
         "value_explained_variance",
-    } < told.keys()
+    } < metrics.keys()
 
 
 def test_learning_rate_decays_with_the_iteration() -> None:
     """The factor of its schedule, at the iterations done before."""
-    algorithm = _make(learning_rate=0.01, learning_rate_decay={"start": 1.0, "end": 0.0, "over": 4})
+    algorithm = _make(learning_rate=0.01, learning_rate_decay={"start": 1.0, "end": 0.0, "transition_steps": 4})
     state, rates = algorithm.init(jax.random.key(0)), []
     for _ in range(3):
-        state, told = algorithm.iterate(state)
-        rates.append(told["learning_rate"])
+        state, metrics = algorithm.iterate(state)
+        rates.append(metrics["learning_rate"])
     assert rates == pytest.approx([0.01, 0.0075, 0.005])
 
 
@@ -149,23 +152,23 @@ def test_an_iteration_is_a_function_of_its_state() -> None:
     """Twice from one state is bit for bit the same; the next iteration plays other games; another seed differs."""
     algorithm = _make()
     start = algorithm.init(jax.random.key(5))
-    (one, told), (two, again) = algorithm.iterate(start), algorithm.iterate(start)
+    (one, metrics), (two, again) = algorithm.iterate(start), algorithm.iterate(start)
     for a, b in zip(arrays(one), arrays(two), strict=True):
         np.testing.assert_array_equal(a, b)
-    same = [name for name in told if not name.startswith("seconds")]
-    assert {name: told[name] for name in same} == {name: again[name] for name in same}
+    same = [name for name in metrics if not name.startswith("seconds")]
+    assert {name: metrics[name] for name in same} == {name: again[name] for name in same}
     following = algorithm.iterate(one)[1]
-    assert following["training_return_mean"] != told["training_return_mean"]
+    assert following["training_return_mean"] != metrics["training_return_mean"]
     other = algorithm.iterate(algorithm.init(jax.random.key(6)))[1]
-    assert other["training_return_mean"] != told["training_return_mean"]
+    assert other["training_return_mean"] != metrics["training_return_mean"]
 
 
 def _batch(legal: np.ndarray) -> tuple[Any, ...]:
     rng = np.random.default_rng(0)
     size = len(legal)
     taken = np.eye(3, dtype=bool)[[int(np.flatnonzero(row)[0]) for row in legal]]
-    aims = np.where(legal, rng.normal(size=(size, 3)), 0.0)
-    return tuple(map(jnp.asarray, (rng.random((size, 17)), legal, taken, aims, rng.normal(size=size))))
+    targets = np.where(legal, rng.normal(size=(size, 3)), 0.0)
+    return tuple(map(jnp.asarray, (rng.random((size, 17)), legal, taken, targets, rng.normal(size=size))))
 
 
 def test_loss_written_out() -> None:
@@ -175,14 +178,14 @@ def test_loss_written_out() -> None:
     for untaken, value_weight in ((1.0, 0.5), (0.25, 2.0)):
         learner = _make(untaken_weight=untaken, value_weight=value_weight).iterate.__self__
         params = jax.jit(learner.network.init)(jax.random.key(0))
-        total, told = learner._loss(params, batch)
+        total, metrics = learner._loss(params, batch)
         advantages, values = (np.asarray(x) for x in learner.network.apply_inputs(params, batch[0]))
-        _, _, taken, aims, returns = (np.asarray(x) for x in batch)
+        _, _, taken, targets, returns = (np.asarray(x) for x in batch)
         weights = np.where(legal, np.where(taken, 1.0, untaken), 0.0)
-        advantage_loss = np.sum(weights * (advantages - aims) ** 2) / weights.sum()
+        advantage_loss = np.sum(weights * (advantages - targets) ** 2) / weights.sum()
         value_loss = np.mean((values - returns) ** 2)
-        assert told["loss_advantage"] == pytest.approx(advantage_loss, rel=1e-4)
-        assert told["loss_value"] == pytest.approx(value_loss, rel=1e-4)
+        assert metrics["loss_advantage"] == pytest.approx(advantage_loss, rel=1e-4)
+        assert metrics["loss_value"] == pytest.approx(value_loss, rel=1e-4)
         assert total == pytest.approx(advantage_loss + value_weight * value_loss, rel=1e-4)
 
 
@@ -214,9 +217,15 @@ def test_current_policy() -> None:
 
 WRONG = [
     ({"num_envs": 1000}, "algo.num_envs=1000 is more than algo.episodes_per_iteration=512"),
-    ({"temperature": {"start": 0.0, "end": 0.1, "over": 4}}, "algo.temperature.start=0.0 must be more than 0"),
-    ({"temperature": {"start": 1.0, "end": -1.0, "over": 4}}, "algo.temperature.end=-1.0 must be more than 0"),
-    ({"temperature": 2.0}, "algo.temperature=2.0 must hold start, end, over, form"),
+    (
+        {"temperature": {"start": 0.0, "end": 0.1, "transition_steps": 4}},
+        "algo.temperature.start=0.0 must be more than 0",
+    ),
+    (
+        {"temperature": {"start": 1.0, "end": -1.0, "transition_steps": 4}},
+        "algo.temperature.end=-1.0 must be more than 0",
+    ),
+    ({"temperature": 2.0}, "algo.temperature=2.0 must hold start, end, transition_steps, form"),
     ({"epoch_unit": "epochs"}, "known: minibatches, passes"),
     ({"shaping": {"form": "potentail"}}, "did you mean 'potential'"),
     ({"name": "draem"}, "unknown algorithm 'draem'; did you mean 'dream'"),
@@ -224,10 +233,10 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "told"), WRONG)
-def test_wrong_settings(changes: dict[str, Any], told: str) -> None:
+@pytest.mark.parametrize(("changes", "message"), WRONG)
+def test_wrong_settings(changes: dict[str, Any], message: str) -> None:
     """One line that says what would be right."""
     with pytest.raises(InputError) as error:
         _make(**changes)
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)

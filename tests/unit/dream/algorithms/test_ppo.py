@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dream.algorithms.ppo import clipped_loss, masked_softmax
+from dream.algorithms.ppo import clipped_loss
+from dream.equations.regret_matching import masked_softmax
 
 
 @pytest.mark.parametrize(

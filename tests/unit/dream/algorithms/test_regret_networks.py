@@ -1,4 +1,4 @@
-"""How networks tell regrets and policies: heads, masks, fallbacks, weights, fresh starts."""
+"""How networks become regrets and policies: heads, masks, fallbacks, weights, fresh starts."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from dream.algorithms.deep.regret_networks import (
     combined,
     fit_network,
     regret_loss,
-    softmax,
     strategy_loss,
     typical_size,
 )
 from dream.buffers import reservoir
-from dream.equations.regret_matching import regret_matching
+from dream.equations.regret_matching import masked_softmax, regret_matching
 from dream.networks import make_network
 
 GAME = envs.make("kuhn_poker")
@@ -69,13 +68,13 @@ def test_illegal_actions_are_not_fitted(head: str) -> None:
 def test_strategy_ignores_illegal_logits() -> None:
     """They take no share and no gradient."""
     logits = jnp.array([0.0, 50.0, 0.0, jnp.log(2.0)])
-    np.testing.assert_allclose(softmax(logits, LEGAL), [0.25, 0.0, 0.25, 0.5], rtol=1e-6)
+    np.testing.assert_allclose(masked_softmax(logits, LEGAL), [0.25, 0.0, 0.25, 0.5], rtol=1e-6)
     target = jnp.array([0.25, 0.0, 0.25, 0.5])
     gradient = jax.grad(lambda x: strategy_loss((x, jnp.float32(0)), LEGAL, target))(logits)
     np.testing.assert_allclose(gradient, 0.0, atol=1e-6)
 
 
-def _memory(targets: list[float], weights: list[float], capacity: int = 16) -> reservoir.Memory:
+def _memory(targets: list[float], weights: list[float], capacity: int = 16) -> reservoir.ReservoirBuffer:
     """Returns a memory whose rows are all of one information set."""
     state = GAME.init(jax.random.key(0))
     count = len(targets)
@@ -84,11 +83,11 @@ def _memory(targets: list[float], weights: list[float], capacity: int = 16) -> r
     target = jnp.stack([jnp.asarray(targets), -jnp.asarray(targets)], axis=1)
     rows = Row(view, legal, target, jnp.asarray(weights))
     memory = reservoir.empty(jax.tree.map(lambda x: x[0], rows), capacity)
-    return reservoir.add(memory, rows, jnp.ones(count, bool), jax.random.key(0), keep="reservoir")
+    return reservoir.add(memory, rows, jnp.ones(count, bool), jax.random.key(0), kind="reservoir")
 
 
-def _fitted(memory: reservoir.Memory, config: FitConfig, seed: int = 0) -> tuple[dict, jax.Array]:
-    """Returns parameters and what they tell of the rows' information set."""
+def _fitted(memory: reservoir.ReservoirBuffer, config: FitConfig, seed: int = 0) -> tuple[dict, jax.Array]:
+    """Returns parameters and their regrets at the rows' information set."""
     batch = batches_of(NETWORK, memory, config.batch_size, jax.random.key(seed))
     loss = functools.partial(regret_loss, "dueling", scale=jnp.float32(1.0))
     start = NETWORK.init(jax.random.key(99))
@@ -103,8 +102,8 @@ def test_fit_finds_the_weighted_mean(keep_all: int) -> None:
     """Rows 1, 2 and 4 of weights 1, 1 and 6 mean 27 / 8; weights reduced after the mean would give 7 / 3."""
     memory = _memory([1.0, 2.0, 4.0], [1.0, 1.0, 6.0], keep_all)
     config = FitConfig(steps=400, batch_size=64, learning_rate=0.03, learning_rate_end=0.0)
-    _, told = _fitted(memory, config)
-    np.testing.assert_allclose(told, [27 / 8, -27 / 8], atol=0.1)
+    _, regrets = _fitted(memory, config)
+    np.testing.assert_allclose(regrets, [27 / 8, -27 / 8], atol=0.1)
 
 
 def test_scale_of_all_weights_changes_nothing() -> None:

@@ -1,4 +1,4 @@
-"""Do sums by information set hold what the rows they came from would tell a fit?"""
+"""Do sums by information set hold what a fit needs of the rows they came from?"""
 
 from __future__ import annotations
 

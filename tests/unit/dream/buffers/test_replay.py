@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jax import Array
 
-from dream.buffers.replay import Replay, batches_per_pass, collect, draw, nth_of_passes
+from dream.buffers.replay import Replay, batches_per_pass, collect, nth_of_passes, sample
 
 SIZE, BATCH = 1007, 16
 """Places of every replay here, and rows of a minibatch of a pass: one compiled program serves all tests."""
@@ -47,9 +47,9 @@ def test_collect_drops_what_is_not_valid() -> None:
     np.testing.assert_array_equal(kept["b"], rows["b"][valid])
 
 
-def test_draw_is_uniform_over_the_valid_rows() -> None:
+def test_sample_is_uniform_over_the_valid_rows() -> None:
     """50 valid of 1007 places, 50,000 draws: chi-square of 49 degrees of freedom below its 99.99 % point, 94."""
-    drawn = np.asarray(draw(_replay(50), jax.random.key(2), 50_000)["n"])
+    drawn = np.asarray(sample(_replay(50), jax.random.key(2), 50_000)["n"])
     assert drawn.min() >= 0
     counts = np.bincount(drawn, minlength=50)
     assert counts.size == 50

@@ -14,21 +14,21 @@ from dream.buffers import reservoir
 CAPACITY, OFFERED, TRIALS = 8, 40, 4000
 
 
-def _offer(keep: str, sizes: tuple[int, ...], key: jax.Array) -> reservoir.Memory:
+def _offer(kind: str, sizes: tuple[int, ...], key: jax.Array) -> reservoir.ReservoirBuffer:
     """Offers the numbers 1, 2, ... in calls of some sizes, every call with as many rows that are not valid."""
     memory = reservoir.empty({"x": jnp.int32(0)}, CAPACITY)
     first = 1
     for n, size in enumerate(sizes):
         rows = jnp.where(np.arange(2 * size) % 2 == 0, first + np.arange(2 * size) // 2, -1)
         valid = np.arange(2 * size) % 2 == 0
-        memory = reservoir.add(memory, {"x": rows}, jnp.asarray(valid), jax.random.fold_in(key, n), keep=keep)
+        memory = reservoir.add(memory, {"x": rows}, jnp.asarray(valid), jax.random.fold_in(key, n), kind=kind)
         first += size
     return memory
 
 
-def _kept(keep: str, sizes: tuple[int, ...]) -> np.ndarray:
+def _kept(kind: str, sizes: tuple[int, ...]) -> np.ndarray:
     """Returns what is held after each of many trials: int[TRIALS, CAPACITY]."""
-    trial = jax.jit(jax.vmap(functools.partial(_offer, keep, sizes)))
+    trial = jax.jit(jax.vmap(functools.partial(_offer, kind, sizes)))
     memory = trial(jax.random.split(jax.random.key(0), TRIALS))
     assert np.all(memory.seen == sum(sizes))
     return np.asarray(memory.rows["x"])
@@ -69,16 +69,16 @@ def test_pairs_are_as_frequent_as_in_a_uniform_sample() -> None:
 def test_window_holds_the_newest(sizes: tuple[int, ...]) -> None:
     """Also after it has wrapped, and after a call of more rows than it holds."""
     total = sum(sizes)
-    held = np.asarray(_offer("window", sizes, jax.random.key(0)).rows["x"])
+    held = np.asarray(_offer("fifo", sizes, jax.random.key(0)).rows["x"])
     assert sorted(held[held > 0]) == list(range(max(1, total - CAPACITY + 1), total + 1))
 
 
 @pytest.mark.parametrize(("sizes", "count"), [((3,), 3), ((CAPACITY,), 8), ((30, 5), 8)])
 def test_draws_come_from_rows_held_only(sizes: tuple[int, ...], count: int) -> None:
     """Never from places without a row; all that is held is drawn; the mean is theirs."""
-    memory = _offer("window", sizes, jax.random.key(0))
+    memory = _offer("fifo", sizes, jax.random.key(0))
     assert int(reservoir.filled(memory)) == count
-    drawn = np.asarray(reservoir.draw(memory, jax.random.key(1), 400)["x"])
+    drawn = np.asarray(reservoir.sample(memory, jax.random.key(1), 400)["x"])
     held = np.asarray(memory.rows["x"])[np.asarray(reservoir.held(memory))]
     assert set(drawn) == set(held)
     assert reservoir.mean(memory, memory.rows["x"].astype(float)) == pytest.approx(held.mean())

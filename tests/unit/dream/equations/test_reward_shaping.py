@@ -10,7 +10,7 @@ import pytest
 from dream_support import CoinGame, Node, coin_trees, random_table, trajectories
 
 from dream.equations import schedules
-from dream.equations.reward_shaping import ShapingConfig, draw_penalty, shaping_reward, training_rewards, win_bonus
+from dream.equations.reward_shaping import ShapingConfig, shaping_reward, tie_penalty, training_rewards, win_bonus
 
 DISCOUNT, SCALE = 0.9, 0.5
 
@@ -106,12 +106,12 @@ def test_literal_form_can_change_optimal_play() -> None:
         assert (wins > loses) == right
 
 
-def test_draw_penalty_falls_on_both_players_of_a_draw_alone() -> None:
+def test_tie_penalty_falls_on_both_players_of_a_tie_alone() -> None:
     """Not where someone won, not on the way, not on a step that pays nothing."""
     rewards = np.array([[0, 0], [0.3, -0.3], [0, 0], [-0.1, 0.1]], np.float32)
     done = np.array([True, True, False, False])
-    np.testing.assert_array_equal(draw_penalty(rewards, done, -0.05), np.float32([[-0.05] * 2, [0, 0], [0, 0], [0, 0]]))
-    np.testing.assert_array_equal(draw_penalty(rewards[0], np.True_, -0.05), np.float32([-0.05, -0.05]))
+    np.testing.assert_array_equal(tie_penalty(rewards, done, -0.05), np.float32([[-0.05] * 2, [0, 0], [0, 0], [0, 0]]))
+    np.testing.assert_array_equal(tie_penalty(rewards[0], np.True_, -0.05), np.float32([-0.05, -0.05]))
 
 
 def test_win_bonus_goes_to_whom_the_end_pays() -> None:
@@ -125,6 +125,6 @@ def test_training_rewards_are_the_games_own_with_all_that_is_added() -> None:
     """Penalty and bonus in raw points, a reward of 1 being 10 of them; a win costs nobody the penalty."""
     rewards = np.array([[0, 0], [0, 0], [0.3, -0.3]], np.float32)
     done, potentials = np.array([False, True, True]), np.zeros((3, 2, 2))
-    config = ShapingConfig(scale=schedules.constant(1.0), draw_penalty=-5.0, win_bonus=20.0)
-    told = training_rewards(config, rewards, potentials, done, unit=10.0, scale=jnp.float32(1.0), discount=1.0)
-    np.testing.assert_allclose(told, [[0, 0], [-0.5, -0.5], [2.3, -2.3]], rtol=1e-6)
+    config = ShapingConfig(scale=schedules.constant(1.0), tie_penalty=-5.0, win_bonus=20.0)
+    rewarded = training_rewards(config, rewards, potentials, done, unit=10.0, scale=jnp.float32(1.0), discount=1.0)
+    np.testing.assert_allclose(rewarded, [[0, 0], [-0.5, -0.5], [2.3, -2.3]], rtol=1e-6)

@@ -67,9 +67,9 @@ def test_report_of_gin_rummy(gin: Game) -> None:
     """All promised names with intervals; win, loss and draw share all hands; n and n_pairs as asked."""
     report = match(gin, scrambled_policy(), scrambled_policy(), games=128, seed=3)
     assert (report.pop("n"), report.pop("n_pairs")) == (128, 64)
-    rates = {"win_rate", "loss_rate", "draw_rate", "knock_rate", "gin_rate", "undercut_rate"}
+    rates = {"win_rate", "loss_rate", "tie_rate", "knock_rate", "gin_rate", "undercut_rate"}
     assert rates | {"points_per_hand", "mean_length"} <= report.keys()
-    assert report["win_rate"].mean + report["loss_rate"].mean + report["draw_rate"].mean == pytest.approx(1)
+    assert report["win_rate"].mean + report["loss_rate"].mean + report["tie_rate"].mean == pytest.approx(1)
     for name, value in report.items():
         assert isinstance(value, Interval)
         assert value.low <= value.mean <= value.high

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dream.evaluation.ratings import SCALE, bradley_terry
+from dream.evaluation.ratings import SCALE, bradley_terry, point_ratings
 
 
 def _tables(strength: np.ndarray, hands: float) -> tuple[np.ndarray, np.ndarray]:
@@ -77,3 +77,53 @@ def test_players_that_never_met_are_refused() -> None:
     games = np.kron(np.eye(2), 10 * (1 - np.eye(2)))
     with pytest.raises(ValueError, match="never met"):
         bradley_terry(games / 2, games, games)
+
+
+def _deals(rng: np.random.Generator, means: np.ndarray, deals: int, spread: float) -> dict[tuple[int, int], np.ndarray]:
+    """Returns points per hand of each pairing, of expectation r_i - r_j."""
+    players = len(means)
+    pairs = [(i, j) for i in range(players) for j in range(i + 1, players)]
+    return {(i, j): means[i] - means[j] + spread * rng.normal(size=deals) for i, j in pairs}
+
+
+def test_points_without_noise_give_the_ratings_back() -> None:
+    """Least squares is exact there, and the interval has no width; the mean is 0."""
+    truth = np.array([3.0, 1.0, 0.5, -4.5])
+    fit = point_ratings(_deals(np.random.default_rng(0), truth, 10, 0.0), 4)
+    for found in fit:
+        np.testing.assert_allclose(found, truth, atol=1e-12)
+
+
+def test_points_by_hand() -> None:
+    """Three players in a circle of equal points are alike; with unlike ones the rating is the mean against all."""
+    circle = {(0, 1): np.full(4, 2.0), (1, 2): np.full(4, 2.0), (0, 2): np.full(4, -2.0)}
+    np.testing.assert_allclose(point_ratings(circle, 3).rating, 0, atol=1e-12)
+    unlike = {(0, 1): np.array([1.0, 5.0]), (1, 2): np.array([2.0, 2.0]), (0, 2): np.array([-1.0, 1.0])}
+    np.testing.assert_allclose(point_ratings(unlike, 3).rating, np.array([3 + 0, 2 - 3, 0 - 2]) / 3, atol=1e-12)
+
+
+def test_few_hands_won_and_many_points() -> None:
+    """Wins one hand of four and ten points in it, loses one point in the others: last by hands, first by points."""
+    points = {(0, 1): np.tile([10.0, -1.0, -1.0, -1.0], 50), (0, 2): np.tile([10.0, -1.0, -1.0, -1.0], 50)}
+    points[1, 2] = np.tile([1.0, -1.0], 100)
+    score = np.array([[0, 50, 50], [150, 0, 100], [150, 100, 0]], float)
+    games = 200 * (1 - np.eye(3))
+    assert np.argmin(bradley_terry(score, games, games).rating) == 0
+    assert np.argmax(point_ratings(points, 3).rating) == 0
+
+
+def test_bootstrap_intervals_cover_the_truth() -> None:
+    """Of 80 tournaments of known ratings, about 95 % of the intervals hold the true one."""
+    rng = np.random.default_rng(5)
+    truth = np.array([1.0, 0.2, -1.2])
+    held = []
+    for _ in range(80):
+        fit = point_ratings(_deals(rng, truth, 60, 4.0), 3)
+        held.append((fit.low <= truth) & (truth <= fit.high))
+    assert 0.87 < np.mean(held) < 0.99
+
+
+def test_points_of_players_that_never_met_are_refused() -> None:
+    """As for the other rating."""
+    with pytest.raises(ValueError, match="never met"):
+        point_ratings({(0, 1): np.ones(3), (2, 3): np.ones(3)}, 4)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dream.evaluation.statistics import Interval, mean_interval, rate_interval, t_interval
+from dream.evaluation.statistics import Interval, mean_interval, positive_interval, rate_interval, t_interval
 
 EXPERIMENTS = 2000
 _SLACK = 4 * math.sqrt(0.95 * 0.05 / EXPERIMENTS)
@@ -104,3 +104,37 @@ def test_t_interval_covers(n: int) -> None:
     """Normal samples, however few, within four standard errors of 95 %."""
     rng = np.random.default_rng(n)
     assert abs(_coverage(2.0, lambda: t_interval(rng.normal(2.0, 3.0, n))) - 0.95) < _SLACK
+
+
+def test_positive_interval_written_out() -> None:
+    """1, e, e^2: logarithms of mean 1 and variance 1, t of two degrees of freedom 4.302653."""
+    half = 4.302653 * math.sqrt(1 / 3 + 1 / 4)
+    expected = ((1 + math.e + math.e**2) / 3, math.exp(1.5 - half), math.exp(1.5 + half))
+    assert positive_interval(np.exp([0.0, 1.0, 2.0])) == pytest.approx(expected, rel=1e-6)
+    assert positive_interval(np.array([0.2, 0.2, 0.2])) == pytest.approx((0.2, 0.2, 0.2))
+
+
+@pytest.mark.parametrize("samples", [[0.02, 0.5, 0.9], [1e-3, 1.0], [3.0, 3.1, 2.9]])
+def test_a_positive_quantity_has_a_positive_interval(samples: list[float]) -> None:
+    """Also where the t-interval reaches below 0; in any unit it is the same; for little spread it is the t-interval."""
+    mean, low, high = positive_interval(np.array(samples))
+    assert 0 < low <= mean <= high
+    assert positive_interval(1000 * np.array(samples)) == pytest.approx((1000 * mean, 1000 * low, 1000 * high))
+    if max(samples) < 1.1 * min(samples):
+        assert (low, high) == pytest.approx(t_interval(np.array(samples))[1:], rel=0.01)
+
+
+def test_values_that_are_not_positive() -> None:
+    """Rounding may take a solver's value below 0: the t-interval, cut off there."""
+    samples = np.array([1e-3, 0.0, -1e-17])
+    assert positive_interval(samples) == (samples.mean(), 0.0, t_interval(samples).high)
+
+
+@pytest.mark.parametrize("n", [3, 5, 10])
+@pytest.mark.parametrize("spread", [0.2, 0.5, 1.0])
+def test_positive_interval_covers(n: int, spread: float) -> None:
+    """Log-normal samples, few seeds; where the t-interval of the values falls to 85 %."""
+    rng = np.random.default_rng(n)
+    truth = math.exp(spread**2 / 2)
+    coverage = _coverage(truth, lambda: positive_interval(rng.lognormal(0.0, spread, n)))
+    assert abs(coverage - 0.95) < _SLACK + 0.015

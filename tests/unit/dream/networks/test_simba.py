@@ -63,21 +63,21 @@ def test_the_value_is_that_of_the_phase() -> None:
     params = _params(network)
     x = np.tile(np.random.default_rng(4).random(342, np.float32), (4, 1))
     x[:, 157:161] = np.eye(4)
-    told, (logits, value) = jax.jit(lambda p, x: (network.heads(p, x), network.apply(p, x)))(params, x)
-    np.testing.assert_array_equal(logits, told["logits"])
+    heads, (logits, value) = jax.jit(lambda p, x: (network.heads(p, x), network.apply(p, x)))(params, x)
+    np.testing.assert_array_equal(logits, heads["logits"])
     for n, name in enumerate(("value_draw", "value_discard", "value_knock")):
-        assert value[n] == told[name][n] != 0
+        assert value[n] == heads[name][n] != 0
     assert value[3] == 0
 
 
-def test_a_game_that_tells_no_phase_has_one_value(game: Game) -> None:
-    """And no head to foretell where there is nothing to; an event log is read slot by slot."""
+def test_a_game_that_shows_no_phase_has_one_value(game: Game) -> None:
+    """And no auxiliary head where there is nothing to predict; an event log is read slot by slot."""
     for one in (CoinGame(), game):
         network = make_network(SMALL, one)
         params = jax.eval_shape(network.init, jax.random.key(0))
         assert {"value"} == {name for name in params if not name.startswith(("Dense", "LayerNorm"))}
-        assert network.inputs.carries_log == (one.log_slots > 0)
-        assert network.foretell is None
+        assert network.inputs.carries_log == (one.event_log is not None)
+        assert network.auxiliary_prediction is None
     params = _params(network)
     x = np.random.default_rng(5).random(4887, np.float32)
     weights, bias = network.first_layer(params)
@@ -104,7 +104,7 @@ def trained() -> tuple[Any, Any, list[dict[str, float]]]:
     game, told = PhasedCoin(), []
     given = {"episodes_per_iteration": 128, "batch_size": 64, "learning_rate": 3e-3, "auxiliary_weight": 2.0}
     config = settings.read(ppo.PpoConfig, given, "algo")
-    algorithm = ppo.learner(config, SMALL, game, make_mixture(("self",), None, game))
+    algorithm = ppo.make_against(config, SMALL, game, make_mixture(("self",), None, game))
     first = state = algorithm.init(jax.random.key(2))
     for _ in range(8):
         state, metrics = algorithm.iterate(state)
@@ -126,7 +126,7 @@ def test_the_auxiliary_loss_has_its_weight(trained: Any) -> None:
 
 
 def test_every_parameter_is_trained(trained: Any) -> None:
-    """The heads of all phases and of what is foretold among them."""
+    """The heads of all phases and the auxiliary one among them."""
     before, after, _ = trained
     for name, layer in before.items():
         for part, x in layer.items():

@@ -19,7 +19,7 @@ GAME, TAGGED = CoinGame(), CoinGame(tagged=True)
 KEY = jax.random.key(21)
 
 
-class Told(NamedTuple):
+class PlayedGame(NamedTuple):
     """One recorded game: actions, players, rewards of each move, coin or first view's hand, potentials."""
 
     actions: tuple[int, ...]
@@ -29,10 +29,10 @@ class Told(NamedTuple):
 
 
 def _scrambling() -> self_play.Actor:
-    """Returns an actor without randomness, whose memory counts the moves since the deal."""
+    """Returns an actor without randomness, whose carry counts the moves since the deal."""
 
-    def act(memory: Array, view: Any, legal: Array, player: Array, key: Array) -> tuple[Array, Array, Array]:
-        return scrambled(view, legal), memory + 1, memory
+    def act(carry: Array, view: Any, legal: Array, player: Array, key: Array) -> tuple[Array, Array, Array]:
+        return scrambled(view, legal), carry + 1, carry
 
     return self_play.Actor(lambda key: jnp.int32(0), act)
 
@@ -42,7 +42,7 @@ def _played(game: Game, games: int, lanes: int, actor: self_play.Actor | None = 
     return jax.device_get(play(KEY))
 
 
-def _games(record: self_play.Record) -> list[Told]:
+def _games(record: self_play.Record) -> list[PlayedGame]:
     """Splits a record into its games; every lane's valid moves are one stream that ends with a game's end."""
     d, found = record.decisions, []
     for lane in range(record.valid.shape[1]):
@@ -50,10 +50,10 @@ def _games(record: self_play.Record) -> list[Told]:
         np.testing.assert_array_equal(moves, np.arange(len(moves)))
         assert len(moves) == 0 or d.done[moves[-1], lane]
         for part in np.split(moves, np.flatnonzero(d.done[moves, lane]) + 1)[:-1]:
-            np.testing.assert_array_equal(d.note[part, lane], np.arange(len(part)))
+            np.testing.assert_array_equal(d.extras[part, lane], np.arange(len(part)))
             view = b"".join(np.asarray(x[part[0], lane]).tobytes() for x in d.view)
             rewards = tuple(map(tuple, d.rewards[part, lane].tolist()))
-            found.append(Told(tuple(d.action[part, lane]), tuple(d.player[part, lane]), rewards, view))
+            found.append(PlayedGame(tuple(d.action[part, lane]), tuple(d.player[part, lane]), rewards, view))
     return found
 
 
@@ -65,7 +65,7 @@ def _choose(state: Any, player: Array) -> Array:
 _step = jax.jit(TAGGED.step)
 
 
-def _slow_coin_game(number: int) -> Told:
+def _slow_coin_game(number: int) -> PlayedGame:
     """Plays game `number` alone, step by step."""
     deal_key = jax.random.split(KEY, 3)[0]
     state, moves = TAGGED.init(jax.random.fold_in(deal_key, number)), []
@@ -75,12 +75,12 @@ def _slow_coin_game(number: int) -> Told:
         action = int(_choose(state, player))
         state, rewards, _ = _step(state, action)
         moves.append((action, player, tuple(np.asarray(rewards).tolist())))
-    return Told(*zip(*moves, strict=True), first)
+    return PlayedGame(*zip(*moves, strict=True), first)
 
 
 @pytest.fixture(scope="module")
-def slow_games() -> list[Told]:
-    """Forty games of the coin game, one after the other: of one to three moves, drawn ones among them."""
+def slow_games() -> list[PlayedGame]:
+    """Forty games of the coin game, one after the other: of one to three moves, ties among them."""
     games = [_slow_coin_game(n) for n in range(40)]
     assert {len(game.actions) for game in games} == {1, 2, 3}
     assert len({game.first_view for game in games}) == 40
@@ -88,21 +88,21 @@ def slow_games() -> list[Told]:
 
 
 @pytest.mark.parametrize(("games", "lanes"), [(40, 40), (40, 7), (40, 1), (13, 5), (1, 1), (8, 8)])
-def test_same_games_whatever_the_lanes(slow_games: list[Told], games: int, lanes: int) -> None:
-    """Games 0 to games - 1, each whole and once: deal g by fold_in(deal key, g), memory anew at each deal."""
+def test_same_games_whatever_the_lanes(slow_games: list[PlayedGame], games: int, lanes: int) -> None:
+    """Games 0 to games - 1, each whole and once: deal g by fold_in(deal key, g), carry anew at each deal."""
     record = _played(TAGGED, games, lanes)
     assert sorted(_games(record)) == sorted(slow_games[:games])
     assert record.results["games"] == games
     assert record.valid.shape == (self_play.longest(GAME, games, lanes), lanes)
 
 
-def test_results_are_those_of_the_record(slow_games: list[Told]) -> None:
-    """Sums over finished games: draws, the coin, and who moved last."""
+def test_results_are_those_of_the_record(slow_games: list[PlayedGame]) -> None:
+    """Sums over finished games: ties, the coin, and who moved last."""
     results = _played(TAGGED, 40, 7).results
-    assert results["draw_rate"] == sum(game.rewards[-1] == (0, 0) for game in slow_games) > 0
+    assert results["tie_rate"] == sum(game.rewards[-1] == (0, 0) for game in slow_games) > 0
     assert results["coin"] == sum(game.first_view[0] for game in slow_games) > 0
     assert results["last_rate"] == 40 / 2
-    assert results.keys() == {"games", "draw_rate", "coin", "last_rate"}
+    assert results.keys() == {"games", "tie_rate", "coin", "last_rate"}
 
 
 def test_potentials_and_legal_actions_are_those_of_the_moment() -> None:
@@ -124,7 +124,7 @@ def test_potentials_and_legal_actions_are_those_of_the_moment() -> None:
 def test_random_actors_play_the_policy_they_are_given() -> None:
     """3,000 games of uniform play: every trajectory as often as its probability says, within 5 standard errors."""
 
-    def act(memory: tuple, view: Any, legal: Array, player: Array, key: Array) -> tuple[Array, tuple, Array]:
+    def act(carry: tuple, view: Any, legal: Array, player: Array, key: Array) -> tuple[Array, tuple, Array]:
         return sample_action(key, legal / jnp.sum(legal)), (), jnp.cumsum(view.moves)[-1] * 0
 
     games = 3000
@@ -145,16 +145,16 @@ def test_random_actors_play_the_policy_they_are_given() -> None:
 
 
 def test_gin_rummy_games_do_not_depend_on_the_lanes() -> None:
-    """The same 20 hands from 6 lanes and from 20, and the reported knocks and draws are those on record."""
+    """The same 20 hands from 6 lanes and from 20, and the reported knocks and ties are those on record."""
     game = make("gin_rummy", max_actions=30, knock_limit=70)
     few, many = _played(game, 20, 6), _played(game, 20, 20)
-    told = _games(few)
-    assert sorted(told) == sorted(_games(many))
-    assert len({one.first_view for one in told}) == 20
-    knocks = [one for one in told if one.actions[-1] >= 55]
+    found = _games(few)
+    assert sorted(found) == sorted(_games(many))
+    assert len({one.first_view for one in found}) == 20
+    knocks = [one for one in found if one.actions[-1] >= 55]
     undercut = [one for one in knocks if one.rewards[-1][one.players[-1]] < 0]
     for results in (few.results, many.results):
         assert results["games"] == 20
-        assert results["draw_rate"] == 20 - len(knocks)
+        assert results["tie_rate"] == 20 - len(knocks)
         assert results["knock_rate"] == len(knocks) / 2 > 0
         assert results["undercut_rate"] == len(undercut) / 2

@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 from dream_support import arrays
 
-from dream.storage.checkpoint import FOLDER, FORMAT, Checkpoint, CheckpointWriter, checksum, find
+from dream.storage import checkpoint
+from dream.storage.checkpoint import FOLDER, Checkpoint, CheckpointWriter, checksum, find, sound_checkpoint
+from dream.storage.checkpoint_meta import FORMAT, META_FILE
 from envs import InputError
 
 # Of what orbax leaves unfinished when it cannot read an array the interpreter tells when that is collected.
@@ -46,7 +48,7 @@ def _state(seed: int, width: int = 40) -> Nested:
         "w": jnp.asarray(rng.normal(size=(300, width)), jnp.float32),
         "half": jnp.asarray(rng.normal(size=9), jnp.bfloat16),
         "mask": jnp.asarray(rng.random(5) < 0.5),
-        "small": jnp.asarray([np.nan, np.inf, -0.0], jnp.float32),
+        "small": jnp.asarray([np.float32(3e38), 1e-40, -0.0], jnp.float32),
     }
     key = jax.random.key(seed)
     return Nested(params, key, jax.random.split(key, 3), jnp.int32(seed))
@@ -67,15 +69,19 @@ def writer(tmp_path: Path) -> Iterator[CheckpointWriter]:
     made.close()
 
 
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run directory with the checkpoints of iterations 5 and 10; not to be changed."""
-    run_dir = tmp_path_factory.mktemp("saved") / "run"
-    made = CheckpointWriter(run_dir, keep=2)
+def _run_of_two(folder: Path) -> Path:
+    """Writes a run directory with the checkpoints of iterations 5 and 10."""
+    made = CheckpointWriter(folder / "run", keep=2)
     for iteration in (5, 10):
         made.save(iteration, _state(iteration), META)
     made.close()
-    return run_dir
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run directory with the checkpoints of iterations 5 and 10; not to be changed."""
+    return _run_of_two(tmp_path_factory.mktemp("saved"))
 
 
 def _refused(action: Any, *parts: str) -> None:
@@ -88,14 +94,14 @@ def _refused(action: Any, *parts: str) -> None:
 
 def test_round_trip(saved: Path) -> None:
     """Every leaf comes back bit for bit, typed PRNG keys as such, from a state or from its shapes alone."""
-    checkpoint = find(saved)
+    found = find(saved)
     for like in (_state(0), jax.eval_shape(lambda: _state(0))):
-        restored = checkpoint.restore(like)
+        restored = found.restore(like)
         _assert_equal(restored, _state(10))
         assert jax.random.uniform(restored.key) == jax.random.uniform(_state(10).key)
-    assert checkpoint.meta["iteration"] == 10
-    assert checkpoint.meta["format"] == FORMAT
-    assert {name: checkpoint.meta[name] for name in META} == META
+    assert found.meta["iteration"] == 10
+    assert found.meta["format"] == FORMAT
+    assert {name: found.meta[name] for name in META} == META
 
 
 def test_references(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,8 +143,8 @@ def test_leftovers_of_a_killed_process_are_passed_over(saved: Path, tmp_path: Pa
     _assert_equal(find(run_dir).restore(_state(0)), _state(15))
 
 
-def _files(checkpoint: Path) -> list[Path]:
-    return sorted(p for p in checkpoint.rglob("*") if p.is_file() and p.stat().st_size)
+def _files(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.rglob("*") if p.is_file() and p.stat().st_size)
 
 
 def _use(path: Path) -> Any:
@@ -180,19 +186,36 @@ def test_a_flipped_byte_of_the_arrays_is_told(saved: Path, tmp_path: Path, place
     _refused(lambda: _use(tmp_path / "10"), str(tmp_path / "10"), "damaged", "use")
 
 
-def _with_meta(saved: Path, tmp_path: Path, change: Any) -> Path:
-    shutil.copytree(saved / FOLDER / "10", tmp_path / "10")
-    file = tmp_path / "10" / "meta" / "metadata"
-    meta = json.loads(file.read_text())
-    meta = change(meta)
-    file.write_text(json.dumps(meta))
-    return tmp_path / "10"
+def _with_meta(saved: Path, folder: Path, change: Any) -> Path:
+    """Copies a checkpoint of format 1, which has no checksum of the meta, and changes its meta."""
+    return _with_text(saved, folder, json.dumps(change(_old(saved))))
 
 
-def test_another_format(saved: Path, tmp_path: Path) -> None:
-    """Of another version of this project."""
-    path = _with_meta(saved, tmp_path, lambda meta: {**meta, "format": FORMAT + 1})
-    _refused(lambda: find(path), f"format {FORMAT + 1}", f"reads format {FORMAT}")
+def _old(saved: Path) -> dict[str, Any]:
+    meta = json.loads((saved / FOLDER / "10" / META_FILE).read_text())
+    del meta["meta_checksum"]
+    return {**meta, "format": 1}
+
+
+def _with_text(saved: Path, folder: Path, text: str) -> Path:
+    if not (folder / "10").exists():
+        shutil.copytree(saved / FOLDER / "10", folder / "10")
+    (folder / "10" / META_FILE).write_text(text)
+    return folder / "10"
+
+
+def test_a_checkpoint_of_the_format_before_is_read(saved: Path, tmp_path: Path) -> None:
+    """Without a checksum of its meta, and without sums of its files."""
+    path = _with_meta(saved, tmp_path, lambda meta: meta)
+    (path / "files.json").unlink()
+    _assert_equal(_use(path), _state(10))
+
+
+@pytest.mark.parametrize("number", [0, FORMAT + 1, "2", None, True])
+def test_another_format(saved: Path, tmp_path: Path, number: object) -> None:
+    """Of another version of this project, or of nobody."""
+    path = _with_meta(saved, tmp_path, lambda meta: {**meta, "format": number})
+    _refused(lambda: find(path), f"format {number!r}", f"reads format {FORMAT}")
 
 
 @pytest.mark.parametrize("change", [lambda m: {"epoch": 3}, lambda m: [1, 2], lambda m: 3], ids=["keys", "list", "3"])
@@ -202,10 +225,126 @@ def test_a_foreign_meta(saved: Path, tmp_path: Path, change: Any) -> None:
     _refused(lambda: find(path), "foreign", "checksum")
 
 
+OTHER = (None, -5, 3, 1.5, "x", [], {}, {"name": 3}, [[[]]])
+"""What an entry of the meta is replaced by."""
+
+
+def test_every_edit_of_the_meta_is_refused(saved: Path, tmp_path: Path) -> None:
+    """Each entry left out or replaced, one inside another changed, an entry more, text that is cut off: one line."""
+    text = (saved / FOLDER / "10" / META_FILE).read_text()
+    meta = json.loads(text)
+    edits = [{name: x for name, x in meta.items() if name != left_out} for left_out in meta]
+    edits += [{**meta, name: value} for name in meta for value in OTHER if value != meta[name]]
+    edits += [
+        {**meta, "iteration": 9},
+        {**meta, "config": {"seed": 2}},
+        {**meta, "counters": {"decisions": 8}},
+        {**meta, "format": 1},
+        {**meta, "more": 1},
+    ]
+    texts = [json.dumps(edit) for edit in edits]
+    texts += [text[:cut] for cut in range(0, len(text) - 2, 97)] + ["[" * 100_000, "9" * 5000, "\x00"]
+    for changed in texts:
+        path = _with_text(saved, tmp_path, changed)
+        _refused(lambda path=path: find(path), str(path))
+    _assert_equal(_use(_with_text(saved, tmp_path, json.dumps(meta, indent=3))), _state(10))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("iteration", -5),
+        ("iteration", 5.0),
+        ("iteration", True),
+        ("checksum", "7"),
+        ("arrays", [1]),
+        ("arrays", {"w": 3}),
+        ("config", {"env": 3}),
+        ("config", {"env": {"name": 3}}),
+        ("config", []),
+        ("game", "kuhn_poker"),
+        ("game", {"name": "coin", "rules": []}),
+        ("counters", {"nodes": -1}),
+        ("counters", {"nodes": 1.5}),
+        ("seconds", -1.0),
+        ("seconds", None),
+        ("compile_seconds", "1"),
+        ("choices", {"algo": 3}),
+        ("wandb_id", 3),
+        ("group", None),
+    ],
+)
+def test_a_meta_of_the_format_before_is_checked_by_type_and_range(
+    saved: Path, tmp_path: Path, name: str, value: object
+) -> None:
+    """It has no checksum; what cannot be is named."""
+    path = _with_meta(saved, tmp_path, lambda meta: {**meta, name: value})
+    _refused(lambda: find(path), str(path), "damaged", f"{name}=", "must be")
+
+
 def test_a_wrong_checksum(saved: Path, tmp_path: Path) -> None:
     """The arrays are not those that were written."""
     path = _with_meta(saved, tmp_path, lambda meta: {**meta, "checksum": meta["checksum"] ^ 1})
-    _refused(lambda: _use(path), str(path), "damaged", "earlier one")
+    _refused(lambda: _use(path), str(path), "damaged", "no earlier one")
+
+
+@pytest.mark.usefixtures("_collected")
+@pytest.mark.parametrize("part", ["meta", "state"])
+def test_the_checkpoint_before_a_damaged_one_is_offered(tmp_path: Path, part: str) -> None:
+    """By name, if it is sound; where it is damaged too, that is said."""
+    run_dir = _run_of_two(tmp_path)
+
+    def damage(iteration: str) -> None:
+        file = max(_files(run_dir / FOLDER / iteration / part), key=lambda path: path.stat().st_size)
+        file.write_bytes(file.read_bytes()[:-1] + b"?")
+
+    assert sound_checkpoint(run_dir).path == run_dir / FOLDER / "10"
+    assert sound_checkpoint(run_dir, 9).path == run_dir / FOLDER / "5"
+    assert sound_checkpoint(run_dir, 4) is None
+    damage("10")
+    assert sound_checkpoint(run_dir).path == run_dir / FOLDER / "5"
+    _refused(lambda: _use(run_dir), str(run_dir / FOLDER / "10"), f"use the earlier one, {run_dir / FOLDER / '5'}")
+    damage("5")
+    assert sound_checkpoint(run_dir) is None
+    _refused(lambda: _use(run_dir), str(run_dir / FOLDER / "10"), "no earlier one that is sound")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_state_that_is_not_finite_is_not_saved(writer: CheckpointWriter, tmp_path: Path, value: float) -> None:
+    """The array is named, what was saved before stays, and nothing new is there."""
+    good = {"params": {"w": jnp.ones((2, 3)), "n": jnp.arange(3)}, "key": jax.random.key(0)}
+    writer.save(4, good, META)
+    bad = {**good, "params": {**good["params"], "w": good["params"]["w"].at[1, 2].set(value)}}
+    with pytest.raises(FloatingPointError, match=r"iteration 4 .*params\.w is not finite \(1 of 6 values\)"):
+        writer.save(4, bad, META)
+    np.testing.assert_array_equal(find(tmp_path / "run").restore(good)["params"]["w"], 1)
+
+
+def test_a_stored_state_that_is_not_finite_is_refused(
+    writer: CheckpointWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an earlier version of this project could write it."""
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "not_finite", lambda tree: None)
+        writer.save(3, {"w": jnp.full(4, jnp.nan)}, META)
+    _refused(lambda: find(tmp_path / "run").restore({"w": jnp.zeros(4)}), "w is not finite (4 of 4 values)")
+
+
+@pytest.mark.parametrize(("error", "number"), [(OSError(28, "No space left on device"), 28), (ValueError("odd"), 5)])
+def test_a_disk_that_refuses(
+    writer: CheckpointWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, number: int
+) -> None:
+    """Whatever the writer of arrays makes of it, it is the system's error; the checkpoint before stays sound."""
+    writer.save(4, {"x": jnp.ones(4)}, META)
+
+    def fail(*arguments: object, **settings: object) -> None:
+        raise RuntimeError("could not write") from error
+
+    monkeypatch.setattr(writer._manager, "save", fail)
+    with pytest.raises(OSError, match=r"No space|could not write") as raised:
+        writer.save(5, {"x": jnp.ones(4)}, META)
+    assert raised.value.errno == number
+    assert sound_checkpoint(tmp_path / "run").meta["iteration"] == 4
 
 
 @pytest.mark.usefixtures("_collected")

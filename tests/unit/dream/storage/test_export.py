@@ -21,7 +21,7 @@ from dream.config.compose import compose_config
 from dream.storage import policy_file
 from dream.storage.checkpoint import CheckpointWriter
 from dream.storage.policies import find, game_of, policies_of
-from dream.storage.policy_file import named
+from dream.storage.policy_file import Card, named, to_bytes
 from envs import InputError
 
 LEARNERS = sorted({place: name for name, place in sorted(algorithms._REGISTRY.items())}.values())
@@ -217,3 +217,21 @@ def test_kinds_that_numpy_lacks_are_named(run: pathlib.Path, tmp_path: pathlib.P
     save_file({**arrays, "network.value.b": np.asarray(bits)}, path, metadata=metadata)
     with pytest.raises(InputError, match=r"network\.value\.b holds BF16, not float32"):
         dream.load_policy(path)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weights_that_are_not_finite_are_refused(run: pathlib.Path, tmp_path: pathlib.Path, value: float) -> None:
+    """At load, by the array's name; and such a policy is not exported."""
+    path = dream.export_policy(run, tmp_path / "agent.safetensors")
+    arrays = load_file(path)
+    name = max(arrays, key=lambda name: arrays[name].size)
+    arrays[name] = arrays[name].copy()
+    arrays[name].flat[3] = value
+    with safe_open(path, framework="numpy") as file:
+        save_file(arrays, path, metadata=file.metadata())
+    with pytest.raises(InputError) as error:
+        dream.load_policy(path)
+    assert f"{name} is not finite (1 of" in str(error.value)
+    assert "\n" not in str(error.value)
+    with pytest.raises(InputError, match="is not finite"):
+        to_bytes(Card(env={}, game={}), arrays)

@@ -235,7 +235,7 @@ def test_the_commands_take_the_file(tmp_path: pathlib.Path) -> None:
     assert told["nash_conv"] == pytest.approx(nash_conv(tree, tabulate(tree, dream.load_policy(path))))
     assert told["iteration"] is None
     play_match(prepare_match(compose_config("evaluate", [f"checkpoint={path}", f"opponent={path}", "games=4"])))
-    assert json.loads((tmp_path / "evaluation.json").read_text())["n"] == 4
+    assert json.loads(next((tmp_path / "evaluations").iterdir()).read_text())["n"] == 4
 
 
 def _named(params: dict[str, dict[str, np.ndarray]], names: dict[str, str], parts: tuple[str, str]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import types
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,11 @@ from command_support import without_seconds
 from dream.config.compose import compose_config
 from dream.training import metrics
 from dream.training.loop import train
+from dream.training.signals import StopRequest
 from dream.training.start import prepare_run, with_stored_choices
 from envs import InputError
 
-NEVER = types.SimpleNamespace(received=None, protect=lambda: None)
+NEVER = StopRequest(listen=False)
 """A stop request that does not come."""
 KUHN = ("env=kuhn_poker", "tracking.mode=disabled", "eval.opponents=[]", "eval.every=1000")
 

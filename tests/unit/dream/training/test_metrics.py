@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 from dream.evaluation import Interval
@@ -74,3 +77,71 @@ def test_write_text_replaces_whole_files(tmp_path: Path) -> None:
     assert path.read_text() == "old"
     files.write_text(path, "new")
     assert path.read_text() == "new"
+
+
+@pytest.mark.parametrize(
+    "wrong", [b"", b"{", b'{"iteration": 3', b"\xff\xfe\x00", b"7", b"[1]", b'{"loss": 1}', b"[" * 100_000]
+)
+@pytest.mark.parametrize("place", [0, 2, 5])
+def test_a_damaged_line_does_not_take_others_with_it(
+    run_dir: Path, capsys: pytest.CaptureFixture[str], wrong: bytes, place: int
+) -> None:
+    """In the middle of the file: the sound ones before and after it stay, and one line says how many are damaged."""
+    path = run_dir / metrics.FILE
+    lines = path.read_bytes().splitlines()
+    lines[place] = wrong
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    sound = [line for n, line in enumerate(LINES) if n != place]
+    assert metrics.read(run_dir) == sound
+    said = capsys.readouterr().err
+    assert said.count("\n") == (1 if wrong else 0)
+    assert not wrong or "has 1 damaged line, left out; 5 are sound" in said
+    metrics.drop_after(run_dir, 4)
+    assert metrics.read(run_dir) == [line for line in sound if line["iteration"] <= 4]
+    assert capsys.readouterr().err == ""
+
+
+def _clock(*events: tuple[float, float]) -> metrics.CompileClock:
+    """Returns a clock that began at 100 and heard of compilations from, to."""
+    clock = metrics.CompileClock()
+    clock.began = 100.0
+    for start, end in events:
+        clock.add(end, end - start)
+    return clock
+
+
+@pytest.mark.parametrize(
+    ("events", "seconds"),
+    [
+        ([], 0),
+        ([(101, 103)], 2),
+        ([(101, 103), (104, 105)], 3),
+        ([(102, 103), (101, 104)], 3),  # one inside another, which ends later
+        ([(102, 103), (103.5, 103.75), (101, 104)], 3),
+        ([(101, 103), (102, 105)], 4),  # two threads
+        ([(104, 105), (101, 102), (101.5, 104.5)], 4),
+        ([(104, 105), (101, 102)], 2),
+        ([(90, 101)], 1),  # begun before the clock
+        ([(90, 99)], 0),
+        ([(101, 101)], 0),
+    ],
+)
+def test_the_compile_clock_counts_time_once(events: list[tuple[float, float]], seconds: float) -> None:
+    """Written out: the length of the union of the intervals since the clock began."""
+    assert _clock(*events).seconds == pytest.approx(seconds)
+
+
+def test_compile_seconds_never_exceed_seconds() -> None:
+    """With compilations inside compilations; another clock, begun later, hears of the later ones alone."""
+    clock = metrics.CompileClock()
+
+    @jax.jit
+    def inner(x: jax.Array) -> jax.Array:
+        return jnp.sin(x) @ jnp.cos(x).T
+
+    for size in range(2, 6):
+        jax.jit(lambda x: jax.vmap(inner)(x) + jax.vmap(inner)(2 * x))(jnp.ones((2, size, size))).block_until_ready()
+    later = metrics.CompileClock()
+    jax.jit(lambda x: inner(x) * 3)(jnp.ones((7, 7))).block_until_ready()
+    assert 0 < later.seconds < clock.seconds <= time.monotonic() - clock.began
+    assert later.seconds <= time.monotonic() - later.began

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import pytest
+from omegaconf import OmegaConf
 
 import envs
 from dream.config.compose import compose_config
-from dream.training.start import prepare_run, with_stored_choices
+from dream.training.start import build_run, prepare_run, with_stored_choices
 from envs import InputError
 
 
@@ -37,7 +41,7 @@ def test_settings_of_the_runs_own_algorithm_apply(stored: Path) -> None:
     """`algo.clip_epsilon` is PPO's; the default algorithm does not know it."""
     given = [f"resume={stored}", "algo.clip_epsilon=0.1", "iterations=8"]
     start = prepare_run(compose_config("config", with_stored_choices(given)))
-    assert start.parts.config.algo["clip"] == 0.1
+    assert start.parts.config.algo["clip_epsilon"] == 0.1
     assert start.parts.config.env.name == "leduc_poker"
     assert start.parts.config.iterations == 8
     with pytest.raises(InputError, match=r"algo\.clip"):
@@ -68,3 +72,66 @@ def test_a_setting_newer_than_the_checkpoint_takes_its_default(stored: Path) -> 
     for given, nodes in (([], None), (["budget.nodes=5"], 5.0)):
         start = prepare_run(compose_config("config", with_stored_choices([f"resume={stored}", *given])))
         assert (start.parts.config.budget.nodes, start.parts.config.budget.episodes) == (nodes, None)
+
+
+SETTINGS = ["algo=cfr", "env=kuhn_poker", "iterations=4"]
+
+
+def _begun(run_dir: Path, *overrides: str) -> None:
+    """Leaves what a run leaves that is killed before its first checkpoint."""
+    start = prepare_run(compose_config("config", [*SETTINGS, *overrides, f"run_dir={run_dir}"]))
+    (run_dir / "checkpoints" / "2.orbax-checkpoint-tmp-0").mkdir(parents=True)
+    (run_dir / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(start.plain)))
+    (run_dir / "metrics.jsonl").write_text('{"iteration": 1}\n')
+
+
+def test_a_run_without_a_checkpoint_starts_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the command that made it, and resume= says so; its folder is left as it is until the run begins."""
+    run_dir = tmp_path / "run"
+    _begun(run_dir)
+    capsys.readouterr()
+    start = prepare_run(compose_config("config", [*SETTINGS, f"run_dir={run_dir}"]))
+    assert start.checkpoint is None
+    assert "starts over" in capsys.readouterr().out
+    assert (run_dir / "metrics.jsonl").exists()
+    with pytest.raises(InputError, match=r"has no checkpoint yet.*run_dir="):
+        prepare_run(compose_config("config", [f"resume={run_dir}"]))
+    with pytest.raises(InputError, match=r"has no checkpoint yet.*run_dir="):
+        with_stored_choices([f"resume={run_dir}"])
+
+
+def test_a_folder_of_something_else_is_not_started_over(tmp_path: Path) -> None:
+    """Other settings, a damaged configuration, a checkpoint (damaged, too), or no run at all."""
+    run_dir = tmp_path / "run"
+    _begun(run_dir, "seed=5")
+    again = compose_config("config", [*SETTINGS, f"run_dir={run_dir}"])
+    with pytest.raises(InputError, match="other settings and no checkpoint"):
+        prepare_run(again)
+    (run_dir / "config.yaml").write_text("a: [")
+    with pytest.raises(InputError, match="other settings and no checkpoint"):
+        prepare_run(again)
+    (run_dir / "checkpoints" / "2").mkdir()
+    with pytest.raises(InputError, match="go on with resume="):
+        prepare_run(again)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="choose a new folder"):
+        prepare_run(compose_config("config", [*SETTINGS, f"run_dir={tmp_path / 'other'}"]))
+
+
+def test_a_game_of_someone_else_is_checked_before_a_learner_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A payoff that is not a number is one line that names the method; this project's games are taken as they are."""
+
+    class Broken(type(envs.make("kuhn_poker"))):
+        """Kuhn poker that pays nothing that is a number."""
+
+        def step(self, state: Any, action: jax.Array) -> tuple[Any, jax.Array, jax.Array]:
+            """Plays."""
+            after, rewards, done = super().step(state, action)
+            return after, rewards * jnp.nan, done
+
+    node = compose_config("config", ["algo=ppo", "env=kuhn_poker"]).node
+    build_run(node)
+    monkeypatch.setattr(envs, "make", lambda name, **rules: Broken())
+    with pytest.raises(InputError, match="step: a reward is not finite"):
+        build_run(node)

@@ -12,7 +12,6 @@ import pytest
 import slow_melds
 
 import envs
-from envs import InputError
 
 VALUES = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10]
 GAMES = {
@@ -24,7 +23,7 @@ GAMES = {
 
 
 def _positions(kind: str) -> tuple[Any, Any]:
-    """Returns (views, observations) of the player to act along eight hands that shed deadwood, in numpy."""
+    """Returns (views, observations) of the player to act along eight rounds that get rid of deadwood, in numpy."""
     name, rules, first, discard = GAMES[kind]
     game = envs.make(name, **rules)
 
@@ -67,29 +66,29 @@ def _points(x: float) -> list[float]:
     return [min(x, 50) / 25, min(x, 10) / 10]
 
 
-def _danger(card: int, free: set[int], known: set[int]) -> float:
+def _discard_risk(card: int, free: set[int], known: set[int]) -> float:
     """Returns the pairs that meld with a card, each partner unseen counting 1 and known 2."""
     weight = {**dict.fromkeys(free, 1.0), **dict.fromkeys(known, 2.0)}
     pairs = itertools.combinations(set(weight) - {card}, 2)
     return sum(weight[a] * weight[b] for a, b in pairs if _is_meld((card, a, b)))
 
 
-def _recalled(shed: list[int], card: int) -> list[float]:
+def _recalled(discarded: list[int], card: int) -> list[float]:
     """Returns what the opponent's discards, oldest first, tell of a card."""
-    if not shed:
+    if not discarded:
         return [0.0] * 4
-    above = [card % 13 - min(c % 13 for c in shed), card % 13 - shed[-1] % 13]
+    above = [card % 13 - min(c % 13 for c in discarded), card % 13 - discarded[-1] % 13]
     return [*(min(max(x / 6, -1), 1) for x in above), *(float(x > 0) for x in above)]
 
 
 def _told(
-    hand: set[int], pile: set[int], top: int | None, known: set[int], shed: list[int] | None
+    hand: set[int], pile: set[int], top: int | None, known: set[int], discarded: list[int] | None
 ) -> tuple[list[float], list[list[float]]]:
-    """Returns the module's tables, written out; the last of `shed` is the last discard."""
+    """Returns the module's tables, written out; the last of `discarded` is the last discard."""
     drawn = len(hand) == 11
     eleven = hand if drawn or top is None else hand | {top}
     free = set(range(52)) - hand - pile - known
-    planes = [hand, pile, known, free, *([] if shed is None else [set(shed)])]
+    planes = [hand, pile, known, free, *([] if discarded is None else [set(discarded)])]
     after = slow_melds.FULL.after_discard(slow_melds.mask_of(eleven)) if len(eleven) == 11 else {}
     least = min(after.values())
     slots = []
@@ -98,8 +97,13 @@ def _told(
         melds = any(_is_meld((card, a, b)) for a, b in itertools.combinations(eleven - {card}, 2))
         left = after[card]
         row = [min((left - least) / 10, 3), left == least, *_points(left), left == 0, len(pairs) / 4]
-        row += [len({new for _, new in pairs}) / 4, _danger(card, free, known) / 8, melds, not drawn and card == top]
-        row += [] if shed is None else _recalled(shed, card)
+        row += [
+            len({new for _, new in pairs}) / 4,
+            _discard_risk(card, free, known) / 8,
+            melds,
+            not drawn and card == top,
+        ]
+        row += [] if discarded is None else _recalled(discarded, card)
         slots.append([*row, *_of_card(card, planes)])
     own = least if drawn else slow_melds.FULL.deadwood(slow_melds.mask_of(hand))
     kept = min(left for card, left in after.items() if drawn or card != top)
@@ -111,20 +115,21 @@ def _told(
     else:
         melds = any(_is_meld((top, a, b)) for a, b in itertools.combinations(hand - {top}, 2))
         whole += [melds, *_of_card(top, planes)]
-    if shed is not None:
-        lowest, last = (min(c % 13 for c in shed), shed[-1] % 13) if shed else (13, 13)
-        whole += [*np.eye(14)[lowest][:13], *np.eye(14)[last][:13], len(shed) / 10]
+    if discarded is not None:
+        lowest, last = (min(c % 13 for c in discarded), discarded[-1] % 13) if discarded else (13, 13)
+        whole += [*np.eye(14)[lowest][:13], *np.eye(14)[last][:13], len(discarded) / 10]
     return whole, slots
 
 
 @pytest.mark.parametrize("kind", GAMES)
-def test_the_tables_are_what_is_told(kind: str) -> None:
+def test_the_features_are_those_of_the_tables(kind: str) -> None:
     """Every number of decisions before and after a draw; the actions discard (or knock with) the cards held."""
     name, rules, first, _ = GAMES[kind]
     game = envs.make(name, **rules)
     views, seen = _positions(kind)
-    whole, slots, actions = jax.tree.map(np.asarray, jax.jit(jax.vmap(game.slot_inputs))(seen))
-    assert actions.shape[1:] == (11, game.slot_choices)
+    whole, each, actions = jax.tree.map(np.asarray, jax.jit(jax.vmap(game.card_features.of_observation))(seen))
+    choices = game.card_features.choices
+    assert actions.shape[1:] == (11, choices)
     assert len(seen) > 100
     for n in range(0, len(seen), 3):
         view = jax.tree.map(lambda x, n=n: x[n], views)
@@ -132,22 +137,21 @@ def test_the_tables_are_what_is_told(kind: str) -> None:
         top = None if top > 51 else top
         known = _cards(view.known) if name == "gin_rummy" else _cards(view.known[1 - view.seat])
         hand, pile = _cards(view.hand), _cards(view.pile) | (set() if top is None else {top})
-        shed = None
+        discarded = None
         if kind == "recall":  # that these two are what the opponent discarded is test_card_planes.py's
             last = np.flatnonzero(seen[n, 219:]).tolist()
-            shed = [card for card in np.flatnonzero(seen[n, 167:219]).tolist() if [card] != last] + last
-        expected = _told(hand, pile, top, known, shed)
+            discarded = [card for card in np.flatnonzero(seen[n, 167:219]).tolist() if [card] != last] + last
+        expected = _told(hand, pile, top, known, discarded)
         np.testing.assert_allclose(whole[n, 10:], np.array(expected[0], np.float32), atol=2e-5)
         filled = len(expected[1])
-        np.testing.assert_allclose(slots[n, :filled], np.array(expected[1], np.float32), atol=2e-5)
-        assert not slots[n, filled:].any()
-        discards = [[first + c + 52 * k for k in range(game.slot_choices)] for c in sorted(hand)]
-        assert actions[n].tolist() == (discards if len(hand) == 11 else [[-1] * game.slot_choices] * 11)
+        np.testing.assert_allclose(each[n, :filled], np.array(expected[1], np.float32), atol=2e-5)
+        assert not each[n, filled:].any()
+        discards = [[first + c + 52 * k for k in range(choices)] for c in sorted(hand)]
+        assert actions[n].tolist() == (discards if len(hand) == 11 else [[-1] * choices] * 11)
 
 
-def test_only_the_full_deck_has_slots() -> None:
-    """Other decks, and OpenSpiel's tensor, are refused."""
-    assert envs.make("gin_rummy_openspiel").slot_choices == 0
-    game = envs.make("gin_rummy_openspiel", num_ranks=10, observation="planes")
-    with pytest.raises(InputError, match="gin_rummy_openspiel has no slots"):
-        game.slot_inputs(jnp.zeros(game.observation_size))
+def test_only_the_full_deck_has_card_features() -> None:
+    """Other decks, and OpenSpiel's tensor, have none."""
+    assert envs.make("gin_rummy_openspiel").card_features is None
+    assert envs.make("gin_rummy_openspiel", num_ranks=10, observation="planes").card_features is None
+    assert envs.make("gin_rummy", num_ranks=10).card_features is None

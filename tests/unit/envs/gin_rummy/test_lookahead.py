@@ -18,12 +18,19 @@ from envs.gin_rummy.melding import outs
 from envs.gin_rummy.players import lookahead
 
 GAME = envs.make("gin_rummy")
-WEIGHTS = {"win": 90.0, "win_later": 70.0, "card": 3.0, "card_later": 7.0, "links": 1.5, "links_later": 0.25}
+WEIGHTS = {
+    "win": 90.0,
+    "win_later": 70.0,
+    "card": 3.0,
+    "card_later": 7.0,
+    "partner_count": 1.5,
+    "partner_count_later": 0.25,
+}
 MELDS = [frozenset(slow_melds.cards_of(meld)) for meld in slow_melds.FULL.all_melds]
 VALUES = slow_melds.FULL.values
 
 
-def _loose(hand: frozenset[int]) -> list[set[int]]:
+def _unmatched(hand: frozenset[int]) -> list[set[int]]:
     """Returns the cards outside melds, runs melded first and sets melded first."""
     told = []
     for sets_first in (False, True):
@@ -40,7 +47,7 @@ def _loose(hand: frozenset[int]) -> list[set[int]]:
     return told
 
 
-def _links(hand: frozenset[int], unseen: frozenset[int]) -> int:
+def _partner_count(hand: frozenset[int], unseen: frozenset[int]) -> int:
     threes = [meld for meld in MELDS if len(meld) == 3]
     return sum(len(meld & hand) == 2 and len(meld & unseen) == 1 for meld in threes)
 
@@ -49,14 +56,14 @@ def _one(hand: frozenset[int], drawn: int, unseen: frozenset[int], stays: bool) 
     """Returns the cost of a hand with a card drawn, the hand after the best discard, whether it may knock."""
     bigger, rest = hand | {drawn}, unseen - {drawn}
     options, least = [], 999
-    for loose in _loose(bigger):
-        free = [card for card in [*sorted(hand), drawn] if card in loose and not (stays and card == drawn)]
-        total = sum(VALUES[c] + WEIGHTS["card"] for c in loose)
-        least = min(least, sum(VALUES[c] for c in loose) - max((VALUES[c] for c in free), default=0))
+    for unmatched in _unmatched(bigger):
+        free = [card for card in [*sorted(hand), drawn] if card in unmatched and not (stays and card == drawn)]
+        total = sum(VALUES[c] + WEIGHTS["card"] for c in unmatched)
+        least = min(least, sum(VALUES[c] for c in unmatched) - max((VALUES[c] for c in free), default=0))
         for card in free or [min(hand)]:
             kept = bigger - {card}
             saved = VALUES[card] + WEIGHTS["card"] if free else 0.0
-            options.append((total - saved - WEIGHTS["links"] * _links(kept, rest), kept))
+            options.append((total - saved - WEIGHTS["partner_count"] * _partner_count(kept, rest), kept))
     cost, kept = min(options, key=lambda option: option[0])
     return (-WEIGHTS["win"] if least <= 10 else cost), kept, least <= 10
 
@@ -68,11 +75,14 @@ def _two(hand: frozenset[int], drawn: int, unseen: frozenset[int], stays: bool =
     later = []
     for second in unseen - {drawn}:
         least, count = min(
-            (sum(VALUES[c] for c in loose) - max((VALUES[c] for c in loose), default=0), max(len(loose) - 1, 0))
-            for loose in _loose(kept | {second})
+            (
+                sum(VALUES[c] for c in unmatched) - max((VALUES[c] for c in unmatched), default=0),
+                max(len(unmatched) - 1, 0),
+            )
+            for unmatched in _unmatched(kept | {second})
         )
         later.append(-WEIGHTS["win_later"] if least <= 10 else least + WEIGHTS["card_later"] * count)
-    return float(np.mean(later)) - WEIGHTS["links_later"] * _links(kept, unseen - {drawn})
+    return float(np.mean(later)) - WEIGHTS["partner_count_later"] * _partner_count(kept, unseen - {drawn})
 
 
 @functools.cache
@@ -100,7 +110,7 @@ def _packed(some: frozenset[int]) -> np.ndarray:
 def test_discards_are_scored_as_by_loops_over_cards() -> None:
     """The four of least cost after one draw, by their cost after two."""
     views, legal, playing = _decisions()
-    policy = envs.make_bot("lookahead", GAME, danger=0.5, **WEIGHTS)
+    policy = envs.make_bot("lookahead", GAME, discard_risk=0.5, **WEIGHTS)
     score = jax.jit(policy.apply.discard_score)
     asked = np.argwhere(playing & legal[..., 3:55].any(axis=-1) & ~legal[..., 55:].any(axis=-1))
     for t, lane in asked[np.random.default_rng(0).permutation(len(asked))[:2]]:
@@ -109,15 +119,15 @@ def test_discards_are_scored_as_by_loops_over_cards() -> None:
         unseen = frozenset(range(52)) - hand - _flagged(view.pile) - _flagged(view.known)
         before = (views.seat[:t, lane] == view.seat) & legal[:t, lane, 3:].any(axis=-1)
         turn = 1 + np.count_nonzero(before)
-        worth = np.asarray(outs.danger(_packed(unseen), _packed(_flagged(view.known))))
-        danger = 0.5 * turn * worth
+        worth = np.asarray(outs.discard_risk(_packed(unseen), _packed(_flagged(view.known))))
+        risk = 0.5 * turn * worth
         first = {
-            c: np.mean([_one(hand - {c}, u, unseen, False)[0] for u in unseen]) + danger[c]
+            c: np.mean([_one(hand - {c}, u, unseen, False)[0] for u in unseen]) + risk[c]
             for c in sorted(hand)
             if allowed[c]
         }
         best = sorted(first, key=lambda c: round(256 * first[c]))[:4]
-        expected = {c: np.mean([_two(hand - {c}, u, unseen) for u in unseen]) + danger[c] for c in best}
+        expected = {c: np.mean([_two(hand - {c}, u, unseen) for u in unseen]) + risk[c] for c in best}
         told = np.asarray(score(policy.params, view, allowed))
         assert set(np.flatnonzero(np.isfinite(told))) == set(best)
         np.testing.assert_allclose(told[best], [expected[c] for c in best], rtol=1e-4, atol=4e-3)

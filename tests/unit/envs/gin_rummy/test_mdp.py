@@ -57,7 +57,7 @@ def test_the_opponent_is_told_only_where_it_is_named() -> None:
     """Kind k is entry 321 + k; kind 0 is none."""
     view = GAME.view(GAME.from_deck(np.arange(52)), 0)
     for kind in (0, 1, 20):
-        named = np.asarray(GAME.encode(GAME.name_opponent(view, jnp.int32(kind))))[322:]
+        named = np.asarray(GAME.encode(GAME.opponent_ids.name(view, jnp.int32(kind))))[322:]
         assert np.flatnonzero(named).tolist() == ([kind - 1] if kind else [])
 
 
@@ -112,7 +112,7 @@ def test_melds_first_against_brute_force() -> None:
         (1, scoring.KNOCK, 0.259, -0.159),
         (70, scoring.KNOCK, 0.70, -0.60),
         (-25, scoring.UNDERCUT, -0.70, 0.475),
-        (0, scoring.DRAW, 0.0, 0.0),
+        (0, scoring.TIE, 0.0, 0.0),
         (0, scoring.KNOCK, 0.0, 0.0),
     ],
 )

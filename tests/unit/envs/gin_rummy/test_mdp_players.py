@@ -59,8 +59,8 @@ def _final(game: envs.Game, player: envs.Policy, decks: np.ndarray) -> Any:
 
 
 def test_a_player_that_draws_lots_keeps_its_chances() -> None:
-    """Uniform over 107 actions: c is shed with the share of its discard and knock, then knocked with by half."""
-    player = envs.Policy(lambda params, view, legal: legal / jnp.sum(legal))
+    """Uniform over 107 actions: c is discarded with the share of its discard and knock, then knocked with by half."""
+    player = envs.uniform_policy()
     policy = players.translated(player, GAME)
     translated, step = jax.jit(lambda view, legal: policy(view, legal)), jax.jit(GAME.step)
     state = GAME.from_deck(np.arange(52))

@@ -161,6 +161,15 @@ def test_shaped_reward_adds_up(every_step: bool) -> None:
     if every_step:
         wanted = wanted + 0.5 * 7
     np.testing.assert_allclose(totals, wanted, atol=1e-3)
+    assert totals.min() >= game.worst_reward
+
+
+def test_the_shaped_reward_has_a_bound_of_its_own() -> None:
+    """All cards but those dealt gained, and nothing laid or won; weights of the other sign have their own worst."""
+    assert ShapedRummy500().worst_reward == pytest.approx(-0.01 * (52 - 7))
+    assert ShapedRummy500(every_step=False).worst_reward == pytest.approx(-0.01 * 52)
+    assert ShapedRummy500(card_weight=-0.5, win_weight=-2.0).worst_reward == pytest.approx(-(0.5 * 7 + 2.0))
+    assert not ShapedRummy500().zero_sum
 
 
 def test_identity_tells_the_weights() -> None:

@@ -1,0 +1,184 @@
+"""Proximal policy optimisation over any Game, by self-play, against fixed opponents, or a mixture of them.
+
+Each iteration plays; with G the lambda-return to the player who decided and V the value then,
+
+    A = (G - V), normalised over the minibatch,    rho = pi(a) / pi_then(a),
+    loss = -mean min(rho A, clip(rho, 1 - c, 1 + c) A) + w_v mean (V - G)^2 - w_e mean entropy(pi)
+           + w_a mean (predicted - game.auxiliary)^2, the last where the network has such a head.
+
+pi is the softmax of the network's advantage head over legal actions, so that the trunk is the same as that of the
+regret learners.
+Sources: Schulman et al. 2017, eq. 7 and 9; Schulman et al. 2016 (GAE), whose advantage is G - V here.
+Iterations hold whole games (whole_games.py), so that no return is cut off and bootstrapped; or, with `rollout_length`,
+that many decisions of the learner in every game against fixed players (rollouts.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array
+
+import envs
+from dream.algorithms.counters import Counters
+from dream.algorithms.ppo.loss import Example, make_loss
+from dream.algorithms.ppo.parts import Generated, Parts
+from dream.algorithms.ppo.rollouts import make_rollouts, play_rollouts
+from dream.algorithms.ppo.settings import PpoConfig, checked_num_envs
+from dream.algorithms.ppo.whole_games import play_games
+from dream.algorithms.types import Algorithm, Metrics, Resources, Value
+from dream.buffers.replay import Replay, batches_per_pass, nth_of_passes
+from dream.equations import schedules
+from dream.networks import make_network
+from dream.networks.fit import adam, fit
+from dream.networks.network import make_reader
+from dream.rollout import policy_pool
+from dream.rollout.opponents import Mixture, make_mixture
+from envs import Game, Policy
+
+
+class PpoState(NamedTuple):
+    """All that a run needs to go on.
+
+    Attributes:
+      params, optimizer_state: of the network.
+      key: not consumed; an iteration's keys follow from it and `iteration`.
+      iteration: int32, completed ones.
+      lanes: games under way; () where iterations hold whole games.
+      pool: PolicyPool of past parameters; () where no past self plays.
+    """
+
+    params: Any
+    optimizer_state: Any
+    key: Array
+    iteration: Array
+    lanes: Any = ()
+    pool: Any = ()
+
+
+def make(config: PpoConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
+    """Builds the learner.
+
+    Raises:
+      InputError: settings that contradict each other, an unknown opponent, or a wrong network node.
+    """
+    mixture = make_mixture(config.opponents, config.shares, game, resources.find_player)
+    return make_against(config, network, game, mixture._replace(opponent_id_prob=config.opponent_id_prob))
+
+
+def make_against(config: PpoConfig, network: Any, game: Game, mixture: Mixture) -> Algorithm:
+    """Builds the learner against given opponents.
+
+    Raises:
+      InputError: settings that contradict each other, an unknown assistant, or a wrong network node.
+    """
+    built = make_network(network, game)
+    num_envs = checked_num_envs(config, game, mixture)
+    assistant = None if config.assistant is None else envs.make_assistant(config.assistant, game)
+    learner = _Ppo(Parts(config, game, built, make_reader(game, built), mixture, num_envs, assistant))
+    return Algorithm(learner.init, learner.iterate, learner.policies, learner.value)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Ppo:
+    """The learner; `players` are handed to compiled functions as arguments, so that their arrays are no constants."""
+
+    parts: Parts
+
+    @functools.cached_property
+    def optimizer(self) -> optax.GradientTransformation:
+        return adam(max_grad_norm=self.parts.config.max_grad_norm, l2=0.0)
+
+    def init(self, key: Array) -> PpoState:
+        """Initialises a network, and deals where games go on from one iteration to the next."""
+        return self._init(key, self.parts.mixture.players)
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def _init(self, key: Array, players: tuple[Policy | None, ...]) -> PpoState:
+        parts = self.parts
+        key, network_key = jax.random.split(key)
+        params = parts.network.init(network_key)
+        pool = policy_pool.make_pool(params, parts.config.pool_size) if parts.mixture.past_selves else ()
+        state = PpoState(params, self.optimizer.init(params), key, jnp.int32(0), pool=pool)
+        if parts.config.rollout_length is None:
+            return state
+        rollouts = make_rollouts(parts, self._opponents(state, players))
+        return state._replace(lanes=rollouts.start(jax.random.fold_in(network_key, 1), parts.num_envs))
+
+    def _opponents(self, state: PpoState, players: tuple[Policy | None, ...]) -> Mixture:
+        """Returns the mixture of an iteration, one past self put in."""
+        mixture = self.parts.mixture._replace(players=players)
+        if not mixture.past_selves:
+            return mixture
+        # A third key, next to the two that `_keys` splits off.
+        key = jax.random.fold_in(jax.random.fold_in(state.key, state.iteration), 2)
+        past = policy_pool.sample(state.pool, key)
+        return mixture.with_past_self(Policy(self.parts.play, {"network": past, "temperature": jnp.float32(1.0)}))
+
+    def iterate(self, state: PpoState) -> tuple[PpoState, Metrics]:
+        began = time.perf_counter()
+        generated = jax.block_until_ready(self.generate(state, self.parts.mixture.players))
+        played = time.perf_counter()
+        state, fit_metrics, fit_counters = jax.block_until_ready(
+            self.learn(state._replace(lanes=generated.lanes), generated.replay)
+        )
+        seconds = {"seconds_generate": played - began, "seconds_fit": time.perf_counter() - played}
+        counters = (generated.counters + fit_counters).metrics()
+        arrays = jax.device_get({**generated.metrics, **fit_metrics, **counters})
+        return state, {**{name: float(x) for name, x in arrays.items()}, **seconds}
+
+    def policies(self, state: PpoState) -> dict[str, Policy]:
+        temperature = self.parts.config.play_temperature or 1.0
+        params = {"network": state.params, "temperature": jnp.float32(temperature)}
+        return {"current": Policy(self.parts.play, params)}
+
+    def value(self, state: PpoState) -> Value:
+        return Value(self._value, state.params)
+
+    def _value(self, params: Any, view: Any) -> Array:
+        network = self.parts.network
+        return network.apply_inputs(params, network.inputs.of_view(view))[1]
+
+    def _keys(self, state: PpoState) -> Array:
+        return jax.random.split(jax.random.fold_in(state.key, state.iteration))
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def generate(self, state: PpoState, players: tuple[Policy | None, ...]) -> Generated:
+        """Plays an iteration's games and turns the learner's decisions into examples."""
+        config, (key, _) = self.parts.config, self._keys(state)
+        mixture, scale = self._opponents(state, players), schedules.at(config.shaping.scale, state.iteration)
+        if config.rollout_length is None:
+            return play_games(self.parts, state.params, mixture, key, scale)
+        return play_rollouts(self.parts, state.params, state.lanes, mixture, key, scale)
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def learn(self, state: PpoState, replay: Replay) -> tuple[PpoState, dict[str, Array], Counters]:
+        """Fits the network to the examples, `epochs` passes over them; returns state, metrics and counters."""
+        config, (_, key) = self.parts.config, self._keys(state)
+        steps = config.epochs * batches_per_pass(replay, config.batch_size)
+        learning_rate = config.learning_rate * schedules.at(config.learning_rate_decay, state.iteration)
+
+        def batch(n: Array) -> Example:
+            return nth_of_passes(replay, key, n, config.batch_size)
+
+        params, optimizer_state, metrics = fit(
+            make_loss(config, self.parts.network, self.parts.game.num_actions),
+            self.optimizer,
+            state.params,
+            state.optimizer_state,
+            batch,
+            learning_rate=learning_rate,
+            steps=steps,
+        )
+        done, pool = state.iteration + 1, state.pool
+        if self.parts.mixture.past_selves:
+            pool = policy_pool.add(pool, params, done % config.pool_every == 0)
+        after = PpoState(params, optimizer_state, state.key, done, state.lanes, pool)
+        counters = Counters(gradient_steps=steps, network_rows=steps * config.batch_size)
+        return after, metrics | {"learning_rate": learning_rate}, counters

@@ -1,0 +1,84 @@
+"""What PPO learns from, and its loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from dream.algorithms.ppo.settings import PpoConfig
+from dream.equations.regret_matching import masked_log_softmax
+from dream.networks import Network
+
+
+class Example(NamedTuple):
+    """One decision to learn from; in a batch every field has a leading axis [B].
+
+    Attributes:
+      view: what the player who decided saw; with keep_inputs the network's inputs, float32[inputs.size].
+      legal: uint8[ceil(A / 8)], the legal actions, packed by jnp.packbits.
+      action: int16.
+      behaviour_prob: float32, the probability that the action was sampled with.
+      value: float32, the network's prediction then.
+      returns: float32, lambda-return, in units of reward.
+      auxiliary: float32, game.auxiliary; () where no head predicts it.
+    """
+
+    view: Any
+    legal: Array
+    action: Array
+    behaviour_prob: Array
+    value: Array
+    returns: Array
+    auxiliary: Any
+
+
+def clipped_loss(ratio: Array, advantage: Array, clip: float) -> Array:
+    """Returns -min(rho A, clip(rho, 1 - c, 1 + c) A), elementwise: float32[...].
+
+    Source: Schulman et al. 2017, eq. 7.
+    """
+    return -jnp.minimum(ratio * advantage, jnp.clip(ratio, 1 - clip, 1 + clip) * advantage)
+
+
+def make_loss(
+    config: PpoConfig, network: Network, num_actions: int
+) -> Callable[[Any, Example], tuple[Array, dict[str, Array]]]:
+    """Returns (params, examples) -> (loss float32, metrics), as dream/algorithms/ppo/learner.py defines it."""
+
+    def outputs(params: Any, x: Array, auxiliary: Any) -> tuple[tuple[Array, Array], dict[str, Array]]:
+        if network.auxiliary_prediction is None:
+            return network.apply_inputs(params, x), {}
+        policy_and_value, predicted = network.auxiliary_prediction(params, x)
+        return policy_and_value, {"loss_auxiliary": jnp.mean((predicted - auxiliary) ** 2)}
+
+    def loss(params: Any, rows: Example) -> tuple[Array, dict[str, Array]]:
+        legal = jnp.unpackbits(rows.legal, axis=-1, count=num_actions).astype(bool)
+        x = rows.view if config.keep_inputs else jax.vmap(network.inputs.of_view)(rows.view)
+        (logits, value), metrics = outputs(params, lax.stop_gradient(x), rows.auxiliary)
+        logs = masked_log_softmax(logits, legal)
+        action = rows.action.astype(jnp.int32)[:, None]
+        log_ratio = jnp.take_along_axis(logs, action, axis=-1)[:, 0] - jnp.log(jnp.maximum(rows.behaviour_prob, 1e-9))
+        advantage = rows.returns - rows.value
+        advantage = (advantage - jnp.mean(advantage)) / (jnp.std(advantage) + 1e-8)
+        policy_loss = jnp.mean(clipped_loss(jnp.exp(log_ratio), advantage, config.clip_epsilon))
+        value_loss = jnp.mean((value - rows.returns) ** 2)
+        if config.value_loss == "relative":
+            value_loss = value_loss / jnp.maximum(jnp.var(rows.returns), 1e-6)
+        entropy = jnp.mean(-jnp.sum(jnp.where(legal, jnp.exp(logs) * logs, 0.0), axis=-1))
+        total = policy_loss + config.value_weight * value_loss - config.entropy_weight * entropy
+        total = total + config.auxiliary_weight * metrics.get("loss_auxiliary", 0.0)
+        metrics |= {
+            "loss": total,
+            "loss_policy": policy_loss,
+            "loss_value": value_loss,
+            "entropy": entropy,
+            "kl": jnp.mean(jnp.exp(log_ratio) - 1.0 - log_ratio),
+            "clipped": jnp.mean(jnp.abs(jnp.exp(log_ratio) - 1.0) > config.clip_epsilon),
+        }
+        return total, metrics
+
+    return loss

@@ -1,0 +1,100 @@
+"""What both ways of generating experience share: the parts of a PPO learner, and what an actor outputs."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from dream.algorithms.counters import Counters
+from dream.algorithms.ppo.settings import PpoConfig
+from dream.buffers.replay import Replay
+from dream.equations.regret_matching import masked_softmax
+from dream.equations.returns import lambda_returns
+from dream.networks import Network
+from dream.networks.network import Reader
+from dream.rollout.opponents import Mixture
+from envs import Game, Policy
+
+
+class ActorOutput(NamedTuple):
+    """What the actor outputs besides the action, a decision's extras.
+
+    Attributes:
+      behaviour_prob: float32, probability of the action.
+      value: float32, the network's prediction.
+      entropy: float32, of the policy, in nats.
+      seat: int32, the learner's; 0 in rollouts.
+      opponent_id: int32, the opponent as the observation names it; 0 in rollouts, whose views hold it already.
+      is_learner: bool, whether the learner decided.
+      is_past_self: bool, whether the learner as it was decided.
+      inputs: the network's, float32[inputs.size], where they are kept; else ().
+    """
+
+    behaviour_prob: Array
+    value: Array
+    entropy: Array
+    seat: Array
+    opponent_id: Array
+    is_learner: Array
+    is_past_self: Array
+    inputs: Any = ()
+
+
+class Generated(NamedTuple):
+    """One iteration's experience.
+
+    Attributes:
+      lanes: games under way, () where iterations hold whole games.
+      replay: of Example.
+      metrics: of the play.
+      counters: of the play.
+    """
+
+    lanes: Any
+    replay: Replay
+    metrics: dict[str, Array]
+    counters: Counters
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Parts:
+    """The parts of a PPO learner.
+
+    Attributes:
+      config: settings.
+      game: what is played.
+      network: its advantage head is the policy's logits.
+      reader: the same network, read along a game.
+      mixture: the opponents; None in the place of a past self.
+      num_envs: games in play at once.
+      assistant: makes some of the learner's decisions for it (envs.make_assistant), or None.
+    """
+
+    config: PpoConfig
+    game: Game
+    network: Network
+    reader: Reader
+    mixture: Mixture
+    num_envs: int
+    assistant: Policy | None
+
+    def play(self, params: Any, view: Any, legal: Array) -> Array:
+        """Returns the policy to play by: float32[A]; params has `network` and `temperature`."""
+        logits, _ = self.network.apply_inputs(params["network"], self.network.inputs.of_view(view))
+        own = masked_softmax(logits / params["temperature"], legal)
+        return own if self.assistant is None else self.with_assistant(own, view, legal)
+
+    def with_assistant(self, own: Array, view: Any, legal: Array) -> Array:
+        """Returns the assistant's choice where it has one, else the learner's own policy: float32[A]."""
+        helped = self.assistant(view, legal)
+        return jnp.where(jnp.sum(helped) > 0, helped, own)
+
+    def returns(self, rewards: Array, ends: Array, players: Array, values: Array) -> Array:
+        """Returns the lambda-returns of streams next to each other: float32[T, N]; see `lambda_returns`."""
+        stream = functools.partial(lambda_returns, discount=self.config.discount, gae_lambda=self.config.gae_lambda)
+        return jax.vmap(stream, in_axes=1, out_axes=1)(rewards, ends, players, values)

@@ -1,0 +1,74 @@
+"""Settings of PPO, and the check of those that depend on each other."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from dream.config.settings import choice, number
+from dream.equations import schedules
+from dream.equations.reward_shaping import ShapingConfig
+from dream.equations.schedules import Schedule
+from dream.rollout.opponents import SELF, Mixture
+from dream.rollout.self_play import num_envs_for
+from envs import Game, InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class PpoConfig:
+    """Settings of PPO; conf/algo/ppo.yaml says what each does.
+
+    With `rollout_length` an iteration plays that many decisions of the learner in each of `num_envs` games against
+    fixed players; `moves_per_step` and `keep_inputs` apply there alone. Without it an iteration plays
+    `episodes_per_iteration` whole games.
+    """
+
+    name: str = "ppo"
+    episodes_per_iteration: int = number(1024, 1)
+    num_envs: int | None = number(None, 1)
+    rollout_length: int | None = number(None, 1)
+    moves_per_step: int = number(10, 1)
+    keep_inputs: bool = False
+    assistant: str | None = None
+    opponents: tuple[str, ...] = (SELF,)
+    shares: tuple[float, ...] | None = number(None, 0)
+    pool_every: int = number(50, 1)
+    pool_size: int = number(8, 1)
+    opponent_id_prob: float = number(0.0, 0, 1)
+    batch_size: int = number(2048, 1)
+    epochs: int = number(4, 1)
+    learning_rate: float = number(2.5e-4, 0, above=True)
+    learning_rate_decay: Schedule = schedules.constant(1.0)
+    discount: float = number(1.0, 0, 1)
+    gae_lambda: float = number(0.95, 0, 1)
+    clip_epsilon: float = number(0.2, 0, above=True)
+    entropy_weight: float = number(0.01, 0)
+    value_weight: float = number(0.5, 0)
+    value_loss: str = choice("absolute", "absolute", "relative")
+    auxiliary_weight: float = number(0.1, 0)
+    max_grad_norm: float = number(0.5, 0, above=True)
+    play_temperature: float | None = number(None, 0, above=True)
+    shaping: ShapingConfig = ShapingConfig(scale=schedules.constant(0.0), tie_penalty=0.0)
+
+
+def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
+    """Returns the games in play at once, of settings that agree with each other.
+
+    Raises:
+      InputError: more num_envs than games, rollout_length against itself, keep_inputs without it, or opponents that
+        the game's observation cannot name.
+    """
+    if config.rollout_length is not None and mixture.probabilities[0] > 0:
+        raise InputError(
+            f"algo.rollout_length={config.rollout_length} needs fixed players; algo.opponents must not hold {SELF!r}"
+        )
+    if config.keep_inputs and config.rollout_length is None:
+        raise InputError("algo.keep_inputs=true needs algo.rollout_length; with whole games it must be false")
+    kinds = game.opponent_ids.kinds if game.opponent_ids else 0
+    if mixture.opponent_id_prob and len(mixture.players) > kinds:
+        raise InputError(
+            f"algo.opponent_id_prob={mixture.opponent_id_prob} is not valid: {game.name} can name "
+            f"{kinds} opponents, and there are {len(mixture.players)}; it must be 0"
+        )
+    if config.rollout_length is None:
+        return num_envs_for(config.num_envs, config.episodes_per_iteration)
+    return config.num_envs or config.episodes_per_iteration

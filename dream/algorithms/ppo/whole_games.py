@@ -1,0 +1,98 @@
+"""Experience from whole games, by self-play or against a mixture of opponents."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from dream.algorithms.counters import Counters
+from dream.algorithms.ppo.loss import Example
+from dream.algorithms.ppo.parts import ActorOutput, Generated, Parts
+from dream.buffers.replay import collect
+from dream.equations import reward_shaping
+from dream.equations.regret_matching import masked_softmax
+from dream.equations.sampling import entropy, sample_action
+from dream.rollout import self_play
+from dream.rollout.opponents import Mixture, Seating, assign_seats, is_learner, is_past_self, policy_at
+from dream.rollout.summary import rollout_metrics
+
+
+class ActorCarry(NamedTuple):
+    """What the actor carries along a game: who plays, and the network's reader."""
+
+    seating: Seating
+    reader: Any
+
+
+def play_games(parts: Parts, params: Any, mixture: Mixture, key: Array, scale: Array) -> Generated:
+    """Plays an iteration's whole games (jit the caller).
+
+    Args:
+      parts: of the learner.
+      params: the network's.
+      mixture: the opponents, any past self put in.
+      key: consumed.
+      scale: float32, of the reward shaping.
+    """
+    game, config = parts.game, parts.config
+    actor = _actor(parts, params, mixture)
+    record = self_play.play(game, actor, key, games=config.episodes_per_iteration, num_envs=parts.num_envs)
+    d, extras = record.decisions, record.decisions.extras
+    rewards = reward_shaping.training_rewards(
+        config.shaping, d.rewards, d.potentials, d.done,
+        unit=game.reward_scale, scale=scale, discount=config.discount,
+    )  # fmt: skip
+    returns = parts.returns(rewards, d.done | ~record.valid, d.player, extras.value)
+    learned = record.valid & extras.is_learner
+    auxiliary = d.auxiliary if parts.network.auxiliary_prediction else ()
+    view = d.view
+    if mixture.opponent_id_prob:
+        view = jax.vmap(jax.vmap(game.opponent_ids.name))(view, extras.opponent_id)
+    examples = Example(view, d.legal, d.action, extras.behaviour_prob, extras.value, returns, auxiliary)
+    moves, dealt = jnp.sum(record.valid), record.results["games"]
+    metrics = rollout_metrics(
+        game, results=record.results, moves=moves, learned=learned, phase=d.phase,
+        returns=returns, values=extras.value, entropies=extras.entropy,
+    )  # fmt: skip
+    seats = jnp.arange(game.num_players) == extras.seat[..., None]
+    earned = jnp.sum(jnp.where(record.valid[..., None] & seats, d.rewards, 0.0))
+    metrics |= {"shaping_scale": scale, "learner_reward": earned / config.episodes_per_iteration}
+    counters = Counters(
+        episodes=dealt,
+        decisions=jnp.sum(learned),
+        nodes=moves,
+        transitions=moves + dealt,
+        # The network reads every decision, of opponents as well; past selves read theirs besides.
+        network_rows=moves + jnp.sum(record.valid & extras.is_past_self),
+    )
+    return Generated((), collect(examples, learned), metrics, counters)
+
+
+def _actor(parts: Parts, params: Any, mixture: Mixture) -> self_play.Actor:
+    game, weights = parts.game, parts.reader.prepare(params)
+
+    def start(key: Array) -> ActorCarry:
+        return ActorCarry(assign_seats(mixture, game.num_players, key), parts.reader.start())
+
+    def act(
+        carry: ActorCarry, view: Any, legal: Array, player: Array, key: Array
+    ) -> tuple[Array, ActorCarry, ActorOutput]:
+        seating = carry.seating
+        named = game.opponent_ids.name(view, seating.opponent_id) if mixture.opponent_id_prob else view
+        (logits, value), reader = parts.reader.read(weights, carry.reader, named, player)
+        own = masked_softmax(logits, legal)
+        decides = is_learner(seating, player)
+        if parts.assistant is not None:
+            decides &= jnp.sum(parts.assistant(view, legal)) == 0
+            own = parts.with_assistant(own, view, legal)
+        action = sample_action(key, policy_at(mixture, seating, player, own, view, legal))
+        extras = ActorOutput(
+            own[action], value, entropy(own), seating.seat, seating.opponent_id, decides,
+            is_past_self(mixture, seating, player),
+        )  # fmt: skip
+        return action, ActorCarry(seating, reader), extras
+
+    return self_play.Actor(start, act)

@@ -1,0 +1,181 @@
+"""What the commands do, as functions for notebooks and scripts; `import dream` offers them by name."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from types import FrameType
+
+from dream.commands import exploit as exploit_command
+from dream.commands.exploit import ExploitReport
+from dream.config import settings
+from dream.config.compose import compose_config
+from dream.config.schema import EvaluateConfig
+from dream.evaluation import match
+from dream.evaluation.report import MatchReport
+from dream.storage.policies import check_game, find, find_opponent, find_player, game_of, policy_of
+from dream.training import loop
+from dream.training.finished import FinishedRun, load_run
+from dream.training.signals import StopRequest
+from dream.training.start import prepare_run, with_stored_choices
+from envs import Game, HostPlayer, InputError, Policy, bot_names, check_plays
+
+Reference = str | os.PathLike[str]
+"""A run directory or FinishedRun, a checkpoint's folder, a policy's file, or hf:<owner>/<repo>/<file>."""
+
+
+def train(overrides: Sequence[str] = (), *, quiet: bool = False) -> FinishedRun:
+    """Trains as `python -m dream.run` does, and writes the same run directory.
+
+    An interrupt (Ctrl-C, or the notebook's stop button) finishes the iteration, saves a checkpoint and then raises
+    KeyboardInterrupt; `dream.train(["resume=<run directory>"])` goes on. A second interrupt leaves at once.
+
+    Args:
+      overrides: as on the command line, one setting each, for instance ["env=leduc_poker", "iterations=20"].
+      quiet: whether progress and tables are not printed.
+    Returns:
+      The FinishedRun: `directory`, `metrics`, `columns()`, `policies`, `evaluation` and `exact`.
+    Raises:
+      InputError: a wrong override, or a run directory that cannot be used; nothing has been written.
+      FloatingPointError: training diverged.
+
+    Example:
+      >>> run = dream.train(["env=kuhn_poker", "algo=cfr_plus", "iterations=20"], quiet=True)
+      >>> sorted(run.policies)
+      ['average', 'current']
+      >>> run.exact["average"]["exploitability"] < 0.05
+      True
+    """
+    start = prepare_run(compose_config("config", with_stored_choices(_checked(overrides))))
+    with _interrupts() as stop, contextlib.redirect_stdout(io.StringIO()) if quiet else contextlib.nullcontext():
+        loop.train(start, stop)
+    if stop.received is not None:
+        raise KeyboardInterrupt(f"the run is saved; go on with resume={start.run_dir}")
+    return load_run(start.run_dir)
+
+
+def evaluate(
+    policy: Policy | Reference,
+    opponent: Policy | HostPlayer | Reference = "random",
+    *,
+    games: int = 10000,
+    seed: int = 0,
+    name: str | None = None,
+    game: Game | None = None,
+) -> MatchReport:
+    """Plays a match over mirrored deals as `python -m dream.evaluate` does; writes nothing.
+
+    Args:
+      policy: a Policy, a trained player's place, or with `game` a rule-based player's name.
+      opponent: the same, a rule-based player's name, or another library's player such as
+        "open_spiel:simple_gin_rummy_bot".
+      games: rounds, a multiple of the game's players: each deal is played from every seat.
+      seed: of deals and actions.
+      name: which of the policies where `policy` is a place; by default the average where there is one.
+      game: what is played; by default the game that the policy knows.
+    Returns:
+      The MatchReport from the first player's side, e.g. `.points_per_hand.mean` and `.win_rate.low`.
+    Raises:
+      InputError: a player that cannot be loaded or plays another game, or a wrong number of games.
+
+    Example:
+      >>> kuhn = envs.make("kuhn_poker")
+      >>> report = dream.evaluate("random", "random", games=1000, game=kuhn)
+      >>> report.games, report.win_rate.low <= 0.5 <= report.win_rate.high
+      (1000, True)
+    """
+    config = settings.read(EvaluateConfig, {"checkpoint": "", "games": games, "seed": seed}, "")
+    game, policy = _player(policy, name, game)
+    other = opponent if isinstance(opponent, Policy | HostPlayer) else find_opponent(os.fspath(opponent), game)
+    return MatchReport.of_record(game.unit, match(game, policy, other, games=config.games, seed=config.seed))
+
+
+def exploit(
+    policy: Policy | Reference,
+    overrides: Sequence[str] = (),
+    *,
+    method: str = "auto",
+    name: str | None = None,
+    game: Game | None = None,
+) -> ExploitReport:
+    """Measures how much a policy can lose, as `python -m dream.exploit` does; writes nothing.
+
+    Args:
+      policy: a Policy, a trained player's place, or with `game` a rule-based player's name.
+      overrides: further settings as on the command line, for instance ["best_response.iterations=50"].
+      method: "exact" on enumerable games, "learned" or "local" for a lower bound, "both" for exact and learned, or
+        "auto": exact where that can be, otherwise learned.
+      name: which of the policies where `policy` is a place; by default the average where there is one.
+      game: what is played; by default the game that the policy knows.
+    Returns:
+      The ExploitReport: `exploitability` and `nash_conv` in game.unit, `is_exact`, and the bounds that were computed.
+    Raises:
+      InputError: a wrong setting, a player that cannot be loaded, or an exact value asked for where there is none.
+
+    Example:
+      >>> report = dream.exploit("random", game=envs.make("kuhn_poker"))
+      >>> report.is_exact, round(report.exploitability, 4)
+      (True, 0.4583)
+    """
+    composed = compose_config("exploit", ["checkpoint=''", f"method={method}", *_checked(overrides)])
+    config = exploit_command.read_config(composed)
+    game, policy = _player(policy, name, game)
+    return exploit_command.measure(exploit_command.plan(config, game, policy))
+
+
+def _player(policy: Policy | Reference, name: str | None, game: Game | None) -> tuple[Game, Policy]:
+    """Returns the game and the policy that are meant; raises InputError where they cannot be had or do not fit."""
+    if isinstance(policy, Policy):
+        game = game or policy.game
+        if name is not None:
+            raise InputError(f"name={name} chooses among a run's policies; leave it out with a Policy")
+        if game is None:
+            raise InputError("the policy does not know its game; give it, as in game=envs.make('kuhn_poker')")
+        check_plays(policy, game)
+        return game, policy
+    if game is not None and isinstance(policy, str) and policy in bot_names(game):
+        return game, find_player(policy, game)
+    trained = find(policy)
+    if game is None:
+        game = game_of(trained)
+    else:
+        check_game(trained, game)
+    return game, policy_of(trained, game, name)
+
+
+def _checked(overrides: Sequence[str]) -> list[str]:
+    """Returns overrides as a list; raises InputError where they are one text or not texts."""
+    if isinstance(overrides, str) or not all(isinstance(override, str) for override in overrides):
+        raise InputError(f"overrides={overrides!r} is not valid; it must be a list of texts such as ['iterations=20']")
+    return list(overrides)
+
+
+class _Interrupts(StopRequest):
+    """Remembers the first interrupt of a training run; before there is work to save, it is raised at once."""
+
+    def __init__(self) -> None:
+        super().__init__(listen=False)
+
+    def take(self, number: int, frame: FrameType | None) -> None:
+        """Remembers a signal; raises KeyboardInterrupt for the second one, and where there is nothing to save."""
+        if self.received is not None or not self._protected:
+            raise KeyboardInterrupt
+        self.received = number
+
+
+@contextlib.contextmanager
+def _interrupts() -> Iterator[_Interrupts]:
+    """Takes SIGINT over for a training run in the main thread, and gives it back."""
+    stop = _Interrupts()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = signal.signal(signal.SIGINT, stop.take)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,164 @@
+"""Sweeps: jobs one after the other, a failed one ending nothing but itself, and one table at the end."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+
+from dream.config.compose import Composed, compose_config, composed_by_hydra, config_dir, jobs
+from dream.storage.files import StorageError
+from envs.errors import InputError
+
+Prepare = Callable[[Composed], Any]
+Job = Callable[[Any], float | None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """How a job ended.
+
+    Attributes:
+      number: of the job, from 1.
+      label: the overrides that differ between jobs.
+      objective: what the job returned; None where it has none, or failed.
+      failure: one line that says why it failed, or "".
+    """
+
+    number: int
+    label: str
+    objective: float | None
+    failure: str = ""
+
+
+class Sweep:
+    """A sweep under way."""
+
+    def __init__(self, name: str, overrides: list[str], prepare: Prepare, job: Job) -> None:
+        """Plans the jobs.
+
+        Args:
+          name: of the primary configuration file.
+          overrides: of the command line.
+          prepare: checks a composed configuration and returns what the job needs; raises InputError.
+          job: does the work; returns the objective.
+        Raises:
+          InputError: an override does not parse, or every job is refused.
+        """
+        self._name, self._prepare, self._job = name, prepare, job
+        self._outcomes: list[Outcome] = []
+        self._planned: list[list[str]] | None = None
+        self._fixed: set[str] = set()
+        self._folder: Path | None = None
+        if not any(text.startswith("hydra") for text in overrides):
+            self._planned = _enumerated(overrides)
+            self._fixed = set.intersection(*map(set, self._planned)) if len(self._planned) > 1 else set()
+            self._check()
+
+    def run(self) -> int:
+        """Runs the jobs and prints the table; returns the exit code: 0, 1 where a job failed, or a signal's."""
+        code = 0
+        try:
+            self._run_planned() if self._planned is not None else self._run_by_hydra()
+        except SystemExit as left:  # a signal, or a sweeper that gave up
+            code = left.code if isinstance(left.code, int) else 1
+        failed = [outcome for outcome in self._outcomes if outcome.failure]
+        for line in self.table():
+            print(line, flush=True)
+        for outcome in failed:
+            print(f"error: job {outcome.number} ({outcome.label}): {outcome.failure}", file=sys.stderr, flush=True)
+        return code or int(bool(failed))
+
+    def _run_planned(self) -> None:
+        """Runs the product of all choices; in Hydra's basic sweeper a job that does not compose would end them all."""
+        for number, overrides in enumerate(self._planned, 1):
+            self._attempt(number, self._label(overrides), functools.partial(self._start, number, overrides))
+
+    def _start(self, number: int, overrides: list[str]) -> float | None:
+        """Composes, prepares and does a planned job, in the folder that hydra.sweep in conf/config.yaml would give."""
+        composed = compose_config(self._name, overrides)
+        if self._folder is None:
+            stamped = f"runs/{time.strftime('%Y-%m-%d_%H-%M-%S')}_sweep"
+            self._folder = Path(composed.node.get("run_dir") or stamped).expanduser().absolute()
+        return self._job(self._prepare(dataclasses.replace(composed, sweep_dir=self._folder / str(number - 1))))
+
+    def _run_by_hydra(self) -> None:
+        """Runs the jobs that another sweeper picks by what they return, in its launcher."""
+
+        def application(node: Any) -> float | None:
+            composed, number = composed_by_hydra(node), int(HydraConfig.get().job.num) + 1
+            return self._attempt(number, self._label(composed.overrides), lambda: self._job(self._prepare(composed)))
+
+        hydra.main(version_base="1.3", config_path=str(config_dir()), config_name=self._name)(application)()
+
+    def table(self) -> list[str]:
+        """Returns the lines of the table of jobs; [] where they ran in other processes."""
+        if not self._outcomes:
+            return []
+        rows = [("job", "overrides", "objective (lower is better)")]
+        for outcome in self._outcomes:
+            value = "none" if outcome.objective is None else f"{outcome.objective:.6g}"
+            rows.append((str(outcome.number), outcome.label, outcome.failure or value))
+        for number, overrides in enumerate(self._planned or [], 1):
+            if number > len(self._outcomes):
+                rows.append((str(number), self._label(overrides), "not run"))
+        widths = [max(len(row[n]) for row in rows) for n in range(2)]
+        return [f"{a:>{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows]
+
+    def _check(self) -> None:
+        """Raises the first job's InputError where every job is refused, before anything is written."""
+        errors = []
+        for overrides in self._planned:
+            try:
+                self._prepare(compose_config(self._name, overrides))
+                return
+            except InputError as error:
+                errors.append(error)
+        raise errors[0]
+
+    def _attempt(self, number: int, label: str, start: Callable[[], float | None]) -> float | None:
+        """Runs one job; what goes wrong in it stays in it. Returns its objective, infinite where it failed."""
+        count = f"/{len(self._planned)}" if self._planned else ""
+        print(f"\njob {number}{count}: {label}", flush=True)
+        try:
+            objective, failure = start(), ""
+        except InputError as error:
+            objective, failure = None, f"refused: {_line(error)}"
+        except (FloatingPointError, StorageError) as error:
+            objective, failure = None, f"failed: {_line(error)}"
+        except SystemExit:
+            self._outcomes.append(Outcome(number, label, None, "stopped"))
+            raise
+        except Exception as error:
+            traceback.print_exc()
+            objective, failure = None, f"failed: {type(error).__name__}: {_line(error)}"
+        self._outcomes.append(Outcome(number, label, objective, failure))
+        if failure:
+            print(failure, file=sys.stderr, flush=True)
+            return math.inf
+        return objective
+
+    def _label(self, overrides: list[str] | tuple[str, ...]) -> str:
+        return " ".join(text for text in overrides if text not in self._fixed) or "no overrides"
+
+
+def _enumerated(overrides: list[str]) -> list[list[str]]:
+    """Returns the overrides of every job; raises InputError where they do not parse or are without end."""
+    try:
+        return jobs(overrides)
+    except HydraException as error:
+        raise InputError(f"{_line(error)}; other sweeps need a sweeper, as in hydra/sweeper=optuna") from error
+
+
+def _line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [""])[0]

@@ -1,0 +1,192 @@
+"""What a game does, as a key: the source it was read from and the code and constants it runs with.
+
+Two halves, because each misses something. The files of the game's module and of the modules it imports hold all that
+was written down. The code objects of its methods, with the functions, classes and constants they name, hold what was
+typed into a notebook, run from a string, or replaced since the file was read. Data from elsewhere shows in neither.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import dataclasses
+import enum
+import functools
+import hashlib
+import importlib.util
+import sys
+import sysconfig
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+_OWN = {"envs"}
+"""Packages whose modules count wherever they are installed."""
+_INSTALLED = tuple({str(Path(sysconfig.get_paths()[name]).resolve()) for name in ("stdlib", "purelib", "platlib")})
+"""Where the modules of others are."""
+
+
+def source_key(game: Any) -> str:
+    """Returns a digest of what a game does: the same for the same sources, code and constants, in any process."""
+    digest = hashlib.sha256()
+    kinds = [kind for kind in type(game).__mro__ if _is_own(kind.__module__, type(game).__module__)]
+    for name, source in sorted(_sources({kind.__module__ for kind in kinds}).items()):
+        digest.update(f"{name} {len(source)}\n".encode())
+        digest.update(source)
+    _Walk(type(game).__module__, digest).add(type(game))
+    return digest.hexdigest()
+
+
+def _is_own(module: str | None, game_module: str) -> bool:
+    """Returns whether a module belongs to the project or to whoever wrote the game."""
+    if not module or module.split(".")[0] in sys.stdlib_module_names - {"__main__"}:
+        return False
+    top = module.split(".")[0]
+    if top in _OWN or top == game_module.split(".")[0]:
+        return True
+    file = getattr(sys.modules.get(module), "__file__", None) or _origin(module)
+    return file is not None and not str(Path(file).resolve()).startswith(_INSTALLED)
+
+
+def _origin(module: str) -> str | None:
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError, AttributeError):
+        return None
+    return spec.origin if spec is not None and spec.has_location else None
+
+
+def _sources(modules: set[str]) -> dict[str, bytes]:
+    """Returns the source of modules, and of those of the same owner that they import, by module name."""
+    first, found, left = next(iter(sorted(modules))), {}, sorted(modules)
+    owners = {name.split(".")[0] for name in modules} | _OWN
+    while left:
+        name = left.pop()
+        if name in found:
+            continue
+        file = getattr(sys.modules.get(name), "__file__", None) or _origin(name)
+        try:
+            found[name] = Path(file).read_bytes() if file and file.endswith(".py") else b""
+        except OSError:
+            found[name] = b""
+        for other in _imports(name, found[name]):
+            if other not in found and (other.split(".")[0] in owners or _is_own(other, first)):
+                left.append(other)
+    return found
+
+
+def _imports(name: str, source: bytes) -> Iterator[str]:
+    """Yields the modules that a module's source imports, anywhere in it."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            if node.level:
+                package = getattr(sys.modules.get(name), "__package__", None) or name.rpartition(".")[0]
+                parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+                module = ".".join([*parents, *filter(None, [module])])
+            yield module
+            yield from (found for alias in node.names if _origin(found := f"{module}.{alias.name}"))
+
+
+class _Walk:
+    """Feeds a digest with code, and with what the code names."""
+
+    def __init__(self, game_module: str, digest: Any) -> None:
+        self._game_module, self._digest = game_module, digest
+        self._seen: dict[int, Any] = {}
+        """By id, kept so that no id is given to another object."""
+
+    def add(self, value: Any) -> None:
+        """Adds a value of any kind; of objects that cannot be told apart from one process to the next, the type."""
+        if isinstance(value, bool | int | float | complex | str | bytes | type(None) | types.EllipsisType | enum.Enum):
+            self._put(f"{type(value).__name__} {value!r}")
+        elif isinstance(value, np.ndarray | np.generic | jax.Array):
+            array = np.asarray(value)
+            self._put(f"{array.dtype} {array.shape}")
+            self._digest.update(np.ascontiguousarray(array).tobytes())
+        elif id(value) in self._seen:
+            self._put("again")
+        else:
+            self._seen[id(value)] = value
+            self._put(type(value).__qualname__)
+            self._inside(value)
+
+    def _put(self, text: str) -> None:
+        self._digest.update(text.encode() + b"\0")
+
+    def _inside(self, value: Any) -> None:
+        if isinstance(value, tuple | list):
+            self._each(value)
+        elif isinstance(value, set | frozenset):
+            self._each(sorted(value, key=repr))
+        elif isinstance(value, dict):
+            self._each([part for item in value.items() for part in item])
+        elif isinstance(value, types.CodeType):
+            self._each([value.co_code, value.co_names, value.co_consts])
+        elif isinstance(value, types.FunctionType):
+            self._function(value)
+        elif isinstance(value, types.MethodType | staticmethod | classmethod):
+            self.add(value.__func__)
+        elif isinstance(value, property):
+            self._each([value.fget])
+        elif isinstance(value, functools.partial):
+            self._each([value.func, value.args, value.keywords])
+        elif isinstance(value, functools.cached_property):
+            self.add(value.func)
+        elif isinstance(value, type):
+            self._class(value)
+        elif dataclasses.is_dataclass(value):
+            self._each([getattr(value, field.name, None) for field in dataclasses.fields(value)])
+        elif callable(value) and hasattr(value, "__wrapped__"):  # what jax.jit and functools.cache make
+            self.add(value.__wrapped__)
+
+    def _each(self, values: Any) -> None:
+        self._put(str(len(values)))
+        for value in values:
+            self.add(value)
+
+    def _function(self, function: types.FunctionType) -> None:
+        if not _is_own(function.__module__, self._game_module):
+            self._put(f"{function.__module__}.{function.__qualname__}")
+            return
+        self._each([function.__code__, function.__defaults__, function.__kwdefaults__])
+        if hasattr(function, "__wrapped__"):
+            self.add(function.__wrapped__)
+        for cell in function.__closure__ or ():
+            with contextlib.suppress(ValueError):  # not filled yet
+                self.add(cell.cell_contents)
+        for name in sorted(_names(function.__code__) & function.__globals__.keys()):
+            self._put(name)
+            self._named(function.__globals__[name])
+
+    def _named(self, value: Any) -> None:
+        if isinstance(value, types.ModuleType):
+            self._put(value.__name__)
+        else:
+            self.add(value)
+
+    def _class(self, kind: type) -> None:
+        self._put(f"{kind.__module__}.{kind.__qualname__}")
+        if not _is_own(kind.__module__, self._game_module):
+            return
+        self._each(kind.__bases__)
+        for name, value in sorted(vars(kind).items()):
+            if name not in ("__dict__", "__weakref__", "__module__", "__doc__") and not name.startswith("_abc_"):
+                self._put(name)
+                self.add(value)
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """Returns the names that a function's code looks up, that of functions inside it included."""
+    inner = [const for const in code.co_consts if isinstance(const, types.CodeType)]
+    return set(code.co_names).union(*map(_names, inner))

@@ -1,0 +1,95 @@
+"""What a run says about itself: what it is about to do, before the first compilation, and what to do next."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from dream.networks import make_network
+from envs import Game, InputError
+
+_WORK = {
+    "episodes_per_iteration": "episodes per iteration: {:,}",
+    "traversals": "traversals per player and iteration: {:,}",
+    "trajectories": "trajectories per player and iteration: {:,}",
+    "updates": "full updates per iteration: {:,}",
+}
+"""Setting of an algorithm -> what it says about the size of an iteration; the first that is there."""
+
+
+def plan(settings: Mapping[str, Any], game: Game, *, tabular: bool, run_dir: Path, done: int) -> list[str]:
+    """Returns the lines that say what a run is about to do.
+
+    Args:
+      settings: the run's, plain.
+      game: what is played.
+      tabular: whether the learner keeps tables, and no network.
+      run_dir: where the run is kept.
+      done: iterations completed before.
+    """
+    algo, budget = settings["algo"], settings.get("budget") or {}
+    limits = "".join(f", budget.{name}={limit:g}" for name, limit in budget.items() if limit is not None)
+    start = f"from iteration {done} to {settings['iterations']:,}" if done else f"{settings['iterations']:,} iterations"
+    begins = [f"{algo['name']} on {game.name}", f"{start}{limits}", *_work(algo)]
+    evaluated = settings["eval"]
+    rivals = ", ".join(evaluated["opponents"]) or "no one"
+    learner = "tables, no network" if tabular else _network(settings["network"], game)
+    return [
+        " · ".join(begins),
+        f"{learner} · {device()} · seed {settings['seed']}",
+        f"evaluation every {evaluated['every']:,} iterations against {rivals}, "
+        f"checkpoint every {settings['checkpoint']['every']:,}",
+        f"run directory: {run_dir}",
+        "the first iteration compiles; how long one takes is known after it",
+    ]
+
+
+def next_steps(run_dir: Path, *, env: str, opponent: str, finished: bool, wandb: bool) -> list[str]:
+    """Returns the commands that make sense after a run.
+
+    Args:
+      run_dir: of the run.
+      env: the option of the group env.
+      opponent: a rule-based player of the game.
+      finished: whether the run came to its end, and was not interrupted.
+      wandb: whether there are offline W&B files to send.
+    """
+    place = shlex.quote(os.path.relpath(run_dir) if run_dir.is_relative_to(Path.cwd()) else str(run_dir))
+    steps = [] if finished else [("go on", f"python -m dream.run resume={place}")]
+    steps += [
+        ("evaluate", f"python -m dream.evaluate checkpoint={place} opponent={opponent}"),
+        ("exploit", f"python -m dream.exploit checkpoint={place}"),
+        ("rate", f"python -m dream.ladder env={env} players=[{opponent},{place}]"),
+    ]
+    if wandb:
+        steps.append(("send to W&B", f"wandb sync {place}/wandb/offline-run-*"))
+    return [f"  {name + ':':<13}{command}" for name, command in steps]
+
+
+def device() -> str:
+    """Returns the accelerators or cores that are used."""
+    kind = jax.devices()[0].device_kind
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{jax.device_count()} x {kind}, {cores} CPU cores"
+
+
+def _work(algo: Mapping[str, Any]) -> list[str]:
+    """Returns how much an iteration is, in the algorithm's own unit."""
+    if algo.get("rollout_length") and algo.get("num_envs"):
+        return [f"decisions per iteration: {algo['num_envs']:,} x {algo['rollout_length']:,}"]
+    return [words.format(algo[name]) for name, words in _WORK.items() if isinstance(algo.get(name), int)][:1]
+
+
+def _network(node: Mapping[str, Any], game: Game) -> str:
+    """Returns a network's name and size; shapes are traced, nothing is computed."""
+    try:
+        shapes = jax.eval_shape(make_network(node, game).init, jax.random.key(0))
+    except InputError:  # a learner from outside may read this node in its own way
+        return f"network {node.get('name', 'of its own')}"
+    count = sum(leaf.size for leaf in jax.tree.leaves(shapes))
+    return f"network {node['name']}, {count:,} parameters"

@@ -1,0 +1,53 @@
+"""What to say when a run cannot go on: what happened, what is safe, and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dream.storage.checkpoint import sound_checkpoint
+from dream.storage.files import StorageError, why_not
+from envs.errors import InputError
+
+
+def diverged(run_dir: Path, iteration: int, what: str) -> FloatingPointError:
+    """Returns the error of a training whose numbers are no longer finite.
+
+    Args:
+      run_dir: of the run.
+      iteration: in which it happened; checkpoints before it are from before the fault, as each was looked at.
+      what: what is not finite.
+    """
+    before = sound_checkpoint(run_dir, iteration - 1)
+    if before is None:
+        after = "there is no sound checkpoint from before it; begin anew with other settings, a lower learning rate say"
+    else:
+        after = (
+            f"{before.path}, of iteration {before.meta['iteration']}, is sound and from before it: go on from there "
+            f"with other settings, resume={before.path}"
+        )
+    return FloatingPointError(f"iteration {iteration}: {what}; {after}")
+
+
+def write_failed(run_dir: Path, iteration: int, error: OSError) -> StorageError:
+    """Returns the error of a run whose folder refuses to be written to.
+
+    Args:
+      run_dir: of the run.
+      iteration: completed before.
+      error: the system's.
+    """
+    reason, mend = why_not(error)
+    if not run_dir.is_dir():
+        reason = "the folder is gone"
+    kept = sound_checkpoint(run_dir, iteration)
+    safe = "no checkpoint is left there"
+    if kept is not None:
+        safe = f"safe is {kept.path}, of iteration {kept.meta['iteration']}"
+        mend += f", then go on with resume={run_dir}"
+    return StorageError(f"after iteration {iteration}: {run_dir} cannot be written ({reason}); {safe}; {mend}")
+
+
+def cannot_begin(run_dir: Path, error: OSError) -> InputError:
+    """Returns the error of a run directory that cannot be written to from the start."""
+    reason, mend = why_not(error)
+    return InputError(f"run_dir={run_dir} cannot be written ({reason}); {mend}, or choose another folder")

@@ -1,0 +1,120 @@
+"""A run that has been trained, as an object: its directory, metrics, policies and final evaluation."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dream.evaluation.report import MatchReport
+from dream.storage.checkpoint import Checkpoint, find
+from dream.storage.files import EVALUATION_FILE
+from dream.storage.policies import game_of, policies_of
+from dream.training import metrics
+from envs import Game, InputError, Policy
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class FinishedRun(os.PathLike):
+    """A run on disk. It can be given wherever a run directory is asked for.
+
+    Attributes:
+      directory: of the run.
+      game: what was played.
+      metrics: the records of metrics.jsonl, one per iteration, in order.
+      evaluation: the final matches by opponent; {} where the run was stopped before them.
+      exact: by policy, `nash_conv` and `exploitability` at the end, in game.unit; {} where there is no game tree.
+    """
+
+    directory: Path
+    game: Game
+    metrics: list[dict[str, float]]
+    evaluation: dict[str, MatchReport]
+    exact: dict[str, dict[str, float]]
+    _checkpoint: Checkpoint
+
+    @functools.cached_property
+    def policies(self) -> dict[str, Policy]:
+        """The policies of the latest checkpoint by name: "current", and "average" where the learner has one."""
+        return policies_of(self._checkpoint, self.game)
+
+    @property
+    def iteration(self) -> int:
+        """Iterations completed."""
+        return self._checkpoint.meta["iteration"]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The whole configuration, nested as in config.yaml."""
+        return self._checkpoint.meta["config"]
+
+    def columns(self, *names: str) -> dict[str, np.ndarray]:
+        """Returns the metrics as columns, ready for a plot or a data frame.
+
+        Args:
+          names: of metrics; only the records that hold all of them are used. Without names every metric is returned
+            over all records, and NaN stands where a record lacks it.
+        Returns:
+          float64[records] by name.
+        Raises:
+          InputError: no record holds a metric of that name.
+        """
+        known = list(dict.fromkeys(key for record in self.metrics for key in record))
+        for name in names:
+            if name not in known:
+                raise InputError(f"{self.directory} has no metric {name!r}; it has {', '.join(known)}")
+        records = [record for record in self.metrics if all(name in record for name in names)]
+        return {name: np.array([_number(record.get(name)) for record in records]) for name in names or known}
+
+    def __fspath__(self) -> str:
+        """Returns the run directory, so that a run can stand for its path."""
+        return str(self.directory)
+
+    def __str__(self) -> str:
+        """Returns the run directory."""
+        return str(self.directory)
+
+    def __repr__(self) -> str:
+        """Returns what the run is in one line."""
+        return f"FinishedRun({str(self.directory)!r}, game={self.game.name}, iteration={self.iteration})"
+
+
+def load_run(reference: str | os.PathLike[str]) -> FinishedRun:
+    """Reads a run from disk.
+
+    Args:
+      reference: a run directory, or a checkpoint's folder in one.
+    Returns:
+      The FinishedRun, its policies those of the latest checkpoint or of the one named.
+    Raises:
+      InputError: there is no run with a readable checkpoint.
+
+    Example:
+      >>> run = dream.load_run("runs/leduc")
+      >>> curve = run.columns("iteration", "eval/exploitability/average")
+      >>> curve["iteration"]
+      array([1.])
+    """
+    trained = find(reference)
+    directory = trained.path.parent.parent
+    report = _evaluation(directory / EVALUATION_FILE)
+    by_opponent = report.get("by_opponent") or ({report["opponent"]: report} if "opponent" in report else {})
+    game = game_of(trained)
+    reports = {name: MatchReport.of_record(game.unit, record) for name, record in by_opponent.items()}
+    return FinishedRun(directory, game, metrics.read(directory), reports, report.get("exact", {}), trained)
+
+
+def _evaluation(path: Path) -> dict[str, Any]:
+    try:
+        return json.loads(path.read_text()) if path.exists() else {}
+    except ValueError as error:
+        raise InputError(f"{path} cannot be read ({error}); evaluate the run again") from error
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)

@@ -1,0 +1,252 @@
+"""A game checked once by playing a few games at random: what a learner may rely on, each fault in one line.
+
+The contract tests say the same at length; this is for games from outside, at the price of one small compilation.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from envs.errors import InputError
+from envs.game import Game
+
+_NEVER = np.int32(2**31 - 1)
+_TOLERANCE = 1e-5
+"""By which the rewards of one step may miss a sum of 0, as a part of the largest of them (or of 1)."""
+
+_FAULTS = {
+    "player": "step: current_player is not -1 to {players} - 1",
+    "done": "step: done is not True exactly where current_player is -1",
+    "no_action": "legal_actions: no action is legal while a player is to act",
+    "late_action": "legal_actions: an action is legal after the end",
+    "finite": "step: a reward is not finite",
+    "sum": "step: the rewards do not sum to 0 (a game that is not zero-sum says zero_sum = False)",
+    "changes": "step: a finished game changes, or pays",
+    "seat": "view: `seat` is not the player whose view it is",
+    "observation": "encode: the observation holds a number that is not finite",
+    "resampled": "view: it changes when resample_chance deals again what nobody has seen",
+    "determinized": "view: it changes when determinize deals again what the player cannot see",
+    "potential": "potential: it is not finite",
+    "phase": "phase: it is not an index into phases",
+    "long": "max_length: a game goes on after {length} actions",
+}
+"""Fault -> the method and what is wrong; in the order in which the first is reported."""
+
+
+def check_game(game: Game, key: Array | None = None, *, games: int = 8) -> None:
+    """Checks that a game keeps what `envs.Game` promises, by its shapes and by a few games played at random.
+
+    Args:
+      game: of any kind.
+      key: of the deals and actions; by default a fixed one.
+      games: how many are played.
+    Raises:
+      InputError: one line that names the game, the method and what is wrong.
+    """
+    if not isinstance(game, Game):
+        raise InputError(f"a {type(game).__name__} is not a game; it must be an envs.Game")
+    _check_attributes(game)
+    _check_shapes(game)
+    key = jax.random.key(0) if key is None else key
+    try:
+        first = jax.device_get(_play(game, jax.random.split(key, games)))
+    except Exception as error:
+        raise _fault(game, f"a game cannot be played compiled: {_line(error)}") from error
+    for name, text in _FAULTS.items():
+        step, lane = int(np.min(first[name])), int(np.argmin(first[name]))
+        if step != _NEVER:
+            text = text.format(players=game.num_players, length=game.max_length)
+            raise _fault(game, f"{text}; in random game {lane + 1}, after {step} actions")
+
+
+def _fault(game: Game, text: str) -> InputError:
+    return InputError(f"game {getattr(game, 'name', type(game).__name__)!r}: {text}")
+
+
+def _line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
+
+
+def _check_attributes(game: Game) -> None:
+    """Checks names, sizes and the hash."""
+    for name in ("name", "version", "unit"):
+        value = getattr(game, name, None)
+        if not isinstance(value, str) or not value:
+            raise _fault(game, f"{name} is {value!r}; it must be a text")
+    for name in ("num_players", "num_actions", "observation_size", "max_length"):
+        value = getattr(game, name, None)
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise _fault(game, f"{name} is {value!r}; it must be a whole number of 1 or more")
+    scale, phases = getattr(game, "reward_scale", None), game.phases
+    if not isinstance(scale, int | float | np.number) or not np.isfinite(scale) or scale <= 0:
+        raise _fault(game, f"reward_scale is {scale!r}; it must be a number above 0")
+    if not isinstance(phases, tuple) or not phases or not all(isinstance(phase, str) for phase in phases):
+        raise _fault(game, f"phases is {phases!r}; it must be a tuple of names")
+    try:
+        same = hash(game) == hash(game) and game == game
+    except Exception as error:
+        raise _fault(game, f"it cannot be hashed and compared ({_line(error)}); make it a frozen dataclass") from error
+    if not same:
+        raise _fault(game, "it does not equal itself; make it a frozen dataclass")
+
+
+def _check_shapes(game: Game) -> None:
+    """Checks what every method takes and returns, without computing anything."""
+    key, seat = jax.eval_shape(lambda: jax.random.key(0)), jax.ShapeDtypeStruct((), np.int32)
+    state = _traced(game, "init", game.init, key)
+    if not hasattr(state, "current_player"):
+        raise _fault(game, "init: the state has no current_player; it must be int32, -1 once the game is over")
+    _expect(game, "init: current_player", state.current_player, (), np.int32)
+    legal = _traced(game, "legal_actions", game.legal_actions, state)
+    _expect(game, "legal_actions: the mask", legal, (game.num_actions,), np.bool_)
+    stepped = _traced(game, "step", game.step, state, seat)
+    if not isinstance(stepped, tuple) or len(stepped) != 3:
+        raise _fault(game, "step: it must return (state, rewards, done)")
+    after, rewards, done = stepped
+    _expect_like(game, "step: the state", after, state, "init gives")
+    _expect(game, "step: the rewards", rewards, (game.num_players,), np.float32)
+    _expect(game, "step: done", done, (), np.bool_)
+    view = _traced(game, "view", game.view, state, seat)
+    if not hasattr(view, "seat"):
+        raise _fault(game, "view: it has no seat; it must be the player whose view it is")
+    for leaf in jax.tree.leaves(view):
+        if not (leaf.dtype == np.bool_ or jnp.issubdtype(leaf.dtype, jnp.unsignedinteger)):
+            raise _fault(game, f"view: it holds {leaf.dtype}; it must hold unsigned integers and bools")
+    _expect(game, "encode: the observation", _traced(game, "encode", game.encode, view), (game.observation_size,))
+    _expect(game, "potential", _traced(game, "potential", game.potential, state, seat), ())
+    _expect(game, "phase", _traced(game, "phase", game.phase, state), (), np.int32)
+    for name, value in _traced(game, "result", game.result, state, seat).items():
+        _expect(game, f"result: {name}", value, ())
+    if game.auxiliary is not None:
+        _expect(game, "auxiliary", _traced(game, "auxiliary", game.auxiliary, state, seat), ())
+    _expect_like(game, "resample_chance", _traced(game, "resample_chance", game.resample_chance, state, key), state)
+    if _determinizes(game):
+        _expect_like(game, "determinize", _traced(game, "determinize", game.determinize, view, key), state)
+
+
+def _determinizes(game: Game) -> bool:
+    """Returns whether a game deals anew what a view does not show; it refuses with an InputError where it does not."""
+    if type(game).determinize is Game.determinize:
+        return False
+    try:
+        jax.eval_shape(lambda key: game.determinize(game.view(game.init(key), 0), key), jax.random.key(0))
+    except InputError:
+        return False
+    except Exception as error:
+        raise _fault(game, f"determinize fails: {_line(error)}") from error
+    return True
+
+
+def _traced(game: Game, name: str, method: Callable[..., Any], *args: Any) -> Any:
+    """Returns the shapes of what a method returns."""
+    try:
+        return jax.eval_shape(method, *args)
+    except Exception as error:
+        raise _fault(game, f"{name} fails: {_line(error)}") from error
+
+
+def _expect(game: Game, what: str, value: Any, shape: tuple[int, ...], dtype: Any = np.float32) -> None:
+    got = f"{value.dtype}{list(value.shape)}" if hasattr(value, "shape") else type(value).__name__
+    if not hasattr(value, "shape") or value.shape != shape or value.dtype != dtype:
+        raise _fault(game, f"{what} is {got}; it must be {np.dtype(dtype)}{list(shape)}")
+
+
+def _expect_like(game: Game, what: str, value: Any, wanted: Any, who: str = "a state has") -> None:
+    """Checks that a value has the structure, shapes and types of another."""
+    if jax.tree.structure(value) != jax.tree.structure(wanted):
+        raise _fault(game, f"{what} is not built like what {who}")
+    for (path, leaf), other in zip(jax.tree_util.tree_leaves_with_path(value), jax.tree.leaves(wanted), strict=True):
+        if (leaf.shape, leaf.dtype) != (other.shape, other.dtype):
+            place, got = jax.tree_util.keystr(path), f"{leaf.dtype}{list(leaf.shape)}"
+            raise _fault(game, f"{what}{place} is {got}; {who} {other.dtype}{list(other.shape)}")
+
+
+def _mixed(x: Array) -> Array:
+    """Returns a hash of words, uint32: random bits that compile faster than those of a key."""
+    x = (x ^ (x >> 16)) * np.uint32(0x7FEB352D)
+    x = (x ^ (x >> 15)) * np.uint32(0x846CA68B)
+    return x ^ (x >> 16)
+
+
+def _key(bits: Array) -> Array:
+    """Returns the key made of one word."""
+    return jax.random.wrap_key_data(jnp.stack([bits, _mixed(bits)]), impl="threefry2x32")
+
+
+def _differs(one: Any, two: Any) -> Array:
+    """Returns whether any entry of two like pytrees differs: bool."""
+    changed = [jnp.any(x != y) for x, y in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True)]
+    return functools.reduce(jnp.logical_or, changed, jnp.bool_(False))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _play(game: Game, keys: Array) -> dict[str, Array]:
+    """Plays games at random, until two steps past the last one's end or past the longest allowed.
+
+    Args:
+      game: what is played.
+      keys: one for each game.
+    Returns:
+      Fault -> int32[games], the number of actions after which it was first seen, _NEVER where it was not.
+    """
+    states = jax.vmap(game.init)(keys)
+    games, seeds = keys.shape[0], jax.random.key_data(keys)[:, -1].astype(jnp.uint32)
+    found = {name: jnp.full(games, _NEVER) for name in _FAULTS}
+    look = jax.vmap(functools.partial(_look, game, determinizes=_determinizes(game)))
+
+    def body(carry: tuple[Array, Array, Any, dict[str, Array]]) -> tuple[Array, Array, Any, dict[str, Array]]:
+        t, past, states, found = carry
+        after, faults = look(states, _mixed(seeds + t.astype(jnp.uint32) * np.uint32(0x9E3779B9)))
+        faults["long"] = (t == game.max_length) & (states.current_player >= 0)
+        found = {name: jnp.where(faults[name], jnp.minimum(was, t), was) for name, was in found.items()}
+        return t + 1, past + jnp.all(states.current_player < 0), after, found
+
+    def goes_on(carry: tuple[Array, Array, Any, dict[str, Array]]) -> Array:
+        t, past, _, _ = carry
+        return (t <= game.max_length) & (past < 2)
+
+    return lax.while_loop(goes_on, body, (jnp.int32(0), jnp.int32(0), states, found))[3]
+
+
+def _look(game: Game, state: Any, bits: Array, *, determinizes: bool) -> tuple[Any, dict[str, Array]]:
+    """Plays one action at random: the state after it, and which faults the step or the state before it shows."""
+    player, seats = state.current_player, jnp.arange(game.num_players, dtype=jnp.int32)
+    over = player < 0
+    legal = game.legal_actions(state)
+    nth = bits % jnp.maximum(jnp.sum(legal), 1).astype(jnp.uint32)
+    action = jnp.argmax(jnp.cumsum(legal) == nth + 1).astype(jnp.int32)
+    after, rewards, done = game.step(state, action)
+    views = jax.vmap(lambda seat: game.view(state, seat))(seats)
+    size = jnp.maximum(jnp.max(jnp.abs(rewards)), 1.0)
+    phase = game.phase(state)
+    faults = {
+        "player": (player < -1) | (player >= game.num_players),
+        "done": done != (after.current_player < 0),
+        "no_action": ~over & ~jnp.any(legal),
+        "late_action": over & jnp.any(legal),
+        "finite": ~jnp.all(jnp.isfinite(rewards)),
+        "sum": jnp.bool_(game.zero_sum) & (jnp.abs(jnp.sum(rewards)) > _TOLERANCE * size),
+        "changes": over & (_differs(after, state) | jnp.any(rewards != 0) | ~done),
+        "seat": jnp.any(views.seat != seats),
+        "observation": ~jnp.all(jnp.isfinite(jax.vmap(game.encode)(views))),
+        "potential": ~jnp.all(jnp.isfinite(jax.vmap(lambda seat: game.potential(state, seat))(seats))),
+        "phase": ~over & ((phase < 0) | (phase >= len(game.phases))),
+        "resampled": jnp.bool_(False),
+        "determinized": jnp.bool_(False),
+    }
+    if type(game).resample_chance is not Game.resample_chance:
+        dealt = game.resample_chance(state, _key(bits))
+        faults["resampled"] = ~over & _differs(jax.vmap(lambda seat: game.view(dealt, seat))(seats), views)
+    if determinizes:
+        seat = jnp.maximum(player, 0)
+        view = jax.tree.map(lambda x: x[seat], views)
+        faults["determinized"] = ~over & _differs(game.view(game.determinize(view, _key(~bits)), seat), view)
+    return after, faults

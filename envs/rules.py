@@ -1,0 +1,88 @@
+"""Records of rules: built from keywords and checked, and what the rules of all games with a deck share."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from envs import cards
+from envs.errors import InputError, unknown
+
+
+def build_rules(kind: type, preset: Any, given: Mapping[str, Any]) -> Any:
+    """Returns `preset` with the given rules replaced, checked for name and type.
+
+    Args:
+      kind: the frozen dataclass of rules.
+      preset: an instance of it, the defaults.
+      given: rule name -> value.
+    Raises:
+      InputError: an unknown rule, a value of another type, or one the dataclass refuses.
+    """
+    fields = {field.name for field in dataclasses.fields(kind) if field.init}
+    for key, value in given.items():
+        if key not in fields:
+            raise unknown("rule", key, fields)
+        wanted = type(getattr(preset, key))
+        if type(value) is not wanted:
+            raise InputError(f"rule {key}={value!r} is a {type(value).__name__}; it must be a {wanted.__name__}")
+    return dataclasses.replace(preset, **given)
+
+
+def check_bounds(rules: Any, bounds: Mapping[str, tuple[int, int]]) -> None:
+    """Checks numbers of a record of rules.
+
+    Args:
+      rules: the record.
+      bounds: rule name -> the least and the greatest value.
+    Raises:
+      InputError: a rule out of range.
+    """
+    for name, (low, high) in bounds.items():
+        if not low <= getattr(rules, name) <= high:
+            raise InputError(f"rule {name}={getattr(rules, name)} is out of range; it must be in [{low}, {high}]")
+
+
+class DeckRules:
+    """What the rules of every gin rummy game share: a deck, a deal of two hands and an upcard, and bonuses.
+
+    A mixin: the dataclass of rules declares these five among its fields.
+    """
+
+    num_ranks: int
+    num_suits: int
+    hand_size: int
+    gin_bonus: int
+    undercut_bonus: int
+
+    @property
+    def num_cards(self) -> int:
+        """Cards in the deck."""
+        return self.num_ranks * self.num_suits
+
+    @property
+    def dealt(self) -> int:
+        """Cards that have left the stock when play begins: two hands and the upcard."""
+        return 2 * self.hand_size + 1
+
+    @property
+    def worst_points(self) -> int:
+        """No round costs a player more points: the highest hand without a meld, and a bonus on top."""
+        most = cards.most_points(self.hand_size, self.num_ranks, self.num_suits)
+        return most + max(self.gin_bonus, self.undercut_bonus)
+
+    def check_deck(self, stock: int, what: str) -> None:
+        """Checks that the deck holds a deal and some cards of the stock.
+
+        Args:
+          stock: cards the stock needs.
+          what: their name in the message.
+        Raises:
+          InputError: there are fewer cards.
+        """
+        if self.num_cards < self.dealt + stock:
+            raise InputError(
+                f"rules num_ranks={self.num_ranks}, num_suits={self.num_suits}, hand_size={self.hand_size} do not fit: "
+                f"{self.num_cards} cards, of which a deal and {what} take {self.dealt + stock}"
+            )

@@ -1,0 +1,141 @@
+"""Writes the tables of results into docs/ and the README from the result files; --check fails where the two differ.
+
+A page holds its tables between `<!-- section -->` and `<!-- /section -->`; everything else in it is written by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import result_tables as tables
+
+ROOT = Path(__file__).resolve().parents[1]
+README, PAGES = ROOT / "README.md", ROOT / "docs"
+REPRODUCED = ROOT / "experiments" / "reproduce" / "results"
+
+
+def _rates(name: str, opponent: str) -> str:
+    """Returns the rounds that every seed of a result file won against an opponent, and the widest half interval."""
+    finals = [
+        run.get("final_by_opponent") or {run["final"]["opponent"]: run["final"]} for run in tables.stored(name)["runs"]
+    ]
+    rates = [final[opponent]["win_rate"] for final in finals]
+    wide = max(x["high"] - x["low"] for x in rates) / 2
+    means = ", ".join(f"{100 * x['mean']:.1f}" for x in rates)
+    return f"{means} % of rounds ({'each ' if len(rates) > 1 else ''}±{100 * wide:.1f})"
+
+
+def _reproduced(row: str) -> dict[str, Any]:
+    return json.loads((REPRODUCED / f"{row}.json").read_text())
+
+
+def headline_table() -> list[str]:
+    """Returns the lines of the README's table."""
+    gin, small, speed = "docs/results/gin_rummy.md", "docs/results/small_games.md", "docs/performance.md"
+    bound = tables.stored("gin_rummy_bound")["exploitability"]
+    pair = next(r for x in tables.stored("rule_bots") if x["name"] == "lookahead" for r in x["results"])
+    dream, own = _reproduced("leduc_dream"), _reproduced("leduc_dueling_dream")
+    uniform = tables.stored("dueling_dream_ppo_exploitability")["leduc_poker"]["uniform"]
+    rows = (
+        (
+            "Dueling DREAM, laptop preset, five minutes on two cores, against random play",
+            _rates("laptop", "random"),
+            gin,
+        ),
+        (
+            "Dueling DREAM with a card scorer, against OpenSpiel's simple bot",
+            _rates("dueling_dream_cards", "simple_bot"),
+            gin,
+        ),
+        ("PPO on the 16-action game, against the simple bot", _rates("ppo_gin_rummy_mdp", "simple_bot"), gin),
+        (
+            "PPO on OpenSpiel's game, 3.2 M decisions, against the simple bot",
+            _rates("openspiel_ppo_cards", "simple_bot"),
+            gin,
+        ),
+        ("The same, 34 M decisions", _rates("openspiel_ppo_cards_35m", "simple_bot"), gin),
+        (
+            "Rule-based player `lookahead`, against the simple bot, excluding ties",
+            tables.percent(tables.excluding_ties(pair)),
+            gin,
+        ),
+        (
+            "Lower bound on the exploitability of the laptop agent on gin rummy",
+            f"{bound['mean']:.1f} points per hand ({bound['low']:.1f} to {bound['high']:.1f})",
+            gin,
+        ),
+        (
+            f"DREAM on Leduc poker, exploitability at 5 M decisions (published: {dream['published'] / 1000:g})",
+            f"{dream['mean'] / 1000:.3f} chips ({dream['low'] / 1000:.3f} to {dream['high'] / 1000:.3f})",
+            small,
+        ),
+        (
+            f"Dueling DREAM on Leduc poker, the same (uniform play: {uniform:.3f})",
+            f"{own['mean'] / 1000:.3f} chips ({own['low'] / 1000:.3f} to {own['high'] / 1000:.3f})",
+            small,
+        ),
+        (
+            "Uniform random play of gin rummy, two CPU cores",
+            f"{tables.measured('random_play', 'decisions_per_s') / 1e6:.1f} M decisions per second",
+            speed,
+        ),
+    )
+    lines = ["| what | measured, with 95 % interval | details |", "|---|---|---|"]
+    return lines + [f"| {what} | {value} | [{Path(page).stem}]({page}) |" for what, value, page in rows]
+
+
+SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
+    (README, "results"): headline_table,
+    (PAGES / "results" / "gin_rummy.md", "laptop"): tables.laptop_table,
+    (PAGES / "results" / "gin_rummy.md", "runs"): tables.strength_table,
+    (PAGES / "results" / "gin_rummy.md", "variants"): tables.variants_table,
+    (PAGES / "results" / "gin_rummy.md", "learners"): tables.learners_table,
+    (PAGES / "results" / "gin_rummy.md", "ladder"): tables.ladder_table,
+    (PAGES / "results" / "gin_rummy.md", "pairings"): tables.pairings_table,
+    (PAGES / "results" / "gin_rummy.md", "bound"): tables.bound_table,
+    (PAGES / "results" / "small_games.md", "learners"): tables.exploitability_table,
+    (PAGES / "results" / "small_games.md", "calibration"): tables.calibration_table,
+    (PAGES / "results" / "small_games.md", "mini-gin"): tables.mini_gin_table,
+    (PAGES / "performance.md", "benchmarks"): tables.benchmark_table,
+}
+
+
+def fill(page: Path, section: str, blocks: list[list[str]], *, check: bool, command: str) -> None:
+    """Puts blocks of lines between the markers of a section of a page, or ends with code 1 where it has others.
+
+    Args:
+      page: the file.
+      section: `<!-- section -->` and `<!-- /section -->` are the markers.
+      blocks: lines of Markdown; an empty line comes between blocks.
+      check: whether to compare only.
+      command: what writes the section, for the message.
+    """
+    text = page.read_text()
+    start, end = f"<!-- {section} -->", f"<!-- /{section} -->"
+    before, rest = text.split(start)
+    after = rest.split(end)[1]
+    body = "\n\n".join("\n".join(block) for block in blocks)
+    new = f"{before}{start}\n\n{body}\n\n{end}{after}"
+    if check and new != text:
+        print(f"error: {page.name}, {section}, differs from the result files; run python {command}", file=sys.stderr)
+        sys.exit(1)
+    if not check:
+        page.write_text(new)
+
+
+def main() -> None:
+    """Runs the command."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="change nothing, fail where a page differs")
+    check = parser.parse_args().check
+    for (page, section), table in SECTIONS.items():
+        fill(page, section, [table()], check=check, command="experiments/result_pages.py")
+
+
+if __name__ == "__main__":
+    main()

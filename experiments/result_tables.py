@@ -1,0 +1,323 @@
+"""The tables of results as lines of Markdown, one function a table, made from the files in experiments/results."""
+
+from __future__ import annotations
+
+import functools
+import json
+import operator
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+RENAMED = (
+    ("algo=dream_vr", "algo=dream"),
+    ("algo=dream ", "algo=dueling_dream "),
+    (".over=", ".transition_steps="),
+    ("over:", "transition_steps:"),
+    ("games_per_iteration", "episodes_per_iteration"),
+    ("trace:", "gae_lambda:"),
+)
+"""Old -> new names, for command lines stored before the names changed."""
+RUNS = {
+    "runs/dream_slots": "`dueling_dream`, card scorer",
+    "runs/escher": "`escher`, card scorer",
+    "runs/ppo": "`ppo`, dense",
+    "runs/dream": "`dueling_dream`, dense",
+    "runs/dream_vr": "`dream`, card scorer",
+}
+"""Run in the stored ladder -> what it is."""
+
+
+def stored(name: str) -> Any:
+    """Returns a result file's content, None where there is no such file."""
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def percent(interval: dict[str, float]) -> str:
+    """Returns a rate and its 95 % interval, as far as it lies between 0 and 1."""
+    low, high = max(interval["low"], 0.0), min(interval["high"], 1.0)
+    return f"{100 * interval['mean']:.2f} % ({100 * low:.2f} to {100 * high:.2f})"
+
+
+def signed(interval: dict[str, float]) -> str:
+    """Returns points and their 95 % interval, with signs."""
+    return "{mean:+.2f} ({low:+.2f} to {high:+.2f})".format(**interval)
+
+
+def renamed(command: str) -> str:
+    """Returns a stored command line by the names of today."""
+    for old, new in RENAMED:
+        command = f"{command} ".replace(old, new).rstrip()
+    return command
+
+
+def laptop_table() -> list[str]:
+    """Returns the lines of the laptop preset's table."""
+    runs = stored("laptop")["runs"]
+    lines = [
+        "`python -m dream.run preset=laptop seed=<s>` against uniform random play, "
+        f"{runs[0]['final']['n']:,} rounds on mirrored deals, 95 % intervals; {runs[0]['device']}, two cores:",
+        "",
+        "| seed | rounds won | knocked | points per hand | decisions | minutes | of them compiling |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for seed, run in enumerate(runs):
+        final = run["final"]
+        points = final["points_per_hand"]
+        lines.append(
+            f"| {seed} | {percent(final['win_rate'])} | {percent(final['knock_rate'])} "
+            f"| {points['mean']:.1f} ({points['low']:.1f} to {points['high']:.1f}) "
+            f"| {run['decisions'] / 1e6:.1f} M | {run['seconds'] / 60:.1f} | {run['compile_seconds'] / 60:.1f} |"
+        )
+    return [*lines, "", "![rounds won against random play](../../experiments/results/laptop.svg)"]
+
+
+STRENGTH = (
+    ("ppo_gin_rummy_mdp", "algo=ppo env=gin_rummy_mdp preset=laptop"),
+    ("openspiel_ppo", "experiment=openspiel_ppo preset=laptop"),
+    ("openspiel_ppo_cards", "experiment=openspiel_ppo_cards"),
+    ("openspiel_ppo_cards_35m", "experiment=openspiel_ppo_cards iterations=2136"),
+    (
+        "openspiel_open_hands",
+        "experiment=openspiel_ppo_cards env.rules.observation=open_hands iterations=534 algo.num_envs=1024 "
+        "algo.rollout_length=64 algo.batch_size=2048 algo.epochs=2",
+    ),
+    ("escher_gin_rummy", "algo=escher env=gin_rummy iterations=28"),
+    ("dream_gin_rummy", "algo=dream env=gin_rummy iterations=35"),
+    ("dueling_dream_cards", "preset=laptop experiment=dueling_dream_cards"),
+)
+"""Result file -> overrides of dream.run, without the seed."""
+OPEN = "open_hands"
+"""In a command: the learner saw the opponent's hand, so that what it won is no result of the game."""
+
+
+def strength_table() -> list[str]:
+    """Returns the lines of the table of single runs on full gin rummy."""
+    lines = [
+        "One line per run. All but `openspiel_ppo`, which uses convolutions, share one scorer over all "
+        "cards (`network.card_scorer_width`). Rounds won on mirrored deals, 95 % intervals; one core of the same "
+        "machine, often shared, minutes with waits. The result files hold whole command lines:",
+        "",
+        "| `python -m dream.run ...` | against random | against the simple bot | rounds | decisions | minutes |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, command in STRENGTH:
+        for seed, run in enumerate((stored(name) or {"runs": []})["runs"]):
+            final = run["final"]
+            reports = run.get("final_by_opponent", {final["opponent"]: final})
+            rates = [percent(reports[x]["win_rate"]) if x in reports else "" for x in ("random", "simple_bot")]
+            rounds, minutes = f"{final['n']:,}", f"{run['seconds'] / 60:.0f}"
+            what = f"`{command} seed={seed}`" + (" (sees the opponent's hand: another game)" if OPEN in command else "")
+            cells = [what, *rates, rounds, f"{run['decisions'] / 1e6:.2f} M", minutes]
+            lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def learners_table() -> list[str]:
+    """Returns the lines of the table that compares the dueling DREAM agent with PPO."""
+    result = stored("dueling_dream_ppo")
+    rows = result["over_pairs"]
+    sides = (("one_at", "dueling DREAM,"), ("other_at", "PPO,"), ("_", " "))
+    titles = {name: functools.reduce(lambda text, x: text.replace(*x), sides, name) for name in rows}
+    spent = {
+        name: " and ".join(
+            f"{sum(x[key] for x in at) / len(at) / unit:.1f} {text}"
+            for key, unit, text in (("decisions", 1e6, "M decisions"), ("seconds", 60, "minutes"))
+        )
+        for name, at in result["counters"].items()
+    }
+    commands = [renamed(" ".join(result["overrides"][name][0])) for name in ("one", "other")]
+    spending = "; ".join(f"{titles[name]}: {text}" for name, text in spent.items())
+    lines = [
+        f"Rounds won, mean over {result['pairs']} pairs of runs with its 95 % t-interval, {result['games']:,} rounds "
+        f"per match on mirrored deals ({spending}). Runs: dueling DREAM `{commands[0]}`, PPO `{commands[1]}`, and "
+        "further seeds.",
+        "",
+        "| against | " + " | ".join(titles[name] for name in rows) + " |",
+        "|---|" + "---|" * len(rows),
+    ]
+    for opponent in rows["other_at_equal_seconds"]:
+        cells = [percent(own[opponent]["win_rate"]) if opponent in own else "" for own in rows.values()]
+        lines.append(f"| {'dueling DREAM' if opponent == 'one' else f'`{opponent}`'} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def exploitability_table() -> list[str]:
+    """Returns the lines of the table that compares the dueling DREAM agent's exploitability with PPO's."""
+    lines = [
+        "Exact exploitability (NashConv / 2) of the current policies: mean over pairs of runs with its 95 % "
+        "interval on a log scale, at the last evaluation within the decisions, and within the seconds, that both have "
+        "reached:",
+        "",
+        "| game | uniform play | pairs | decisions | dueling DREAM | PPO | seconds | dueling DREAM | PPO |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for game, result in stored("dueling_dream_ppo_exploitability").items():
+        cells = [f"`{game}`, {result['unit']}", f"{result['uniform']:.3f}", f"{result['pairs']}"]
+        for limit, unit, text in (("decisions", 1e6, "M"), ("seconds", 1, "s")):
+            both = [f"{name}_at_equal_{limit}" for name in ("one", "other")]
+            pairs = zip(*(result["by_pair"][name] for name in both), strict=True)
+            spent = [max(x[limit] for x in pair) for pair in pairs]
+            cells.append(f"{sum(spent) / len(spent) / unit:.3g} {text}")
+            cells += ["{mean:.3f} ({low:.3f} to {high:.3f})".format(**result["over_pairs"][name]) for name in both]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def ladder_table() -> list[str]:
+    """Returns the lines of the ladder's table."""
+    players = stored("ladder_gin_rummy")
+    games = players[0]["results"][0]["n"]
+    lines = [
+        f"`python -m dream.ladder env=gin_rummy players=[...]`, {games:,} rounds per pairing on mirrored deals: "
+        "ratings (Bradley-Terry, 400 for odds of ten to one) with 95 % intervals. Trained players are seed 0 of the "
+        "runs above; the picture has the names of their folders then.",
+        "",
+        "| player | rating |",
+        "|---|---|",
+        *(
+            f"| {RUNS.get(x['name'], '`' + x['name'] + '`')} | {x['rating']:.0f} ({x['low']:.0f} to {x['high']:.0f}) |"
+            for x in players
+        ),
+    ]
+    return [*lines, "", "![ratings](../../experiments/results/ladder_gin_rummy.svg)"]
+
+
+def excluding_ties(result: dict[str, Any]) -> dict[str, float]:
+    """Returns the win rate excluding ties of a stored pairing."""
+    return result.get("win_rate_excluding_ties") or result["decided_win_rate"]
+
+
+def pairings_table() -> list[str]:
+    """Returns the lines of the table of single pairings: rule bots, and the search levels."""
+    lines = [
+        "`python -m dream.ladder env=gin_rummy players=[<player>,<against>] games=<rounds>`, mirrored deals, "
+        "95 % intervals:",
+        "",
+        "| player | against | rounds won, excluding ties | points per hand | rounds |",
+        "|---|---|---|---|---|",
+    ]
+    for name, pairings in (
+        ("rule_bots", (("lookahead", "simple_bot"),)),
+        ("levels", (("lv4", "heuristic"), ("lv5", "lv4"), ("lv7", "lv5"))),
+    ):
+        results = {(entry["name"], r["opponent"]): r for entry in stored(name) for r in entry["results"]}
+        for one, other in pairings:
+            result = results[one, other]
+            cells = [f"`{one}`", f"`{other}`", percent(excluding_ties(result))]
+            cells += [signed(result["points_per_hand"]), f"{result['n']:,}"]
+            lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def variants_table() -> list[str]:
+    """Returns the lines of the table of variants of the runs against OpenSpiel's simple bot."""
+    names = (
+        "three planes of cards",
+        "and what the opponent discarded (`recall`)",
+        "and the opponent's hand (`open_hands`: another game)",
+        "win bonus 200, larger batches",
+        "win bonus 2000, larger batches",
+    )
+    lines = [
+        "Variants of `experiment=openspiel_ppo_cards`, one seed each, against the simple bot, 10,000 rounds on "
+        "mirrored deals. The last two differ in the bonus for winning alone:",
+        "",
+        "| variant | rounds won | points per hand | decisions |",
+        "|---|---|---|---|",
+    ]
+    for name, run in zip(names, stored("openspiel_variants")["runs"], strict=True):
+        final = run["final"]
+        cells = [name, percent(final["win_rate"]), signed(final["points_per_hand"]), f"{run['decisions'] / 1e6:.2f} M"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def bound_table() -> list[str]:
+    """Returns the lines of the lower bound on the laptop agent's exploitability."""
+    result = stored("gin_rummy_bound")
+    bound, local = result["exploitability"], result["local"]
+    lines = [
+        f"`{renamed(result['policy'])}`, measured by `{renamed(result['command'])}`. Exploitability is at least "
+        f"**{bound['mean']:.1f} points per hand** ({bound['low']:.1f} to {bound['high']:.1f}). "
+        f"The local best response, on {local['n']} rounds, found {signed(local['exploitability'])}.",
+        "",
+        "| answer | points per hand against the agent, on the deals of the choice |",
+        "|---|---|",
+    ]
+    earned = sorted(result["earned"].items(), key=lambda x: -x[1])
+    return lines + [f"| `{name}` | {value:+.1f} |" for name, value in earned]
+
+
+def calibration_table() -> list[str]:
+    """Returns the lines of the table that compares lower bounds with exact exploitability."""
+    lines = [
+        "The policy is the average of CFR's fourth iteration. Exploitability in the game's unit, 95 % intervals; a "
+        "share of 1 would mean that the response is a best response:",
+        "",
+        "| game | exact | learned response | share of exact | local response | share of exact |",
+        "|---|---|---|---|---|---|",
+    ]
+    for game, result in stored("calibration").items():
+        cells = [f"`{game}`, {result['unit']}", f"{result['exact']['exploitability']:.3f}"]
+        for kind in ("learned", "local"):
+            value = "{mean:.3f} ({low:.3f} to {high:.3f})".format(**result[kind]["exploitability"])
+            cells += [value, f"{result[f'{kind}_over_exact']:.2f}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def mini_gin_table() -> list[str]:
+    """Returns the lines of the table of near-equilibrium play on the reduced decks."""
+    lines = [
+        "`python experiments/mini_gin_play.py`: CFR+ on the reduced decks, and how its average policy plays. NashConv "
+        "is in points; shares are of a player's chances, or of rounds:",
+        "",
+        "| deck | histories | information sets | NashConv | of uniform play | value to player 0 | takes the pile "
+        "| knocks at gin | ties and dead rounds |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for deck, x in stored("mini_gin_play").items():
+        play, endings = x["play"], x["play"]["endings"]
+        cells = [f"`{deck}`", f"{x['histories']:,}", f"{x['information_sets']:,}", f"{x['nash_conv']:.2g}"]
+        cells += [f"{x['nash_conv_uniform']:.2f}", f"{x['value_to_player_0']:+.2f}"]
+        cells += [f"{100 * play['takes_the_pile_at_draw']:.0f} %", f"{100 * play['knocks_when_gin']:.0f} %"]
+        cells += [f"{100 * (endings.get('tie', 0) + endings.get('dead', 0)):.0f} %"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+BENCHMARKS = (
+    ("random_play", "decisions_per_s", "uniform random play, full legal mask, decisions/s"),
+    ("random_play", "ratio", "the same over pyspiel's gin_rummy driven from Python"),
+    ("openspiel_gin", "random games_per_s", "OpenSpiel's gin, uniform random play, games/s, both cores"),
+    ("openspiel_gin", "random ratio", "the same over pyspiel's C++ loop on the same cores (target 20)"),
+    ("openspiel_gin", "simple_bot games_per_s", "OpenSpiel's gin, simple bot against itself, games/s, both cores"),
+    ("openspiel_gin", "simple_bot ratio", "the same over pyspiel's C++ loop on the same cores (target 10)"),
+    ("selfplay", "decisions_per_s", "self-play with the network of 4,887 inputs, decisions/s"),
+    ("selfplay", "ratio", "the same over dense 4,887-vectors"),
+    ("solvers", "leduc_poker iterations_per_s", "CFR on Leduc, iterations/s, one core"),
+    ("solvers", "leduc_poker ratio", "the same over pyspiel's C++ solver"),
+    ("solvers", "liars_dice iterations_per_s", "CFR on liar's dice, iterations/s, one core"),
+    ("solvers", "liars_dice ratio", "the same over pyspiel's C++ solver"),
+    ("solvers", "leduc_poker nash_conv_ms", "NashConv of a table on Leduc, milliseconds"),
+    ("solvers", "liars_dice nash_conv_ms", "NashConv of a table on liar's dice, milliseconds"),
+    ("memory", "peak_gib", "peak memory of one iteration of 8,192 games, GiB"),
+)
+"""Result file, path of the number in it, what it is."""
+
+
+def measured(name: str, key: str) -> float:
+    """Returns a benchmark's number."""
+    return functools.reduce(operator.getitem, key.split(), stored(name))
+
+
+def benchmark_table() -> list[str]:
+    """Returns the lines of the benchmarks' table."""
+    lines = ["Medians, two shared CPU cores:", "", "| what | measured |", "|---|---|"]
+    for name, key, text in BENCHMARKS:
+        value = measured(name, key)
+        lines.append(f"| {text} | {value:,.0f} |" if value > 1000 else f"| {text} | {value:.2f} |")
+    return lines

@@ -1,0 +1,125 @@
+"""Algorithms of other packages: registered in the process, or named by an installed package."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import pytest
+
+import envs
+from dream import algorithms
+from dream.algorithms.ppo import PpoConfig
+from dream.algorithms.types import Algorithm, Resources
+from envs import Game, InputError, Policy
+
+
+@dataclasses.dataclass(frozen=True)
+class IdleConfig:
+    """Settings of a learner that learns nothing."""
+
+    name: str = "idle"
+    bias: float = 0.0
+
+
+def make(config: IdleConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
+    """Builds a learner whose metrics show its settings and that its resources arrived."""
+    found = resources.find_player("random", game)
+
+    def iterate(state: int) -> tuple[int, dict[str, float]]:
+        return state + 1, {"bias": config.bias, "episodes": 0.0}
+
+    def policies(state: int) -> dict[str, Policy]:
+        return {"current": found}
+
+    return Algorithm(lambda key: 0, iterate, policies)
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(algorithms, "_registered", {})
+
+
+@pytest.mark.parametrize("settings_class", [IdleConfig, f"{__name__}:IdleConfig"])
+def test_a_registered_algorithm_is_built_as_any_other(settings_class: type | str) -> None:
+    """By class or by path, with the module's own `make`; its settings are checked; it is listed."""
+    algorithms.register("idle", settings_class)
+    assert "idle" in algorithms.names()
+    assert algorithms.settings_of("idle") is IdleConfig
+    learner = algorithms.make({"name": "idle", "bias": 0.5}, {}, envs.make("kuhn_poker"))
+    _, metrics = learner.iterate(learner.init(jax.random.key(0)))
+    assert metrics["bias"] == 0.5
+    with pytest.raises(InputError, match=r"unknown setting 'algo\.bais'"):
+        algorithms.make({"name": "idle", "bais": 0.5}, {}, envs.make("kuhn_poker"))
+
+
+def test_another_builder_may_be_given() -> None:
+    """In the place of the module's `make`."""
+    built = []
+
+    def other(config: IdleConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
+        built.append(config)
+        return make(config, network, game, resources)
+
+    algorithms.register("idle", IdleConfig, other)
+    algorithms.make({"name": "idle"}, {}, envs.make("kuhn_poker"))
+    assert built == [IdleConfig()]
+
+
+def test_what_cannot_be_registered_is_refused() -> None:
+    """One line each: a name that is taken, something that is no settings class, a path that leads nowhere."""
+    with pytest.raises(InputError, match="'ppo' is one of this project's own"):
+        algorithms.register("ppo", IdleConfig)
+    for wrong in (dict, "no path", IdleConfig()):
+        with pytest.raises(InputError, match="must be a dataclass or 'module:Class'"):
+            algorithms.register("idle", wrong)
+    algorithms.register("idle", "no_such_module_anywhere:Config")
+    with pytest.raises(InputError, match="'idle' is registered but cannot be loaded: ModuleNotFoundError"):
+        algorithms.settings_of("idle")
+
+
+def test_settings_of_the_projects_own() -> None:
+    """Every name has a settings dataclass; an unknown name is answered with the nearest."""
+    assert algorithms.settings_of("ppo") is PpoConfig
+    for name in algorithms.names():
+        assert dataclasses.is_dataclass(algorithms.settings_of(name))
+    with pytest.raises(InputError, match="unknown algorithm 'pppo'; did you mean 'ppo'"):
+        algorithms.settings_of("pppo")
+
+
+@pytest.fixture
+def installed(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pathlib.Path]:
+    """An installed distribution "other-learners" with a sound and a broken algorithm."""
+    info = tmp_path / "other_learners-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other-learners\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        f"[{algorithms.ENTRY_POINTS}]\nelsewhere = other_learners_sound:Config\nbroken = other_learners_broken:Config\n"
+    )
+    (tmp_path / "other_learners_sound.py").write_text(
+        "import dataclasses\nfrom dream.algorithms.types import Algorithm\n"
+        "@dataclasses.dataclass(frozen=True)\nclass Config:\n    name: str = 'elsewhere'\n"
+        "def make(config, network, game, resources):\n"
+        "    return Algorithm(lambda key: 0, lambda state: (state, {}), lambda state: {})\n"
+    )
+    (tmp_path / "other_learners_broken.py").write_text("raise RuntimeError('half\\ninstalled')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    for name in ("other_learners_sound", "other_learners_broken"):
+        sys.modules.pop(name, None)
+
+
+def test_algorithms_of_installed_packages(installed: pathlib.Path) -> None:
+    """Listed without being imported; built by name; a broken one is one line that names its distribution."""
+    assert {"elsewhere", "broken"} <= set(algorithms.names())
+    assert "other_learners_sound" not in sys.modules
+    learner = algorithms.make({"name": "elsewhere"}, {}, envs.make("kuhn_poker"))
+    assert learner.init(jax.random.key(0)) == 0
+    with pytest.raises(InputError, match=r"'broken' of other-learners .*RuntimeError: half") as caught:
+        algorithms.make({"name": "broken"}, {}, envs.make("kuhn_poker"))
+    assert "\n" not in str(caught.value)
+    assert "uninstall other-learners" in str(caught.value)

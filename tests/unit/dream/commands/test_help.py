@@ -1,0 +1,123 @@
+"""Does help show what can be set, from the files that set it, and without starting JAX?"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+from omegaconf import DictConfig, OmegaConf
+
+import dream.__main__
+from dream.commands.help import COMMANDS, answered, command_help
+from dream.config.compose import compose_config, config_dir
+
+
+def _keys(node: DictConfig, prefix: str = "") -> set[str]:
+    """Returns the paths of all settings; a mapping counts as its own keys."""
+    found = set()
+    for key in node:
+        value = None if OmegaConf.is_missing(node, key) else node._get_node(key)
+        found |= _keys(value, f"{prefix}{key}.") if isinstance(value, DictConfig) and len(value) else {f"{prefix}{key}"}
+    return found
+
+
+def _comment(file: str, key: str) -> str:
+    """Returns what a file in conf/ says about a key, which has to fit into a line."""
+    (line,) = re.findall(rf"^{key}:.*# (.*)$", (config_dir() / f"{file}.yaml").read_text(), re.MULTILINE)
+    return line
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_setting_is_shown(name: str) -> None:
+    """With its path and value as an override; a mapping in one line counts for what is in it."""
+    text = command_help(name, [])
+    for key in _keys(compose_config(COMMANDS[name].config, []).node):
+        parts = key.split(".")
+        paths = [".".join(parts[:n]) for n in range(1, len(parts) + 1)]
+        assert any(f"\n  {path}=" in text for path in paths), key
+
+
+def test_the_settings_are_those_of_the_choices() -> None:
+    """The algorithm's and the game's that were named, with the comments of their own files."""
+    text = command_help("run", ["algo=ppo", "env=leduc_poker"])
+    lines = {line.split("=")[0].strip(): line for line in text.splitlines()}
+    assert "algo.clip_epsilon" in lines
+    assert lines["algo.clip_epsilon"].endswith(_comment("algo/ppo", "clip_epsilon"))
+    assert "algo.temperature" not in lines
+    assert "  env.name=leduc_poker" in text
+    assert "  * ppo  " in text
+
+
+def test_values_are_the_composed_ones() -> None:
+    """What a preset changes is shown as it will be, with the comment of the file that it changes."""
+    text = command_help("run", ["preset=tiny", "seed=7"])
+    (line,) = [line for line in text.splitlines() if line.startswith("  iterations=")]
+    assert line.startswith("  iterations=4 ")
+    assert line.endswith(_comment("config", "iterations"))
+    assert "\n  seed=7 " in text
+
+
+def test_groups_are_shown_with_their_options() -> None:
+    """Each option has what its file begins with; groups that follow from others are not a user's."""
+    text = command_help("run", [])
+    for group in ("algo", "env", "network", "preset", "experiment"):
+        assert f"\n  {group}\n" in text
+        for file in (config_dir() / group).glob("*.yaml"):
+            (line,) = [
+                line
+                for line in text.splitlines()
+                if line[:4].strip() in ("", "*") and line[4:].split()[:1] == [file.stem]
+            ]
+            assert len(line.split()) > 2, line
+    assert "algo_env" not in text
+    assert "${" not in text
+
+
+def test_a_wrong_override_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """As it would be without --help."""
+    with pytest.raises(SystemExit) as left:
+        answered("run", ["--help", "algo=pppo"])
+    out, err = capsys.readouterr()
+    assert (left.value.code, out, err.count("\n")) == (2, "", 1)
+    assert "did you mean 'ppo'" in err
+
+
+def test_the_commands_are_listed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """By `python -m dream` alone; a misspelt one is named."""
+    monkeypatch.setattr(sys, "argv", ["dream"])
+    dream.__main__.main()
+    listed = capsys.readouterr().out
+    for name, command in COMMANDS.items():
+        (line,) = [line for line in listed.splitlines() if command.summary in line]
+        assert line.split()[:4] == ["python", "-m", "dream", name]
+    monkeypatch.setattr(sys, "argv", ["dream", "evalute", "games=4"])
+    with pytest.raises(SystemExit) as left:
+        dream.__main__.main()
+    assert left.value.code == 2
+    assert "did you mean 'evaluate'" in capsys.readouterr().err
+
+
+SCRIPT = """
+import sys
+import dream.__main__, dream.run, dream.evaluate, dream.exploit, dream.ladder, dream.export
+for text in ("--version", "--help", "run -h", "ladder --help env=leduc_poker", "export --version"):
+    sys.argv = ["dream", *text.split()]
+    dream.__main__.main()
+for door in (dream.run, dream.evaluate, dream.exploit, dream.ladder, dream.export):
+    sys.argv = [door.__name__, "--help"]
+    door.main()
+assert "jax" not in sys.modules and "haiku" not in sys.modules, "JAX was imported"
+"""
+
+
+def test_no_jax_is_imported(repo: pathlib.Path) -> None:
+    """For help and version of every command; all of them together take the time of composing."""
+    done = subprocess.run([sys.executable, "-c", SCRIPT], cwd=repo, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("usage: python -m dream.") == 7
+    name, version, jax, _, python, _ = (*done.stdout.splitlines()[0].replace(" · ", " ").split(), "")[:6]
+    assert (name, jax, python) == ("dream-rummy", "jax", "Python")
+    assert version[0].isdigit()

@@ -1,0 +1,176 @@
+"""Is a sweep's job on its own, so that one that fails ends nothing else?"""
+
+from __future__ import annotations
+
+import math
+import pathlib
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hydra.core.config_store import ConfigStore
+from hydra.core.plugins import Plugins
+from hydra.plugins.sweeper import Sweeper
+
+from dream.commands.main import run_command
+from dream.config.compose import Composed
+from dream.evaluation.statistics import Interval
+from dream.training.objective import objective
+from dream.training.start import job_name
+from envs import InputError
+
+Result = tuple[int, str, str]
+
+
+def _prepare(composed: Composed) -> Composed:
+    if composed.node.seed == 3:
+        raise InputError("seed=3 is not lucky; it must be another")
+    return composed
+
+
+def _job(composed: Composed) -> float | None:
+    seed = composed.node.seed
+    if seed == 2:
+        raise FloatingPointError("iteration 7: the loss is nan")
+    if seed == 4:
+        raise RuntimeError("out of memory\nwhile trying")
+    if seed == 5:
+        sys.exit(143)
+    return None if seed == 6 else 0.25 * seed
+
+
+@pytest.fixture
+def sweep(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., Result]:
+    """Runs `-m` with arguments in this process; returns exit code and output."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str, prepare: Any = _prepare, job: Any = _job) -> Result:
+        monkeypatch.setattr(sys, "argv", ["dream.run", "-m", *arguments])
+        code = 0
+        try:
+            run_command("config", prepare, job)
+        except SystemExit as left:
+            code = left.code
+        return code, *capfd.readouterr()
+
+    return run
+
+
+def test_failures_are_listed_and_the_others_run(sweep: Callable[..., Result], tmp_path: pathlib.Path) -> None:
+    """A diverging, a refused and a broken job: the first and the last still run, and the table has all five."""
+    code, out, err = sweep("seed=1,2,3,4,8", "algo=cfr", "run_dir=sweep")
+    assert code == 1
+    assert [line for line in out.splitlines() if line.startswith("job ") and ":" in line] == [
+        f"job {n}/5: seed={seed}" for n, seed in enumerate((1, 2, 3, 4, 8), 1)
+    ]
+    table = [line.split(maxsplit=2) for line in out.splitlines()[-5:]]
+    assert table == [
+        ["1", "seed=1", "0.25"],
+        ["2", "seed=2", "failed: iteration 7: the loss is nan"],
+        ["3", "seed=3", "refused: seed=3 is not lucky; it must be another"],
+        ["4", "seed=4", "failed: RuntimeError: out of memory"],
+        ["5", "seed=8", "2"],
+    ]
+    listed = [line for line in err.splitlines() if line.startswith("error: job ")]
+    assert [line.split(":")[1] for line in listed] == [" job 2 (seed=2)", " job 3 (seed=3)", " job 4 (seed=4)"]
+    assert not (tmp_path / "sweep" / "2").exists(), "a refused job leaves no folder"
+
+
+def test_a_job_that_does_not_compose_is_refused_alone(sweep: Callable[..., Result]) -> None:
+    """A setting that only some of the algorithms have, whichever comes first."""
+    code, out, _ = sweep("algo=cfr,ppo,cfr_plus", "env=kuhn_poker", "algo.clip_epsilon=0.1", "seed=8")
+    assert code == 1
+    first, second, third = [line.split(maxsplit=2)[2] for line in out.splitlines()[-3:]]
+    assert second == "2"
+    for line in (first, third):
+        assert line.startswith("refused: unknown setting 'algo.clip_epsilon'")
+
+
+def test_a_sweep_without_failures_ends_well(sweep: Callable[..., Result]) -> None:
+    """Exit code 0; a job without an objective says so."""
+    code, out, err = sweep("seed=6,8")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-2:] == ["  1  seed=6     none", "  2  seed=8     2"]
+
+
+def test_a_sweep_that_is_refused_whole_writes_nothing(sweep: Callable[..., Result], tmp_path: pathlib.Path) -> None:
+    """One line, as for a single job."""
+    code, out, err = sweep("seed=3", "iterations=1,2", "run_dir=sweep")
+    assert (code, out, err) == (2, "", "error: seed=3 is not lucky; it must be another\n")
+    assert not (tmp_path / "sweep").exists()
+
+
+def test_a_range_without_end_needs_a_sweeper(sweep: Callable[..., Result]) -> None:
+    """Hydra's own sweeper cannot try all of an interval: one line."""
+    code, out, err = sweep("seed=interval(1,9)")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "hydra/sweeper=optuna" in err
+
+
+def test_a_signal_ends_the_sweep_with_its_table(sweep: Callable[..., Result]) -> None:
+    """The jobs that were not run are in it; the code is the signal's."""
+    code, out, _ = sweep("seed=1,5,8")
+    assert code == 143
+    assert [line.split()[1:] for line in out.splitlines()[-3:]] == [
+        ["seed=1", "0.25"], ["seed=5", "stopped"], ["seed=8", "not", "run"],
+    ]  # fmt: skip
+
+
+class Adaptive(Sweeper):
+    """Picks the next jobs by what the last ones returned, as Optuna's sweeper does."""
+
+    __module__ = "hydra_plugins.adaptive"
+
+    def setup(self, *, hydra_context: Any, task_function: Any, config: Any) -> None:
+        """Keeps the launcher."""
+        self.config = config
+        self.launcher = Plugins.instance().instantiate_launcher(
+            hydra_context=hydra_context, task_function=task_function, config=config
+        )
+
+    def sweep(self, arguments: list[str]) -> list[float]:
+        """Tries three seeds, then one past the best."""
+        fixed = [text for text in arguments if not text.startswith("seed=")]
+        jobs = self.launcher.launch([[*fixed, f"seed={seed}"] for seed in (2, 8, 7)], initial_job_idx=0)
+        values = [float(job.return_value) for job in jobs]
+        self.launcher.launch([[*fixed, f"seed={(2, 8, 7)[values.index(min(values))] + 2}"]], initial_job_idx=3)
+        return values
+
+
+def test_a_sweeper_gets_the_objectives(sweep: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A float for each job, infinite for a failed one, so that the sweeper goes on and prefers another."""
+    package, module = types.ModuleType("hydra_plugins"), types.ModuleType("hydra_plugins.adaptive")
+    package.__path__, package.adaptive, module.Adaptive = [], module, Adaptive
+    monkeypatch.setitem(sys.modules, "hydra_plugins", package)
+    monkeypatch.setitem(sys.modules, "hydra_plugins.adaptive", module)
+    Plugins.instance().register(Adaptive)
+    target = {"_target_": "hydra_plugins.adaptive.Adaptive"}
+    ConfigStore.instance().store(group="hydra/sweeper", name="adaptive", node=target)
+    code, out, _ = sweep("hydra/sweeper=adaptive", "seed=interval(1,9)", "algo=cfr")
+    assert code == 1
+    assert [line.split()[-1] for line in out.splitlines()[-4:]] == ["nan", "2", "1.75", "2.25"], out
+    assert "job 4: " in out
+
+
+def test_objective() -> None:
+    """Exploitability of the average where it is exact, else what is lost against the first opponent."""
+    exact = {"current": {"exploitability": 0.5}, "average": {"exploitability": 0.25}}
+    reports = {
+        name: {"points_per_hand": Interval(mean, mean - 1, mean + 1)} for name, mean in {"a": 3.0, "b": 9.0}.items()
+    }
+    assert objective(exact, reports) == 0.25
+    assert objective({"current": {"exploitability": 0.5}}, {}) == 0.5
+    assert objective({}, reports) == -3.0
+    assert objective({}, {}) is None
+    assert math.isfinite(objective({}, reports))
+
+
+def test_job_name() -> None:
+    """What W&B calls a job: its overrides without the folder, short enough for W&B."""
+    assert job_name(("algo=cfr", "run_dir=x", "seed=2")) == "algo=cfr,seed=2"
+    assert len(job_name(("eval.opponents=[" + "random," * 40 + "]",))) == 128
+    assert job_name(("run_dir=x",)) == "job"

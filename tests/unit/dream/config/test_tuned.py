@@ -1,0 +1,112 @@
+"""Do conf/tuned's sections apply where they should, in order, and below what comes after them?"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from omegaconf import DictConfig, OmegaConf
+
+from dream.config import compose as composing
+from dream.config import tuned
+from dream.config.compose import compose_config
+from dream.config.tuned import parse_choices, tuned_settings
+from envs import InputError
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of conf/ that is used in place of the repository's; returns its tuned/."""
+    conf = tmp_path / "conf"
+    shutil.copytree(tuned.config_dir(), conf)
+    monkeypatch.setattr(tuned, "config_dir", lambda: conf)
+    monkeypatch.setattr(composing, "config_dir", lambda: conf)
+    return conf / "tuned"
+
+
+def _node(*overrides: str) -> DictConfig:
+    return compose_config("config", list(overrides)).node
+
+
+def test_keys_of_sections() -> None:
+    """Groups with one or more options each; anything else is refused."""
+    assert parse_choices("algo=dream,escher network=dueling") == {"algo": ("dream", "escher"), "network": ("dueling",)}
+    for wrong in ("algo", "algo=", "algo=dream,", "=dream", "algo: dream"):
+        with pytest.raises(InputError, match="is not valid; it must be <group>=<option>"):
+            parse_choices(wrong)
+
+
+def test_sections_apply_where_all_groups_match_from_top_to_bottom(folder: Path) -> None:
+    """Of three sections, the two that match: the later one wins, the rest is merged."""
+    (folder / "kuhn_poker.yaml").write_text(
+        "algo=ppo,dream:\n  algo: {epochs: 1, batch_size: 7}\n"
+        "algo=ppo network=simba:\n  algo: {epochs: 2}\n"
+        "algo=ppo network=dueling:\n  algo: {epochs: 3}\n"
+    )
+    choices = {"env": "kuhn_poker", "algo": "ppo", "network": "dueling"}
+    assert tuned_settings("env", choices) == {"algo": {"epochs": 3, "batch_size": 7}}
+    assert tuned_settings("env", choices | {"algo": "dream"}) == {"algo": {"epochs": 1, "batch_size": 7}}
+    assert tuned_settings("env", choices | {"algo": "cfr"}) == {}
+    assert tuned_settings("env", choices | {"env": "rummy"}) == {}
+
+
+def test_order_of_precedence(folder: Path) -> None:
+    """Algorithm, game's tuning, preset and its tuning, experiment and its tuning, command line: the later wins."""
+    said = ["algo=ppo", "env=kuhn_poker", "preset=laptop", "experiment=own"]
+    steps = {
+        "algo/ppo.yaml": ("moves_per_step: 10 ", "moves_per_step: 1 "),
+        "tuned/kuhn_poker.yaml": "algo=ppo:\n  algo: {moves_per_step: 2}\n",
+        "preset/laptop.yaml": "# @package _global_\nalgo: {moves_per_step: 3}\n",
+        "tuned/laptop.yaml": "algo=ppo env=kuhn_poker:\n  algo: {moves_per_step: 4}\n",
+        "experiment/own.yaml": "# @package _global_\nalgo: {moves_per_step: 5}\n",
+        "tuned/own.yaml": "preset=laptop:\n  algo: {moves_per_step: 6}\n",
+    }
+    (folder.parent / "experiment" / "own.yaml").write_text("# @package _global_\nseed: 3\n")
+    for file in ("tuned/kuhn_poker.yaml", "tuned/laptop.yaml", "preset/laptop.yaml"):
+        (folder.parent / file).write_text("# @package _global_\n")
+    for value, (file, content) in enumerate(steps.items(), start=1):
+        path = folder.parent / file
+        path.write_text(path.read_text().replace(*content) if isinstance(content, tuple) else content)
+        tuned._sections.cache_clear()
+        assert _node(*said).algo.moves_per_step == value, file
+    assert _node(*said, "algo.moves_per_step=7").algo.moves_per_step == 7
+
+
+def test_what_is_tuned_for_a_network_is_for_that_network() -> None:
+    """Simba has no log window and no widths of layers: combinations that were refused for these compose."""
+    assert _node("preset=laptop").network.log_window == 4
+    assert set(_node("preset=laptop", "network=simba").network) == {"name", "width", "blocks", "dtype"}
+    assert _node("algo=sd_cfr", "env=leduc_poker").network.hidden == [64, 64, 64]
+    assert _node("algo=sd_cfr", "env=leduc_poker", "network=simba").network.width == 64
+    assert _node("preset=laptop", "env=kuhn_poker").network.log_window is None, "the game has no log"
+
+
+def test_an_experiments_own_choices_count() -> None:
+    """A game that an experiment chooses is tuned as one that the user chooses; the user's word is last."""
+    assert _node("experiment=openspiel_ppo", "preset=laptop").network.channels == 8
+    other = _node("experiment=openspiel_ppo", "preset=laptop", "network=dueling").network
+    assert (other.hidden, other.dtype) == ([256, 256, 128], "float32")
+
+
+def test_the_cards_experiment_states_its_own_recipe() -> None:
+    """With any preset it learns at the settings of preset=laptop, which is how it was measured."""
+    whole = _node("preset=laptop", "experiment=dueling_dream_cards")
+    for preset in ("h200", "none"):
+        assert _node(f"preset={preset}", "experiment=dueling_dream_cards").algo == whole.algo
+    assert (whole.algo.shaping.form, whole.algo.gae_lambda, whole.iterations) == ("literal", 0.5, 60)
+
+
+def test_every_rule_of_a_game_is_accepted() -> None:
+    """Without +, where the game's file does not list it: of a run and of a ladder."""
+    for name in ("config", "ladder"):
+        node = compose_config(name, ["env=mini_gin_rummy", "env.rules.max_turns=1"]).node
+        assert OmegaConf.to_container(node.env.rules)["max_turns"] == 1
+
+
+def test_what_follows_is_not_chosen() -> None:
+    """And is not among the choices that a run keeps."""
+    with pytest.raises(InputError, match="tuned/env is not to be chosen: it follows from the other groups"):
+        _node("tuned/env=leduc_poker")
+    choices = compose_config("config", []).choices
+    assert set(choices) == {"env", "algo", "network", "tracking", "preset", "experiment"}

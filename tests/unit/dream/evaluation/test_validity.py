@@ -1,0 +1,198 @@
+"""No result comes from a policy that gives no probabilities: it is refused by name, wherever it plays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dream.algorithms.types import Value
+from dream.evaluation import match
+from dream.evaluation.best_response import BestResponseConfig, learn_best_response
+from dream.evaluation.control import controlled_match
+from dream.evaluation.hands import play_on_host
+from dream.evaluation.local import LocalConfig, local_best_response, local_match
+from dream.evaluation.matches import play_blocks, play_hands
+from dream.evaluation.validity import faults
+from dream.game_tree.tabular_policy import tabulate
+from dream.game_tree.tree import build_tree
+from envs import HostPlayer, InputError, Policy, make, make_bot
+
+GAME = make("kuhn_poker")
+RANDOM = make_bot("random", GAME)
+
+
+def _nan(params: Any, view: Any, legal: jax.Array) -> jax.Array:
+    return jnp.full(legal.shape, jnp.nan)
+
+
+def _inf(params: Any, view: Any, legal: jax.Array) -> jax.Array:
+    return jnp.where(legal, jnp.inf, 0.0)
+
+
+def _zero(params: Any, view: Any, legal: jax.Array) -> jax.Array:
+    return jnp.zeros(legal.shape)
+
+
+def _twice(params: Any, view: Any, legal: jax.Array) -> jax.Array:
+    return 2 * legal / jnp.sum(legal)
+
+
+def _illegal(params: Any, view: Any, legal: jax.Array) -> jax.Array:
+    return jnp.full(legal.shape, 1 / legal.size)
+
+
+def _negative(params: Any, view: Any, legal: jax.Array) -> jax.Array:
+    return jnp.where(jnp.arange(legal.size) == jnp.argmax(legal), 1.5, jnp.where(legal, -0.5, 0.0))
+
+
+def _rarely(params: Any, view: Any, legal: jax.Array) -> jax.Array:
+    """Wrong with the lowest card alone, one of three."""
+    return jnp.where(view.card == 0, jnp.nan, legal / jnp.sum(legal))
+
+
+WRONG: dict[Callable[..., jax.Array], str] = {
+    _nan: "not finite",
+    _inf: "not finite",
+    _zero: "do not sum to 1",
+    _twice: "do not sum to 1",
+    _negative: "negative",
+    _rarely: "not finite",
+}
+
+
+@pytest.mark.parametrize(
+    ("row", "legal", "expected"),
+    [
+        ([0.5, 0.5, 0.0], [1, 1, 0], [0, 0, 0, 0]),
+        ([0.5, 0.5005, -0.0], [1, 1, 0], [0, 0, 0, 0]),
+        ([0.5, 0.502, 0.0], [1, 1, 0], [0, 0, 1, 0]),
+        ([0.5, 0.4, 0.1], [1, 1, 0], [0, 0, 0, 1]),
+        ([1.5, -0.5, 0.0], [1, 1, 0], [0, 1, 0, 0]),
+        ([0.0, 0.0, 0.0], [1, 1, 0], [0, 0, 1, 0]),
+        ([np.nan, 0.5, 0.5], [1, 1, 0], [1, 0, 0, 1]),
+        ([np.inf, -np.inf, 0.0], [1, 1, 0], [1, 0, 0, 0]),
+        ([0.0, 0.0, 0.0], [0, 0, 0], [0, 0, 0, 0]),
+    ],
+)
+def test_faults(row: list[float], legal: list[int], expected: list[int]) -> None:
+    """Written out: not finite, negative, not summing to 1, not zero where illegal."""
+    assert np.asarray(faults(jnp.array(row), jnp.array(legal, bool))).tolist() == [bool(x) for x in expected]
+
+
+def _refused(action: Callable[[], Any], *parts: str) -> None:
+    with pytest.raises(InputError) as error:
+        action()
+    assert "\n" not in str(error.value)
+    for part in parts:
+        assert part in str(error.value)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
+def test_a_match_names_whose_policy_it_is(wrong: Callable[..., jax.Array]) -> None:
+    """The first player's, the opponent's, and with both at fault both."""
+    bad = Policy(wrong)
+    _refused(lambda: match(GAME, bad, RANDOM, games=64), "the first player's policy gives", WRONG[wrong])
+    _refused(lambda: play_hands(GAME, RANDOM, bad, games=64), "the opponent's policy gives", WRONG[wrong])
+    _refused(lambda: match(GAME, bad, bad, games=64), "the first player's", "the opponent's")
+
+
+def test_mass_on_illegal_actions() -> None:
+    """In a game where some actions are illegal; such a match could go on for ever."""
+    game = make("leduc_poker")
+    _refused(lambda: match(game, Policy(_illegal), make_bot("random", game), games=64), "actions that are not legal")
+    assert match(GAME, RANDOM, RANDOM, games=64)["n"] == 64
+
+
+class _Host(HostPlayer):
+    """A host-side opponent that always takes one action."""
+
+    def __init__(self, action: int) -> None:
+        self._action = action
+
+    def begin(self, deals: Any, seats: list[int]) -> None:
+        """Forgets nothing, as it knows nothing."""
+
+    def see(self, hand: int, player: int, action: int) -> None:
+        """Looks away."""
+
+    def choose(self, hand: int) -> int:
+        """Returns the action."""
+        return self._action
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
+def test_against_a_player_of_the_host(wrong: Callable[..., jax.Array]) -> None:
+    """The policy is named."""
+    key = jax.random.key(0)
+    _refused(lambda: play_on_host(GAME, Policy(wrong), _Host(1), key, 32), "the first player's policy", WRONG[wrong])
+
+
+@pytest.mark.parametrize("action", [-1, 2, 99])
+def test_an_illegal_action_of_a_player_of_the_host(action: int) -> None:
+    """It is refused before it is played."""
+    _refused(lambda: play_on_host(GAME, RANDOM, _Host(action), jax.random.key(0), 8), f"chose action {action}, which")
+
+
+def _worth(params: Any, view: Any) -> jax.Array:
+    return params
+
+
+@pytest.mark.parametrize("wrong", [_nan, _zero, _rarely], ids=lambda f: f.__name__)
+def test_with_control_variates(wrong: Callable[..., jax.Array]) -> None:
+    """Both sides, and a value that is not finite."""
+    value = Value(_worth, jnp.float32(0.5))
+    _refused(lambda: controlled_match(GAME, Policy(wrong), RANDOM, value, games=64), "the first player's")
+    _refused(lambda: controlled_match(GAME, RANDOM, Policy(wrong), value, games=64), "the opponent's")
+    nothing = Value(_worth, jnp.float32(jnp.nan))
+    _refused(lambda: controlled_match(GAME, RANDOM, RANDOM, nothing, games=64), "control variate is not finite")
+
+
+def test_a_best_response_looks_before_it_trains() -> None:
+    """At the frozen policy, before the first iteration."""
+    config = BestResponseConfig(iterations=1, seeds=(0,))
+    told: list[int] = []
+
+    def progress(seed: int, iteration: int, points: float) -> None:
+        told.append(iteration)
+
+    node = {"hidden": [8], "name": "mlp"}
+    config = BestResponseConfig(iterations=1, seeds=(0,), algo={}, network=node)
+    with pytest.raises(InputError):
+        learn_best_response(GAME, Policy(_rarely), config, progress=progress)
+    assert told == []
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
+def test_tabulate(wrong: Callable[..., jax.Array]) -> None:
+    """On every information set."""
+    _refused(lambda: tabulate(build_tree(GAME), Policy(wrong)), "no distribution over the legal actions")
+
+
+def test_a_local_best_response_meets_it_in_its_rollouts() -> None:
+    """Also where the match itself has not come to it yet: the answer is no answer."""
+    game = make("liars_dice")
+    config = LocalConfig(proposals=4, particles=2, horizon=2, games=8)
+
+    def late(params: Any, view: Any, legal: jax.Array) -> jax.Array:
+        return jnp.full(legal.shape, jnp.nan)
+
+    local = local_best_response(game, Policy(late), config)
+    state = game.init(jax.random.key(0))
+    row = local(game.view(state, state.current_player), game.legal_actions(state))
+    assert np.isnan(row).all()
+    _refused(lambda: local_match(game, local, Policy(late), config), "not finite")
+
+
+@pytest.mark.parametrize(("games", "block"), [(64, 7), (64, 32), (64, 100), (4, 1)])
+def test_hands_in_blocks_are_those_of_the_match(games: int, block: int) -> None:
+    """However they are cut, the last block short or not."""
+    whole = play_hands(GAME, RANDOM, RANDOM, games=games, seed=3)
+    parts = list(play_blocks(GAME, RANDOM, RANDOM, games=games, seed=3, block=block))
+    assert len(parts) == -(-games // 2 // block)
+    for name, hands in whole.items():
+        np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), hands)

@@ -1,0 +1,28 @@
+"""Are entries ordered as the picture in the module shows?"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+
+from dream.game_tree import sequence_form
+
+
+def test_the_picture() -> None:
+    """Sets a and b have two of three actions, c has three and follows action 1 of a."""
+    legal = np.array([[1, 1, 0], [0, 1, 1], [1, 1, 1]], bool)
+    game = SimpleNamespace(num_actions=3)
+    tree = SimpleNamespace(
+        owner=np.zeros(3, int), legal=legal, depth=np.array([0, 0, 1]), before=np.array([0, 0, 1 + 1]), game=game
+    )
+    layout = sequence_form._layout(tree, 0)
+    assert layout.blocks == (((2, 2),), ((3, 1),))
+    assert layout.flat_index.tolist() == [0, 4, 1, 5, 6, 7, 8]
+    assert layout.entry_of.tolist() == [[0, 2, 7], [7, 1, 3], [4, 5, 6]]
+    infoset_of, parent_entry, child_sums = sequence_form._depths(tree, layout, 0, 3)
+    assert infoset_of.tolist() == [0, 1, 0, 1, 2, 2, 2]
+    assert [x.tolist() for x in parent_entry] == [[2, 2, 2]]
+    with jax.enable_x64(True):
+        assert sequence_form.gather_sum(child_sums[0], np.array([5.0])).tolist() == [0, 0, 5, 0]

@@ -1,0 +1,209 @@
+"""Trees kept on disk: read again while the game does the same, built anew as soon as it does something else."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import envs
+from dream.game_tree import tree as trees
+from dream.game_tree.probe import agrees
+from dream.game_tree.sequence_form import nash_conv
+from dream.storage import tree_cache
+from dream.storage.source_key import source_key
+from dream.storage.tree_cache import stored_tree
+
+GAME = """
+import dataclasses
+from my_pay import pay
+from envs.kuhn_poker import KuhnPoker
+
+@dataclasses.dataclass(frozen=True)
+class Mine(KuhnPoker):
+    name = "mine"
+
+    def outcomes(self, state, action):
+        states, probs, rewards, done = super().outcomes(state, action)
+        return states, probs, pay(rewards), done
+"""
+PAY = "FACTOR = {}\ndef pay(rewards):\n    return rewards * FACTOR\n"
+
+
+@pytest.fixture
+def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ModuleType]]:
+    """Writes the user's two modules and imports them anew; the cache is in tmp_path too."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("DREAM_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def make(factor: float, game: str = GAME, pay: str = PAY) -> ModuleType:
+        tree_cache._KEPT.clear()
+        (tmp_path / "my_game.py").write_text(game)
+        (tmp_path / "my_pay.py").write_text(pay.format(factor))
+        for name in ("my_game", "my_pay"):
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        return importlib.import_module("my_game")
+
+    yield make
+    for name in ("my_game", "my_pay"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The games whose trees are built, as they are."""
+    found: list[str] = []
+
+    def build(game: envs.EnumerableGame, **settings: object) -> trees.Tree:
+        found.append(game.name)
+        return trees.build_tree(game, **settings)
+
+    monkeypatch.setattr(tree_cache, "build_tree", build)
+    return found
+
+
+def _uniform(game: envs.EnumerableGame) -> float:
+    tree = stored_tree(game)
+    return nash_conv(tree, tree.uniform())
+
+
+def test_an_edited_payoff_is_seen(load: Callable[..., ModuleType], built: list[str]) -> None:
+    """In a module that the game's imports: the exact value is the new one; unedited, the tree is read from disk."""
+    before = _uniform(load(1.0).Mine())
+    assert _uniform(load(1.0).Mine()) == before
+    assert len(built) == 1
+    assert _uniform(load(2.0).Mine()) == pytest.approx(2 * before)
+    assert len(built) == 2
+    assert _uniform(load(1.0).Mine()) == before
+    assert len(built) == 2
+
+
+FROM_FILE = "import json, pathlib\nFACTOR = {}\nPAID = pathlib.Path(__file__).with_name('pay.json')\n"
+FROM_FILE += "def pay(rewards):\n    return rewards * json.loads(PAID.read_text())\n"
+
+
+def test_a_payoff_from_a_data_file_is_seen(
+    load: Callable[..., ModuleType], built: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The source is the same, so that only the sample of histories shows it."""
+    (tmp_path / "pay.json").write_text("1.0")
+    before = _uniform(load(0, pay=FROM_FILE).Mine())
+    (tmp_path / "pay.json").write_text("2.0")
+    assert _uniform(load(0, pay=FROM_FILE).Mine()) == pytest.approx(2 * before)
+    assert built == ["mine", "mine"]
+    said = capsys.readouterr().err
+    assert "disagrees with the game" in said
+    assert said.count("\n") == 1
+
+
+def test_a_game_typed_in_is_known_by_its_code(load: Callable[..., ModuleType]) -> None:
+    """Two classes alike in name and rules, made from strings: no source, and no mixing up in memory or on disk."""
+    load(1.0)
+    kinds = []
+    for factor in (1.0, 3.0):
+        space: dict[str, object] = {"__name__": "__main__"}
+        exec(GAME.replace("from my_pay import pay", f"def pay(rewards): return rewards * {factor}"), space)
+        kinds.append(space["Mine"])
+    one, other = (kind() for kind in kinds)
+    assert one.identity == other.identity
+    assert source_key(one) != source_key(other)
+    assert _uniform(other) == pytest.approx(3 * _uniform(one))
+    assert stored_tree(one) is stored_tree(kinds[0]())
+
+
+SHOW = "import my_game; from dream.storage.source_key import source_key; print(source_key(my_game.Mine()))"
+
+
+def test_the_key_is_the_same_in_every_process(load: Callable[..., ModuleType], tmp_path: Path) -> None:
+    """Else nothing would ever be read again; hashes of strings differ between processes, and must not show."""
+    here = source_key(load(1.0).Mine())
+    repo = Path(__file__).resolve().parents[4]
+    for seed in ("1", "2"):
+        environment = {"PYTHONPATH": f"{tmp_path}:{repo}", "PYTHONHASHSEED": seed, "JAX_PLATFORMS": "cpu"}
+        done = subprocess.run([sys.executable, "-c", SHOW], env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == here
+
+
+CHANGES = {
+    "payoff": lambda a: a["payoff"].__imul__(1.01),
+    "chance": lambda a: a["chance"].__imul__(0.5),
+    "legal": lambda a: np.logical_not(a["legal"], out=a["legal"]),
+    "player": lambda a: np.negative(a["player"], out=a["player"]),
+    "infoset": lambda a: a["infoset"].__iadd__(1),
+    "view_0": lambda a: np.add(a["view_0"], 1, out=a["view_0"], casting="unsafe"),
+    "action": lambda a: a.update(action=a["action"][::-1].copy()),
+    "parent": lambda a: a.update(parent=a["parent"][:5]),
+    "levels": lambda a: a.update(levels=a["levels"][:0]),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_tree_that_disagrees_is_built_anew(
+    load: Callable[..., ModuleType], built: list[str], tmp_path: Path, name: str
+) -> None:
+    """Whatever part of the stored arrays is not the game's."""
+    game = load(1.0).Mine()
+    right = _uniform(game)
+    (file,) = (tmp_path / "cache" / "trees").iterdir()
+    arrays = dict(np.load(file))
+    CHANGES[name](arrays)
+    np.savez(file, **arrays)
+    tree_cache._KEPT.clear()
+    assert _uniform(game) == right
+    assert len(built) == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no archive", b"\x93NUMPY"])
+def test_a_damaged_file_is_built_anew(
+    load: Callable[..., ModuleType], built: list[str], tmp_path: Path, content: bytes
+) -> None:
+    """As a full disk or another program leaves it."""
+    game = load(1.0).Mine()
+    right = _uniform(game)
+    (file,) = (tmp_path / "cache" / "trees").iterdir()
+    file.write_bytes(content)
+    tree_cache._KEPT.clear()
+    assert _uniform(game) == right
+    assert len(built) == 2
+    tree_cache._KEPT.clear()
+    assert _uniform(game) == right
+    assert len(built) == 2
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_an_unwritable_cache_costs_time_alone(
+    load: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int
+) -> None:
+    """One line, and the tree."""
+
+    def refuse(*arguments: object, **settings: object) -> None:
+        raise OSError(number, "refused")
+
+    monkeypatch.setattr(tree_cache.np, "savez", refuse)
+    assert _uniform(load(1.0).Mine()) > 0
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "cannot be written (refused)" in said
+
+
+def test_a_cache_folder_that_is_a_file(load: Callable[..., ModuleType], tmp_path: Path) -> None:
+    """Neither read nor written, and the tree is there."""
+    (tmp_path / "cache").write_text(json.dumps("in the way"))
+    assert _uniform(load(1.0).Mine()) > 0
+
+
+@pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker"])
+def test_a_tree_agrees_with_its_game(name: str) -> None:
+    """Chance at the deal, and in the middle of the game."""
+    game = envs.make(name)
+    assert agrees(trees.build_tree(game), game)

@@ -1,0 +1,210 @@
+"""A game with one defect is refused by one line that names the method; a sound one passes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from dream_support import CoinGame, CoinState, CoinView
+from jax import Array
+
+import envs
+from envs import InputError, check_game
+
+
+@dataclasses.dataclass(frozen=True)
+class Dealt(CoinGame):
+    """The coin game that can toss again the coin that player 1 does not see."""
+
+    def determinize(self, view: CoinView, key: Array) -> CoinState:
+        """Returns the state with a coin that the view does not show."""
+        tossed = jax.random.bernoulli(key).astype(jnp.int32)
+        count = jnp.sum(view.moves > 0, dtype=jnp.int32)
+        coin = jnp.where(view.seat == 0, view.coin.astype(jnp.int32), tossed)
+        return CoinState(coin, view.moves.astype(jnp.int32), count, count % 2, view.tag)
+
+    def resample_chance(self, state: CoinState, key: Array) -> CoinState:
+        """Returns the state: both players' views fix what is open."""
+        return state
+
+
+def test_sound_games_pass() -> None:
+    """A game of one's own, with and without determinize, a registered one, and one that is not zero-sum and says so."""
+    for game in (CoinGame(tagged=True), Dealt(), envs.make("kuhn_poker"), NotZeroSum(zero_sum=False)):
+        check_game(game)
+        check_game(game, jax.random.key(5), games=3)
+
+
+@dataclasses.dataclass(frozen=True)
+class NotZeroSum(CoinGame):
+    """Pays player 0 something more."""
+
+    zero_sum: bool = True
+
+    def step(self, state: CoinState, action: Array) -> tuple[CoinState, Array, Array]:
+        """Plays an action."""
+        after, rewards, done = super().step(state, action)
+        return after, rewards + jnp.where(state.current_player < 0, 0.0, np.array([0.5, 0.0], np.float32)), done
+
+
+def _with(base: type = CoinGame, **methods: Any) -> Any:
+    """Returns a game whose methods or attributes are replaced; a method is given the sound one first."""
+    replaced = {name: _method(base, name, new) if callable(new) else new for name, new in methods.items()}
+    return dataclasses.dataclass(frozen=True)(type("Broken", (base,), {"__annotations__": {}, **replaced}))()
+
+
+def _method(base: type, name: str, new: Callable[..., Any]) -> Callable[..., Any]:
+    sound = getattr(base, name)
+    return lambda self, *args: new(lambda *given: sound(self, *given), *args)
+
+
+def _stepped(change: Callable[..., tuple]) -> Any:
+    """Returns a game whose step's result is changed: (state before, after, rewards, done) -> (state, rewards, done)."""
+    return _with(step=lambda sound, state, action: change(state, *sound(state, action)))
+
+
+SHAPES = {
+    "no size": (lambda: _with(num_actions=0), "num_actions is 0; it must be a whole number of 1 or more"),
+    "no phases": (lambda: _with(phases=()), "phases is (); it must be a tuple of names"),
+    "scale": (lambda: _with(reward_scale=float("nan")), "reward_scale is nan; it must be a number above 0"),
+    "not hashable": (lambda: _with(__hash__=None), "cannot be hashed and compared (TypeError"),
+    "too few actions": (lambda: _with(num_actions=4), "legal_actions: the mask is bool[3]; it must be bool[4]"),
+    "mask of numbers": (
+        lambda: _with(legal_actions=lambda sound, state: sound(state).astype(jnp.int32)),
+        "legal_actions: the mask is int32[3]; it must be bool[3]",
+    ),
+    "one reward": (
+        lambda: _stepped(lambda was, state, rewards, done: (state, rewards[0], done)),
+        "step: the rewards is float32[]; it must be float32[2]",
+    ),
+    "another state": (
+        lambda: _stepped(lambda was, state, rewards, done: ({"state": state}, rewards, done)),
+        "step: the state is not built like what init gives",
+    ),
+    "another type": (
+        lambda: _stepped(lambda was, state, *rest: (dataclasses.replace(state, coin=state.coin * 1.0), *rest)),
+        "step: the state.coin is float32[]; init gives int32[]",
+    ),
+    "no triple": (lambda: _stepped(lambda was, *result: result[:2]), "step: it must return (state, rewards, done)"),
+    "a view of floats": (
+        lambda: _with(view=lambda sound, *args: sound(*args)._replace(tag=jnp.float32(0))),
+        "view: it holds float32; it must hold unsigned integers and bools",
+    ),
+    "a long observation": (
+        lambda: _with(observation_size=18),
+        "encode: the observation is float32[17]; it must be float32[18]",
+    ),
+    "an error": (lambda: _with(encode=lambda sound, view: view.coins), "encode fails: AttributeError: "),
+    "a branch on a state": (
+        lambda: _with(legal_actions=lambda sound, state: sound(state) if state.count > 0 else ~sound(state)),
+        "legal_actions fails: TracerBoolConversionError: ",
+    ),
+}
+"""What shapes alone show -> a broken game, and a part of the message."""
+
+PLAYED = {
+    "no action": (
+        lambda: _with(legal_actions=lambda sound, state: sound(state) & (state.count < 2)),
+        "legal_actions: no action is legal while a player is to act",
+    ),
+    "an action too late": (
+        lambda: _with(legal_actions=lambda sound, state: sound(state) | (state.current_player < 0)),
+        "legal_actions: an action is legal after the end",
+    ),
+    "NaN reward": (
+        lambda: _stepped(lambda was, state, rewards, done: (state, jnp.where(was.count == 1, jnp.nan, rewards), done)),
+        "step: a reward is not finite",
+    ),
+    "not zero-sum": (NotZeroSum, "step: the rewards do not sum to 0"),
+    "no end": (
+        lambda: _stepped(
+            lambda was, state, rewards, done: (
+                dataclasses.replace(state, current_player=jnp.abs(state.current_player)),
+                rewards,
+                done & False,
+            )
+        ),
+        "max_length: a game goes on after 3 actions",
+    ),
+    "no end in time": (lambda: _with(max_length=2), "max_length: a game goes on after 2 actions"),
+    "pays after the end": (
+        lambda: _stepped(
+            lambda was, state, rewards, done: (
+                state,
+                jnp.where(was.current_player < 0, np.array([1.0, -1.0], np.float32), rewards),
+                done,
+            )
+        ),
+        "step: a finished game changes, or pays",
+    ),
+    "goes on counting": (
+        lambda: _stepped(lambda was, state, *rest: (dataclasses.replace(state, count=was.count + 1), *rest)),
+        "step: a finished game changes, or pays",
+    ),
+    "done at random": (
+        lambda: _stepped(lambda was, state, rewards, done: (state, rewards, done | (state.count == 1))),
+        "step: done is not True exactly where current_player is -1",
+    ),
+    "a third player": (
+        lambda: _stepped(
+            lambda was, state, *rest: (
+                dataclasses.replace(state, current_player=jnp.where(state.count == 1, 2, state.current_player)),
+                *rest,
+            )
+        ),
+        "step: current_player is not -1 to 2 - 1",
+    ),
+    "whose view": (
+        lambda: _with(view=lambda sound, state, player: sound(state, player)._replace(seat=jnp.uint8(0))),
+        "view: `seat` is not the player whose view it is",
+    ),
+    "NaN observed": (
+        lambda: _with(encode=lambda sound, view: jnp.where(view.moves[1] > 0, jnp.nan, sound(view))),
+        "encode: the observation holds a number that is not finite",
+    ),
+    "NaN potential": (
+        lambda: _with(potential=lambda sound, state, player: jnp.log(sound(state, player))),
+        "potential: it is not finite",
+    ),
+    "no such phase": (lambda: _with(phases=("first", "second")), "phase: it is not an index into phases"),
+    "a view that leaks": (
+        lambda: _with(Dealt, view=lambda sound, state, player: sound(state, player)._replace(tag=_word(state.coin))),
+        "view: it changes when determinize deals again what the player cannot see",
+    ),
+    "a stock that shows": (
+        lambda: _with(Dealt, resample_chance=lambda sound, state, key: dataclasses.replace(state, tag=_bits(key))),
+        "view: it changes when resample_chance deals again what nobody has seen",
+    ),
+}
+"""What random games show -> a broken game, and a part of the message."""
+
+
+def _word(x: Array) -> Array:
+    return x.astype(jnp.uint16)
+
+
+def _bits(key: Array) -> Array:
+    return jax.random.bits(key, dtype=jnp.uint16)
+
+
+@pytest.mark.parametrize("defect", [*SHAPES, *PLAYED])
+def test_a_defect_is_one_line(defect: str) -> None:
+    """It names the game, the method and what is wrong."""
+    make, message = (SHAPES | PLAYED)[defect]
+    with pytest.raises(InputError) as error:
+        check_game(make())
+    assert "\n" not in str(error.value)
+    assert str(error.value).startswith("game 'coin': ")
+    assert message in str(error.value)
+    assert ("in random game" in str(error.value)) == (defect in PLAYED)
+
+
+def test_what_is_no_game_is_refused() -> None:
+    """By its type."""
+    with pytest.raises(InputError, match=r"a str is not a game; it must be an envs\.Game"):
+        check_game("kuhn_poker")
