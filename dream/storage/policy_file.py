@@ -75,7 +75,7 @@ class PolicyFile:
         """Builds the policy.
 
         Raises:
-          InputError: arrays that are not those of the card, or not finite.
+          InputError: a wrong card, arrays that are not those of the policy it names, or not finite.
         """
         try:
             like = policy_like(self.card, game, self.entries)

@@ -132,7 +132,7 @@ def run_child(kind: str, count: int, seed: int, folder: pathlib.Path) -> list[Ou
     """Runs trials of a kind in a process of their own.
 
     Raises:
-      RuntimeError: the process ended before it had told of all of them; what it told is in the message.
+      RuntimeError: the process ended before the last of them; what it printed is in the message.
     """
     paths = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "support")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "DREAM_CACHE_DIR": str(folder / "cache")}

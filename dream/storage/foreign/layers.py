@@ -1,4 +1,4 @@
-"""Which layer of a dueling network is which, where another project named them: told by their shapes.
+"""Which layer of a dueling network is which, where another project named them: read off their shapes.
 
 observation [n] -> linear [n, h1] -> ... -> [hk] -> advantages [hk, A], and value [hk, 1]. Haiku's names
 (`linear`, `linear_1`, or in a scope, `net/~/linear_2`) and Flax's (`Dense_0`, in modules or not) say no more than an
@@ -56,7 +56,7 @@ def by_shape(path: Path, content: dict[Any, Any], game: Game) -> dict[str, np.nd
       content: layers by name, in dicts of dicts as deep as the modules are.
       game: whose observation the first layer reads, and whose actions the advantages are of.
     Raises:
-      InputError: the shapes do not tell one dueling network; the message says what is missing.
+      InputError: the shapes fit no dueling network, or several; the message says what is missing.
     """
     layers = list(_layers(path, content, ""))
     if len(layers) > MAX_LAYERS:
@@ -98,9 +98,9 @@ def _layers(path: Path, content: dict[Any, Any], scope: str) -> Iterator[_Layer]
             continue
         parts = next((parts for parts in _PARTS if parts == value.keys()), None)
         if parts is None:
-            told = ", ".join(sorted(shown(part) for part in list(value)[:_LISTED]))
+            parts_there = ", ".join(sorted(shown(part) for part in list(value)[:_LISTED]))
             raise InputError(
-                f"{path}: {shown(name)} holds {told or 'nothing'}; a layer holds w and b, or kernel and bias"
+                f"{path}: {shown(name)} holds {parts_there or 'nothing'}; a layer holds w and b, or kernel and bias"
             )
         weights, bias = (value[part] for part in sorted(parts, reverse=True))
         if not (isinstance(weights, np.ndarray) and isinstance(bias, np.ndarray)):

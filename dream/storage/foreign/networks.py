@@ -4,7 +4,7 @@ Two are known. `{"params": {"Dense_0": {"kernel", "bias"}, ..., "opp_dw_pred": .
 simba network of the gin rummy MDP document, which plays by the softmax of its logits. `{"params": ..., "config": ...}`
 is the dueling network of the DREAM document, which plays by soft regret matching; its sizes are those of its arrays.
 Its layers are "first", "trunk_1", ..., "advantages", "value", this project's names, or any names at all where the
-shapes tell which layer is which (layers.py); what it is called decides nothing.
+shapes show which layer is which (layers.py); what it is called decides nothing.
 Sources: the gin rummy MDP document, section 7; the DREAM document, "Loading the Model" and "Running Inference".
 """
 
@@ -39,7 +39,7 @@ _SHOWN = 4
 
 
 class Foreign(NamedTuple):
-    """A network as a foreign pickle tells it.
+    """A network as a foreign pickle holds it.
 
     Attributes:
       game: name and rules of the game it plays, as `envs.make` takes them.

@@ -18,6 +18,7 @@ import dream
 import envs
 from dream import algorithms
 from dream.config.compose import compose_config
+from dream.storage import policy_file
 from dream.storage.checkpoint import CheckpointWriter
 from dream.storage.policies import find, game_of, policies_of
 from dream.storage.policy_file import Card, named, to_bytes
@@ -169,6 +170,53 @@ def test_an_unknown_policy_writes_nothing(run: pathlib.Path, tmp_path: pathlib.P
     with pytest.raises(InputError, match="unknown policy 'best'"):
         dream.export_policy(run, tmp_path / "agent.safetensors", "best")
     assert not list(tmp_path.iterdir())
+
+
+ASKS: dict[str, tuple[dict[str, object], str]] = {
+    "a file": ({"opponents": ["/etc/passwd"]}, "card.algo.opponents names other players"),
+    "the hub": ({"opponents": ["hf:owner/repo/file.pkl"]}, "card.algo.opponents names other players"),
+    "a share": ({"shares": [1.0]}, "card.algo.shares names other players"),
+    "a helper that is none": ({"assistant": "hf:owner/repo/file.pkl"}, "unknown assistant"),
+}
+
+
+@pytest.mark.parametrize("name", ASKS)
+def test_a_card_that_asks_for_more_is_refused(run: pathlib.Path, tmp_path: pathlib.Path, name: str) -> None:
+    """It names a policy's shape: no other player, no file, no reference."""
+    changes, told = ASKS[name]
+    path = dream.export_policy(run, tmp_path / "agent.safetensors")
+    _changed(path, lambda card, arrays: card["algo"].update(changes))
+    with pytest.raises(InputError) as error:
+        dream.load_policy(path)
+    assert told in str(error.value)
+
+
+def test_how_a_learner_learned_is_of_no_account(run: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """A card of a run against fixed players, whose names exports leave out, or of huge rollouts, loads all the same."""
+    path = dream.export_policy(run, tmp_path / "agent.safetensors")
+    _changed(path, lambda card, arrays: card["algo"].update(rollout_length=2**30, episodes_per_iteration=2**30))
+    dream.load_policy(path)
+
+
+def test_arrays_are_read_after_their_shapes(run: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: Any) -> None:
+    """A card of another network is refused by the header alone."""
+    path = dream.export_policy(run, tmp_path / "agent.safetensors")
+    _changed(path, lambda card, arrays: card["network"].update(hidden=[2**24, 2**24]))
+    monkeypatch.setattr(policy_file, "_arrays", lambda file: pytest.fail("arrays were read"))
+    with pytest.raises(InputError, match="not \\[30, 16777216\\]"):
+        dream.load_policy(path)
+
+
+def test_kinds_that_numpy_lacks_are_named(run: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """bfloat16 is not float32."""
+    path = dream.export_policy(run, tmp_path / "agent.safetensors")
+    with safe_open(path, "numpy") as file:
+        metadata = file.metadata()
+    arrays = load_file(path)
+    bits = jax.numpy.zeros(arrays["network.value.b"].shape, "bfloat16")
+    save_file({**arrays, "network.value.b": np.asarray(bits)}, path, metadata=metadata)
+    with pytest.raises(InputError, match=r"network\.value\.b holds BF16, not float32"):
+        dream.load_policy(path)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
