@@ -17,7 +17,7 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
 
 
 _OPTIMISED = ("exact", "learning", "oracle")
-"""Folders whose tests run longer than they compile; the programs of all others are compiled with little optimisation."""
+"""Folders whose tests run longer than they compile; programs of all others are compiled with little optimisation."""
 
 
 @pytest.fixture(scope="module", autouse=True)
