@@ -20,7 +20,7 @@ CURVE = ("win_rate", "points_per_hand", "knock_rate")
 
 
 def overrides(run: Path) -> list[str]:
-    """Returns what a run was told on its command line, but for folders."""
+    """Returns what a run was given on its command line, but for folders."""
     command = json.loads((run / "versions.json").read_text())["command"]
     return [text for text in command.split()[1:] if not text.startswith(("run_dir=", "resume="))]
 

@@ -41,7 +41,7 @@ OPPONENTS = (
     "random", "greedy", "eaai_simple", "camper", "heuristic", "aggressive_knock", "meld_builder", "early_knock",
     "defensive", "simple_bot",
 )  # fmt: skip
-TOLD = ("win_rate", "loss_rate", "points_per_hand")
+MEANS = ("win_rate", "loss_rate", "points_per_hand")
 LIMITS = ("decisions", "seconds")
 EXPLOITABILITY = "eval/exploitability/current"
 
@@ -89,9 +89,9 @@ def side_by_side(
     runs = {"one": (one, read(one)), "other": (other, read(other))}
     chosen = {}
     for limit in LIMITS:
-        shared = min(max(told[limit] for told in kept.values()) for _, kept in runs.values())
+        shared = min(max(totals[limit] for totals in kept.values()) for _, kept in runs.values())
         for name, (run, kept) in runs.items():
-            within = [n for n, told in kept.items() if told[limit] <= shared]
+            within = [n for n, totals in kept.items() if totals[limit] <= shared]
             if not within:
                 raise InputError(f"{run} kept nothing to compare within {shared:,.0f} {limit}")
             chosen[f"{name}_at_equal_{limit}"] = (run, max(within), kept[max(within)])
@@ -105,7 +105,7 @@ def entrants(one: Path, other: Path) -> dict[str, tuple[Path, dict[str, float]]]
       InputError: a run without a checkpoint within a limit.
     """
     chosen = side_by_side(one, other, counters)
-    return {name: (run / FOLDER / str(n), told) for name, (run, n, told) in chosen.items()}
+    return {name: (run / FOLDER / str(n), totals) for name, (run, n, totals) in chosen.items()}
 
 
 def game_of_run(run: Path) -> tuple[str, Game]:
@@ -133,7 +133,7 @@ def _of_game(name: str, pairs: list[tuple[Path, Path]]) -> dict[str, Any]:
     if len(pairs) < 2:
         raise InputError(f"{name} has one pair of runs; an interval needs at least two")
     chosen = [side_by_side(*pair, evaluations) for pair in pairs]
-    told = {key: [found[key][2] for found in chosen] for key in chosen[0]}
+    by_pair = {key: [found[key][2] for found in chosen] for key in chosen[0]}
     game = game_of_run(pairs[0][0])[1]
     tree = build_tree(game)
     return {
@@ -141,9 +141,9 @@ def _of_game(name: str, pairs: list[tuple[Path, Path]]) -> dict[str, Any]:
         "uniform": nash_conv(tree, tree.uniform()) / 2 * game.reward_scale,
         "pairs": len(pairs),
         "overrides": {key: overrides(run) for key, run in zip(("one", "other"), pairs[0], strict=True)},
-        "by_pair": told,
+        "by_pair": by_pair,
         "over_pairs": {
-            key: positive_interval(np.array([x["exploitability"] for x in at]))._asdict() for key, at in told.items()
+            key: positive_interval(np.array([x["exploitability"] for x in at]))._asdict() for key, at in by_pair.items()
         },
     }
 
@@ -151,11 +151,11 @@ def _of_game(name: str, pairs: list[tuple[Path, Path]]) -> dict[str, Any]:
 def played(game: Game, first: Policy, second: Policy, games: int, seed: int) -> dict[str, float]:
     """Plays a match and returns its means."""
     report = match(game, first, second, games=games, seed=seed)
-    return {name: report[name].mean for name in TOLD}
+    return {name: report[name].mean for name in MEANS}
 
 
 def compare(one: list[Path], other: list[Path], opponents: list[str], games: int) -> dict[str, Any]:
-    """Plays everything, telling each match when it is done."""
+    """Plays everything, printing each match when it is done."""
     rows: dict[str, dict[str, list[dict[str, float]]]] = {}
     at: dict[str, list[dict[str, float]]] = {}
     for seed, pair in enumerate(zip(one, other, strict=True)):
@@ -169,18 +169,18 @@ def compare(one: list[Path], other: list[Path], opponents: list[str], games: int
             if name.startswith("other"):
                 against["one"] = policies[name.replace("other", "one")]
             for opponent, player in against.items():
-                told = played(game, policy, player, games, seed)
-                rows.setdefault(name, {}).setdefault(opponent, []).append(told)
-                print(f"pair {seed}  {name} against {opponent}: {100 * told['win_rate']:.1f} % of hands", flush=True)
+                means = played(game, policy, player, games, seed)
+                rows.setdefault(name, {}).setdefault(opponent, []).append(means)
+                print(f"pair {seed}  {name} against {opponent}: {100 * means['win_rate']:.1f} % of hands", flush=True)
     over = {
         name: {
-            opponent: {key: t_interval(np.array([told[key] for told in runs]))._asdict() for key in TOLD}
+            opponent: {key: t_interval(np.array([means[key] for means in runs]))._asdict() for key in MEANS}
             for opponent, runs in against.items()
         }
         for name, against in rows.items()
     }
-    told = {"one": [overrides(run) for run in one], "other": [overrides(run) for run in other]}
-    return {"games": games, "pairs": len(one), "overrides": told, "counters": at, "by_pair": rows, "over_pairs": over}
+    given = {"one": [overrides(run) for run in one], "other": [overrides(run) for run in other]}
+    return {"games": games, "pairs": len(one), "overrides": given, "counters": at, "by_pair": rows, "over_pairs": over}
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Tells how policies of mini_gin_rummy play, exactly: draws, knocks by deadwood, endings; one run or more.
+"""Computes how policies of mini_gin_rummy play, exactly: draws, knocks by deadwood, endings; one run or more.
 
 python -m dream.run algo=cfr_plus env=mini_gin_rummy env.rules.preset=4x2 iterations=600 run_dir=runs/4x2
 python experiments/mini_gin_play.py runs/4x2 runs/5x2 --out experiments/results/mini_gin_play.json
@@ -40,18 +40,18 @@ def play_of(tree: Tree, table: np.ndarray) -> dict[str, Any]:
     weight = np.bincount(tree.infoset[playing], reach[playing], minlength=tree.num_infosets)
     view, cards = tree.views, tree.game.rules.num_cards
     knocking = table[:, _FIRST_CARD + cards :].sum(axis=1)
-    told: dict[str, Any] = {
+    play: dict[str, Any] = {
         f"takes_the_pile_at_{name}": _mean(table[:, _TAKE], weight * (view.phase == phase))
         for phase, name in _DRAWS.items()
     }
     may = (view.phase == _DISCARD) & view.can_knock
-    told["knocks_when_gin"] = _mean(knocking, weight * (may & view.can_gin))
-    told["knocks_by_deadwood"] = {
+    play["knocks_when_gin"] = _mean(knocking, weight * (may & view.can_gin))
+    play["knocks_by_deadwood"] = {
         str(left): {"times_a_hand": float(weight[here].sum()), "knocks": _mean(knocking, weight * here)}
         for left in range(1, tree.game.rules.knock_limit + 1)
         if np.any(here := may & ~view.can_gin & (view.deadwood == left))
     }
-    return told | {"endings": endings(tree, reach)}
+    return play | {"endings": endings(tree, reach)}
 
 
 def endings(tree: Tree, reach: np.ndarray) -> dict[str, float]:
@@ -77,7 +77,7 @@ def _mean(values: np.ndarray, weights: np.ndarray) -> float | None:
 
 
 def report(reference: str) -> tuple[str, dict[str, Any]]:
-    """Returns a run's preset by its sizes, and what it plays beside uniform play.
+    """Returns a run's preset by its sizes, and what it plays, with uniform play.
 
     Raises:
       InputError: no run of mini_gin_rummy there.
@@ -90,7 +90,7 @@ def report(reference: str) -> tuple[str, dict[str, Any]]:
     table, uniform = tabulate(tree, policy_of(checkpoint, game)), tree.uniform()
     scale = game.reward_scale
     gap, loose = (nash_conv(tree, x) * scale for x in (table, uniform))
-    told = {
+    summary = {
         "algo": checkpoint.meta["config"]["algo"]["name"],
         "iteration": checkpoint.meta["iteration"],
         "updates": checkpoint.meta["config"]["algo"].get("updates"),
@@ -103,7 +103,7 @@ def report(reference: str) -> tuple[str, dict[str, Any]]:
         "play": play_of(tree, table),
         "uniform_play": play_of(tree, uniform),
     }
-    return f"{game.rules.num_ranks}x{game.rules.num_suits}", told
+    return f"{game.rules.num_ranks}x{game.rules.num_suits}", summary
 
 
 def main() -> None:

@@ -35,10 +35,10 @@ def main() -> None:
     for game, name, policy, opponent in _pairings(arguments.runs):
         games = game.num_players * arguments.deals
         report = match(game, policy, envs.make_bot(opponent, game), games=games, seed=arguments.seed)
-        told = {"num_players": game.num_players, "player": name, "opponent": opponent, "n": games}
-        told |= {quantity: report[quantity]._asdict() for quantity in ("win_rate", "score")}
+        summary = {"num_players": game.num_players, "player": name, "opponent": opponent, "n": games}
+        summary |= {quantity: report[quantity]._asdict() for quantity in ("win_rate", "score")}
         if arguments.json:
-            print(json.dumps(told), flush=True)
+            print(json.dumps(summary), flush=True)
         else:
             won, score = report["win_rate"], report["score"]
             texts = {

@@ -1,9 +1,9 @@
 """A learned best response: PPO trained against a frozen policy, a lower bound on how much the policy can lose.
 
-Several are trained from different seeds, and players of other making may stand beside them; the one that earns most on
-deals kept for the choice is measured on fresh mirrored deals. Its points a hand, b, bound the policy's exploitability
+Several are trained from different seeds, and other players may join them; the one that earns most on
+deals kept for the choice is measured on fresh mirrored deals. Its points per hand, b, bound the policy's exploitability
 (NashConv / 2) from below: with both seats played equally often, no answer to the policy earns less than the best one,
-and the game's values cancel. How far below it lies is told by the same method on games where exploitability is exact.
+and the game's values cancel. The same method shows how far below it is on games where exploitability is exact.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class BestResponseConfig:
     Attributes:
       iterations: of PPO, each over algo.episodes_per_iteration games.
       seeds: one training each.
-      players: rule-based players by name, or paths of runs, that stand beside the trained ones for the choice.
+      players: rule-based players by name, or paths of runs, that join the trained ones in the choice.
       choice_games: hands on which the best of them is chosen.
       games: hands on which it is measured.
       control_games: further hands on which its own value serves as control variate; 0 for none.
@@ -60,10 +60,10 @@ class Learned(NamedTuple):
 
     Attributes:
       policy: the best one.
-      chosen: "seed <its training's>", or its name among the players beside.
-      earned: by the same names, points a hand on the deals of the choice.
+      chosen: "seed <its training's>", or its name among the other players.
+      earned: by the same names, points per hand on the deals of the choice.
       report: its match against the frozen policy on fresh deals, as `match` gives it.
-      curves: by seed, points a hand of each iteration's training games.
+      curves: by seed, points per hand of each iteration's training games.
       control: a match with its value as control variate, on other fresh deals; None where none was asked for, or
         where the best one has no value.
     """
@@ -90,7 +90,7 @@ def learn_best_response(
       policy: frozen.
       config: budget, seeds and settings.
       players: by name, those of config.players.
-      progress: called with seed, iteration and points a hand of the iteration's training games.
+      progress: called with seed, iteration and points per hand of the iteration's training games.
     Raises:
       InputError: a wrong setting of PPO or the network, or a policy that gives no distribution over the legal actions.
       FloatingPointError: a training diverged.

@@ -5,7 +5,7 @@ With u(h) = V(view of the player's seat) at a history h in play, 0 at its end, a
     c_t = r_t + u(h_t+1) - mean over K of (r' + u(h')),    C = sum over t of c_t,    D = u(h_0),
 
 the K samples (r', h') drawn anew from h_t as the true step was: an action of the acting player's policy, and all that
-chance has not told yet dealt again (`Game.resample_chance`). Each c_t has mean 0 given h_t, and D has the mean of
+chance has not revealed yet dealt again (`Game.resample_chance`). Each c_t has mean 0 given h_t, and D has the mean of
 fresh deals, so
 
     points - beta_C C - beta_D (D - mean D on fresh deals)
@@ -42,7 +42,7 @@ class Controlled(NamedTuple):
 
     Attributes:
       plain: the mean of the hands.
-      controlled: the same expectation, less noisy where the value tells something.
+      controlled: the same expectation, less noisy where the value is informative.
       variance_ratio: the controlled estimate's variance over the plain one's.
     """
 

@@ -1,4 +1,4 @@
-"""The hands of a match: how deals are mirrored, what is told of finished hands, and play against a host-side player."""
+"""The hands of a match: how deals are mirrored, what finished hands report, and play against a host-side player."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dream.evaluation.validity import faults, refuse_faults
 from envs import Game, HostPlayer, InputError, Policy
 
 ACTIONS = "actions"
-"""Among what is told of hands, where they are kept: all players' actions in order, -1 after the end."""
+"""Among what is reported of hands, where they are kept: all players' actions in order, -1 after the end."""
 
 
 @functools.partial(jax.jit, static_argnums=(0, 2))
@@ -34,9 +34,9 @@ def seated(game: Game, key: Array, pairs: int) -> tuple[Any, Array, Array]:
 
 @functools.partial(jax.jit, static_argnums=0)
 def results(game: Game, states: Any, seats: Array, rewards: Array, length: Array) -> dict[str, Array]:
-    """Tells finished hands [N] from the side of a seat each: float32[N / P, P] by name."""
+    """Reports finished hands [N] from the side of a seat each: float32[N / P, P] by name."""
     reward = rewards[jnp.arange(len(seats)), seats]
-    told = {
+    report = {
         "win_rate": reward > 0,
         "loss_rate": reward < 0,
         "tie_rate": reward == 0,
@@ -44,29 +44,29 @@ def results(game: Game, states: Any, seats: Array, rewards: Array, length: Array
         **jax.vmap(game.result)(states, seats),
         "mean_length": length,
     }
-    return {name: x.astype(jnp.float32).reshape(-1, game.num_players) for name, x in told.items()}
+    return {name: x.astype(jnp.float32).reshape(-1, game.num_players) for name, x in report.items()}
 
 
-def histories(game: Game, key: Array, told: dict[str, np.ndarray], first: int, last: int) -> Iterator[dict[str, Any]]:
+def histories(game: Game, key: Array, stored: dict[str, np.ndarray], first: int, last: int) -> Iterator[dict[str, Any]]:
     """Yields what can be replayed of the hands of one chunk.
 
     Args:
       game: what was played.
       key: of the chunk.
-      told: its hands by name, ACTIONS among them.
+      stored: its hands by name, ACTIONS among them.
       first, last: numbers of its first pair and of the one after the last that counts.
     """
-    pairs = len(told[ACTIONS])
+    pairs = len(stored[ACTIONS])
     dealt = jax.device_get(deals(game, key, pairs))
     for pair in range(min(pairs, last - first)):
         deal = jax.tree.map(lambda x, pair=pair: x[pair], dealt)
         for seat in range(game.num_players):
-            actions = told[ACTIONS][pair, seat]
+            actions = stored[ACTIONS][pair, seat]
             yield {
                 "hand": game.num_players * (first + pair) + seat,
                 "pair": first + pair,
                 "seat": seat,
-                "points": float(told["points_per_hand"][pair, seat]),
+                "points": float(stored["points_per_hand"][pair, seat]),
                 **game.history(deal, actions[actions >= 0].tolist()),
             }
 
@@ -78,7 +78,7 @@ def play_on_host(
 
     Args:
       game: of two players.
-      policy: the one told of.
+      policy: the one whose results are reported.
       opponent: the other.
       key: of deals and the policy's actions.
       pairs: deals.
@@ -106,8 +106,8 @@ def play_on_host(
         length += ~over
         states, paid, ended = _steps(game, states, actions)
         rewards, over = rewards + np.asarray(paid), np.asarray(ended)
-    told = results(game, states, seats, rewards, length)
-    return told | ({ACTIONS: np.stack(kept, axis=1).reshape(pairs, game.num_players, -1)} if keeps else {})
+    report = results(game, states, seats, rewards, length)
+    return report | ({ACTIONS: np.stack(kept, axis=1).reshape(pairs, game.num_players, -1)} if keeps else {})
 
 
 @functools.partial(jax.jit, static_argnums=0)

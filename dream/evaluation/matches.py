@@ -94,8 +94,8 @@ def play_hands(
         part = jax.device_get(play(chunk_key, size, on_hand is not None))
         refuse_faults(part.pop(_FAULTS, _NO_FAULTS))
         if on_hand is not None:
-            for told in histories(game, chunk_key, part, played, pairs):
-                on_hand(told)
+            for history in histories(game, chunk_key, part, played, pairs):
+                on_hand(history)
             part.pop(ACTIONS)
         parts.append(part)
         played = min(pairs, played + size)
@@ -186,8 +186,8 @@ def _play_pairs(
     states, rewards, length, _, _, kept, found = lax.while_loop(
         lambda carry: ~jnp.all(carry[3]) & ~jnp.any(carry[6]), body, start
     )
-    told = results(game, states, seats, rewards, length) | {_FAULTS: found}
-    return told | ({ACTIONS: kept.T.reshape(pairs, players, -1)} if keeps else {})
+    report = results(game, states, seats, rewards, length) | {_FAULTS: found}
+    return report | ({ACTIONS: kept.T.reshape(pairs, players, -1)} if keeps else {})
 
 
 def _turn(

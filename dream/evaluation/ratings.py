@@ -1,7 +1,7 @@
 """Ratings from cross-play: by hands won, the Bradley-Terry model, and by points per hand, least squares.
 
 Player i beats player j with chance p_ij = 1 / (1 + exp(b_j - b_i)); a drawn hand is half a win for each. Ratings are
-told as 400 b / ln 10, so that 400 points are odds of ten to one, with their mean 0.
+given as 400 b / ln 10, so that 400 points are odds of ten to one, with their mean 0.
 
 Who wins few hands and many points is rated low by the one and high by the other: m_ij, the points per hand of i against
 j, is taken to be r_i - r_j, and least squares gives the r, with mean 0.

@@ -12,7 +12,7 @@ from dream.evaluation.statistics import effective_trials, mean_interval, rate_in
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What two players' mirrored hands came to, told from the first one's side.
+    """What two players' mirrored hands came to, seen from the first one's side.
 
     Attributes:
       points: float64[pairs, 2], the first player's points in each hand of each deal.

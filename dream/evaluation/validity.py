@@ -44,13 +44,13 @@ def refuse_faults(
     """Raises InputError where a policy gave no probabilities.
 
     Args:
-      found: bool[players, 4], as `faults` tells.
+      found: bool[players, 4], as `faults` returns it.
       names: of the players.
     """
-    told = [
+    lines = [
         f"{name} gives {' and '.join(text for text, wrong in zip(_FAULTS, row, strict=True) if wrong)}"
         for name, row in zip(names, np.asarray(found), strict=True)
         if row.any()
     ]
-    if told:
-        raise InputError("; ".join(told) + ": it must give a distribution over the legal actions")
+    if lines:
+        raise InputError("; ".join(lines) + ": it must give a distribution over the legal actions")

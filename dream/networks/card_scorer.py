@@ -49,16 +49,7 @@ def make(
     Raises:
       InputError: a game without card features, or a window.
     """
-    features = game.card_features
-    if features is None:
-        raise InputError(
-            f"network.card_scorer_width={width} scores actions by card features, and {game.name} has none; "
-            "it must be null"
-        )
-    if window is not None:
-        raise InputError(
-            f"network.log_window={window} does not go with network.card_scorer_width={width}; one must be null"
-        )
+    features = _checked_features(game, width, window)
     seen = _inputs(game, features)
     players = game.num_players if of_history else 1
     compute = jnp.dtype(dtype)
@@ -99,6 +90,21 @@ def make(
         rest=None,
         width=hidden[0],
     )
+
+
+def _checked_features(game: Game, width: int, window: int | None) -> CardFeatures:
+    """Returns the game's card features; raises InputError where it has none, or where a window is set."""
+    features = game.card_features
+    if features is None:
+        raise InputError(
+            f"network.card_scorer_width={width} scores actions by card features, and {game.name} has none; "
+            "it must be null"
+        )
+    if window is not None:
+        raise InputError(
+            f"network.log_window={window} does not go with network.card_scorer_width={width}; one must be null"
+        )
+    return features
 
 
 def _inputs(game: Game, features: CardFeatures) -> Inputs:

@@ -1,4 +1,4 @@
-"""Numbers that are no longer numbers: found, and told by the name of their array."""
+"""Numbers that are no longer numbers: found and reported by the name of their array."""
 
 from __future__ import annotations
 

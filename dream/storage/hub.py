@@ -36,10 +36,10 @@ def download(reference: str) -> Path:
     try:
         return Path(huggingface_hub.hf_hub_download("/".join(parts[:2]), "/".join(parts[2:])))
     except Exception as error:  # the library, its transport and the file system each have their own
-        raise InputError(f"{reference} cannot be had from the hub ({_told(error)})") from error
+        raise InputError(f"{reference} cannot be had from the hub ({_summary(error)})") from error
 
 
-def _told(error: Exception) -> str:
+def _summary(error: Exception) -> str:
     """Returns the first sentence of an error on one line."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__

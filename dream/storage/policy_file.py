@@ -68,8 +68,8 @@ class PolicyFile:
     def meta(self) -> dict[str, Any]:
         """What is known of it, under the names of a checkpoint's meta."""
         config = {"env": self.card.env, "network": self.card.network, "algo": self.card.algo}
-        told = {"game": self.card.game, "iteration": self.card.iteration, "checksum": self.checksum}
-        return {**told, "config": config}
+        stored = {"game": self.card.game, "iteration": self.card.iteration, "checksum": self.checksum}
+        return {**stored, "config": config}
 
     def make(self, game: Game) -> Policy:
         """Builds the policy.

@@ -107,7 +107,7 @@ class _Walk:
         """By id, kept so that no id is given to another object."""
 
     def add(self, value: Any) -> None:
-        """Adds a value of any kind; of objects that cannot be told apart from one process to the next, the type."""
+        """Adds a value of any kind; of objects that cannot be recognised from one process to the next, the type."""
         if isinstance(value, bool | int | float | complex | str | bytes | type(None) | types.EllipsisType | enum.Enum):
             self._put(f"{type(value).__name__} {value!r}")
         elif isinstance(value, np.ndarray | np.generic | jax.Array):

@@ -180,16 +180,16 @@ class Run:
         Raises:
           FloatingPointError: the loss, or an array of the state, is no longer finite; nothing of it is kept.
         """
-        state, told = self.algorithm.iterate(self.state)
+        state, info = self.algorithm.iterate(self.state)
         wrong = not_finite(state)
-        if not math.isfinite(told.get("loss", 0.0)):
-            wrong = f"the loss is {told['loss']}" + (f" and {wrong}" if wrong else "")
+        if not math.isfinite(info.get("loss", 0.0)):
+            wrong = f"the loss is {info['loss']}" + (f" and {wrong}" if wrong else "")
         if wrong is not None:
             raise faults.diverged(self.run_dir, self.iteration + 1, wrong)
         self.state, self.iteration = state, self.iteration + 1
         for name in metrics.COUNTERS:
-            self.totals[name] += round(told.pop(name, 0))
-        record = {"iteration": self.iteration, **self.totals, **told}
+            self.totals[name] += round(info.pop(name, 0))
+        record = {"iteration": self.iteration, **self.totals, **info}
         self.ended = self._at_end()
         if self.ended or self.iteration % self.config.eval.every == 0:
             began = time.perf_counter()
@@ -270,14 +270,14 @@ class Run:
             name: match(self.game, self.policy(), player, games=games, seed=deals)
             for name, player in self.opponents.items()
         }
-        told = {"iteration": self.iteration, "unit": self.game.unit, "num_players": self.game.num_players}
-        told["deals"] = "of the final evaluation alone"
+        report = {"iteration": self.iteration, "unit": self.game.unit, "num_players": self.game.num_players}
+        report["deals"] = "of the final evaluation alone"
         if reports:
             first = next(iter(reports))
-            told |= {"opponent": first, **reports[first], "by_opponent": reports}
+            report |= {"opponent": first, **reports[first], "by_opponent": reports}
         if self.tree is not None:
-            told["exact"] = self._exact()
-        files.write_json(self.run_dir / files.EVALUATION_FILE, told)
+            report["exact"] = self._exact()
+        files.write_json(self.run_dir / files.EVALUATION_FILE, report)
         return reports
 
 

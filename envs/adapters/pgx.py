@@ -112,7 +112,7 @@ class Env:
         fine = jnp.where(np.arange(game.num_players) == player, worst, -worst / (game.num_players - 1))
         over = state.terminated | illegal | done
         after = jax.tree.map(lambda old, new: jnp.where(state.terminated | illegal, old, new), state.game_state, after)
-        # Whoever is told of as acting must be a seat; a game that is over has none.
+        # Whoever is named as acting must be a seat; a game that is over has none.
         acting = jnp.where(over, player, after.current_player).astype(jnp.int32)
         return State(
             current_player=acting,

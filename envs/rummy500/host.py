@@ -242,9 +242,9 @@ class RummyGame:
         legal = self.legal_actions()
         if action not in legal:
             known = 0 <= int(action) < actions.NUM_ACTIONS
-            told = actions.action_name(int(action)) if known else "no action"
+            name = actions.action_name(int(action)) if known else "no action"
             ways = "; ".join(f"{a} {actions.action_name(a)}" for a in legal) or "none, the round is over"
-            raise InputError(f"illegal action {action} ({told}) of player {self.current_player}; legal: {ways}")
+            raise InputError(f"illegal action {action} ({name}) of player {self.current_player}; legal: {ways}")
         self.state, _, _ = _step(self.rules, self.state, np.int32(action))
 
     def scores(self) -> list[int]:

@@ -62,7 +62,7 @@ class RummyState:
 
 
 class RummyView(NamedTuple):
-    """What a player may know; other players are told relative to the own seat, 1 for the next.
+    """What a player may know; other players are counted from the own seat, 1 for the next.
 
     Attributes:
       hand, fresh: uint16[4] suit masks of the own hand, and of all cards taken from the pile in the turn under way.

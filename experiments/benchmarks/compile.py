@@ -45,13 +45,13 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     for name in chosen:
         if name not in programs:
             raise envs.InputError(f"--only {name} is unknown; known: {', '.join(programs)}")
-    told: dict[str, Any] = {"overrides": " ".join(arguments.overrides), "env": game.name, "batch": arguments.batch}
+    report: dict[str, Any] = {"overrides": " ".join(arguments.overrides), "env": game.name, "batch": arguments.batch}
     for name in chosen:
         rounds = [_stages(*programs[name]) for _ in range(arguments.repeats)]
         columns = dict(zip(_STAGES, zip(*rounds, strict=True), strict=True))
         columns["total"] = tuple(sum(seconds) for seconds in rounds)
-        told[name] = {k: v for stage, seconds in columns.items() for k, v in spread(stage, list(seconds)).items()}
-    return told
+        report[name] = {k: v for stage, seconds in columns.items() for k, v in spread(stage, list(seconds)).items()}
+    return report
 
 
 def _stages(function: Any, arguments: tuple[Any, ...]) -> list[float]:

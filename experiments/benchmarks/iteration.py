@@ -49,8 +49,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         writer = CheckpointWriter(Path(folder), config.checkpoint.keep)
         for n in range(arguments.repeats + 1):
-            (state, told), seconds = _clocked(lambda state=state: algorithm.iterate(state))
-            row = {**told, "seconds_iteration": seconds}
+            (state, info), seconds = _clocked(lambda state=state: algorithm.iterate(state))
+            row = {**info, "seconds_iteration": seconds}
             player = chosen_policy(algorithm.policies(state))
             row["seconds_evaluate"] = _clocked(
                 lambda player=player: match(game, player, opponent, games=config.eval.games, seed=config.seed)

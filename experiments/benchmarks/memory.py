@@ -44,11 +44,11 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
                 print(f"error: the iteration was ended by signal {-done.returncode}", file=sys.stderr)
             sys.exit(done.returncode if done.returncode > 0 else 1)
         rows.append(json.loads(done.stdout.splitlines()[-1]))
-    told = {name: rows[0][name] for name in ("episodes", "decisions", "parameters")}
+    report = {name: rows[0][name] for name in ("episodes", "decisions", "parameters")}
     for name in ("peak_gib", "before_gib", "device_peak_gib", "seconds"):
         if rows[0][name] is not None:
-            told |= spread(name, [row[name] for row in rows])
-    return told
+            report |= spread(name, [row[name] for row in rows])
+    return report
 
 
 def _iterate(parser: Parser, overrides: list[str]) -> None:
@@ -66,12 +66,12 @@ def _iterate(parser: Parser, overrides: list[str]) -> None:
     algorithm = algorithms.make(config.algo, config.network, game)
     before = _peak_gib()
     began = time.perf_counter()
-    _, told = algorithm.iterate(algorithm.init(jax.random.key(config.seed)))
+    _, info = algorithm.iterate(algorithm.init(jax.random.key(config.seed)))
     stats = jax.devices()[0].memory_stats() or {}
     device_peak = stats.get("peak_bytes_in_use")
     report = {
-        "episodes": round(told.get("episodes", 0)),
-        "decisions": round(told.get("decisions", 0)),
+        "episodes": round(info.get("episodes", 0)),
+        "decisions": round(info.get("decisions", 0)),
         "parameters": parameters(config.network, game),
         "peak_gib": _peak_gib(),
         "before_gib": before,

@@ -56,13 +56,13 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     for step in steppers.values():
         step(algorithm.policies(state)["current"], 0)
     for n in range(arguments.repeats):
-        state, told = algorithm.iterate(state)
-        gather = {"fused": told["transitions"] / told["seconds_generate"]}
+        state, info = algorithm.iterate(state)
+        gather = {"fused": info["transitions"] / info["seconds_generate"]}
         policy = algorithm.policies(state)["current"]
         for name, step in steppers.items():
             began = time.perf_counter()
             gather[name] = step(policy, n + 1) / (time.perf_counter() - began)
-        parts.append((gather, told))
+        parts.append((gather, info))
     return {
         "env": game.name,
         "overrides": " ".join(arguments.overrides),
@@ -74,9 +74,9 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 def _figures(parts: list[tuple[dict[str, float], dict[str, float]]]) -> dict[str, Any]:
     """Returns steps a second of gathering, of the update, and of both, and the ratios fused to Python."""
     figures: dict[str, Any] = {}
-    update = [told["transitions"] / told["seconds_fit"] for _, told in parts]
+    update = [info["transitions"] / info["seconds_fit"] for _, info in parts]
     figures |= spread("update_transitions_per_s", update)
-    figures |= spread("gradient_steps_per_s", [told["gradient_steps"] / told["seconds_fit"] for _, told in parts])
+    figures |= spread("gradient_steps_per_s", [info["gradient_steps"] / info["seconds_fit"] for _, info in parts])
     whole = {}
     for name in parts[0][0]:
         rates = [gather[name] for gather, _ in parts]

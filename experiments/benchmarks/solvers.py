@@ -39,16 +39,16 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 def _game(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     began = time.perf_counter()
     tree = build_tree(envs.make(name))
-    told = {"histories": tree.num_histories, "infosets": tree.num_infosets, "build_s": time.perf_counter() - began}
+    report = {"histories": tree.num_histories, "infosets": tree.num_infosets, "build_s": time.perf_counter() - began}
     peers = {} if arguments.no_pyspiel or name not in _PYSPIEL else _pyspiel(name)
     timings = interleaved({"cfr": _cfr(tree), "nash_conv": _nash_conv(tree), **peers}, arguments.repeats, _SECONDS)
     rates = timings["cfr"].rates("iterations")
-    told |= spread("iterations_per_s", rates) | spread("nash_conv_ms", _milliseconds(timings["nash_conv"]))
+    report |= spread("iterations_per_s", rates) | spread("nash_conv_ms", _milliseconds(timings["nash_conv"]))
     if peers:
         theirs = timings["pyspiel_cfr"].rates("iterations")
-        told |= spread("pyspiel_iterations_per_s", theirs) | ratio(rates, theirs)
-        told |= spread("pyspiel_nash_conv_ms", _milliseconds(timings["pyspiel_nash_conv"]))
-    return told
+        report |= spread("pyspiel_iterations_per_s", theirs) | ratio(rates, theirs)
+        report |= spread("pyspiel_nash_conv_ms", _milliseconds(timings["pyspiel_nash_conv"]))
+    return report
 
 
 def _milliseconds(timing: Timing) -> list[float]:

@@ -104,8 +104,8 @@ def _first(points: list[dict[str, Any]], key: str, level: float) -> float | None
 def _curve(points: list[dict[str, Any]], key: str) -> dict[str, list[float]]:
     """Returns at most POINTS evaluations, evenly spaced in the logarithm of their number, first and last among them."""
     chosen = np.unique(np.geomspace(1, len(points), min(POINTS, len(points))).round().astype(int)) - 1
-    told = [points[n] | {"exploitability": _rounded(1000 * points[n][key])} for n in chosen]
-    return {name: [point[name] for point in told] for name in CURVE}
+    shown = [points[n] | {"exploitability": _rounded(1000 * points[n][key])} for n in chosen]
+    return {name: [point[name] for point in shown] for name in CURVE}
 
 
 def interval(values: list[float], deterministic: bool) -> tuple[float | None, float | None]:
@@ -131,15 +131,15 @@ def _time_to(level: float, runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 def shortened(row: Row, runs: list[dict[str, Any]]) -> str | None:
     """Returns in words by how much the runs fall short of the row; None where they do not."""
-    told = []
+    reasons = []
     missing = [run for run in runs if not row.budget.reached(run["ended"])]
     if missing:
         least = min(missing, key=lambda run: run["ended"]["nodes"])["ended"]
         parts = (f"{short(least[name])} of {short(limit)} {name}" for name, limit in row.budget.limits.items())
-        told.append(f"stopped at {', '.join(parts)}")
+        reasons.append(f"stopped at {', '.join(parts)}")
     if len(runs) < len(row.seeds):
-        told.append(f"{len(runs)} of {len(row.seeds)} seeds")
-    return "; ".join(told) or None
+        reasons.append(f"{len(runs)} of {len(row.seeds)} seeds")
+    return "; ".join(reasons) or None
 
 
 def _rounded(value: float | None) -> float | None:

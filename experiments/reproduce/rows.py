@@ -31,8 +31,8 @@ class Budget:
     @property
     def limits(self) -> dict[str, float]:
         """The totals that have a limit."""
-        told = {name: getattr(self, name) for name in ("nodes", "episodes", "seconds", "iterations")}
-        return {name: limit for name, limit in told.items() if limit is not None}
+        limits = {name: getattr(self, name) for name in ("nodes", "episodes", "seconds", "iterations")}
+        return {name: limit for name, limit in limits.items() if limit is not None}
 
     def reached(self, totals: Mapping[str, float]) -> bool:
         """Returns whether a total has reached its limit."""
@@ -67,7 +67,7 @@ class Tolerance:
 
 @dataclasses.dataclass(frozen=True)
 class GameSpec:
-    """A game of the table: the overrides that choose it, and exploitabilities whose time is told."""
+    """A game of the table: the overrides that choose it, and exploitabilities whose time is reported."""
 
     title: str
     overrides: tuple[str, ...]
@@ -91,7 +91,7 @@ class Row:
       deterministic: whether a seed changes nothing, so that one run is exact.
       mean_over: evaluations at the end of the budget whose mean is a seed's value: more than 1 where iterates cycle.
       overrides: of the run.
-      note: told in the table.
+      note: printed in the table.
     """
 
     game: str
@@ -139,16 +139,16 @@ def read_spec(path: Path = SPEC) -> Spec:
     Raises:
       InputError: a wrong key, type or range, an unknown game, or a row that reads the runs of no row.
     """
-    told = OmegaConf.to_container(OmegaConf.load(path))
-    games = {name: settings.read(GameSpec, node, f"games.{name}") for name, node in told["games"].items()}
-    nodes = told["rows"]
+    content = OmegaConf.to_container(OmegaConf.load(path))
+    games = {name: settings.read(GameSpec, node, f"games.{name}") for name, node in content["games"].items()}
+    nodes = content["rows"]
     rows = {name: settings.read(Row, _completed(name, nodes), f"rows.{name}") for name in nodes}
     for name, row in rows.items():
         if row.game not in games:
             raise unknown(f"rows.{name}.game", row.game, games)
         if not row.budget.limits:
             raise InputError(f"rows.{name}.budget is empty; it must hold nodes, episodes, seconds or iterations")
-    return Spec(rows, games, tuple(told["overrides"]))
+    return Spec(rows, games, tuple(content["overrides"]))
 
 
 def _completed(name: str, nodes: dict[str, Any]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def table(spec: Spec, results: list[dict[str, Any]]) -> list[str]:
 
 
 def _cells(spec: Spec, result: dict[str, Any]) -> list[str]:
-    # From the seeds, so that results stored with another interval are told in the same way.
+    # From the seeds, so that results stored with another interval are printed in the same way.
     low, high = interval([run["exploitability"] for run in result["runs"]], result["deterministic"])
     spread = "" if low is None or result["deterministic"] else f" ({_number(low)} to {_number(high)})"
     window = result.get("mean_over", 1)

@@ -173,7 +173,7 @@ def _game_node(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dueling_node(arrays: dict[str, np.ndarray], config: dict[str, Any], game: Game) -> dict[str, Any]:
-    """Returns the node of the dueling network: what the arrays fit, else what the config tells, else the document's."""
+    """Returns the node of the dueling network: what the arrays fit, else what the config says, else the document's."""
     sizes = {name[:-2]: array.shape for name, array in arrays.items() if name.endswith(".w") and array.ndim == 2}
     trunk = ["first", *(f"trunk_{n}" for n in range(1, min(len(sizes), _MAX_LAYERS)) if f"trunk_{n}" in sizes)]
     seen = sizes.get("first", (game.observation_size, 0))[0]
@@ -183,8 +183,8 @@ def _dueling_node(arrays: dict[str, np.ndarray], config: dict[str, Any], game: G
         shapes = {name: array.shape for name, array in arrays.items()}
         if all(fitted["hidden"]) and {name: x.shape for name, x in _shapes(fitted, game).items()} == shapes:
             return fitted
-    told = config.get("network", config)
-    hidden = told.get("hidden") if isinstance(told, dict) else None
+    given = config.get("network", config)
+    hidden = given.get("hidden") if isinstance(given, dict) else None
     if (
         isinstance(hidden, list | tuple)
         and 1 <= len(hidden) <= _MAX_LAYERS

@@ -76,7 +76,7 @@ class Dtype:
     """A dtype, whose byte order comes later."""
 
     def __init__(self, code: str) -> None:
-        """Of kind and size as `code` tells, one of _DTYPES."""
+        """Of the kind and size that `code` gives, one of _DTYPES."""
         self.code, self.order = code, "="
 
     def build(self, state: Any) -> None:
