@@ -4,7 +4,8 @@ At each own decision, from the view v alone:
 
 1. `proposals` deals are drawn uniformly among those consistent with v and weighted by the chance that the frozen policy
    would have done what the opponent did on them, w(d) = product over its past decisions of
-   (1 - doubt) policy(action | its view on d) + doubt / legal actions; `particles` of them are drawn by these weights.
+   (1 - e) policy(action | its view on d) + e / legal actions, e = `opponent_epsilon`; `particles` of them are drawn
+   by these weights.
 2. Each action is played on every particle, then the hand goes on for `horizon` actions: the opponent by the frozen
    policy, the own side by a simple player. What is left undecided is worth the difference of the two potentials, in
    gin rummy that of the deadwoods.
@@ -58,7 +59,7 @@ class LocalConfig:
     particles: int = number(16, 1)
     horizon: int = number(8, 0)
     actions: int = number(24, 1)
-    doubt: float = number(0.02, 0, 1)
+    opponent_epsilon: float = number(0.02, 0, 1)
     player: str | None = None
     games: int = number(2000, 4)
     seed: int = number(0, 0, 2**31 - 1)
@@ -164,14 +165,14 @@ class _Local:
 
     def _log_likelihood(self, opponent: Policy, deal: Any) -> Array:
         """Returns the log of the chance that who is not to act did what it did on a deal: float32."""
-        game, doubt = self.game, self.config.doubt
+        game, epsilon = self.game, self.config.opponent_epsilon
         start, actions, count = game.replay_actions(deal)
 
         def body(carry: tuple[Array, Any, Array]) -> tuple[Array, Any, Array]:
             t, state, log = carry
             legal = game.legal_actions(state)
             chances = opponent(game.view(state, state.current_player), legal)
-            chance = (1 - doubt) * chances[actions[t]] + doubt / jnp.maximum(jnp.sum(legal), 1)
+            chance = (1 - epsilon) * chances[actions[t]] + epsilon / jnp.maximum(jnp.sum(legal), 1)
             theirs = state.current_player != deal.current_player
             log = log + jnp.where(theirs, jnp.log(jnp.maximum(chance, _LEAST)), 0.0)
             log = jnp.where(theirs & jnp.any(faults(chances, legal)), jnp.nan, log)

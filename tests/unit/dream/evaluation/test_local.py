@@ -58,7 +58,7 @@ def _replay(game: Game, key: Array, steps: Array) -> tuple[Array, Array, Array]:
     again = lax.fori_loop(0, count, lambda t, s: game.step(s, told[t])[0], start)
     pairs = zip(jax.tree.leaves(again), jax.tree.leaves(state), strict=True)
     same = jnp.all(jnp.stack([jnp.all(a == b) for a, b in pairs])) & jnp.all(told == actions)
-    believer = local._Local(game, dataclasses.replace(CONFIG, doubt=0.0))
+    believer = local._Local(game, dataclasses.replace(CONFIG, opponent_epsilon=0.0))
     return same, believer._log_likelihood(Policy(_by_seat, 3), state), logs[1 - state.current_player]
 
 
