@@ -69,7 +69,7 @@ def draw(runs: list[dict[str, Any]], path: Path) -> None:
         if opponent == "random":
             axes.axhline(95, color="grey", linewidth=0.8, linestyle="--")
         axes.set_xlabel(axis)
-    panels[0].set_ylabel(f"hands won against {opponent}, %")
+    panels[0].set_ylabel(f"rounds won against {opponent}, %")
     panels[0].legend()
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})

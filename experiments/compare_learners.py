@@ -171,7 +171,7 @@ def compare(one: list[Path], other: list[Path], opponents: list[str], games: int
             for opponent, player in against.items():
                 means = played(game, policy, player, games, seed)
                 rows.setdefault(name, {}).setdefault(opponent, []).append(means)
-                print(f"pair {seed}  {name} against {opponent}: {100 * means['win_rate']:.1f} % of hands", flush=True)
+                print(f"pair {seed}  {name} against {opponent}: {100 * means['win_rate']:.1f} % of rounds", flush=True)
     over = {
         name: {
             opponent: {key: t_interval(np.array([means[key] for means in runs]))._asdict() for key in MEANS}
@@ -189,7 +189,7 @@ def main() -> None:
     parser.add_argument("--one", nargs="+", type=Path, required=True, help="run directories of one learner")
     parser.add_argument("--other", nargs="+", type=Path, required=True, help="as many of the other")
     parser.add_argument("--opponents", nargs="+", default=list(OPPONENTS), help="names of envs.make_bot")
-    parser.add_argument("--games", type=int, default=4000, help="mirrored hands of a match (default %(default)s)")
+    parser.add_argument("--games", type=int, default=4000, help="mirrored rounds of a match (default %(default)s)")
     parser.add_argument(
         "--exploitability", action="store_true", help="play no match; read the exact values of the runs' evaluations"
     )

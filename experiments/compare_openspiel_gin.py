@@ -1,4 +1,4 @@
-"""Plays hands of all kinds on pyspiel's gin rummy and on ours, and counts decisions that differ; 100,000 by default."""
+"""Plays rounds of all kinds on pyspiel's gin rummy and on ours, and counts differing decisions; 100,000 by default."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"
 def main() -> None:
     """Reads the arguments, plays in batches and prints one JSON object; exit code 1 if anything differs."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--hands", type=int, default=100_000, help="hands (default %(default)s)")
-    parser.add_argument("--batch", type=int, default=1_000, help="hands at once (default %(default)s)")
+    parser.add_argument("--hands", type=int, default=100_000, help="rounds (default %(default)s)")
+    parser.add_argument("--batch", type=int, default=1_000, help="rounds at once (default %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of deals and players (default %(default)s)")
     arguments = parser.parse_args()
     totals: dict[str, int] = {"hands": 0}

@@ -20,7 +20,7 @@ def main() -> None:
     """Plays mirrored deals, prints the table and writes the report, as python -m dream.evaluate does."""
     parser = _Parser(description=__doc__)
     parser.add_argument("checkpoint", help="a run directory (its latest checkpoint) or a checkpoint's folder")
-    parser.add_argument("--games", type=int, default=10000, help="hands, an even number (default %(default)s)")
+    parser.add_argument("--games", type=int, default=10000, help="rounds, an even number (default %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of deals and actions (default %(default)s)")
     try:
         play_match(prepared(settings.read(EvaluateConfig, {**vars(parser.parse_args()), "opponent": "random"}, "")))

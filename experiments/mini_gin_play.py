@@ -55,7 +55,7 @@ def play_of(tree: Tree, table: np.ndarray) -> dict[str, Any]:
 
 
 def endings(tree: Tree, reach: np.ndarray) -> dict[str, float]:
-    """Returns how hands end: shares of knocks won, gins, undercuts, ties and dead hands."""
+    """Returns how rounds end: shares of knocks won, gins, undercuts, ties and dead rounds."""
     over, rules = tree.player < 0, tree.game.rules
     before = np.maximum(tree.parent, 0)
     knocked = over & (tree.action >= _FIRST_CARD + rules.num_cards)

@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object a row")
     arguments = parser.parse_args()
     if not arguments.json:
-        print(_ROW.format(players="players", player="player", opponent="against", won="hands won", score="mean score"))
+        print(_ROW.format(players="players", player="player", opponent="against", won="rounds won", score="mean score"))
     for game, name, policy, opponent in _pairings(arguments.runs):
         games = game.num_players * arguments.deals
         report = match(game, policy, envs.make_bot(opponent, game), games=games, seed=arguments.seed)

@@ -75,7 +75,7 @@ def prepared(config: EvaluateConfig) -> Match:
 
 
 def play_match(prepared: Match) -> None:
-    """Plays, prints the table, writes the report and, where asked, the histories of the hands."""
+    """Plays, prints the table, writes the report and, where asked, the histories of the rounds."""
     config = prepared.config
     hands: list[str] = []
     report = match(
@@ -122,4 +122,4 @@ def _file_name(trained: Trained, policy: str, opponent: str) -> str:
 
 def _show(played: int) -> None:
     if sys.stdout.isatty():
-        print(f"\r{played} hands", end="\r", flush=True)
+        print(f"\r{played} rounds", end="\r", flush=True)

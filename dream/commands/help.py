@@ -16,7 +16,7 @@ from envs.errors import InputError
 
 _PACKAGE = "dream-rummy"
 _COLUMN = 34
-"""Where the text beside a name begins."""
+"""The column where a setting's text begins."""
 _KEY = re.compile(r"^(\s*)([A-Za-z_]\w*):(?:\s+(?!#)(.*?))?(?:\s+#\s*(.*))?$")
 
 
@@ -213,7 +213,7 @@ def _group(folder: Path, options: list[str], chosen: str, width: int) -> list[st
         head = re.match(r"(#.*\n)*", (folder / f"{option}.yaml").read_text()).group(0).splitlines()
         about = " ".join(line.lstrip("# ") for line in head if "@package" not in line)
         about = re.split(r"(?<=\.) (?=[A-Z])", about)[0]
-        lines += _beside(f"  {'*' if option == chosen else ' '} {option}", about, width)
+        lines += _in_columns(f"  {'*' if option == chosen else ' '} {option}", about, width)
     return lines
 
 
@@ -232,12 +232,12 @@ def _flat(node: dict[str, Any], prefix: str, blocks: set[str]) -> list[tuple[str
 def _row(path: str, value: Any, comment: str | None, width: int) -> list[str]:
     """Returns the lines of a setting; a block has one only where there is something to say about it."""
     if value is ...:
-        return _beside(f"  {path}:", comment, width) if comment else []
-    return _beside(f"  {path}={_text(value)}", comment or "", width)
+        return _in_columns(f"  {path}:", comment, width) if comment else []
+    return _in_columns(f"  {path}={_text(value)}", comment or "", width)
 
 
-def _beside(left: str, text: str, width: int) -> list[str]:
-    """Returns a name with text beside it, wrapped, or below it where the name is long."""
+def _in_columns(left: str, text: str, width: int) -> list[str]:
+    """Returns a name with its text on the right, wrapped, or below it where the name is long."""
     wrapped = textwrap.wrap(text, max(width - _COLUMN, 30)) or [""]
     if len(left) >= _COLUMN and text:
         return [left, *(" " * _COLUMN + line for line in wrapped)]

@@ -157,19 +157,19 @@ def _play_and_rate(prepared: Ladder) -> None:
     known = json.loads((folder / SETTINGS).read_text())["players"] if (folder / SETTINGS).exists() else {}
     files.write_json(folder / SETTINGS, prepared.identity | {"players": known | prepared.sources})
     results = _play_all(prepared)
-    score, hands, trials = (np.zeros((len(names), len(names))) for _ in range(3))
+    score, rounds, trials = (np.zeros((len(names), len(names))) for _ in range(3))
     for (one, two), result in results.items():
         i, j = names.index(one), names.index(two)
-        score[i, j], score[j, i] = result.score, result.hands - result.score
-        hands[i, j] = hands[j, i] = result.hands
+        score[i, j], score[j, i] = result.score, result.rounds - result.score
+        rounds[i, j] = rounds[j, i] = result.rounds
         trials[i, j] = trials[j, i] = result.trials
-    ratings = bradley_terry(score, hands, trials)
+    ratings = bradley_terry(score, rounds, trials)
     places = {(names.index(one), names.index(two)): result for (one, two), result in results.items()}
     by_points = point_ratings({place: result.points.mean(axis=1) for place, result in places.items()}, len(names))
     entries = _entries(names, ratings, by_points, results)
     _print(prepared, entries)
     if prepared.config.plot != "none" and can_plot():
-        title = f"{prepared.game.name}, {prepared.config.games:,} hands per pairing"
+        title = f"{prepared.game.name}, {prepared.config.games:,} rounds per pairing"
         print(plot_ratings(entries, prepared.game.unit, title, folder / f"ladder.{prepared.config.plot}"))
         path = folder / f"ladder_points.{prepared.config.plot}"
         print(plot_cross_table(entries, f"{title}: {prepared.game.unit} per hand", path))
@@ -205,11 +205,11 @@ def _play_all(prepared: Ladder) -> dict[tuple[str, str], Result]:
 
 
 def _play_block(prepared: Ladder, one: str, two: str, block: int) -> np.ndarray:
-    """Plays a block of hands: points of `one`, float[pairs, seats]."""
+    """Plays a block of rounds: points of `one`, float[pairs, seats]."""
     game, size = prepared.game, prepared.identity["block"]
     seed = zlib.crc32(json.dumps([prepared.config.seed, one, two, block]).encode())
-    hands = play_hands(game, prepared.players[one], prepared.players[two], games=size, seed=seed)
-    return np.round(hands["points_per_hand"].astype(np.float64), 4)
+    values = play_hands(game, prepared.players[one], prepared.players[two], games=size, seed=seed)
+    return np.round(values["points_per_hand"].astype(np.float64), 4)
 
 
 def _pairings(players: dict[str, Policy]) -> list[tuple[str, str]]:
@@ -253,9 +253,9 @@ def _entries(
 
 def _print(prepared: Ladder, entries: list[dict[str, Any]]) -> None:
     unit = f"{prepared.game.unit} per hand"
-    caption = f"{prepared.config.games} hands per pairing, 95 % intervals; both ratings have mean 0"
+    caption = f"{prepared.config.games} rounds per pairing, 95 % intervals; both ratings have mean 0"
     table = Table(title=f"ladder of {prepared.game.name}", title_justify="left", caption=caption)
-    for column in ("player", "rating by hands won", "95 % interval", unit, "95 % interval", "rank by points"):
+    for column in ("player", "rating by rounds won", "95 % interval", unit, "95 % interval", "rank by points"):
         table.add_column(column, justify="left" if column == "player" else "right")
     for entry in entries:
         points = entry["points"]
@@ -273,4 +273,4 @@ def _print(prepared: Ladder, entries: list[dict[str, Any]]) -> None:
     for level in range(max(entry["level"] for entry in entries)):
         above = ", ".join(entry["name"] for entry in entries if entry["level"] <= level)
         below = ", ".join(entry["name"] for entry in entries if entry["level"] > level)
-        print(f"{below} won no hand against {above}: their distance is finite only by the tie added to each pairing")
+        print(f"{below} won no round against {above}: their distance is finite only by the tie added to each pairing")

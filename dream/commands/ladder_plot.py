@@ -9,7 +9,7 @@ from typing import Any
 
 
 def can_plot() -> bool:
-    """Tells whether figures can be drawn, and prints what is missing where they cannot."""
+    """Returns whether figures can be plotted; prints what is missing where they cannot."""
     if importlib.util.find_spec("matplotlib") is None:
         print('no figure: matplotlib is not installed; pip install "dream-rummy[plots]"')
         return False
@@ -17,7 +17,7 @@ def can_plot() -> bool:
 
 
 def plot_ratings(entries: list[dict[str, Any]], unit: str, title: str, path: Path) -> Path:
-    """Draws both ratings with their intervals, the strongest by hands won on top.
+    """Plots both ratings with their intervals, the strongest by rounds won on top.
 
     Args:
       entries: records with `name`, `rating`, `low`, `high`, and the last three of points under `points`, the
@@ -32,7 +32,7 @@ def plot_ratings(entries: list[dict[str, Any]], unit: str, title: str, path: Pat
     axes = figure.subplots(1, 2, sharey=True)
     place = list(range(len(entries)))[::-1]
     for ax, records, label in (
-        (axes[0], entries, "rating by hands won (400 points: odds of ten to one), 95 % interval"),
+        (axes[0], entries, "rating by rounds won (400 points: odds of ten to one), 95 % interval"),
         (axes[1], [entry["points"] for entry in entries], f"{unit} per hand, 95 % interval"),
     ):
         rating, low, high = ([record[name] for record in records] for name in ("rating", "low", "high"))
@@ -47,7 +47,7 @@ def plot_ratings(entries: list[dict[str, Any]], unit: str, title: str, path: Pat
 
 
 def plot_cross_table(entries: list[dict[str, Any]], title: str, path: Path) -> Path:
-    """Draws points per hand of every player against every other as a coloured table.
+    """Plots points per hand of every player against every other as a coloured table.
 
     Args:
       entries: records with `name` and `points_against`, a mean or None by name, in the order of the records.

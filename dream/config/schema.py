@@ -41,7 +41,7 @@ class CheckpointConfig:
 
 @dataclasses.dataclass(frozen=True)
 class EvaluationConfig:
-    """Evaluation: every so many iterations and at the last over `games` hands, at the end over `final_games`.
+    """Evaluation: every so many iterations and at the last over `games` rounds, at the end over `final_games`.
 
     Where the game is enumerable and `exact` is set, the exploitability of every policy comes with it.
     """

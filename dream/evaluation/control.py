@@ -34,7 +34,7 @@ from dream.evaluation.validity import faults, refuse_faults
 from envs import Game, InputError, Policy, check_plays
 
 CHUNK = 512
-"""Pairs of hands played at once."""
+"""Pairs of rounds played at once."""
 
 
 class Controlled(NamedTuple):
@@ -62,13 +62,13 @@ def controlled_match(
     samples: int = 8,
     fresh: int = 1 << 15,
 ) -> Controlled:
-    """Plays mirrored hands of two players and estimates what the first earns, with a value's control variates.
+    """Plays mirrored rounds of two players and estimates what the first earns, with a value's control variates.
 
     Args:
       game: for two players.
       policy, opponent: who plays.
       value: of a view to its player, in units of reward; any function is allowed.
-      games: hands, even, at least 8.
+      games: rounds, even, at least 8.
       seed: of everything, or a PRNG key.
       samples: K.
       fresh: deals on which the mean of D is taken.
@@ -111,7 +111,7 @@ def controlled_match(
 def _play(
     game: Game, policy: Policy, opponent: Policy, value: Value, key: Array, pairs: int, samples: int
 ) -> tuple[Array, Array, Array, Array]:
-    """Plays pairs of mirrored hands.
+    """Plays pairs of mirrored rounds.
 
     Returns:
       Points, C and D of each pair's mean, float32[pairs] each, and what was wrong with the policies, bool[2, 4].

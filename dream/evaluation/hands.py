@@ -1,4 +1,4 @@
-"""The hands of a match: how deals are mirrored, what finished hands report, and play against a host-side player."""
+"""The rounds of a match: how deals are mirrored, what is reported of them, and play against a host-side player."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dream.evaluation.validity import faults, refuse_faults
 from envs import Game, HostPlayer, InputError, Policy
 
 ACTIONS = "actions"
-"""Among what is reported of hands, where they are kept: all players' actions in order, -1 after the end."""
+"""Among what is reported of rounds, where they are kept: all players' actions in order, -1 after the end."""
 
 
 @functools.partial(jax.jit, static_argnums=(0, 2))
@@ -34,7 +34,7 @@ def seated(game: Game, key: Array, pairs: int) -> tuple[Any, Array, Array]:
 
 @functools.partial(jax.jit, static_argnums=0)
 def results(game: Game, states: Any, seats: Array, rewards: Array, length: Array) -> dict[str, Array]:
-    """Reports finished hands [N] from the side of a seat each: float32[N / P, P] by name."""
+    """Reports finished rounds [N] from the side of a seat each: float32[N / P, P] by name."""
     reward = rewards[jnp.arange(len(seats)), seats]
     report = {
         "win_rate": reward > 0,
@@ -48,12 +48,12 @@ def results(game: Game, states: Any, seats: Array, rewards: Array, length: Array
 
 
 def histories(game: Game, key: Array, stored: dict[str, np.ndarray], first: int, last: int) -> Iterator[dict[str, Any]]:
-    """Yields what can be replayed of the hands of one chunk.
+    """Yields what can be replayed of the rounds of one chunk.
 
     Args:
       game: what was played.
       key: of the chunk.
-      stored: its hands by name, ACTIONS among them.
+      stored: its rounds by name, ACTIONS among them.
       first, last: numbers of its first pair and of the one after the last that counts.
     """
     pairs = len(stored[ACTIONS])
@@ -112,7 +112,7 @@ def play_on_host(
 
 @functools.partial(jax.jit, static_argnums=0)
 def _choices(game: Game, policy: Policy, states: Any, key: Array, t: Array) -> tuple[Array, Array, Array]:
-    """Returns what the policy would do in each hand, whoever is to act.
+    """Returns what the policy would do in each round, whoever is to act.
 
     Returns:
       The actions int32[N], the legal ones bool[N, A], and what is wrong with the policy's answer bool[N, 4].
@@ -129,5 +129,5 @@ def _choices(game: Game, policy: Policy, states: Any, key: Array, t: Array) -> t
 
 @functools.partial(jax.jit, static_argnums=0)
 def _steps(game: Game, states: Any, actions: Array) -> tuple[Any, Array, Array]:
-    """Plays an action in each hand."""
+    """Plays an action in each round."""
     return jax.vmap(game.step)(states, actions)

@@ -6,7 +6,7 @@ At each own decision, from the view v alone:
    would have done what the opponent did on them, w(d) = product over its past decisions of
    (1 - e) policy(action | its view on d) + e / legal actions, e = `opponent_epsilon`; `particles` of them are drawn
    by these weights.
-2. Each action is played on every particle, then the hand goes on for `horizon` actions: the opponent by the frozen
+2. Each action is played on every particle, then the round goes on for `horizon` actions: the opponent by the frozen
    policy, the own side by a simple player. What is left undecided is worth the difference of the two potentials, in
    gin rummy that of the deadwoods.
 3. The action of the highest mean is taken.
@@ -98,7 +98,7 @@ def local_match(
 
     Args:
       game, local, policy, config: as of `local_best_response`, and what it returned.
-      progress: called with the hands played so far and the points per hand in them, every few deals.
+      progress: called with the rounds played so far and the points per hand in them, every few deals.
     Returns:
       The report of `match`.
     Raises:

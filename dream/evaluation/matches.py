@@ -1,4 +1,4 @@
-"""Matches over mirrored deals: every deck is played once from each seat, and these hands together are the sample."""
+"""Matches over mirrored deals: every deck is played once from each seat, and these rounds together are the sample."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from envs.batching import where_needed
 from envs.errors import InputError
 
 CHUNK = 1024
-"""Pairs of hands played at once."""
+"""Pairs of rounds played at once."""
 _FAULTS, _NO_FAULTS = "faults", np.zeros((2, 4), bool)
-"""Among what is returned of hands: what was wrong with the two policies."""
+"""Among what is returned of rounds: what was wrong with the two policies."""
 
 
 def match(
@@ -40,7 +40,7 @@ def match(
     Args:
       game, policy, opponent, games, seed, progress, on_hand: as of `play_hands`.
     Returns:
-      `n` hands, `n_pairs` deals, and an Interval for each of `win_rate`, `loss_rate`, `tie_rate`, `points_per_hand`
+      `n` rounds, `n_pairs` deals, and an Interval for each of `win_rate`, `loss_rate`, `tie_rate`, `points_per_hand`
       (in game.unit), `mean_length` and the names of game.result.
     Raises:
       InputError: as `play_hands`.
@@ -50,7 +50,7 @@ def match(
 
 
 def hands_report(hands: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Returns what `match` reports of hands float[pairs, P] by name."""
+    """Returns what `match` reports of rounds float[pairs, P] by name."""
     pairs, seats = next(iter(hands.values())).shape
     return {"n": pairs * seats, "n_pairs": pairs} | {name: interval(name, x) for name, x in hands.items()}
 
@@ -65,17 +65,17 @@ def play_hands(
     progress: Callable[[int], None] = lambda played: None,
     on_hand: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, np.ndarray]:
-    """Plays mirrored hands of two players.
+    """Plays mirrored rounds of two players.
 
     Args:
       game: what is played; with more than two players the opponent has all the other seats.
       policy, opponent: who plays.
-      games: hands, a multiple of the players: each deal is played from every seat.
+      games: rounds, a multiple of the players: each deal is played from every seat.
       seed: of deals and actions, or a PRNG key, which shares its deals with no seed.
-      progress: called with the number of hands played so far.
-      on_hand: called with every hand: `hand`, `pair`, the policy's `seat` and `points`, and game.history of it.
+      progress: called with the number of rounds played so far.
+      on_hand: called with every round: its number `hand`, `pair`, the policy's `seat` and `points`, and game.history.
     Returns:
-      Every hand by name: float32[pairs, P], the policy in seat p; the names are those that `match` reports.
+      Every round by name: float32[pairs, P], the policy in seat p; the names are those that `match` reports.
     Raises:
       InputError: games is not such a multiple, of two deals at least; a player of another game; or a policy that gives
         no distribution over the legal actions somewhere.
@@ -106,7 +106,7 @@ def play_hands(
 def play_blocks(
     game: Game, policy: Policy, opponent: Policy, *, games: int, seed: int | Array, block: int
 ) -> Iterator[dict[str, np.ndarray]]:
-    """Yields the hands that `play_hands` returns, a block at a time, for players that take long.
+    """Yields the rounds that `play_hands` returns, a block at a time, for players that take long.
 
     Args:
       game, policy, opponent, games, seed: as of `play_hands`.
@@ -131,7 +131,7 @@ def match_key(seed: int | Array) -> Array:
 
 
 def check_games(game: Game, games: int) -> None:
-    """Raises InputError unless `games` hands can be mirrored: a multiple of the players, of two deals at least."""
+    """Raises InputError unless `games` rounds can be mirrored: a multiple of the players, of two deals at least."""
     seats = game.num_players
     if games < 2 * seats or games % seats:
         raise InputError(
@@ -193,7 +193,7 @@ def _play_pairs(
 def _turn(
     game: Game, policy: Policy, opponent: Policy, state: Any, seat: Array, key: Array
 ) -> tuple[Any, Array, Array, Array, Array]:
-    """Plays one action of a hand in which `policy` has the seat.
+    """Plays one action of a round in which `policy` has the seat.
 
     Returns:
       The next state, the action, its pay, the end, and what was wrong with the policies, bool[2, 4].

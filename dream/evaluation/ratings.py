@@ -1,10 +1,10 @@
-"""Ratings from cross-play: by hands won, the Bradley-Terry model, and by points per hand, least squares.
+"""Ratings from cross-play: by rounds won, the Bradley-Terry model, and by points per hand, least squares.
 
-Player i beats player j with chance p_ij = 1 / (1 + exp(b_j - b_i)); a drawn hand is half a win for each. Ratings are
+Player i beats player j with chance p_ij = 1 / (1 + exp(b_j - b_i)); a tied round is half a win for each. Ratings are
 given as 400 b / ln 10, so that 400 points are odds of ten to one, with their mean 0.
 
-Who wins few hands and many points is rated low by the one and high by the other: m_ij, the points per hand of i against
-j, is taken to be r_i - r_j, and least squares gives the r, with mean 0.
+Who wins few rounds and many points is rated low by the one and high by the other: m_ij, the points per hand of i
+against j, is taken to be r_i - r_j, and least squares gives the r, with mean 0.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Ratings(NamedTuple):
     Attributes:
       rating: float64[N], points, mean 0.
       low, high: float64[N], the 95 % interval of each, against the mean of all.
-      level: int[N], 0 for the players that won from, or drew with, all others at least in a circle; those of a lower
-        level never got a point from a higher one, so that only the added draws keep their distance finite.
+      level: int[N], 0 for the players that won from, or tied with, all others at least in a circle; those of a lower
+        level never got a point from a higher one, so that only the added ties keep their distance finite.
     """
 
     rating: np.ndarray
@@ -40,19 +40,19 @@ class Ratings(NamedTuple):
     level: np.ndarray
 
 
-def bradley_terry(score: np.ndarray, games: np.ndarray, trials: np.ndarray, draws: float = 1.0) -> Ratings:
+def bradley_terry(score: np.ndarray, games: np.ndarray, trials: np.ndarray, ties: float = 1.0) -> Ratings:
     """Fits the model by maximum likelihood.
 
-    Where some players never got a point from some others the likelihood has no maximum. One drawn hand more for every
-    pairing that was played (`draws`) gives it one, and moves other ratings hardly at all. The interval is the sandwich
-    H^+ V H^+ at the maximum: H the information of the games, V that of the effective trials, as the hands of one deal
+    Where some players never got a point from some others the likelihood has no maximum. One tied round more for every
+    pairing that was played (`ties`) gives it one, and moves other ratings hardly at all. The interval is the sandwich
+    H^+ V H^+ at the maximum: H the information of the games, V that of the effective trials, as the rounds of one deal
     are not independent.
 
     Args:
-      score: float[N, N], wins of i against j and half the draws; score + score.T = games.
-      games: float[N, N], hands, symmetric, zero on the diagonal.
-      trials: float[N, N], independent hands of the same precision, symmetric, positive where games are.
-      draws: hands added to each pairing.
+      score: float[N, N], wins of i against j and half the ties; score + score.T = games.
+      games: float[N, N], rounds, symmetric, zero on the diagonal.
+      trials: float[N, N], independent rounds of the same precision, symmetric, positive where games are.
+      ties: rounds added to each pairing.
     Raises:
       ValueError: the pairings played do not connect all players.
     Source: Bradley and Terry 1952; Newton's method on a concave log likelihood; variance as in White 1982.
@@ -61,13 +61,13 @@ def bradley_terry(score: np.ndarray, games: np.ndarray, trials: np.ndarray, draw
     if len(set(_levels(games))) > 1:
         raise ValueError("some players never met, directly or through others; their ratings cannot be compared")
     played = games > 0
-    fixed = np.where(played, score + draws / 2, 0.0)
-    total = np.where(played, games + draws, 0.0)
+    fixed = np.where(played, score + ties / 2, 0.0)
+    total = np.where(played, games + ties, 0.0)
     strength = _maximum(fixed, total)
     chance = _chances(strength)
     spread = np.where(played, chance * (1 - chance), 0.0)
     inverse = np.linalg.pinv(_laplacian(total * spread))
-    noise = _laplacian(np.where(played, total**2 * spread / np.maximum(trials + draws, 1e-9), 0.0))
+    noise = _laplacian(np.where(played, total**2 * spread / np.maximum(trials + ties, 1e-9), 0.0))
     half = Z95 * SCALE * np.sqrt(np.maximum(np.diag(inverse @ noise @ inverse), 0.0))
     rating = SCALE * strength
     return Ratings(rating, rating - half, rating + half, _levels(score))

@@ -210,7 +210,7 @@ class Run:
         return flat
 
     def _whole(self, games: int) -> int:
-        """Returns the hands of whole deals, each played from every seat, nearest to a number of hands from below."""
+        """Returns the rounds of whole deals, each played from every seat, nearest to a number of rounds from below."""
         players = self.game.num_players
         return max(games // players, 2) * players
 

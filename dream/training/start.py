@@ -90,7 +90,7 @@ def _check_start_over(start: Start) -> None:
 
 
 def _resume(composed: Composed) -> Start:
-    """Returns the start of a run that goes on: its own configuration with the values given beside `resume=`."""
+    """Returns the start of a run that goes on: its own configuration with the values given with `resume=`."""
     reference = str(composed.node.resume)
     checkpoint = _find_to_resume(reference)
     run_dir = checkpoint.path.parent.parent
@@ -151,7 +151,7 @@ def _start(
 def with_stored_choices(overrides: list[str]) -> list[str]:
     """Puts the group choices of the run that `resume=` names before the overrides that lack them.
 
-    So that the settings of its own algorithm and game can be given beside `resume=`, whatever the defaults are.
+    So that the settings of its own algorithm and game can be given with `resume=`, whatever the defaults are.
 
     Raises:
       InputError: there is no checkpoint to go on from.

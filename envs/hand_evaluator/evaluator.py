@@ -230,10 +230,10 @@ class HandEvaluator:
     def _touched(self, kind: int) -> int:
         """Returns the packed kinds, all copies, that a card of a kind is connected to."""
         column, last = kind - kind % SUITS, SUITS * (RANKS - 1)
-        beside = [k for k in (kind - SUITS, kind + SUITS) if 0 <= k < SUITS * RANKS]
+        near = [k for k in (kind - SUITS, kind + SUITS) if 0 <= k < SUITS * RANKS]
         if self._options.ace_high and column in (0, last):
-            beside.append(abs(kind - last) if column else kind + last)
-        return (255 << 2 * column) + sum(3 << 2 * k for k in beside)
+            near.append(abs(kind - last) if column else kind + last)
+        return (255 << 2 * column) + sum(3 << 2 * k for k in near)
 
     def __len__(self) -> int:
         """Cards in the hand."""

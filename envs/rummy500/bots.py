@@ -24,8 +24,8 @@ def greedy_policy() -> Policy:
 def _greedy(params: tuple[()], view: RummyView, legal: Array) -> Array:
     hand = cards.to_cards(view.hand).reshape(4, 13)
     held = hand.astype(jnp.float32)
-    beside = sum(jnp.roll(jnp.pad(held, ((0, 0), (0, 2))), step, axis=1)[:, :13] for step in (-2, -1, 1, 2))
-    neighbours = (beside + jnp.sum(held, axis=0) - held).reshape(-1)
+    near = sum(jnp.roll(jnp.pad(held, ((0, 0), (0, 2))), step, axis=1)[:, :13] for step in (-2, -1, 1, 2))
+    neighbours = (near + jnp.sum(held, axis=0) - held).reshape(-1)
     newest = jnp.where(view.position == 255, -1, view.position.astype(jnp.int32))
     worth = jnp.concatenate(
         [

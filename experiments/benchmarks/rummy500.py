@@ -1,4 +1,4 @@
-"""Rummy 500: random decisions a second by number of players, legal mask included, beside plain Python's."""
+"""Rummy 500: random decisions per second by number of players, legal mask included, compared with plain Python's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CFR iterations a second and milliseconds of NashConv on whole trees, beside pyspiel's in the same rounds."""
+"""CFR iterations per second and milliseconds of NashConv on whole trees, with pyspiel's in the same rounds."""
 
 from __future__ import annotations
 

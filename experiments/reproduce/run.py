@@ -37,7 +37,7 @@ RUNS = Path("runs") / "reproduce"
 
 @dataclasses.dataclass(frozen=True)
 class Order(Budget):
-    """What is asked for beside the row: an earlier end, other seeds."""
+    """What is asked for in addition to the row: an earlier end, other seeds."""
 
     seeds: tuple[int, ...] | None = number(None, 0, 2**32 - 1)
 
@@ -127,7 +127,7 @@ def main() -> None:
     parser.add_argument(
         "settings", nargs="*", help="seeds=0,1,2; an earlier end: nodes=, episodes=, seconds=, iterations="
     )
-    parser.add_argument("--list", action="store_true", help="tell the rows and do nothing")
+    parser.add_argument("--list", action="store_true", help="print the rows and do nothing")
     parser.add_argument("--collect", action="store_true", help="run nothing; write the result of what is there")
     parser.add_argument("--runs", type=Path, default=RUNS, help="where the runs are kept (default %(default)s)")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where the result is written")
@@ -138,7 +138,7 @@ def main() -> None:
             print(listed(spec))
             return
         if given.row is None:
-            raise InputError("no row is named; --list tells them")
+            raise InputError("no row is named; --list prints them")
         row = spec.row(given.row)
         seeds, end = read_order(given.settings, row)
         folder = given.runs / (row.run or given.row)

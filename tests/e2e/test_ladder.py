@@ -40,7 +40,7 @@ def test_ladder_json(played: pathlib.Path) -> None:
         assert {result["opponent"] for result in entry["results"]} == set(PLAYERS) - {entry["name"]}
         for result in entry["results"]:
             assert (result["n"], result["n_pairs"]) == (12, 6)
-            assert sum(result[f"{name}_rate"]["mean"] for name in ("win", "loss", "draw")) == pytest.approx(1)
+            assert sum(result[f"{name}_rate"]["mean"] for name in ("win", "loss", "tie")) == pytest.approx(1)
             (back,) = (r for r in by_name[result["opponent"]]["results"] if r["opponent"] == entry["name"])
             assert result["win_rate"] == back["loss_rate"]
             assert result["points_per_hand"]["mean"] == -back["points_per_hand"]["mean"]
@@ -61,7 +61,7 @@ def test_what_is_shown_and_drawn(played: pathlib.Path) -> None:
         assert name in shown
     for figure in ("ladder.svg", "ladder_points.svg"):
         assert "<svg" in (played / "ladder" / figure).read_text()[:2000]
-    assert "rating by hands won" in shown
+    assert "rating by rounds won" in shown
     assert "points per hand of the row's player against the column's" in shown
     levels = {entry["level"] for entry in json.loads((played / "ladder" / "ladder.json").read_text())}
     assert ("finite only by the added draw" in shown) == (len(levels) > 1)

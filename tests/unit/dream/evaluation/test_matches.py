@@ -64,7 +64,7 @@ def test_a_player_without_randomness_ties_itself(name: str, gin: Game) -> None:
 
 
 def test_report_of_gin_rummy(gin: Game) -> None:
-    """All promised names with intervals; win, loss and draw share all hands; n and n_pairs as asked."""
+    """All promised names with intervals; win, loss and tie share all rounds; n and n_pairs as asked."""
     report = match(gin, scrambled_policy(), scrambled_policy(), games=128, seed=3)
     assert (report.pop("n"), report.pop("n_pairs")) == (128, 64)
     rates = {"win_rate", "loss_rate", "tie_rate", "knock_rate", "gin_rate", "undercut_rate"}
@@ -113,7 +113,7 @@ def test_chunks_do_not_show(games: int) -> None:
     assert (report["n"], report["n_pairs"]) == (games, games // 2)
     assert told[-1] == games
     assert told == sorted(set(told))
-    parts = [report[f"{name}_rate"].mean for name in ("win", "loss", "draw")]
+    parts = [report[f"{name}_rate"].mean for name in ("win", "loss", "tie")]
     assert sum(parts) == pytest.approx(1)
     assert all(part * games == pytest.approx(round(part * games)) for part in parts)
 

@@ -19,7 +19,7 @@ def test_expected_scores_give_the_strengths_back() -> None:
     """Four players: the ratings are the strengths they were made from, less their mean."""
     strength = np.array([1.2, 0.3, -0.4, -2.0])
     score, games = _tables(strength, 1000.0)
-    fit = bradley_terry(score, games, games, draws=0.0)
+    fit = bradley_terry(score, games, games, ties=0.0)
     np.testing.assert_allclose(fit.rating, SCALE * (strength - strength.mean()), atol=1e-6)
     assert np.all((fit.low < fit.rating) & (fit.rating < fit.high))
     assert set(fit.level) == {0}
@@ -29,11 +29,11 @@ def test_two_players_by_hand() -> None:
     """75 of 100 hands: log odds of 3, half of it for each; standard error sqrt(1 / (n p q)) / 2, too."""
     score = np.array([[0.0, 75.0], [25.0, 0.0]])
     games = np.array([[0.0, 100.0], [100.0, 0.0]])
-    fit = bradley_terry(score, games, games, draws=0.0)
+    fit = bradley_terry(score, games, games, ties=0.0)
     np.testing.assert_allclose(fit.rating, SCALE * np.log(3) / 2 * np.array([1, -1]), rtol=1e-9)
     half = 1.959964 * SCALE * np.sqrt(1 / (100 * 0.75 * 0.25)) / 2
     np.testing.assert_allclose(fit.high - fit.rating, half, rtol=1e-6)
-    twice = bradley_terry(score, games, games / 4, draws=0.0)
+    twice = bradley_terry(score, games, games / 4, ties=0.0)
     np.testing.assert_allclose(twice.high - twice.rating, 2 * half, rtol=1e-6)
 
 
@@ -46,7 +46,7 @@ def test_intervals_cover_the_truth() -> None:
     for _ in range(400):
         wins = np.triu(rng.binomial(200, expected / 200), 1).astype(float)
         score = wins + np.tril(200 - wins.T, -1)
-        fit = bradley_terry(score, games, games, draws=0.0)
+        fit = bradley_terry(score, games, games, ties=0.0)
         true = SCALE * (strength - strength.mean())
         held.append((fit.low <= true) & (true <= fit.high))
     assert 0.93 < np.mean(held) < 0.97
