@@ -77,7 +77,7 @@ def prepared(config: EvaluateConfig) -> Match:
 def play_match(prepared: Match) -> None:
     """Plays, prints the table, writes the report and, where asked, the histories of the rounds."""
     config = prepared.config
-    hands: list[str] = []
+    rounds: list[str] = []
     report = match(
         prepared.game,
         prepared.policy,
@@ -85,10 +85,10 @@ def play_match(prepared: Match) -> None:
         games=config.games,
         seed=config.seed,
         progress=_show,
-        on_hand=None if config.histories is None else lambda hand: hands.append(json.dumps(hand) + "\n"),
+        on_hand=None if config.histories is None else lambda played: rounds.append(json.dumps(played) + "\n"),
     )
     if config.histories is not None:
-        write_text(Path(config.histories).expanduser(), "".join(hands))
+        write_text(Path(config.histories).expanduser(), "".join(rounds))
     iteration = prepared.checkpoint.meta["iteration"]
     player = config.checkpoint if iteration is None else f"{config.checkpoint} (iteration {iteration})"
     report_table(f"{player} against {config.opponent}", report)

@@ -38,9 +38,9 @@ class BestResponseConfig:
       iterations: of PPO, each over algo.episodes_per_iteration games.
       seeds: one training each.
       players: rule-based players by name, or paths of runs, that join the trained ones in the choice.
-      choice_games: hands on which the best of them is chosen.
-      games: hands on which it is measured.
-      control_games: further hands on which its own value serves as control variate; 0 for none.
+      choice_games: rounds on which the best of them is chosen.
+      games: rounds on which it is measured.
+      control_games: further rounds on which its own value serves as control variate; 0 for none.
       algo: settings of PPO; `opponents` is not used.
       network: the answering network's node.
     """

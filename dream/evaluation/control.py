@@ -11,7 +11,7 @@ fresh deals, so
     points - beta_C C - beta_D (D - mean D on fresh deals)
 
 has the mean of the points for any fixed beta. Each half of the pairs gets the betas that least squares finds on the
-other. A pair of mirrored hands is one sample; the interval counts the uncertainty of D's mean.
+other. A pair of mirrored rounds is one sample; the interval counts the uncertainty of D's mean.
 Source: Burch et al. 2018, "AIVAT". Deviations: expectations over actions and chance are means over K samples, so that
 no list of actions or cards is needed, and the corrections carry fitted factors.
 """
@@ -41,7 +41,7 @@ class Controlled(NamedTuple):
     """A match with and without control variates, in game.unit.
 
     Attributes:
-      plain: the mean of the hands.
+      plain: the mean of the rounds.
       controlled: the same expectation, less noisy where the value is informative.
       variance_ratio: the controlled estimate's variance over the plain one's.
     """

@@ -45,14 +45,14 @@ def match(
     Raises:
       InputError: as `play_hands`.
     """
-    hands = play_hands(game, policy, opponent, games=games, seed=seed, progress=progress, on_hand=on_hand)
-    return hands_report(hands)
+    values = play_hands(game, policy, opponent, games=games, seed=seed, progress=progress, on_hand=on_hand)
+    return hands_report(values)
 
 
-def hands_report(hands: dict[str, np.ndarray]) -> dict[str, Any]:
+def hands_report(values: dict[str, np.ndarray]) -> dict[str, Any]:
     """Returns what `match` reports of rounds float[pairs, P] by name."""
-    pairs, seats = next(iter(hands.values())).shape
-    return {"n": pairs * seats, "n_pairs": pairs} | {name: interval(name, x) for name, x in hands.items()}
+    pairs, seats = next(iter(values.values())).shape
+    return {"n": pairs * seats, "n_pairs": pairs} | {name: interval(name, x) for name, x in values.items()}
 
 
 def play_hands(
@@ -140,10 +140,10 @@ def check_games(game: Game, games: int) -> None:
         )
 
 
-def interval(name: str, hands: np.ndarray) -> Interval:
+def interval(name: str, values: np.ndarray) -> Interval:
     """Returns the interval of a quantity from its values float[pairs, P]; names that end in `_rate` are rates."""
-    samples = hands.mean(axis=1)
-    return rate_interval(samples, hands.shape[1]) if name.endswith("_rate") else mean_interval(samples)
+    samples = values.mean(axis=1)
+    return rate_interval(samples, values.shape[1]) if name.endswith("_rate") else mean_interval(samples)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 4, 5, 6))
@@ -164,14 +164,14 @@ def _play_pairs(
     """
     states, seats, play_key = seated(game, key, pairs)
     players, whole = game.num_players, len(seats)
-    hands = players * (pairs if block is None else block)
+    rounds = players * (pairs if block is None else block)
 
     def mine(x: Array) -> Array:
-        return x if block is None else lax.dynamic_slice_in_dim(x, players * first, hands)
+        return x if block is None else lax.dynamic_slice_in_dim(x, players * first, rounds)
 
     states, seats = jax.tree.map(mine, (states, seats))
     turn = jax.vmap(functools.partial(_turn, game, policy, opponent))
-    kept = jnp.full((game.max_length if keeps else 0, hands), -1, jnp.int16)
+    kept = jnp.full((game.max_length if keeps else 0, rounds), -1, jnp.int16)
 
     def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         states, rewards, length, over, t, kept, found = carry
@@ -182,7 +182,7 @@ def _play_pairs(
         return states, rewards + gained, length + ~over, now_over, t + 1, kept, found | jnp.any(wrong, axis=0)
 
     nothing = jnp.zeros((2, 4), bool)
-    start = (states, jnp.zeros((hands, players)), jnp.zeros(hands), jnp.zeros(hands, bool), jnp.int32(0), kept, nothing)
+    start = (states, jnp.zeros((rounds, players)), jnp.zeros(rounds), jnp.zeros(rounds, bool), jnp.int32(0), kept, nothing)
     states, rewards, length, _, _, kept, found = lax.while_loop(
         lambda carry: ~jnp.all(carry[3]) & ~jnp.any(carry[6]), body, start
     )

@@ -78,7 +78,7 @@ def positive_interval(samples: np.ndarray) -> Interval:
 def rate_interval(samples: np.ndarray, per_sample: int) -> Interval:
     """Returns a rate and its Wilson interval, the number of trials corrected for their dependence within a sample.
 
-    The pairs of mirrored hands are independent, the hands of a pair are not. The effective number of trials is
+    The pairs of mirrored rounds are independent, the rounds of a pair are not. The effective number of trials is
     p (1 - p) / Var(mean), Var estimated between samples, at most twice and at least half the plain number; Wilson's
     interval then stays within [0, 1] and has a width where the rate is 0 or 1.
 

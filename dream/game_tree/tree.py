@@ -249,7 +249,7 @@ def _in_chunks(
 
 
 class _Layout(NamedTuple):
-    """How a view's arrays lie in a key: tree structure, dtypes and shapes of the leaves."""
+    """How a view's arrays are laid out in a key: tree structure, dtypes and shapes of the leaves."""
 
     structure: Any
     leaves: tuple[tuple[np.dtype, tuple[int, ...]], ...]

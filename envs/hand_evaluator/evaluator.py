@@ -189,11 +189,11 @@ class HandEvaluator:
             return self._with([*self.cards, card])
         kind = kind_of(card)
         touched = self._touched(kind)
-        near = [island for island in self.islands if island.code & touched]
-        code = sum(island.code for island in near)
+        neighbours = [island for island in self.islands if island.code & touched]
+        code = sum(island.code for island in neighbours)
         if code >> 2 * kind & 3 == MAX_COPIES:
             raise InputError(f"a third copy of {name(card)}; two decks have {MAX_COPIES}")
-        return self._replaced(near, (Island(code + (1 << 2 * kind), 0, self._options, self._memo),))
+        return self._replaced(neighbours, (Island(code + (1 << 2 * kind), 0, self._options, self._memo),))
 
     def remove(self, card: str | int) -> HandEvaluator:
         """Returns the evaluator of the hand without a card; only its island is computed anew, perhaps in parts.
@@ -230,10 +230,10 @@ class HandEvaluator:
     def _touched(self, kind: int) -> int:
         """Returns the packed kinds, all copies, that a card of a kind is connected to."""
         column, last = kind - kind % SUITS, SUITS * (RANKS - 1)
-        near = [k for k in (kind - SUITS, kind + SUITS) if 0 <= k < SUITS * RANKS]
+        neighbours = [k for k in (kind - SUITS, kind + SUITS) if 0 <= k < SUITS * RANKS]
         if self._options.ace_high and column in (0, last):
-            near.append(abs(kind - last) if column else kind + last)
-        return (255 << 2 * column) + sum(3 << 2 * k for k in near)
+            neighbours.append(abs(kind - last) if column else kind + last)
+        return (255 << 2 * column) + sum(3 << 2 * k for k in neighbours)
 
     def __len__(self) -> int:
         """Cards in the hand."""
