@@ -52,7 +52,7 @@ def collect(run: Path) -> dict[str, Any]:
 
 
 def draw(runs: list[dict[str, Any]], path: Path) -> None:
-    """Draws win rate against iterations and against seconds, one line a seed."""
+    """Draws win rate against iterations and against seconds, one line per seed."""
     import matplotlib
 
     matplotlib.use("Agg")

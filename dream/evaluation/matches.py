@@ -182,7 +182,15 @@ def _play_pairs(
         return states, rewards + gained, length + ~over, now_over, t + 1, kept, found | jnp.any(wrong, axis=0)
 
     nothing = jnp.zeros((2, 4), bool)
-    start = (states, jnp.zeros((rounds, players)), jnp.zeros(rounds), jnp.zeros(rounds, bool), jnp.int32(0), kept, nothing)
+    start = (
+        states,
+        jnp.zeros((rounds, players)),
+        jnp.zeros(rounds),
+        jnp.zeros(rounds, bool),
+        jnp.int32(0),
+        kept,
+        nothing,
+    )
     states, rewards, length, _, _, kept, found = lax.while_loop(
         lambda carry: ~jnp.all(carry[3]) & ~jnp.any(carry[6]), body, start
     )

@@ -107,7 +107,7 @@ class _Lanes(NamedTuple):
 
 
 def num_envs_for(num_envs: int | None, games: int) -> int:
-    """Returns the lanes asked for, by default one a game.
+    """Returns the lanes asked for, by default one per game.
 
     Raises:
       InputError: more lanes than games.

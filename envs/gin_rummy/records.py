@@ -187,7 +187,7 @@ def _walk(game: Game, deck: Array, actions: Array, count: Array) -> tuple[State,
 
 
 def write(path: str | Path, records: Sequence[Record]) -> None:
-    """Writes a file of records, one a line, whole or not at all."""
+    """Writes a file of records, one per line, whole or not at all."""
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text("".join(json.dumps(one.as_json()) + "\n" for one in records))
@@ -195,7 +195,7 @@ def write(path: str | Path, records: Sequence[Record]) -> None:
 
 
 def append(path: str | Path, one: Record) -> None:
-    """Adds a record to a file that holds one a line."""
+    """Adds a record to a file that holds one per line."""
     with Path(path).open("a") as file:
         file.write(json.dumps(one.as_json()) + "\n")
 
@@ -216,7 +216,7 @@ def read(path: str | Path) -> list[Record]:
 
 
 def _values(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yields the JSON values of a file with their numbers: of one value, of a list, or one a line."""
+    """Yields the JSON values of a file with their numbers: of one value, of a list, or one per line."""
     if path.stat().st_size <= MAX_WHOLE:
         try:
             whole = json.loads(path.read_text())

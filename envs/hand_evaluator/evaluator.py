@@ -189,11 +189,11 @@ class HandEvaluator:
             return self._with([*self.cards, card])
         kind = kind_of(card)
         touched = self._touched(kind)
-        neighbours = [island for island in self.islands if island.code & touched]
-        code = sum(island.code for island in neighbours)
+        near = [island for island in self.islands if island.code & touched]
+        code = sum(island.code for island in near)
         if code >> 2 * kind & 3 == MAX_COPIES:
             raise InputError(f"a third copy of {name(card)}; two decks have {MAX_COPIES}")
-        return self._replaced(neighbours, (Island(code + (1 << 2 * kind), 0, self._options, self._memo),))
+        return self._replaced(near, (Island(code + (1 << 2 * kind), 0, self._options, self._memo),))
 
     def remove(self, card: str | int) -> HandEvaluator:
         """Returns the evaluator of the hand without a card; only its island is computed anew, perhaps in parts.

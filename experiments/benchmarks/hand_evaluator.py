@@ -1,4 +1,4 @@
-"""The hand evaluator: fresh hands a second in the batched form and one by one, single-card updates, the worst hand.
+"""The hand evaluator: fresh hands per second in the batched form and one by one, single-card updates, the worst hand.
 
 `add` and `remove` are a new hand, its best combo, one card more or less and the best combo again; `cheaper_by` is how
 much less the update alone takes than a new hand does.

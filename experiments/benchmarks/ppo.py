@@ -72,7 +72,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _figures(parts: list[tuple[dict[str, float], dict[str, float]]]) -> dict[str, Any]:
-    """Returns steps a second of gathering, of the update, and of both, and the ratios fused to Python."""
+    """Returns steps per second of gathering, of the update, and of both, and the ratios fused to Python."""
     figures: dict[str, Any] = {}
     update = [info["transitions"] / info["seconds_fit"] for _, info in parts]
     figures |= spread("update_transitions_per_s", update)

@@ -1,4 +1,4 @@
-"""Decisions and games a second of uniform random play with the full legal mask, and of pyspiel's from Python."""
+"""Decisions and games per second of uniform random play with the full legal mask, and of pyspiel's from Python."""
 
 from __future__ import annotations
 
