@@ -36,7 +36,7 @@ def stored(name: str) -> Any:
 
 
 def percent(interval: dict[str, float]) -> str:
-    """Returns a rate and its 95 % interval, as far as it lies between 0 and 1."""
+    """Returns a rate and its 95 % interval, cut to between 0 and 1."""
     low, high = max(interval["low"], 0.0), min(interval["high"], 1.0)
     return f"{100 * interval['mean']:.2f} % ({100 * low:.2f} to {100 * high:.2f})"
 

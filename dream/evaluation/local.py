@@ -114,7 +114,7 @@ def local_match(
 
 
 def _particle(game: Game, key: Array) -> Any:
-    """Tells what a game must be able to do; raises InputError where it cannot."""
+    """Does what a game must be able to do; raises InputError where it cannot."""
     state = game.init(key)
     return game.replay_actions(game.determinize(game.view(state, state.current_player), key))
 

@@ -1,7 +1,7 @@
 """A network that looks at planes of cards as pictures: convolutions along ranks and along suits, separate heads.
 
 The observation begins with game.card_planes planes of 4 suits by 13 ranks. One convolution sees three neighbouring ranks
-of a suit, where runs lie, the other three neighbouring suits of a rank, where sets lie; their outputs and the observation
+of a suit, where runs are, the other three neighbouring suits of a rank, where sets are; their outputs and the observation
 itself go through the trunk, then through a hidden layer of each head, all layers with ReLU:
 
     features = trunk(relu(ranks(planes)), relu(suits(planes)), observation)

@@ -20,7 +20,7 @@ def download(reference: str) -> Path:
     Whatever huggingface_hub reads from its environment holds: HF_HOME, HF_HUB_OFFLINE, HF_TOKEN, ...
 
     Args:
-      reference: hf:<owner>/<repo>/<file>; the file may lie in folders.
+      reference: hf:<owner>/<repo>/<file>; the file may be in folders.
     Raises:
       InputError: no such form, no such file, no connection, or huggingface_hub is not installed.
     """

@@ -143,7 +143,7 @@ def _is_running(owner: dict[str, Any]) -> bool:
 
 
 def _start(pid: int) -> str | None:
-    """Returns what tells a process from a later one of its number, from Linux's /proc; None where there is none."""
+    """Returns what a process and a later one of its number differ in, from Linux's /proc; None where there is none."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {Path(f'/proc/{pid}/stat').read_text().rsplit(')', 1)[1].split()[19]}"

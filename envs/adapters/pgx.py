@@ -131,5 +131,5 @@ class Env:
 
 
 def env(game: Game) -> Env:
-    """Returns a game behind pgx's functions."""
+    """Returns a game through pgx's functions."""
     return Env(game)

@@ -1,6 +1,6 @@
 """The article's procedure: mark control points, choose a place for each, read the melds off rows and columns.
 
-Every cell held gets flags: 1 it lies in a run, 2 in a second run, 4 in a set, 8 in a second set. A cell with more flags
+Every cell held gets flags: 1 it is in a run, 2 in a second run, 4 in a set, 8 in a second set. A cell with more flags
 than copies is a control point; each choice of as many flags as copies, for all control points at once, gives a combo.
 Rows then make their runs from cells flagged 1, in a second pass from those flagged 2; columns make sets likewise.
 

@@ -223,7 +223,7 @@ class HandEvaluator:
     def _of(self, islands: tuple[Island, ...]) -> HandEvaluator:
         other = object.__new__(HandEvaluator)
         other._options, other._wild, other.islands = self._options, self._wild, islands
-        # The search goes from the lowest card up: hands that differ in one card share all that lies above it.
+        # The search goes from the lowest card up: hands that differ in one card share all that is above it.
         other._memo = self._memo if len(self._memo) < _MOST_KEPT else search.new_memo()
         return other
 

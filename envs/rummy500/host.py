@@ -50,7 +50,7 @@ def key_of(card: int) -> str:
 
 
 class Deck:
-    """A deck: a dictionary from names to ids, in the order the cards lie."""
+    """A deck: a dictionary from names to ids, in the order of the cards."""
 
     def __init__(self, held: Iterable[str | int] | None = None) -> None:
         """Takes cards by name or id; all 52 by default.

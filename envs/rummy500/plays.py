@@ -1,6 +1,6 @@
 """Which plays are legal: masks over actions from the cards held and the cards on the table.
 
-A suit's runs lie in a row of 14 places, the ace at 0 (low) or 13 (high). With one deck no two runs of a suit share a
+A suit's runs are in a row of 14 places, the ace at 0 (low) or 13 (high). With one deck no two runs of a suit share a
 card, so runs are the row's stretches, and a rank has at most one set.
 
 A card X taken from the pile must be played in the same turn: in a new meld, or in the extension of a run together with

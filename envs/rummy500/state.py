@@ -32,7 +32,7 @@ class RummyState:
       seen: bool[52], taken from the pile and held since: all know who holds it.
       fresh: bool[52], taken from the pile in the turn under way.
       deck: uint8[52], the deal; drawn: int32, how many of it have left the stock.
-      ace_high: bool[4], whether a suit's ace lies above the king.
+      ace_high: bool[4], whether a suit's ace is above the king.
       points: int16[P], of the cards laid.
       duty: int32, the card that must be played before the turn may end, -1 for none.
       duty_direction: int32, 0, or where that card's chain must go on (`plays.Duty`).
@@ -68,7 +68,7 @@ class RummyView(NamedTuple):
       hand, fresh: uint16[4] suit masks of the own hand, and of all cards taken from the pile in the turn under way.
       position: uint8[52], index in the pile, oldest 0; 255 elsewhere.
       sets, runs: uint16[4] suit masks of the cards on the table.
-      ace_high: bool[4], whether a suit's ace lies above the king.
+      ace_high: bool[4], whether a suit's ace is above the king.
       owner: uint8[52], who laid a card, 255 for nobody.
       holder: uint8[52], which other player holds a card that all saw taken, 255 elsewhere.
       duty: uint8, the card to be played before the turn may end, 255 for none; it is public.

@@ -47,7 +47,7 @@ class Timing(NamedTuple):
     counts: list[dict[str, float]]
 
     def rates(self, name: str) -> list[float]:
-        """Returns how much of `name` was done in a second, by repeat."""
+        """Returns how much of `name` was done per second, by repeat."""
         return [count[name] / seconds for count, seconds in zip(self.counts, self.seconds, strict=True)]
 
 

@@ -89,7 +89,7 @@ def _mapped(function: Callable[..., Any]) -> Any:
 def _of_run(config: RunConfig, game: Game) -> dict[str, Program]:
     """Returns the programs of an iteration and of its evaluation."""
     algorithm = algorithms.make(config.algo, config.network, game)
-    # An Algorithm shows only `iterate`; its two programs belong to the object behind it.
+    # An Algorithm shows only `iterate`; its two programs belong to the object it was built from.
     learner = algorithm.iterate.__self__
     if not hasattr(learner, "generate"):
         raise envs.InputError(

@@ -1,4 +1,4 @@
-"""Hands a second of the meld functions, on random hands and on hands full of melds in conflict."""
+"""Hands per second of the meld functions, on random hands and on hands full of melds in conflict."""
 
 from __future__ import annotations
 

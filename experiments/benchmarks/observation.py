@@ -1,4 +1,4 @@
-"""Observation vectors a second: from views (`encode`) and from states (`observe`), and their bytes."""
+"""Observation vectors per second: from views (`encode`) and from states (`observe`), and their bytes."""
 
 from __future__ import annotations
 

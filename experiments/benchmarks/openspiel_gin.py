@@ -1,4 +1,4 @@
-"""Games a second of OpenSpiel's gin rummy, ours and pyspiel's own loop in C++, both on all cores: random, simple bot.
+"""Games per second of OpenSpiel's gin rummy, ours and pyspiel's own loop in C++, both on all cores: random, simple bot.
 
 Games are played to their ends with the full legal actions and exact deadwood; a lane whose game has ended is dealt the
 next one within a few steps, so that lanes stay busy. Compilation is apart, pyspiel is measured in the same rounds.

@@ -1,4 +1,4 @@
-"""Decisions a second of self-play with records: the first layer carried along the log, against dense observations."""
+"""Decisions per second of self-play with records: the first layer carried along the log, against dense observations."""
 
 from __future__ import annotations
 

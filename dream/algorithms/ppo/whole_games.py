@@ -65,7 +65,7 @@ def play_games(parts: Parts, params: Any, mixture: Mixture, key: Array, scale: A
         decisions=jnp.sum(learned),
         nodes=moves,
         transitions=moves + dealt,
-        # The network reads every decision, of opponents as well; past selves read theirs besides.
+        # The network reads every decision, of opponents as well; past selves read theirs too.
         network_rows=moves + jnp.sum(record.valid & extras.is_past_self),
     )
     return Generated((), collect(examples, learned), metrics, counters)

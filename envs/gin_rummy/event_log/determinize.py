@@ -92,7 +92,7 @@ def _places(rules: GinRules, view: GinView) -> _Places:
 
 
 def _fill(rules: GinRules, places: _Places, view: GinView, key: Array) -> tuple[Array, Array]:
-    """Deals the cards whose place is not known: the deck int32[cards], and where the opponent's hidden cards lie.
+    """Deals the cards whose place is not known: the deck int32[cards], and where the opponent's hidden cards are.
 
     Cards the opponent has shown come first, in the order they were shown: each with equal probability from one of the
     places the opponent had by then and none of the earlier ones came from. How many these are does not depend on the

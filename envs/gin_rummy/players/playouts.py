@@ -45,7 +45,7 @@ class Hand(NamedTuple):
 
     Attributes:
       mine, other: int32[4] suit masks of the player to act, and of the one who waits.
-      place: int32, where in the order of the stock (kept apart) its next card lies.
+      place: int32, where in the order of the stock (kept apart) its next card is.
       left: int32, cards in the stock.
       top: int32, the pile's top.
       taken: int32, the card that may not be discarded, -1 for none.
