@@ -44,7 +44,7 @@ class KuhnState:
       chips: int32[2], what each player has put in.
       bets: int32, the actions so far: action + 1 in bits 2 i and 2 i + 1 for action i.
       turn: int32, actions taken.
-      current_player: int32, -1 once the hand is over.
+      current_player: int32, -1 once the round is over.
     """
 
     hands: Array
@@ -114,7 +114,7 @@ class KuhnPoker(EnumerableGame):
         return jax.vmap(self.from_deck)(_DEALS), jnp.full(len(_DEALS), 1 / len(_DEALS), jnp.float32)
 
     def step(self, state: KuhnState, action: Array) -> tuple[KuhnState, Array, Array]:
-        """Plays an action; rewards are chips, zero until the hand ends."""
+        """Plays an action; rewards are chips, zero until the round ends."""
         action = jnp.asarray(action, jnp.int32)
         player, was_over = state.current_player, state.current_player < 0
         facing = state.chips[0] != state.chips[1]

@@ -56,7 +56,7 @@ class LeducState:
       round: int32, 0 or 1.
       turn: int32, actions taken in this round.
       raises: int32, raises in this round.
-      current_player: int32, -1 once the hand is over.
+      current_player: int32, -1 once the round is over.
     """
 
     hands: Array
@@ -149,7 +149,7 @@ class LeducPoker(EnumerableGame):
         return states, jnp.full(len(_DEALS), 1 / len(_DEALS), jnp.float32)
 
     def step(self, state: LeducState, action: Array) -> tuple[LeducState, Array, Array]:
-        """Plays an action; rewards are chips, zero until the hand ends."""
+        """Plays an action; rewards are chips, zero until the round ends."""
         action = jnp.asarray(action, jnp.int32)
         player, was_over = state.current_player, state.current_player < 0
         folds, raises = action == FOLD, action == RAISE

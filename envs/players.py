@@ -49,11 +49,11 @@ _LIBRARIES = {"open_spiel": "envs.adapters.open_spiel_bots:make"}
 
 
 class HostPlayer(abc.ABC):
-    """A player of another library: it plays many hands at once on the host and hears of every action."""
+    """A player of another library: it plays many rounds at once on the host and hears of every action."""
 
     @abc.abstractmethod
     def begin(self, states: State, seats: Sequence[int]) -> None:
-        """Takes its seats at newly dealt hands: states [N], seats [N], one hand each."""
+        """Takes its seats at newly dealt rounds: states [N], seats [N], one round each."""
 
     @abc.abstractmethod
     def choose(self, hand: int) -> int:

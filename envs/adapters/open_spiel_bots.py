@@ -61,7 +61,7 @@ class _Bots(HostPlayer):
         self._root, self._bot, self._begun = native.new_initial_state(), bot, 0
 
     def begin(self, states: Any, seats: Sequence[int]) -> None:
-        """Takes its seats at newly dealt hands."""
+        """Takes its seats at newly dealt rounds."""
         decks = np.asarray(states.deck)
         self._decks: list[Iterator[int]] = [iter(deck.tolist()) for deck in decks]
         self._states = [self._root.clone() for _ in decks]

@@ -12,7 +12,7 @@ NUM_ACTIONS = LAYS + NUM_MELDS
 NUM_WORDS = -(-NUM_ACTIONS // 32)
 """Words of 32 bits that hold a mask of actions."""
 WALL_STOCK = 2
-"""Stock cards at which a hand has come to the wall."""
+"""Stock cards at which a round has come to the wall."""
 MOST_TAKES = 50
 """The round ends at this many upcards taken, the first offer apart."""
 MOST_MELDS = 3

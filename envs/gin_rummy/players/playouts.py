@@ -4,7 +4,7 @@ Both take the pile's top where it is part of a meld, discard what leaves least d
 points, then the lowest card) and knock within limits of their own. That is the rule bot with take_joins and these
 limits, played to the letter, without log and views. A hand is held from the side of whoever is to act. Full decks only.
 
-Every array may have extra trailing axes, the same for all, over hands played side by side.
+Every array may have extra trailing axes, the same for all, over rounds played side by side.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ def _drawn(rules: GinRules, hand: Hand, stock: Array, takes: Array) -> Hand:
 
 
 def _discard(rules: GinRules, hand: Hand, card: Array, knocks: Array) -> Hand:
-    """Returns the hand after a discard; the other player is to act unless it ends the hand."""
+    """Returns the hand after a discard; the other player is to act unless it ends the round."""
     mine = hand.mine & ~_bit(card)
     actions = hand.actions + 1
     dead = (hand.left <= rules.stock_floor) | (actions >= rules.max_actions)

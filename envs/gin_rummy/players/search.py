@@ -3,7 +3,7 @@
 Where there is nothing to think about they play a rule: take what melds, discard by deadwood, risk and partners, knock
 as soon as they may. For a decision worth thinking about, a player deals anew what it cannot see in `worlds` ways, lets
 the opponent improve each of these hands as it has had turns to (playouts.improve), and plays every candidate action to
-the hand's end on the same worlds, both sides by the simple rules of playouts.py. Of the candidates it takes the one of
+the round's end on the same worlds, both sides by the simple rules of playouts.py. Of the candidates it takes the one of
 greatest mean, points and a bonus for winning; another than the rule's choice only if the paired difference is larger
 than `evidence` standard errors: the best of several noisy means is otherwise mostly the luckiest.
 
@@ -76,7 +76,7 @@ class Sizes:
     Attributes:
       worlds: hidden hands sampled, at least 2.
       discards: discards considered, the best by the base's score first.
-      turns: of a rollout; a hand that goes on longer counts as a tie.
+      turns: of a rollout; a round that goes on longer counts as a tie.
       thinks_of_all: whether it thinks about draws and discards too, not about knocks alone.
     """
 

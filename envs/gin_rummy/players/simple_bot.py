@@ -4,7 +4,7 @@ It takes the upcard if that lets it knock or is part of the best meld group of h
 card outside the best group, the last suit first; knocks at once; at the wall knocks if it may; lays the best group's
 melds, the last listed first; and never lays off. "Best group" is OpenSpiel's (openspiel_melds.py).
 
-OpenSpiel's bot has a fault: against gin it passes before it has laid a meld, which ends the hand there and counts all
+OpenSpiel's bot has a fault: against gin it passes before it has laid a meld, which ends the round there and counts all
 its cards. `faithful` reproduces that; by default it is mended.
 
 Source: behaviour of open_spiel/bots/gin_rummy/simple_gin_rummy_bot.cc, as pyspiel 2.0.2 plays.
