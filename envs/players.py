@@ -56,11 +56,11 @@ class HostPlayer(abc.ABC):
         """Takes its seats at newly dealt rounds: states [N], seats [N], one round each."""
 
     @abc.abstractmethod
-    def choose(self, hand: int) -> int:
-        """Returns its action in hand 0 <= hand < N, where it is to act."""
+    def choose(self, number: int) -> int:
+        """Returns its action in round 0 <= number < N, where it is to act."""
 
     @abc.abstractmethod
-    def see(self, hand: int, player: int, action: int) -> None:
+    def see(self, number: int, player: int, action: int) -> None:
         """Takes note of an action that was played, its own included."""
 
 

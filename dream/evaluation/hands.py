@@ -89,19 +89,19 @@ def play_on_host(
       InputError: the policy gives no distribution over the legal actions, or the opponent chose an illegal action.
     """
     states, seats, play_key = jax.device_get(seated(game, key, pairs))
-    hands, length, kept = np.arange(len(seats)), np.zeros(len(seats)), []
+    rounds, length, kept = np.arange(len(seats)), np.zeros(len(seats)), []
     rewards, over = np.zeros((len(seats), game.num_players), np.float32), np.zeros(len(seats), bool)
     opponent.begin(states, (1 - seats).tolist())
     while not over.all():
         actions, legal, wrong = map(np.array, _choices(game, policy, states, play_key, len(kept)))
         players = np.asarray(states.current_player)
         refuse_faults(wrong[~over & (players == seats)].any(axis=0)[None], ("the first player's policy",))
-        for hand in hands[~over & (players != seats)].tolist():
-            actions[hand] = opponent.choose(hand)
-            if not (0 <= actions[hand] < game.num_actions and legal[hand, actions[hand]]):
-                raise InputError(f"the opponent chose action {actions[hand]}, which is not legal there")
-        for hand in hands[~over].tolist():
-            opponent.see(hand, int(players[hand]), int(actions[hand]))
+        for number in rounds[~over & (players != seats)].tolist():
+            actions[number] = opponent.choose(number)
+            if not (0 <= actions[number] < game.num_actions and legal[number, actions[number]]):
+                raise InputError(f"the opponent chose action {actions[number]}, which is not legal there")
+        for number in rounds[~over].tolist():
+            opponent.see(number, int(players[number]), int(actions[number]))
         kept.append(np.where(over, -1, actions))
         length += ~over
         states, paid, ended = _steps(game, states, actions)

@@ -1,6 +1,6 @@
 """OpenSpiel's bots as opponents in our matches: `open_spiel:<bot>` on the games that are pyspiel's to the bit.
 
-Each hand is played on a pyspiel state too, its chance nodes fed from the deal's deck; that state is all the bot sees.
+Each round is played on a pyspiel state too, its chance nodes fed from the deal's deck; that state is all the bot sees.
 pyspiel is imported when a bot is made.
 """
 
@@ -41,8 +41,8 @@ def make(name: str, game: Game) -> HostPlayer:
     if name not in known:
         raise unknown("bot of open_spiel", name, known)
     if name == _SIMPLE:
-        return _Bots(native, lambda seat, hand: pyspiel.make_simple_gin_rummy_bot(native.get_parameters(), seat))
-    return _Bots(native, lambda seat, hand: pyspiel.make_uniform_random_bot(seat, hand))
+        return _Bots(native, lambda seat, number: pyspiel.make_simple_gin_rummy_bot(native.get_parameters(), seat))
+    return _Bots(native, lambda seat, number: pyspiel.make_uniform_random_bot(seat, number))
 
 
 def native_game(game: Game) -> Any:
@@ -54,10 +54,10 @@ def native_game(game: Game) -> Any:
 
 
 class _Bots(HostPlayer):
-    """One bot a hand, each with its pyspiel state."""
+    """One bot per round, each with its pyspiel state."""
 
     def __init__(self, native: Any, bot: Callable[[int, int], Any]) -> None:
-        """Takes pyspiel's game and the function (seat, number of the hand) -> a bot."""
+        """Takes pyspiel's game and the function (seat, number of the round) -> a bot."""
         self._root, self._bot, self._begun = native.new_initial_state(), bot, 0
 
     def begin(self, states: Any, seats: Sequence[int]) -> None:
@@ -68,22 +68,22 @@ class _Bots(HostPlayer):
         self._bots = [self._bot(int(seat), self._begun + n) for n, seat in enumerate(seats)]
         self._seats = [int(seat) for seat in seats]
         self._begun += len(decks)
-        for hand in range(len(decks)):
-            self._deal(hand)
+        for number in range(len(decks)):
+            self._deal(number)
 
-    def choose(self, hand: int) -> int:
-        """Returns the bot's action in a hand in which it is to act."""
-        return int(self._bots[hand].step(self._states[hand]))
+    def choose(self, number: int) -> int:
+        """Returns the bot's action in a round in which it is to act."""
+        return int(self._bots[number].step(self._states[number]))
 
-    def see(self, hand: int, player: int, action: int) -> None:
+    def see(self, number: int, player: int, action: int) -> None:
         """Takes note of an action, its own included."""
-        state = self._states[hand]
-        if player != self._seats[hand]:
-            self._bots[hand].inform_action(state, player, action)
+        state = self._states[number]
+        if player != self._seats[number]:
+            self._bots[number].inform_action(state, player, action)
         state.apply_action(action)
-        self._deal(hand)
+        self._deal(number)
 
-    def _deal(self, hand: int) -> None:
+    def _deal(self, number: int) -> None:
         """Feeds the state's chance nodes from the deck."""
-        while self._states[hand].is_chance_node():
-            self._states[hand].apply_action(next(self._decks[hand]))
+        while self._states[number].is_chance_node():
+            self._states[number].apply_action(next(self._decks[number]))

@@ -48,7 +48,7 @@ _MAX_CARDS, _MAX_ACTIONS = 52, 1000
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """A hand that was played; the fields are the keys of its JSON object.
+    """A round that was played; the fields are the keys of its JSON object.
 
     Attributes:
       game, version: of the game.
@@ -79,15 +79,15 @@ class Record:
 
 
 def record(game: Game, deck: Sequence[int], actions: Sequence[int], players: Sequence[str] = ()) -> Record:
-    """Plays a hand's actions and makes its record.
+    """Plays a round's actions and makes its record.
 
     Args:
       game: a gin rummy game that deals from a deck.
       deck: card ids as `from_deck` takes them.
-      actions: action ids of all players, to the end of the hand.
+      actions: action ids of all players, to the end of the round.
       players: who played, by seat.
     Raises:
-      InputError: the deck is no permutation, an action is not legal, or the hand is not over.
+      InputError: the deck is no permutation, an action is not legal, or the round is not over.
     """
     made = Record(
         game=game.name,
@@ -111,7 +111,7 @@ def replay(given: Record) -> tuple[Game, State]:
     """Plays a record through its game and checks the result.
 
     Returns:
-      The game, and the state the hand ended in.
+      The game, and the state the round ended in.
     Raises:
       InputError: an unknown game, version or rule, a deck or an action that cannot be, or another result; the record
         and the reason are named.
@@ -134,7 +134,7 @@ def replay(given: Record) -> tuple[Game, State]:
     for name, value in result.items():
         if stored.get(name) != value:
             raise InputError(
-                f"{given.place}: result {name}={shown(repr(stored.get(name)))}; the hand played gives {value!r}"
+                f"{given.place}: result {name}={shown(repr(stored.get(name)))}; the round played gives {value!r}"
             )
     return game, state
 
@@ -152,18 +152,18 @@ def _played(given: Record, game: Game) -> tuple[State, dict[str, Any]]:
             f"{given.place}: action {wrong + 1}, {shown(action)}, is not one of 0 to {game.num_actions - 1}"
         )
     if count > game.max_length:
-        raise InputError(f"{given.place}: {count} actions; a hand of {game.name} has {game.max_length} at most")
+        raise InputError(f"{given.place}: {count} actions; a round of {game.name} has {game.max_length} at most")
     padded = np.zeros(game.max_length, np.int32)
     padded[:count] = given.actions
     state, legal, over, paid = jax.device_get(_walk(game, np.array(given.deck, np.int32), padded, count))
     for n in range(count):
         if n and over[n - 1]:
-            raise InputError(f"{given.place}: action {n + 1}, {given.actions[n]}, comes after the end of the hand")
+            raise InputError(f"{given.place}: action {n + 1}, {given.actions[n]}, comes after the end of the round")
         if not legal[n, given.actions[n]]:
             could = ", ".join(str(a) for a in np.nonzero(legal[n])[0])
             raise InputError(f"{given.place}: action {n + 1}, {given.actions[n]}, is not legal; legal are {could}")
     if not count or not over[count - 1]:
-        raise InputError(f"{given.place}: the hand is not over after its {count} actions")
+        raise InputError(f"{given.place}: the round is not over after its {count} actions")
     won = [game.result(state, seat).get("points_per_hand", paid[seat] * game.reward_scale) for seat in range(2)]
     points = [round(float(x), 4) + 0.0 for x in won]
     return state, {"points": points, "ending": game.to_dict(state)["ending"]}

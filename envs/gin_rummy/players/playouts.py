@@ -1,8 +1,8 @@
-"""A hand of gin rummy played to its end by two simple players, open and fast: what search players think with.
+"""A round of gin rummy played to its end by two simple players, open and fast: what search players think with.
 
 Both take the pile's top where it is part of a meld, discard what leaves least deadwood (of equals the one of most
 points, then the lowest card) and knock within limits of their own. That is the rule bot with take_joins and these
-limits, played to the letter, without log and views. A hand is held from the side of whoever is to act. Full decks only.
+limits, played to the letter, without log and views. A state is seen by whoever is to act. Full decks only.
 
 Every array may have extra trailing axes, the same for all, over rounds played side by side.
 """
@@ -40,8 +40,8 @@ class Limits(NamedTuple):
     late: Any
 
 
-class Hand(NamedTuple):
-    """A hand in play, all cards open.
+class PlayoutState(NamedTuple):
+    """A round in play, all cards open.
 
     Attributes:
       mine, other: int32[4] suit masks of the player to act, and of the one who waits.
@@ -70,14 +70,14 @@ class Hand(NamedTuple):
     ending: Array
 
 
-def open_view(view: GinView, key: Array) -> tuple[Hand, Array]:
+def open_view(view: GinView, key: Array) -> tuple[PlayoutState, Array]:
     """Deals what a player to act cannot see, all ways of dealing it being equally likely.
 
     Args:
       view: of the player to act, in play; one, without trailing axes.
       key: consumed.
     Returns:
-      The hand, and the order its stock has: int32[52], of which the first `left` from `place` on count.
+      The state, and the order its stock has: int32[52], of which the first `left` from `place` on count.
     """
     hidden = ~cards.to_cards(view.hand | view.pile | view.known)
     noise = jax.random.bits(key, (NUM_CARDS,)) >> 1 & ~np.uint32(63)
@@ -88,7 +88,7 @@ def open_view(view: GinView, key: Array) -> tuple[Hand, Array]:
     actor, kind, card = table.read(view.log)
     turns = [1 + jnp.sum((kind == table.DISCARD) & (actor == seat), dtype=jnp.int32) for seat in range(2)]
     latest = view.length.astype(jnp.int32) - 1
-    hand = Hand(
+    state = PlayoutState(
         mine=view.hand.astype(jnp.int32),
         other=jnp.sum(theirs, axis=1) | view.known.astype(jnp.int32),
         place=dealt.astype(jnp.int32),
@@ -102,23 +102,23 @@ def open_view(view: GinView, key: Array) -> tuple[Hand, Array]:
         first=jnp.bool_(True),
         ending=jnp.int32(PLAYING),
     )
-    return hand, order
+    return state, order
 
 
-def act(rules: GinRules, hand: Hand, stock: Array, action: Array) -> Hand:
+def act(rules: GinRules, state: PlayoutState, stock: Array, action: Array) -> PlayoutState:
     """Plays a legal action of `gin_rummy`."""
     discards, knocks = action >= _DISCARDS, action >= _DISCARDS + rules.num_cards
-    drawn = _drawn(rules, hand, stock, action == _TAKE)
-    discard = _discard(rules, hand, (action - _DISCARDS) % rules.num_cards, knocks)
-    return _choose(discards, discard, _choose(action == _PASS, _passed(rules, hand), drawn))
+    drawn = _drawn(rules, state, stock, action == _TAKE)
+    discard = _discarded(rules, state, (action - _DISCARDS) % rules.num_cards, knocks)
+    return _choose(discards, discard, _choose(action == _PASS, _passed(rules, state), drawn))
 
 
-def play_out(rules: GinRules, hand: Hand, stock: Array, mine: Limits, theirs: Limits, turns: int) -> Array:
-    """Plays a hand to its end.
+def play_out(rules: GinRules, state: PlayoutState, stock: Array, mine: Limits, theirs: Limits, turns: int) -> Array:
+    """Plays a round to its end.
 
     Args:
       rules: of the game.
-      hand: in play or over.
+      state: in play or over.
       stock: int32[52], its order.
       mine, theirs: limits of the player whose result is returned, and of the other.
       turns: after so many more turns the round counts as a tie.
@@ -126,21 +126,21 @@ def play_out(rules: GinRules, hand: Hand, stock: Array, mine: Limits, theirs: Li
       float32, points the player wins.
     """
     limits = [jnp.asarray(limit, jnp.float32) for limit in (*mine, *theirs)]
-    return lanes_last(functools.partial(_play_out, rules, turns))(stock, *limits, *hand)
+    return lanes_last(functools.partial(_play_out, rules, turns))(stock, *limits, *state)
 
 
 def _play_out(rules: GinRules, turns: int, stock: Array, *arrays: Array) -> Array:
-    limits, hand = arrays[:6], Hand(*arrays[6:])
+    limits, state = arrays[:6], PlayoutState(*arrays[6:])
 
-    def body(carry: tuple[Array, Hand]) -> tuple[Array, Hand]:
-        n, hand = carry
-        now = Limits(*(jnp.where(hand.first, limits[k], limits[k + 3]) for k in range(3)))
-        return n + 1, _choose(hand.ending == PLAYING, play_turn(rules, hand, stock, now), hand)
+    def body(carry: tuple[Array, PlayoutState]) -> tuple[Array, PlayoutState]:
+        n, state = carry
+        now = Limits(*(jnp.where(state.first, limits[k], limits[k + 3]) for k in range(3)))
+        return n + 1, _choose(state.ending == PLAYING, play_turn(rules, state, stock, now), state)
 
-    def goes_on(carry: tuple[Array, Hand]) -> Array:
+    def goes_on(carry: tuple[Array, PlayoutState]) -> Array:
         return (carry[0] < turns) & jnp.any(carry[1].ending == PLAYING)
 
-    _, end = lax.while_loop(goes_on, body, (jnp.int32(0), hand))
+    _, end = lax.while_loop(goes_on, body, (jnp.int32(0), state))
     settled = _settled(rules, end.mine, end.other)
     won = jnp.where(end.ending == KNOCKED, settled, 0)
     return jnp.where(end.first, won, -won).astype(jnp.float32)
@@ -153,37 +153,37 @@ def _settled(rules: GinRules, knocker: Array, defender: Array) -> Array:
     return scoring.settle(rules, knocker, defender, melds.deadwood(defender)).points
 
 
-def play_turn(rules: GinRules, hand: Hand, stock: Array, limits: Limits) -> Hand:
+def play_turn(rules: GinRules, state: PlayoutState, stock: Array, limits: Limits) -> PlayoutState:
     """Plays the turn of the player to act, or what is left of it."""
-    offer = (hand.phase == FIRST_OFFER) | (hand.phase == SECOND_OFFER)
-    bit = _bit(hand.top)
-    bigger = hand.mine | bit
+    offer = (state.phase == FIRST_OFFER) | (state.phase == SECOND_OFFER)
+    bit = _bit(state.top)
+    bigger = state.mine | bit
     joins = melds.over_suits((melds.run_cards(bigger) | melds.threes(bigger)) & bit) != 0
-    takes = joins & (offer | (hand.phase == DRAW))
-    full = _choose(hand.phase == DISCARD, hand, _drawn(rules, hand, stock, takes))
+    takes = joins & (offer | (state.phase == DRAW))
+    full = _choose(state.phase == DISCARD, state, _drawn(rules, state, stock, takes))
     card, kept = _discard(full.mine, full.taken)
-    limit = jnp.where(hand.turn <= 4, limits.early, jnp.where(hand.turn <= 8, limits.middle, limits.late))
-    discard = _discard(rules, full, card, kept <= jnp.clip(limit, 0, rules.knock_limit))
-    return _choose(offer & ~takes, _passed(rules, hand), _choose(full.ending == DEAD, full, discard))
+    limit = jnp.where(state.turn <= 4, limits.early, jnp.where(state.turn <= 8, limits.middle, limits.late))
+    discard = _discarded(rules, full, card, kept <= jnp.clip(limit, 0, rules.knock_limit))
+    return _choose(offer & ~takes, _passed(rules, state), _choose(full.ending == DEAD, full, discard))
 
 
-def improve(hand: Hand, stock: Array, fixed: Array, swaps: Array, bits: Array) -> tuple[Hand, Array]:
+def improve(state: PlayoutState, stock: Array, fixed: Array, swaps: Array, bits: Array) -> tuple[PlayoutState, Array]:
     """Lets the player who waits draw from the hidden cards and discard back into them, as it has done so far.
 
     A uniform deal holds no trace of the opponent's choices; this puts them in: each swap draws a card of the stock and
     gives back the card whose loss leaves least deadwood, where the drawn one lay.
 
     Args:
-      hand: in play.
+      state: in play.
       stock: int32[52], its order.
       fixed: int32[4] suit masks of cards the player is known to hold.
       swaps: int32, how many.
       bits: uint32[n], random, one for each swap; n is the most there can be.
     Returns:
-      The hand and the stock's order, changed.
+      The state and the stock's order, changed.
     """
-    other, stock = lanes_last(_improve)(stock, fixed, swaps, bits, hand.other, hand.place, hand.left)
-    return hand._replace(other=other), stock
+    other, stock = lanes_last(_improve)(stock, fixed, swaps, bits, state.other, state.place, state.left)
+    return state._replace(other=other), stock
 
 
 def _improve(stock: Array, fixed: Array, swaps: Array, bits: Array, hand: Array, start: Array, left: Array) -> Any:
@@ -229,55 +229,55 @@ def _discard(masks: Array, banned: Array | int, kept: Array | bool = False) -> t
     return best % 64, (best // 64) // _MORE_THAN_ANY_VALUE
 
 
-def _choose(flag: Array, one: Hand, two: Hand) -> Hand:
-    return Hand(*(jnp.where(flag, a, b) for a, b in zip(one, two, strict=True)))
+def _choose(flag: Array, one: PlayoutState, two: PlayoutState) -> PlayoutState:
+    return PlayoutState(*(jnp.where(flag, a, b) for a, b in zip(one, two, strict=True)))
 
 
-def _drawn(rules: GinRules, hand: Hand, stock: Array, takes: Array) -> Hand:
-    """Returns the hand after a draw from the pile or the stock."""
-    place = jnp.clip(hand.place, 0, NUM_CARDS - 1)
+def _drawn(rules: GinRules, state: PlayoutState, stock: Array, takes: Array) -> PlayoutState:
+    """Returns the state after a draw from the pile or the stock."""
+    place = jnp.clip(state.place, 0, NUM_CARDS - 1)
     next_card = jnp.take_along_axis(stock, place[None], axis=0)[0] if place.ndim else stock[place]
-    actions = hand.actions + 1
-    return hand._replace(
-        mine=hand.mine | _bit(jnp.where(takes, hand.top, next_card)),
-        place=hand.place + ~takes,
-        left=hand.left - ~takes,
-        taken=jnp.where(takes, hand.top, -1),
-        phase=jnp.full_like(hand.phase, DISCARD),
+    actions = state.actions + 1
+    return state._replace(
+        mine=state.mine | _bit(jnp.where(takes, state.top, next_card)),
+        place=state.place + ~takes,
+        left=state.left - ~takes,
+        taken=jnp.where(takes, state.top, -1),
+        phase=jnp.full_like(state.phase, DISCARD),
         actions=actions,
         ending=jnp.where(actions >= rules.max_actions, DEAD, PLAYING).astype(jnp.int32),
     )
 
 
-def _discard(rules: GinRules, hand: Hand, card: Array, knocks: Array) -> Hand:
-    """Returns the hand after a discard; the other player is to act unless it ends the round."""
-    mine = hand.mine & ~_bit(card)
-    actions = hand.actions + 1
-    dead = (hand.left <= rules.stock_floor) | (actions >= rules.max_actions)
-    return hand._replace(
-        mine=jnp.where(knocks, mine, hand.other),
-        other=jnp.where(knocks, hand.other, mine),
+def _discarded(rules: GinRules, state: PlayoutState, card: Array, knocks: Array) -> PlayoutState:
+    """Returns the state after a discard; the other player is to act unless it ends the round."""
+    mine = state.mine & ~_bit(card)
+    actions = state.actions + 1
+    dead = (state.left <= rules.stock_floor) | (actions >= rules.max_actions)
+    return state._replace(
+        mine=jnp.where(knocks, mine, state.other),
+        other=jnp.where(knocks, state.other, mine),
         top=card,
-        taken=jnp.full_like(hand.taken, -1),
-        phase=jnp.full_like(hand.phase, DRAW),
-        turn=jnp.where(knocks, hand.turn, hand.other_turn),
-        other_turn=jnp.where(knocks, hand.other_turn, hand.turn + 1),
+        taken=jnp.full_like(state.taken, -1),
+        phase=jnp.full_like(state.phase, DRAW),
+        turn=jnp.where(knocks, state.turn, state.other_turn),
+        other_turn=jnp.where(knocks, state.other_turn, state.turn + 1),
         actions=actions,
-        first=hand.first == knocks,
+        first=state.first == knocks,
         ending=jnp.where(knocks, KNOCKED, jnp.where(dead, DEAD, PLAYING)).astype(jnp.int32),
     )
 
 
-def _passed(rules: GinRules, hand: Hand) -> Hand:
-    """Returns the hand after a pass of the first upcard."""
-    actions = hand.actions + 1
-    return hand._replace(
-        mine=hand.other,
-        other=hand.mine,
-        phase=hand.phase + 1,
-        turn=hand.other_turn,
-        other_turn=hand.turn,
+def _passed(rules: GinRules, state: PlayoutState) -> PlayoutState:
+    """Returns the state after a pass of the first upcard."""
+    actions = state.actions + 1
+    return state._replace(
+        mine=state.other,
+        other=state.mine,
+        phase=state.phase + 1,
+        turn=state.other_turn,
+        other_turn=state.turn,
         actions=actions,
-        first=~hand.first,
+        first=~state.first,
         ending=jnp.where(actions >= rules.max_actions, DEAD, PLAYING).astype(jnp.int32),
     )

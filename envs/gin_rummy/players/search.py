@@ -216,13 +216,13 @@ class Search:
         """Returns what each candidate wins in one world: float32[C]."""
         rules = self.rules
         deal_key, swap_key = jax.random.split(key)
-        hand, stock = playouts.open_view(view, deal_key)
-        swaps = jnp.round(params.improvement * (hand.other_turn - 1)).astype(jnp.int32)
+        state, stock = playouts.open_view(view, deal_key)
+        swaps = jnp.round(params.improvement * (state.other_turn - 1)).astype(jnp.int32)
         bits = jax.random.bits(swap_key, (_MOST_SWAPS,))
-        hand, stock = playouts.improve(hand, stock, view.known.astype(jnp.int32), swaps, bits)
+        state, stock = playouts.improve(state, stock, view.known.astype(jnp.int32), swaps, bits)
 
         def play(action: Array) -> Array:
-            after = playouts.act(rules, hand, stock, action)
+            after = playouts.act(rules, state, stock, action)
             points = playouts.play_out(rules, after, stock, params.mine, params.theirs, self.sizes.turns)
             return points + params.win * jnp.sign(points)
 

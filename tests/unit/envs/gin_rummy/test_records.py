@@ -88,7 +88,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "version": ({"version": "0"}, "version 0; this project has version 1"),
     "game": ({"game": "gin_rumy"}, "did you mean 'gin_rummy'"),
     "rule": ({"rules": {"knock_limt": 10}}, "did you mean 'knock_limit'"),
-    "result": ({"result": {"points": [1.0, -1.0], "ending": "gin"}}, "the hand played gives"),
+    "result": ({"result": {"points": [1.0, -1.0], "ending": "gin"}}, "the round played gives"),
 }
 
 
