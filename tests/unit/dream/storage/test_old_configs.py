@@ -85,7 +85,7 @@ def test_an_export_from_before_loads(tmp_path: Path) -> None:
         network={"name": "dueling", "hidden": [4]},
         algo={"name": "dueling_dream", "episodes_per_iteration": 8, "batch_size": 8},
     )
-    like = policy_file.policy_like(card, envs.make("kuhn_poker"))
+    like = policy_file.policy_like(card, envs.make("kuhn_poker"), {})
     arrays = {name: np.ones(leaf.shape, leaf.dtype) for name, leaf in policy_file.named(like.params).items()}
     card.algo.clear()
     card.algo.update(algo)
