@@ -251,11 +251,12 @@ class Run:
 
     def rescue(self) -> str:
         """Saves what is finished, where a signal does not wait for more; returns a line about it."""
-        if self.iteration == 0:
-            return f"none was finished before it; the same command with run_dir={self.run_dir} starts over"
-        self.save()
+        if self.iteration > 0:
+            self.save()
         if self._lock is not None:
             self._lock.release()
+        if self.iteration == 0:
+            return f"none was finished before it; the same command with run_dir={self.run_dir} starts over"
         return f"iteration {self.iteration} is saved; go on with resume={self.run_dir}"
 
     def final_evaluation(self) -> dict[str, Any]:
@@ -294,11 +295,14 @@ def train(start: Start, stop: StopRequest) -> Run:
     with RunLock(start.run_dir) as lock:
         if start.checkpoint is None:
             _announce(start, 0)
-        run = Run(start, before_writing=stop.protect, lock=lock)
-        if start.checkpoint is not None:
-            _announce(start, run.iteration)
-        with _explained(run):
-            _train(run, stop)
+        try:
+            run = Run(start, before_writing=stop.protect, lock=lock)
+            if start.checkpoint is not None:
+                _announce(start, run.iteration)
+            with _explained(run):
+                _train(run, stop)
+        finally:
+            stop.protect(False)  # of a sweep's next job nothing is to be saved yet
     print(f"{run.run_dir} · iteration {run.iteration} · {run.seconds:.0f} s", flush=True)
     if start.checkpoint is not None or start.name == run.run_dir.name:  # a sweep ends with a table instead
         _suggest(run, finished=stop.received is None)
@@ -311,7 +315,7 @@ def _explained(run: Run) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise faults.write_failed(run.run_dir, run.saved or 0, error) from error
+        raise faults.write_failed(run.run_dir, run.iteration, run.saved or 0, error) from error
 
 
 def _train(run: Run, stop: StopRequest) -> None:
@@ -320,6 +324,24 @@ def _train(run: Run, stop: StopRequest) -> None:
     tracker = Tracker(
         run.config.tracking, run.run_dir, group=start.group, name=start.name, run_id=run.wandb_id, settings=start.plain
     )  # fmt: skip
+    try:
+        _iterate(run, stop, tracker)
+        if stop.received is None:
+            reports = run.final_evaluation()
+            for opponent, report in reports.items():
+                report_table(f"iteration {run.iteration} against {opponent}", report)
+                tracker.log_evaluation(opponent, report)
+            run.objective = objective(run._exact(), reports)
+    except Exception:
+        tracker.close(failed=True)
+        raise
+    stop.protect(False)
+    tracker.close()
+    run.writer.close()
+
+
+def _iterate(run: Run, stop: StopRequest, tracker: Tracker) -> None:
+    """Runs the iterations that are left, or those before a signal, and saves the state."""
     before = {**run.totals, "iteration": run.iteration, "seconds": run.seconds, "compile_seconds": run.compile_seconds}
     progress = RunProgress(Pace(run.config.iterations, run.config.budget, before), run.iteration)
     try:
@@ -335,14 +357,6 @@ def _train(run: Run, stop: StopRequest) -> None:
     finally:
         progress.close()
         stop.protect(False, f"left before the final evaluation; the run is in {run.run_dir}")
-    if stop.received is None:
-        reports = run.final_evaluation()
-        for opponent, report in reports.items():
-            report_table(f"iteration {run.iteration} against {opponent}", report)
-            tracker.log_evaluation(opponent, report)
-        run.objective = objective(run._exact(), reports)
-    tracker.close()
-    run.writer.close()
 
 
 def _suggest(run: Run, *, finished: bool) -> None:

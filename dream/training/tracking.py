@@ -58,9 +58,9 @@ class Tracker:
         if self._run is not None:
             self._try(lambda: _log_table(self._run, opponent, report))
 
-    def close(self) -> None:
-        """Ends the W&B run, or leaves it where that takes too long."""
-        if self._run is not None and not within(_FINISH_SECONDS, lambda: self._try(self._run.finish)):
+    def close(self, *, failed: bool = False) -> None:
+        """Ends the W&B run, as a failed one where asked, or leaves it where that takes too long."""
+        if self._run is not None and not within(_FINISH_SECONDS, lambda: self._try(lambda: _finish(self._run, failed))):
             _say(f"W&B did not finish within {_FINISH_SECONDS:.0f} s and is left; `wandb sync` sends the rest")
             _release()
         self._run = None
@@ -120,6 +120,7 @@ def _start(config: TrackingConfig, run_dir: Path, name: str, run_id: str, settin
         name=name,
         id=run_id,
         resume="allow",
+        reinit="create_new",  # else a run still open in this process would be taken for this one
         dir=str(run_dir),
         config=settings,
         settings=wandb.Settings(silent=True, console="off", init_timeout=_CONNECT_SECONDS),
@@ -129,6 +130,10 @@ def _start(config: TrackingConfig, run_dir: Path, name: str, run_id: str, settin
         run.define_metric(axis, summary="max")
     run.define_metric("*", step_metric="iteration")
     return run
+
+
+def _finish(run: Any, failed: bool) -> None:
+    run.finish(exit_code=1) if failed else run.finish()
 
 
 def _log_table(run: Any, opponent: str, report: dict[str, Any]) -> None:

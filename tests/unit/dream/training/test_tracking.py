@@ -38,9 +38,9 @@ class Core:
         """Takes a record."""
         self._ask("log")
 
-    def finish(self) -> None:
+    def finish(self, exit_code: int = 0) -> None:
         """Ends the run."""
-        self._ask("finish")
+        self._ask("finish" if exit_code == 0 else "finish as failed")
 
     def teardown(self) -> None:
         """Ends the process behind it, as badly as wandb does where that was killed."""
@@ -92,6 +92,14 @@ def test_no_server_means_offline(tracker: Callable[..., Tracker], capfd: pytest.
     said = capfd.readouterr().err
     assert said.count("\n") == 1
     assert "no online today); the run is kept offline" in said
+
+
+def test_a_failed_run_is_ended_as_one_and_takes_in_no_other(tracker: Callable[..., Tracker]) -> None:
+    """The next job of a sweep has a W&B run of its own, whatever is still open in the process."""
+    core = Core()
+    tracker(core, "offline").close(failed=True)
+    assert core.asked == ["offline", "finish as failed"]
+    assert core.settings[0]["reinit"] == "create_new"
 
 
 @pytest.mark.parametrize("place", ["offline", "log", "finish"])
