@@ -190,11 +190,11 @@ def sound_checkpoint(run_dir: str | Path, last: int | None = None) -> Checkpoint
         if last is not None and iteration > last:
             continue
         try:
-            found = Checkpoint(path, _read_meta(path))
-            _check_files(path)
-            return found
+            found = Checkpoint(path, _current_meta(path))
         except InputError:
             continue
+        if _damaged_file(path) is None:
+            return found
     return None
 
 
@@ -221,11 +221,16 @@ def _complete(folder: Path) -> dict[int, Path]:
 
 
 def _read_meta(path: Path) -> dict[str, Any]:
-    """Reads and checks a checkpoint's meta; raises InputError where anything is not as this project writes it."""
+    """Reads a checkpoint's meta; raises InputError, which names an earlier checkpoint where this one is damaged."""
     try:
-        meta = read_meta(path)
+        return _current_meta(path)
     except DamagedMetaError as error:
         raise InputError(f"{error}; {offer(path)}") from error
+
+
+def _current_meta(path: Path) -> dict[str, Any]:
+    """Reads and checks a checkpoint's meta; raises InputError where anything is not as this project writes it."""
+    meta = read_meta(path)
     try:
         config = current_config(meta["config"])
         return {**meta, "config": config, "choices": current_choices(meta.get("choices", {}), config)}
@@ -246,17 +251,21 @@ def _file_sums(path: Path) -> dict[str, list[int]]:
 
 
 def _check_files(path: Path) -> None:
-    """Raises InputError where a file of the state is not as it was written; says nothing where no sums were."""
+    """Raises InputError where a file of the state is not as it was written."""
+    if (wrong := _damaged_file(path)) is not None:
+        raise InputError(f"{path} is damaged: {wrong} is not as it was written; {offer(path)}")
+
+
+def _damaged_file(path: Path) -> str | None:
+    """Returns the first file of the state that is not as it was written; None where none is, or no sums were."""
     if not (path / _SUMS_FILE).exists():
-        return
+        return None
     try:
         stored = json.loads((path / _SUMS_FILE).read_text())
         present = _file_sums(path)
-        wrong = [name for name in stored if stored[name] != present.get(name)]
+        return next((name for name in stored if stored[name] != present.get(name)), None)
     except (OSError, ValueError, TypeError, AttributeError):
-        wrong = [_SUMS_FILE]
-    if wrong:
-        raise InputError(f"{path} is damaged: {wrong[0]} is not as it was written; {offer(path)}")
+        return _SUMS_FILE
 
 
 def _as_os_error(error: BaseException) -> OSError:

@@ -97,6 +97,7 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "compile_seconds": (_is_time, "a number of seconds, at least 0"),
     "wandb_id": (_is_text, "text"),
     "group": (_is_text, "text"),
+    "name": (_is_text, "text"),
 }
 """What a part of the meta must be, as a test and in words; of a checkpoint without a checksum of the meta too."""
 
