@@ -28,18 +28,19 @@ def diverged(run_dir: Path, iteration: int, what: str) -> FloatingPointError:
     return FloatingPointError(f"iteration {iteration}: {what}; {after}")
 
 
-def write_failed(run_dir: Path, iteration: int, error: OSError) -> StorageError:
+def write_failed(run_dir: Path, iteration: int, saved: int, error: OSError) -> StorageError:
     """Returns the error of a run whose folder refuses to be written to.
 
     Args:
       run_dir: of the run.
       iteration: completed before.
+      saved: of the last checkpoint that was written to its end; 0 for none.
       error: the system's.
     """
     reason, mend = why_not(error)
     if not run_dir.is_dir():
         reason = "the folder is gone"
-    kept = sound_checkpoint(run_dir, iteration)
+    kept = sound_checkpoint(run_dir, saved)
     safe = "no checkpoint is left there"
     if kept is not None:
         safe = f"safe is {kept.path}, of iteration {kept.meta['iteration']}"

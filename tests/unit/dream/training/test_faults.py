@@ -135,7 +135,7 @@ def test_a_disk_that_refuses_while_a_run_is_under_way(
             train(_start(run_dir), NEVER)
     text = str(error.value)
     assert "\n" not in text
-    for part in ("the disk's words", str(run_dir / FOLDER / "2"), mend, f"resume={run_dir}"):
+    for part in ("after iteration 4", "the disk's words", str(run_dir / FOLDER / "2"), mend, f"resume={run_dir}"):
         assert part in text
     train(_resume(run_dir), NEVER)
     assert [record["iteration"] for record in metrics.read(run_dir)] == [1, 2, 3, 4, 5]
