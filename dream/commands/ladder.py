@@ -142,6 +142,7 @@ def play_ladder(prepared: Ladder) -> None:
         except OSError as error:
             reason, mend = files.why_not(error)
             raise InputError(f"run_dir={folder} cannot be written ({reason}); {mend}, or choose another") from error
+        _check_folder(prepared)  # another ladder may have been played there since
         try:
             _play_and_rate(prepared)
         except OSError as error:
