@@ -95,7 +95,7 @@ def read_settings(config: Any) -> tuple[Make, Any]:
       InputError: an unknown algorithm or setting, or a value out of range.
     """
     name = config.get("name") if hasattr(config, "get") else None
-    if name is None:
+    if not isinstance(name, str):
         raise InputError(f"algo={config!r} must be a configuration node or a dict with a `name`")
     schema, build = _load(name)
     return build, settings.read(schema, config, "algo")

@@ -128,7 +128,7 @@ def _check_parts(card: Card) -> None:
         raise InputError(f"card.iteration={card.iteration} is out of range; it must be at least 0")
     for part, node in (("network", card.network), ("algo", card.algo)):
         if isinstance(node, Mapping) and not isinstance(node.get("name"), str):
-            raise InputError(f"card.{part}.name is missing; it must be the name of a {part}")
+            raise InputError(f"card.{part}.name is missing; it must be one of the known names")
         for path, value in _leaves(node, f"card.{part}"):
             if isinstance(value, int) and abs(value) >= _MAX_SIZE:
                 raise InputError(f"{path}={value} is out of range; it must be below {_MAX_SIZE}")

@@ -14,15 +14,16 @@ def current_config(config: dict[str, Any]) -> dict[str, Any]:
     Args:
       config: with `algo` and `network`, each a node or None.
     Returns:
-      The same with the present names of algorithms, settings and values; what is unknown is kept.
+      The same with the present names of algorithms, settings and values; what is unknown, or has no name, is kept.
+    Raises:
+      InputError: an algorithm that is not installed.
     """
     config = dict(config)
     algo, network = config.get("algo"), config.get("network")
-    if isinstance(algo, dict):
+    if isinstance(algo, dict) and isinstance(algo.get("name"), str):
         algo = renamed.translated_algorithm(algo)
-        schema = algorithms.settings_of(algo["name"])
-        config["algo"] = renamed.translated(schema, algo) if schema else algo
-    if isinstance(network, dict):
+        config["algo"] = renamed.translated(algorithms.settings_of(algo["name"]), algo)
+    if isinstance(network, dict) and isinstance(network.get("name", ""), str):
         schema = networks.settings_of(network.get("name", "dueling"))
         config["network"] = renamed.translated(schema, network) if schema else network
     return config

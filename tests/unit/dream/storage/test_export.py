@@ -124,6 +124,8 @@ WRONG = {
     "an unknown setting": (lambda card, arrays: card["algo"].update(clipp=1), "did you mean 'algo.clip_epsilon'"),
     "an absurd network": (lambda card, arrays: card["network"].update(hidden=[2**24, 2**24]), "not [30, 16777216]"),
     "another policy": (lambda card, arrays: card.update(policy="best"), "no policy 'best'"),
+    "a list for a name": (lambda card, arrays: card["algo"].update(name=[]), "card.algo.name is missing"),
+    "no network's name": (lambda card, arrays: card["network"].update(name={}), "card.network.name is missing"),
     "no dict": (lambda card, arrays: card.update(algo=3), "algo=3 must be"),
     "an unknown key": (lambda card, arrays: card.update(games=3), "card.games"),
 }  # fmt: skip
