@@ -18,7 +18,7 @@ from dream.config.schema import EvaluateConfig
 from dream.evaluation import match
 from dream.evaluation.matches import check_games
 from dream.evaluation.report import report_table
-from dream.storage.files import write_json, write_text
+from dream.storage.files import write_json, write_text, writing
 from dream.storage.policies import (
     PolicyFile,
     Trained,
@@ -88,7 +88,9 @@ def play_match(prepared: Match) -> None:
         on_hand=None if config.histories is None else lambda played: rounds.append(json.dumps(played) + "\n"),
     )
     if config.histories is not None:
-        write_text(Path(config.histories).expanduser(), "".join(rounds))
+        path = Path(config.histories).expanduser()
+        with writing(path):
+            write_text(path, "".join(rounds))
     iteration = prepared.checkpoint.meta["iteration"]
     player = config.checkpoint if iteration is None else f"{config.checkpoint} (iteration {iteration})"
     report_table(f"{player} against {config.opponent}", report)
@@ -97,9 +99,12 @@ def play_match(prepared: Match) -> None:
 
 
 def write_report(prepared: Match, report: dict[str, Any]) -> None:
-    """Writes a match's report; it replaces only that of the same policy, iteration and opponent."""
+    """Writes a match's report; it replaces only that of the same policy, iteration and opponent.
+
+    Raises:
+      StorageError: the disk refused.
+    """
     config = prepared.config
-    prepared.path.parent.mkdir(exist_ok=True)
     record = {
         "iteration": prepared.checkpoint.meta["iteration"],
         "opponent": config.opponent,
@@ -108,7 +113,9 @@ def write_report(prepared: Match, report: dict[str, Any]) -> None:
         "unit": prepared.game.unit,
         "num_players": prepared.game.num_players,
     }
-    write_json(prepared.path, {**record, **report})
+    with writing(prepared.path):
+        prepared.path.parent.mkdir(exist_ok=True)
+        write_json(prepared.path, {**record, **report})
 
 
 def _file_name(trained: Trained, policy: str, opponent: str) -> str:

@@ -14,7 +14,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from dream.config import settings
 from dream.config.compose import Composed
-from dream.storage.files import write_bytes, write_json
+from dream.storage.files import write_bytes, write_json, writing
 from dream.storage.policies import PolicyFile, Trained, chosen_name, find, game_of, policies_of, report_dir
 from dream.storage.policy_file import SUFFIX, Card, named, to_bytes
 from envs import Game, InputError, Policy
@@ -105,8 +105,9 @@ def write(export: Export) -> Path:
     arrays = {name: {"dtype": str(x.dtype), "shape": list(x.shape)} for name, x in export.arrays.items()}
     sha = hashlib.sha256(content).hexdigest()
     card = {**dataclasses.asdict(export.card), "file": export.path.name, "sha256": sha, "arrays": arrays}
-    write_bytes(export.path, content)
-    write_json(export.path.with_suffix(".json"), card)
+    with writing(export.path):
+        write_bytes(export.path, content)
+        write_json(export.path.with_suffix(".json"), card)
     return export.path
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import math
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,16 @@ def why_not(error: OSError) -> tuple[str, str]:
     if error.errno == errno.ENOENT:
         return reason, "the folder is gone; put it back"
     return reason, "mend the disk"
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turns what the system says of a failed write of a report into a StorageError."""
+    try:
+        yield
+    except OSError as error:
+        reason, mend = why_not(error)
+        raise StorageError(f"{path} cannot be written ({reason}); {mend}") from error
 
 
 def append_line(path: Path, record: dict[str, Any]) -> None:

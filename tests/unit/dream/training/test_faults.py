@@ -18,7 +18,7 @@ from dream.config.compose import compose_config
 from dream.evaluation import match
 from dream.storage import lock
 from dream.storage.checkpoint import FOLDER, CheckpointWriter, find
-from dream.storage.files import StorageError
+from dream.storage.files import StorageError, write_json, writing
 from dream.storage.lock import RunLock
 from dream.training import loop, metrics
 from dream.training.loop import Start, train
@@ -229,3 +229,14 @@ def test_the_final_evaluation_has_deals_of_its_own(tmp_path: Path) -> None:
     again = match(run.game, run.policy(), run.opponents["random"], games=400, seed=7)["points_per_hand"].mean
     assert watched == again
     assert final["by_opponent"]["random"]["points_per_hand"]["mean"] != watched
+
+
+def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
+    """By a command that measures: one line, and code 1 as for a run's own files."""
+    (tmp_path / "file").write_text("")
+    path = tmp_path / "file" / "exploitability.json"
+    with (
+        pytest.raises(StorageError, match=r"exploitability\.json cannot be written \(Not a directory\); mend"),
+        writing(path),
+    ):
+        write_json(path, {})
