@@ -42,6 +42,7 @@ def train(overrides: Sequence[str] = (), *, quiet: bool = False) -> FinishedRun:
     Raises:
       InputError: a wrong override, or a run directory that cannot be used; nothing has been written.
       FloatingPointError: training diverged.
+      StorageError: the disk refused while the run was under way; what was saved is named.
 
     Example:
       >>> run = dream.train(["env=kuhn_poker", "algo=cfr_plus", "iterations=20"], quiet=True)

@@ -70,7 +70,7 @@ def prepared(config: EvaluateConfig) -> Match:
         if path.is_dir() or not path.parent.is_dir():
             raise InputError(f"histories={config.histories} is not valid; it must be a file in a folder that exists")
     opponent = find_opponent(config.opponent, game)
-    path = report_dir(config.checkpoint, checkpoint) / FOLDER / _file_name(checkpoint, name, config.opponent)
+    path = report_dir(checkpoint) / FOLDER / _file_name(checkpoint, name, config.opponent)
     return Match(config, checkpoint, game, policies[name], opponent, path)
 
 

@@ -85,7 +85,7 @@ def export(prepared: Export) -> None:
 def prepared(config: ExportConfig) -> Export:
     """Loads what is to be written; raises InputError where it cannot be."""
     trained = find(config.checkpoint)
-    path = report_dir(config.checkpoint, trained) / f"policy{SUFFIX}" if config.out is None else Path(config.out)
+    path = report_dir(trained) / f"policy{SUFFIX}" if config.out is None else Path(config.out)
     path = path.expanduser().absolute()
     if path.suffix != SUFFIX:
         raise InputError(f"out={config.out} is not valid; it must end with {SUFFIX}")

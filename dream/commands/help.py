@@ -49,13 +49,13 @@ COMMANDS = {
         "evaluate",
         "play a trained policy against an opponent",
         "Plays a match of mirrored deals between a trained policy and an opponent. Prints win rate and points per hand "
-        "with 95 % intervals and writes them next to the checkpoint.",
+        "with 95 % intervals and writes them to evaluations/ in the run directory.",
     ),
     "exploit": Command(
         "exploit",
         "measure how far a policy can be exploited",
         "Measures exploitability: exact where the game is small enough, else a lower bound from a learned or a local "
-        "best response. Writes exploitability.json next to the checkpoint.",
+        "best response. Writes exploitability.json in the run directory.",
     ),
     "ladder": Command(
         "ladder",

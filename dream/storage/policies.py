@@ -101,15 +101,15 @@ def policy_of(trained: Trained, game: Game, name: str | None = None) -> Policy:
     return chosen_policy(policies_of(trained, game), name)
 
 
-def report_dir(reference: str | os.PathLike[str], trained: Trained) -> Path:
-    """Returns the folder for a report: the run directory that was named, or the one that holds the checkpoint or file.
+def report_dir(trained: Trained) -> Path:
+    """Returns the folder for a report: the run directory, or the folder of a file or of a checkpoint without a run.
 
     For a file on the hub, which has no folder of the user's, the current one.
     """
     if isinstance(trained, PolicyFile):
         return trained.folder
-    given = Path(reference).expanduser().absolute()
-    return given if (given / checkpoint.FOLDER).is_dir() else trained.path.parent
+    folder = trained.path.parent
+    return folder.parent if folder.name == checkpoint.FOLDER else folder
 
 
 def chosen_name(names: Iterable[str], name: str | None = None) -> str:

@@ -260,7 +260,7 @@ class Run:
         return f"iteration {self.iteration} is saved; go on with resume={self.run_dir}"
 
     def final_evaluation(self) -> dict[str, Any]:
-        """Plays the final matches, on deals of their own, and writes them next to the checkpoints.
+        """Plays the final matches, on deals of their own, and writes them in the run directory.
 
         Returns:
           The reports by opponent.

@@ -172,7 +172,7 @@ def _evaluated(folder: pathlib.Path, whole: pathlib.Path, *arguments: str) -> tu
     """Evaluates a copy of the run, named `run`, and returns the only report written and what was shown."""
     shutil.copytree(whole, folder / "run")
     done = succeed("dream.evaluate", *arguments, "games=64", "seed=3", cwd=folder)
-    (path,) = folder.rglob("evaluations/*.json")
+    (path,) = (folder / "run" / "evaluations").glob("*.json")
     assert (folder / "run" / "evaluation.json").read_bytes() == (whole / "evaluation.json").read_bytes()
     assert {p.name for p in folder.iterdir()} == {"run"}
     assert find(folder / "run").meta["iteration"] == 4
