@@ -71,7 +71,7 @@ def prepared(config: EvaluateConfig) -> Match:
             raise InputError(f"histories={config.histories} is not valid; it must be a file in a folder that exists")
     opponent = find_opponent(config.opponent, game)
     path = report_dir(checkpoint) / FOLDER / _file_name(checkpoint, name, config.opponent)
-    return Match(config, checkpoint, game, policies[name], opponent, path)
+    return Match(dataclasses.replace(config, policy=name), checkpoint, game, policies[name], opponent, path)
 
 
 def play_match(prepared: Match) -> None:

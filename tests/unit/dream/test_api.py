@@ -240,6 +240,7 @@ def test_each_opponents_report_is_kept(run: dream.FinishedRun, capsys: pytest.Ca
     reports = {path.name: json.loads(path.read_text()) for path in (run.directory / "evaluations").iterdir()}
     assert len(reports) == 3
     assert reports["random_average_6.json"]["opponent"] == "random"
+    assert reports["random_average_6.json"]["policy"] == "average"
     assert reports["random_current_6.json"]["policy"] == "current"
     assert {report["opponent"] for report in reports.values()} == set(opponents)
     assert all(math.isfinite(report["points_per_hand"]["mean"]) for report in reports.values())
