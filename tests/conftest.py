@@ -16,15 +16,15 @@ jax.config.update("jax_compilation_cache_dir", str(_REPO / ".jax_cache"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
 
 
-_OPTIMISED = ("exact", "learning", "oracle")
-"""Folders whose tests run longer than they compile; programs of all others are compiled with little optimisation."""
+_QUICK = (("e2e",), ("unit", "dream"))
+"""Folders whose tests compile longer than they run: their programs are compiled with little optimisation."""
 
 
 @pytest.fixture(scope="module", autouse=True)
 def compile_quickly(request: pytest.FixtureRequest) -> None:
     """Spends less on compiling where a program runs only briefly: most of the suite's time went there."""
-    folder = pathlib.Path(request.node.fspath).relative_to(_REPO / "tests").parts[0]
-    jax.config.update("jax_disable_most_optimizations", folder not in _OPTIMISED)
+    parts = request.node.path.relative_to(_REPO / "tests").parts
+    jax.config.update("jax_disable_most_optimizations", any(parts[: len(quick)] == quick for quick in _QUICK))
 
 
 _MAPS, _MOST_MAPS = pathlib.Path("/proc/self/maps"), 20_000

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax import Array, lax
 
@@ -36,6 +37,9 @@ from dream.rollout import self_play
 from dream.rollout.summary import rollout_metrics
 from envs import Game, Policy
 from envs.errors import InputError
+
+_HOTTEST = float(np.finfo(np.float32).max)
+"""Temperature of uniform play in a policy that is kept: exports hold finite numbers."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,7 +177,7 @@ class _DuelingDream:
         return state, {**{name: float(x) for name, x in arrays.items()}, **seconds}
 
     def policies(self, state: DuelingDreamState) -> dict[str, Policy]:
-        temperature = self.config.play_temperature or self._temperature(state.iteration)
+        temperature = self.config.play_temperature or jnp.minimum(self._temperature(state.iteration), _HOTTEST)
         return {"current": Policy(self._play, {"network": state.params, "temperature": jnp.float32(temperature)})}
 
     def _play(self, params: Any, view: Any, legal: Array) -> Array:

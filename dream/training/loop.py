@@ -90,7 +90,7 @@ class Run:
         Args:
           start: what to start from.
           before_writing: called when all is built and nothing written.
-          lock: of the run directory; acquired before its checkpoint is read, or before it is first written to.
+          lock: of the run directory; acquired once its checkpoint is restored, or before it is first written to.
         Raises:
           InputError: a damaged checkpoint or one of another network, or a folder in use or not to be written to.
         """
@@ -101,8 +101,6 @@ class Run:
         self.opponents = start.parts.opponents
         key, stored = jax.random.key(self.config.seed), start.checkpoint
         self.tree = None
-        if stored is not None:
-            self._acquire()
         if self.config.eval.exact and isinstance(self.game, EnumerableGame):
             self.tree = stored_tree(self.game)
         self.totals, self.seconds_before, self.compiled_before = dict.fromkeys(metrics.COUNTERS, 0), 0.0, 0.0
@@ -110,6 +108,7 @@ class Run:
         self.state = self.algorithm.init(key)
         if stored is not None:
             self._restore(stored)
+            self._acquire()
         self.objective: float | None = None
         self.ended, self._measured = self._at_end(), (-1, {})
         before_writing()

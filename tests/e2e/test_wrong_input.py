@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from command_support import command, environment, snapshot
 
+from dream.storage.checkpoint_meta import signed
 from dream.training import loop
 
 RUN = {
@@ -181,7 +182,7 @@ def _change_meta(checkpoint: pathlib.Path, change: Callable[[dict], None]) -> No
     file = checkpoint / "meta" / "metadata"
     meta = json.loads(file.read_text())
     change(meta)
-    file.write_text(json.dumps(meta))
+    file.write_text(json.dumps(signed(meta)))
 
 
 def _truncate(checkpoint: pathlib.Path) -> None:

@@ -16,7 +16,7 @@ SETTINGS = {
     "batch_size": 512,
     "epochs": 4,
     "learning_rate": 5e-3,
-    "learning_rate_decay": {"start": 1.0, "end": 0.05, "over": 60},
+    "learning_rate_decay": {"start": 1.0, "end": 0.05, "transition_steps": 60},
     "gae_lambda": 1.0,
     "value_loss": "relative",
     "shaping": {"scale": {"start": 0.0, "end": 0.0}, "tie_penalty": 0.0},

@@ -37,7 +37,7 @@ def _coin_learner(scale: float) -> Algorithm:
     config = {
         "name": "dueling_dream", "episodes_per_iteration": 256, "batch_size": 256, "epochs": 20, "discount": 0.9,
         "uniform_iterations": 1_000_000, "learning_rate": 5e-3, "l2": 0.0, "tau": 0.5, "target_update_period": 1,
-        "learning_rate_decay": {"start": 1.0, "end": 0.02, "over": 60, "form": "cosine"},
+        "learning_rate_decay": {"start": 1.0, "end": 0.02, "transition_steps": 60, "form": "cosine"},
         "shaping": {"scale": {"start": scale, "end": scale}, "tie_penalty": 0.0},
     }  # fmt: skip
     return algorithms.make(config, {"name": "dueling", "hidden": [32, 32]}, CoinGame())

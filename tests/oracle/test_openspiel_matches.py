@@ -9,7 +9,7 @@ import pytest
 import envs
 from dream.evaluation import match
 from dream.rollout.opponents import make_mixture
-from dream.storage.policies import find_opponent
+from dream.storage.policies import find_opponent, find_player
 from envs import Game, InputError
 from envs.adapters.open_spiel_bots import native_game
 
@@ -83,6 +83,6 @@ def test_wrong_references(game: Game) -> None:
     with pytest.raises(InputError, match="they play gin_rummy_openspiel"):
         find_opponent(SIMPLE, envs.make("leduc_poker"))
     with pytest.raises(InputError, match="only be the opponent of a match"):
-        make_mixture((SIMPLE,), None, game)
+        make_mixture((SIMPLE,), None, game, find_player)
     with pytest.raises(InputError, match="unknown opponent 'pyspiel:x'"):
         find_opponent("pyspiel:x", game)

@@ -162,5 +162,8 @@ def _before(one: _Layer, two: _Layer) -> bool:
 
 def _reads_observation(inputs: int, game: Game) -> bool:
     """Returns whether a first layer may read so many: the observation, or its dense part and the newest events."""
-    window, rest = divmod(inputs - len(game.dense_indices), max(game.log_width, 1))
-    return inputs == game.observation_size or (not rest and 1 <= window <= game.log_slots)
+    log = game.event_log
+    if log is None or inputs == game.observation_size:
+        return inputs == game.observation_size
+    window, rest = divmod(inputs - len(log.dense_indices), log.width)
+    return not rest and 1 <= window <= log.slots

@@ -49,7 +49,7 @@ def test_stopped_and_resumed_equals_never_stopped(
     learner = _learner(algo, *overrides)
     halfway = _iterated(learner, learner.init(jax.random.key(7)), 2)
     writer = CheckpointWriter(tmp_path, 1)
-    writer.save(2, halfway, {"config": {}, "game": {}})
+    writer.save(2, halfway, {"config": {}, "game": {"name": "kuhn_poker", "version": "1"}})
     writer.close()
     resumed = find(tmp_path).restore(_learner(algo, *overrides).init(jax.random.key(7)))
     for one, other in zip(

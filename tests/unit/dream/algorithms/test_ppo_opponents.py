@@ -53,7 +53,7 @@ def test_resume_is_exact(mode: str, tmp_path: Path) -> None:
     for _ in range(2):
         part, _ = algorithm.iterate(part)
     writer = CheckpointWriter(tmp_path, 1)
-    writer.save(2, part, {"config": {}, "game": {}})
+    writer.save(2, part, {"config": {}, "game": {"name": "kuhn_poker", "version": "1"}})
     writer.close()
     part = find(tmp_path).restore(algorithm.init(jax.random.key(9)))
     for _ in range(2):

@@ -40,8 +40,9 @@ def test_every_setting_is_shown(name: str) -> None:
         assert any(f"\n  {path}=" in text for path in paths), key
 
 
-def test_the_settings_are_those_of_the_choices() -> None:
+def test_the_settings_are_those_of_the_choices(monkeypatch: pytest.MonkeyPatch) -> None:
     """The algorithm's and the game's that were named, with the comments of their own files."""
+    monkeypatch.setenv("COLUMNS", "200")
     text = command_help("run", ["algo=ppo", "env=leduc_poker"])
     lines = {line.split("=")[0].strip(): line for line in text.splitlines()}
     assert "algo.clip_epsilon" in lines
@@ -51,8 +52,9 @@ def test_the_settings_are_those_of_the_choices() -> None:
     assert "  * ppo  " in text
 
 
-def test_values_are_the_composed_ones() -> None:
+def test_values_are_the_composed_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a preset changes is shown as it will be, with the comment of the file that it changes."""
+    monkeypatch.setenv("COLUMNS", "200")
     text = command_help("run", ["preset=tiny", "seed=7"])
     (line,) = [line for line in text.splitlines() if line.startswith("  iterations=")]
     assert line.startswith("  iterations=4 ")
@@ -102,13 +104,14 @@ def test_the_commands_are_listed(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 
 SCRIPT = """
 import sys
-import dream.__main__, dream.run, dream.evaluate, dream.exploit, dream.ladder, dream.export
+import importlib
+import dream.__main__
 for text in ("--version", "--help", "run -h", "ladder --help env=leduc_poker", "export --version"):
     sys.argv = ["dream", *text.split()]
     dream.__main__.main()
-for door in (dream.run, dream.evaluate, dream.exploit, dream.ladder, dream.export):
-    sys.argv = [door.__name__, "--help"]
-    door.main()
+for name in ("run", "evaluate", "exploit", "ladder", "export"):
+    sys.argv = [name, "--help"]
+    importlib.import_module(f"dream.{name}").main()
 assert "jax" not in sys.modules and "haiku" not in sys.modules, "JAX was imported"
 """
 

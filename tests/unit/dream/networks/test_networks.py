@@ -105,7 +105,7 @@ def differences(game: Game, networks: dict[str, tuple[Network, Any]]) -> tuple[d
     pair = networks["whole"][0], networks["bfloat16"][0]
     actor = self_play.Actor(lambda key: {name: reader.start() for name, reader in readers.items()}, act)
     record = jax.jit(lambda key: self_play.play(game, actor, key, games=GAMES, num_envs=LANES))(jax.random.key(6))
-    return jax.device_get((record.decisions.note, record.valid))
+    return jax.device_get((record.decisions.extras, record.valid))
 
 
 @pytest.mark.parametrize(("name", "tolerance"), [("whole", 2e-5), ("window", 2e-5), ("bfloat16", 0.1)])
