@@ -16,13 +16,14 @@ def current_config(config: dict[str, Any]) -> dict[str, Any]:
     Returns:
       The same with the present names of algorithms, settings and values; what is unknown, or has no name, is kept.
     Raises:
-      InputError: an algorithm that is not installed.
+      InputError: an installed algorithm that cannot be loaded.
     """
     config = dict(config)
     algo, network = config.get("algo"), config.get("network")
     if isinstance(algo, dict) and isinstance(algo.get("name"), str):
         algo = renamed.translated_algorithm(algo)
-        config["algo"] = renamed.translated(algorithms.settings_of(algo["name"]), algo)
+        known = algo["name"] in algorithms.names()
+        config["algo"] = renamed.translated(algorithms.settings_of(algo["name"]), algo) if known else algo
     if isinstance(network, dict) and isinstance(network.get("name", ""), str):
         schema = networks.settings_of(network.get("name", "dueling"))
         config["network"] = renamed.translated(schema, network) if schema else network
