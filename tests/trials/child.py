@@ -10,7 +10,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 
-from trials.hold import Outcome, Watch, inside, limit
+from trials.hold import BYTES, Outcome, Watch, inside, limit
 
 
 def outcomes(kind: str, count: int, seed: int, folder: pathlib.Path) -> Iterator[Outcome]:
@@ -20,7 +20,7 @@ def outcomes(kind: str, count: int, seed: int, folder: pathlib.Path) -> Iterator
     place.mkdir()
     module.warm_up(folder)
     watch = Watch(folder)
-    limit()
+    limit(getattr(module, "MOST_BYTES", BYTES))
     for n, (name, file, made) in enumerate(module.cases(count, seed, folder)):
         if count and n == count:
             return

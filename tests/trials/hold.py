@@ -105,11 +105,11 @@ def _line(text: str) -> str:
     return "" if len(text) <= LINE else f"answers with {len(text)} characters"
 
 
-def limit() -> None:
-    """Lets this process take BYTES more than it has, and end a trial that hangs."""
+def limit(most: int = BYTES) -> None:
+    """Lets this process take so many bytes more of address space than it has, and end a trial that hangs."""
     pages = int(pathlib.Path("/proc/self/statm").read_text().split()[0])
     now = pages * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (now + BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (now + most, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
     def hang(number: int, frame: Any) -> None:
         raise _HangError

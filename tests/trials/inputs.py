@@ -23,8 +23,10 @@ import numpy as np
 from command_support import environment, snapshot, succeed
 
 from envs import InputError
-from trials.hold import ROOT
+from trials.hold import BYTES, ROOT
 
+MOST_BYTES = 4 * BYTES
+"""For all commands together: they run in one process, whose compiled programs and thread stacks stay reserved."""
 _NUMBERS = ("abc", "[1]", "{a: 1}", "nan", "-1")
 _TRAINED = ("checkpoint=/dev/null", "checkpoint=file", "checkpoint=run/config.yaml", "checkpoint=foreign")
 _FORMS = ("nothing=1", "+no.such=1", "seed=${nowhere}", "=", "[", "a=b=c", "seed=[1", "checkpoint={")
