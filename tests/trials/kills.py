@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import jax
 import numpy as np
-from command_support import TINY, finish, start, wait_for
+from command_support import TINY, environment, finish, start, wait_for
 
 import envs
 from dream import algorithms
@@ -63,9 +63,18 @@ def run(count: int, seed: int, folder: pathlib.Path) -> Iterator[Outcome]:
 
 
 def _alone(iterations: list[int], kept: Checkpoint | None) -> dict[int, int]:
-    """Returns the checksum of a run left alone at some iterations."""
+    """Returns the checksum of a run left alone at some iterations, compiled as the commands' programs are."""
     if kept is None:
         return {}
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", environment()["JAX_DISABLE_MOST_OPTIMIZATIONS"] == "1")
+    try:
+        return _followed(iterations, kept)
+    finally:
+        jax.config.update("jax_disable_most_optimizations", before)
+
+
+def _followed(iterations: list[int], kept: Checkpoint) -> dict[int, int]:
     config = kept.meta["config"]
     game = envs.make(config["env"]["name"], **config["env"].get("rules", {}))
     learner = algorithms.make(config["algo"], config["network"], game)
