@@ -27,7 +27,7 @@ def compile_quickly(request: pytest.FixtureRequest) -> None:
     jax.config.update("jax_disable_most_optimizations", any(parts[: len(quick)] == quick for quick in _QUICK))
 
 
-_MAPS, _MOST_MAPS = pathlib.Path("/proc/self/maps"), 20_000
+_MAPS, _MOST_MAPS = pathlib.Path("/proc/self/maps"), 12_000
 """Every compiled program holds memory maps; Linux ends a process that would have more than 65,530."""
 
 
