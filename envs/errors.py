@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_MOST_SHOWN = 40
+"""Names in a message; of more than these only the nearest are shown."""
+
 
 class InputError(ValueError):
     """Wrong input: one line that says what is wrong, where, and what would be right."""
@@ -37,4 +40,7 @@ def unknown(what: str, given: object, known: Iterable[str]) -> InputError:
     choices = sorted(known)
     near = difflib.get_close_matches(str(given), choices, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
+    if len(choices) > _MOST_SHOWN:
+        closest = difflib.get_close_matches(str(given), choices, n=_MOST_SHOWN, cutoff=0.0)
+        return InputError(f"unknown {what} {given!r}; {hint}the nearest of {len(choices)}: {', '.join(closest)}")
     return InputError(f"unknown {what} {given!r}; {hint}known: {', '.join(choices) or 'none'}")

@@ -17,7 +17,7 @@ import envs
 from dream.evaluation import match
 from dream.storage.checkpoint import find
 from dream.storage.policies import game_of, policy_of
-from envs import Game, Policy
+from envs import Game, InputError, Policy
 
 _ROW = "{players:>7}  {player:<28} {opponent:<8} {won:<26} {score}"
 
@@ -30,9 +30,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of deals and actions (default %(default)s)")
     parser.add_argument("--json", action="store_true", help="one JSON object a row")
     arguments = parser.parse_args()
+    try:
+        pairings = list(_pairings(arguments.runs))
+    except InputError as error:
+        parser.exit(2, f"error: {error}\n")
     if not arguments.json:
         print(_ROW.format(players="players", player="player", opponent="against", won="rounds won", score="mean score"))
-    for game, name, policy, opponent in _pairings(arguments.runs):
+    for game, name, policy, opponent in pairings:
         games = game.num_players * arguments.deals
         report = match(game, policy, envs.make_bot(opponent, game), games=games, seed=arguments.seed)
         summary = {"num_players": game.num_players, "player": name, "opponent": opponent, "n": games}

@@ -53,7 +53,17 @@ class Watch:
     def __init__(self, folder: pathlib.Path) -> None:
         """Watches from now on; reading in `folder` is what a trial is for."""
         self.seen: list[str] | None = None
-        places = [folder, ROOT, sys.prefix, sys.base_prefix, sysconfig.get_path("stdlib"), "/proc", "/sys", "/etc"]
+        places = [
+            folder,
+            ROOT,
+            sys.prefix,
+            sys.base_prefix,
+            sysconfig.get_path("stdlib"),
+            "/proc",
+            "/sys",
+            "/etc",
+            os.devnull,
+        ]
         self.places = tuple({str(pathlib.Path(place).resolve()) for place in places} | {str(place) for place in places})
         sys.addaudithook(self._hook)
 
@@ -136,6 +146,7 @@ def run_child(kind: str, count: int, seed: int, folder: pathlib.Path) -> list[Ou
     """
     paths = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "support")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "DREAM_CACHE_DIR": str(folder / "cache")}
+    environment["JAX_ENABLE_COMPILATION_CACHE"] = "false"  # its folder is the user's, outside the trial's
     command = [sys.executable, "-m", "trials.child", kind, str(count), str(seed), str(folder)]
     done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
     outcomes = [Outcome(**json.loads(line)) for line in done.stdout.splitlines() if line.startswith("{")]
