@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from envs import drawing
 from envs.errors import InputError
 
 State = Any
@@ -184,6 +185,48 @@ class Game(abc.ABC):
         """
         return {"deal": self.to_dict(deal), "actions": list(actions)}
 
+    def action_name(self, action: int) -> str:
+        """Returns what an action does, in words, unique among the legal actions of a state (host side)."""
+        return str(int(action))
+
+    def describe_action(self, state: State, action: int, viewer: int | None = None) -> str:
+        """Returns what an action of `state.current_player` does there, where that depends on the state (host side).
+
+        Args:
+          state: where the action is legal.
+          action: of the player to act.
+          viewer: in whose names of the cards, where a game gives each player its own; None: those of the table.
+        """
+        return self.action_name(action)
+
+    def scene(self, state: State, viewer: int | None = None) -> drawing.Scene:
+        """Returns what there is to see, for `render` and `render_svg` (host side).
+
+        Args:
+          state: one state.
+          viewer: None shows all cards; a seat only what its view shows.
+        """
+        if viewer is None:
+            fields, title = self.to_dict(state), self.name
+        else:
+            view = jax.device_get(self.view(state, np.int32(viewer)))
+            fields, title = _fields(view), f"{self.name}, seen by player {viewer}"
+        rows = tuple(drawing.Row(name, note=str(value)) for name, value in fields.items())
+        return drawing.Scene(title, rows)
+
+    def render(self, state: State, viewer: int | None = None) -> str:
+        """Returns a state as text (host side).
+
+        Args:
+          state: one state.
+          viewer: None shows all cards; a seat only what its view shows.
+        """
+        return drawing.to_text(self.scene(state, viewer))
+
+    def render_svg(self, state: State, viewer: int | None = None) -> str:
+        """Returns a state as an SVG element; as `render` (host side)."""
+        return drawing.to_svg(self.scene(state, viewer))
+
     def observe(self, state: State, player: Array) -> Array:
         """Returns encode(view(state, player)): float32[observation_size]."""
         return self.encode(self.view(state, player))
@@ -242,6 +285,14 @@ class Game(abc.ABC):
         rules = fields.pop("rules", {}) | fields
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in rules.items()}
         return {"name": self.name, "version": self.version, "rules": plain}
+
+
+def _fields(view: View) -> dict[str, Any]:
+    """Returns what a view holds by name, of a view without names by place."""
+    if hasattr(view, "_asdict"):
+        return view._asdict()
+    leaves = jax.tree_util.tree_leaves_with_path(view)
+    return {jax.tree_util.keystr(path).lstrip("."): leaf for path, leaf in leaves}
 
 
 class EnumerableGame(Game):
