@@ -2,114 +2,97 @@
 
     python experiments/corrections.py gin_rummy --cells 0.9:11 0:11 1:null --seeds 0 1
     python experiments/corrections.py leduc_poker --cells 0.9:3 --seeds 0
+    python experiments/corrections.py gin_rummy --collect
 
-Own actions are sampled uniformly (--exploration 1) and the value assumes today's policies, in every cell. A cell and
-seed that experiments/results/corrections_<game>.json holds already is not run again.
+Own actions are sampled uniformly (--exploration 1) and the value assumes today's policies, in every cell. Each cell and
+seed is a run of `python -m dream.run` under --runs, which is not run again where it has ended; their results go into
+experiments/results/corrections_<game>.json.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
-import os
-import time
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
-import jax
+from collect_runs import overrides
 
-from dream.algorithms.types import Algorithm
-from dream.config.compose import compose_config
-from dream.evaluation.matches import match
-from dream.game_tree import nash_conv, tabulate
 from dream.storage.files import write_json
-from dream.storage.tree_cache import stored_tree
-from dream.training.start import build_run
-from envs import Game, make_bot
+from dream.training import metrics
 
 RESULTS = Path(__file__).resolve().parent / "results"
-OPPONENTS = ("random", "simple_bot")
-COUNTED = ("episodes", "decisions", "nodes", "gradient_steps")
 SAMPLING = ("regret_second_moment", "effective_sample_size", "baseline_explained_variance")
-MEASURED = ("win_rate", "loss_rate", "draw_rate", "points_per_hand")
-EVAL_SEED = 71_000
-"""Of the deals that policies are measured on."""
+GAMES = {
+    "gin_rummy": [
+        "iterations=10", "eval.every=10", "eval.games=512", "eval.final_games=1000",
+        "eval.opponents=[random,simple_bot]",
+    ],
+    "leduc_poker": ["iterations=1000000", "budget.nodes=1e6", "eval.every=10", "eval.opponents=[]"],
+}  # fmt: skip
+"""How long a run is, and how it is measured: 5,120 rounds of gin, a million nodes of Leduc."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Cell:
-    """One setting of the grid: algo.correction as it is written on a command line."""
-
-    trace: str
-    clip: str
-
-    @classmethod
-    def read(cls, text: str) -> Cell:
-        """Reads "<trace>:<clip>"."""
-        trace, clip = text.split(":")
-        return cls(trace, clip)
-
-    def overrides(self, game: str, exploration: float) -> list[str]:
-        """Returns the overrides of a run."""
-        return [
-            "algo=dream", f"env={game}", f"algo.correction={{trace: {self.trace}, clip: {self.clip}}}",
-            f"algo.exploration={exploration}", "algo.weights.importance=true", "algo.values.policy=current",
-        ]  # fmt: skip
+def cell_overrides(game: str, cell: str, exploration: float) -> list[str]:
+    """Returns the overrides of a cell's runs, "<trace>:<clip>"."""
+    trace, clip = cell.split(":")
+    correction = [f"algo.correction.trace={trace}", f"algo.correction.clip={clip}"]
+    return [
+        f"env={game}", "algo=dream", *correction, f"algo.exploration={exploration:g}", "algo.values.policy=current",
+        *GAMES[game],
+    ]  # fmt: skip
 
 
-def trained(learner: Algorithm, seed: int, ends: dict[str, float], progress: str) -> tuple[Any, dict[str, Any]]:
-    """Iterates until one of the ends is reached: (state, totals, seconds and means of what the sampling reports)."""
-    state, totals, began = learner.init(jax.random.key(seed)), dict.fromkeys((*COUNTED, "iterations"), 0.0), time.time()
-    reported = dict.fromkeys(SAMPLING, 0.0)
-    while all(totals[name] < end for name, end in ends.items()):
-        state, metrics = learner.iterate(state)
-        totals = {name: totals[name] + metrics[name] for name in COUNTED} | {"iterations": totals["iterations"] + 1}
-        reported = {name: reported[name] + metrics[f"sampling/{name}"] for name in SAMPLING}
-        print(f"{progress} iteration {totals['iterations']:.0f} {time.time() - began:.0f} s", flush=True)
-    means = {name: float(x / totals["iterations"]) for name, x in reported.items()}
-    return state, {**totals, "seconds": round(time.time() - began, 1), "sampling": means}
+def collected(run: Path) -> dict[str, Any]:
+    """Returns what is kept of one run that has ended."""
+    records = metrics.read(run)
+    last = records[-1]
+    means = {name: sum(r[f"sampling/{name}"] for r in records) / len(records) for name in SAMPLING}
+    kept = {name: last[name] for name in (*metrics.COUNTERS, "seconds", "compile_seconds")}
+    versions = json.loads((run / "versions.json").read_text())
+    made = {name: versions[name] for name in ("git_commit", "device", "jax", "load_1_minute")}
+    if (run / "evaluation.json").exists():
+        report = json.loads((run / "evaluation.json").read_text())
+        result = {"final_by_opponent": report["by_opponent"]}
+    else:
+        key = "eval/exploitability/average"
+        result = {"exploitability": [record[key] for record in records if record.get(key) is not None][-1]}
+    return {**result, "sampling": means, "iterations": last["iteration"], **kept, **made, "overrides": overrides(run)}
 
 
-def measured(game: Game, learner: Algorithm, state: Any, games: int) -> dict[str, Any]:
-    """Returns what the average policy is worth: exploitability where it is exact, else matches on fresh deals."""
-    average = learner.policies(state)["average"]
-    if game.name != "gin_rummy":
-        tree = stored_tree(game)
-        return {"exploitability": game.reward_scale * nash_conv(tree, tabulate(tree, average)) / 2}
-    key = jax.random.key(EVAL_SEED)
-    reports = {name: match(game, average, make_bot(name, game), games=games, seed=key) for name in OPPONENTS}
-    return {
-        name: {what: report[what]._asdict() for what in MEASURED if what in report} | {"n": games}
-        for name, report in reports.items()
-    }
+def ended(run: Path, game: str) -> bool:
+    """Returns whether a run has ended."""
+    if game == "gin_rummy":
+        return (run / "evaluation.json").exists()
+    return (run / metrics.FILE).exists() and metrics.read(run)[-1]["nodes"] >= 1e6
 
 
 def main() -> None:
     """Runs the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("game", choices=("gin_rummy", "leduc_poker"))
-    parser.add_argument("--cells", nargs="+", type=Cell.read, required=True, help="<trace>:<clip>")
+    parser.add_argument("game", choices=sorted(GAMES))
+    parser.add_argument("--cells", nargs="+", default=[], help="<trace>:<clip>, as on a command line")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--exploration", type=float, default=1.0)
-    parser.add_argument("--games", type=int, default=1000, help="rounds against each opponent")
+    parser.add_argument("--runs", type=Path, default=Path("runs") / "corrections", help="where the runs are kept")
+    parser.add_argument("--collect", action="store_true", help="run nothing; write the result of what is there")
     given = parser.parse_args()
-    path = RESULTS / f"corrections_{given.game}.json"
-    ends = {"iterations": 10} if given.game == "gin_rummy" else {"nodes": 1e6}
-    for cell in given.cells:
-        overrides = cell.overrides(given.game, given.exploration)
-        parts = None
+    folder = given.runs / given.game
+    for cell in () if given.collect else given.cells:
         for seed in given.seeds:
-            name = f"{cell.trace}:{cell.clip} exploration {given.exploration:g} seed {seed}"
-            if path.exists() and name in json.loads(path.read_text()):
+            run = folder / f"{cell.replace(':', '_')}_{given.exploration:g}" / f"seed{seed}"
+            if ended(run, given.game):
                 continue
-            parts = parts or build_run(compose_config("config", overrides).node)
-            state, record = trained(parts.algorithm, seed, ends, name)
-            record |= measured(parts.game, parts.algorithm, state, given.games)
-            record |= {"overrides": overrides, "seed": seed, "load_1_minute": os.getloadavg()[0]}
-            stored = json.loads(path.read_text()) if path.exists() else {}
-            write_json(path, dict(sorted((stored | {name: record}).items())))
-            print(name, {key: record[key] for key in record if key in (*OPPONENTS, "exploitability")}, flush=True)
+            end = [f"seed={seed}", f"run_dir={run}", "tracking.mode=disabled"]
+            command = [*cell_overrides(given.game, cell, given.exploration), *end]
+            if code := subprocess.call([sys.executable, "-m", "dream.run", *command]):
+                sys.exit(code)
+    runs = sorted(run for run in folder.glob("*/seed*") if ended(run, given.game))
+    result = {f"{run.parent.name}/{run.name}": collected(run) for run in runs}
+    write_json(RESULTS / f"corrections_{given.game}.json", result)
+    print(RESULTS / f"corrections_{given.game}.json")
 
 
 if __name__ == "__main__":
