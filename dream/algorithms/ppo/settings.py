@@ -42,6 +42,7 @@ class PpoConfig:
     gae_lambda: float = number(0.95, 0, 1)
     clip_epsilon: float = number(0.2, 0, above=True)
     entropy_weight: float = number(0.01, 0)
+    entropy_decay: Schedule = schedules.constant(1.0)
     value_weight: float = number(0.5, 0)
     value_loss: str = choice("absolute", "absolute", "relative")
     auxiliary_weight: float = number(0.1, 0)
