@@ -38,7 +38,7 @@ def test_the_sampled_divergence_is_unbiased() -> None:
 
 @pytest.mark.parametrize("magnet", ["uniform", "moving_average"])
 def test_the_least_loss_is_the_exact_step(magnet: str) -> None:
-    """Gradient descent on the loss of one information set, all actions in it, ends at `magnetic_step`; eta = 1 / beta."""
+    """Gradient descent on the loss of one information set ends at `magnetic_step` with eta = 1 / beta."""
     config = MmdConfig(entropy_weight=0.3, kl_weight=0.5, magnet=magnet)
     game = envs.make("leduc_poker")
     network = make_network({"name": "dueling", "hidden": [4]}, game)

@@ -32,7 +32,8 @@ def test_no_policy_near_or_far_gains_more(step: float, strength: float) -> None:
             magnetic_step(_logs(OLD), jnp.asarray(VALUES), _logs(MAGNET), LEGAL, step=step, strength=strength)
         )
     policy = np.where(LEGAL, np.exp(logs), 0.0)
-    assert policy.sum() == pytest.approx(1.0) and policy[2] == 0.0
+    assert policy.sum() == pytest.approx(1.0)
+    assert policy[2] == 0.0
     best, rng = _gain(policy[LEGAL], step, strength), np.random.default_rng(0)
     for size in (1e-3, 0.1, 1.0):
         for other in rng.dirichlet(np.ones(3), 333):

@@ -40,7 +40,7 @@ def test_inverse_sqrt() -> None:
     schedule = Schedule(1.0, 0.1, 990, "inverse_sqrt")
     for iteration, expected in {0: 1.0, 30: 0.5, 240: 0.2, 990: 0.1, 5000: 0.1}.items():
         assert at(schedule, jnp.int32(iteration)) == pytest.approx(expected, rel=1e-6)
-    with pytest.raises(InputError, match="inverse_sqrt cannot go from 1.0 to 0.0"):
+    with pytest.raises(InputError, match="inverse_sqrt cannot go from"):
         Schedule(1.0, 0.0, 990, "inverse_sqrt")
 
 
