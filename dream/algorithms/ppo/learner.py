@@ -11,7 +11,8 @@ any.
 
 pi is the softmax of the network's advantage head over legal actions, so that the trunk is the same as that of the
 regret learners.
-Sources: Schulman et al. 2017, eq. 7 and 9; Schulman et al. 2016 (GAE), whose advantage is G - V here.
+Sources: Schulman et al. 2017, eq. 7 and 9; Schulman et al. 2016 (GAE), whose advantage is G - V here; with
+`advantage=expected_sarsa` A and G are a centralised critic's instead (critic.py).
 Iterations hold whole games (whole_games.py), so that no return is cut off and bootstrapped; or, with `rollout_length`,
 that many decisions of the learner in every game against fixed players (rollouts.py).
 """
@@ -31,6 +32,7 @@ from jax import Array
 
 import envs
 from dream.algorithms.counters import Counters
+from dream.algorithms.ppo.critic import Critic
 from dream.algorithms.ppo.loss import Example, make_loss
 from dream.algorithms.ppo.parts import Generated, Parts
 from dream.algorithms.ppo.regularisation import Regulariser, entropy_bonus
@@ -40,7 +42,7 @@ from dream.algorithms.ppo.whole_games import play_games
 from dream.algorithms.types import Algorithm, Metrics, Resources, Value
 from dream.buffers.replay import Replay, batches_per_pass, nth_of_passes
 from dream.equations import schedules
-from dream.networks import Network, make_network
+from dream.networks import Network, make_history_network, make_network
 from dream.networks.fit import adam, fit
 from dream.networks.network import make_reader
 from dream.rollout import policy_pool
@@ -58,6 +60,7 @@ class PpoState(NamedTuple):
       lanes: games under way; () where iterations hold whole games.
       pool: PolicyPool of past parameters; () where no past self plays.
       magnet: what the regulariser carries; () for an entropy bonus.
+      values: of the critic; () without one.
     """
 
     params: Any
@@ -67,6 +70,7 @@ class PpoState(NamedTuple):
     lanes: Any = ()
     pool: Any = ()
     magnet: Any = ()
+    values: Any = ()
 
 
 def make(config: PpoConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
@@ -92,7 +96,7 @@ def make_regularised(
     """
     mixture = make_mixture(config.opponents, config.shares, game, resources.find_player)
     mixture = mixture._replace(opponent_id_prob=config.opponent_id_prob)
-    return _make(config, make_network(network, game), game, mixture, regulariser)
+    return _make(config, network, game, mixture, regulariser)
 
 
 def make_against(config: PpoConfig, network: Any, game: Game, mixture: Mixture) -> Algorithm:
@@ -101,21 +105,25 @@ def make_against(config: PpoConfig, network: Any, game: Game, mixture: Mixture) 
     Raises:
       InputError: settings that contradict each other, an unknown assistant, or a wrong network node.
     """
-    built = make_network(network, game)
-    return _make(config, built, game, mixture, lambda built: entropy_bonus(config.entropy_weight))
+    return _make(config, network, game, mixture, lambda built: entropy_bonus(config.entropy_weight))
 
 
 def _make(
     config: PpoConfig,
-    network: Network,
+    network: Any,
     game: Game,
     mixture: Mixture,
     regulariser: Callable[[Network], Regulariser],
 ) -> Algorithm:
+    built = make_network(network, game)
     num_envs = checked_num_envs(config, game, mixture)
     assistant = None if config.assistant is None else envs.make_assistant(config.assistant, game)
-    parts = Parts(config, game, network, make_reader(game, network), mixture, num_envs, assistant)
-    learner = _Ppo(parts, regulariser(network))
+    critic = None
+    if config.advantage == "expected_sarsa":
+        history = make_history_network(network, game)
+        critic = Critic(config.critic, history, game, config.discount, config.gae_lambda)
+    parts = Parts(config, game, built, make_reader(game, built), mixture, num_envs, assistant, critic)
+    learner = _Ppo(parts, regulariser(built))
     return Algorithm(learner.init, learner.iterate, learner.policies, learner.value)
 
 
@@ -141,7 +149,10 @@ class _Ppo:
         params = parts.network.init(network_key)
         pool = policy_pool.make_pool(params, parts.config.pool_size) if parts.mixture.past_selves else ()
         magnet = self.regulariser.init(params)
-        state = PpoState(params, self.optimizer.init(params), key, jnp.int32(0), pool=pool, magnet=magnet)
+        values = () if parts.critic is None else parts.critic.init(jax.random.fold_in(network_key, 2))
+        state = PpoState(
+            params, self.optimizer.init(params), key, jnp.int32(0), pool=pool, magnet=magnet, values=values
+        )
         if parts.config.rollout_length is None:
             return state
         rollouts = make_rollouts(parts, self._opponents(state, players))
@@ -162,7 +173,7 @@ class _Ppo:
         generated = jax.block_until_ready(self.generate(state, self.parts.mixture.players))
         played = time.perf_counter()
         state, fit_metrics, fit_counters = jax.block_until_ready(
-            self.learn(state._replace(lanes=generated.lanes), generated.replay)
+            self.learn(state._replace(lanes=generated.lanes, values=generated.values), generated.replay)
         )
         seconds = {"seconds_generate": played - began, "seconds_fit": time.perf_counter() - played}
         counters = (generated.counters + fit_counters).metrics()
@@ -190,7 +201,7 @@ class _Ppo:
         config, (key, _) = self.parts.config, self._keys(state)
         mixture, scale = self._opponents(state, players), schedules.at(config.shaping.scale, state.iteration)
         if config.rollout_length is None:
-            return play_games(self.parts, state.params, mixture, key, scale)
+            return play_games(self.parts, state.params, state.values, mixture, key, scale)
         return play_rollouts(self.parts, state.params, state.lanes, mixture, key, scale)
 
     @functools.partial(jax.jit, static_argnums=0)
@@ -222,6 +233,6 @@ class _Ppo:
         if self.parts.mixture.past_selves:
             pool = policy_pool.add(pool, params, done % config.pool_every == 0)
         magnet = self.regulariser.update(state.magnet, params)
-        after = PpoState(params, optimizer_state, state.key, done, state.lanes, pool, magnet)
+        after = PpoState(params, optimizer_state, state.key, done, state.lanes, pool, magnet, state.values)
         counters = Counters(gradient_steps=steps, network_rows=steps * config.batch_size * self.regulariser.networks)
         return after, metrics | {"learning_rate": learning_rate, "regularisation": strength}, counters

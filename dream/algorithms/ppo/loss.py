@@ -23,7 +23,7 @@ class Example(NamedTuple):
       legal: uint8[ceil(A / 8)], the legal actions, packed by jnp.packbits.
       action: int16.
       behaviour_prob: float32, the probability that the action was sampled with.
-      value: float32, the network's prediction then.
+      advantage: float32, of the action taken, in units of reward.
       returns: float32, lambda-return, in units of reward.
       auxiliary: float32, game.auxiliary; () where no head predicts it.
     """
@@ -32,7 +32,7 @@ class Example(NamedTuple):
     legal: Array
     action: Array
     behaviour_prob: Array
-    value: Array
+    advantage: Array
     returns: Array
     auxiliary: Any
 
@@ -70,8 +70,7 @@ def make_loss(
         logs = masked_log_softmax(logits, legal)
         action = rows.action.astype(jnp.int32)[:, None]
         log_ratio = jnp.take_along_axis(logs, action, axis=-1)[:, 0] - jnp.log(jnp.maximum(rows.behaviour_prob, 1e-9))
-        advantage = rows.returns - rows.value
-        advantage = (advantage - jnp.mean(advantage)) / (jnp.std(advantage) + 1e-8)
+        advantage = (rows.advantage - jnp.mean(rows.advantage)) / (jnp.std(rows.advantage) + 1e-8)
         policy_loss = jnp.mean(clipped_loss(jnp.exp(log_ratio), advantage, config.clip_epsilon))
         value_loss = jnp.mean((value - rows.returns) ** 2)
         if config.value_loss == "relative":
