@@ -23,6 +23,7 @@ from jax import Array
 
 from envs import drawing
 from envs.errors import InputError
+from envs.match_rules import MatchRules
 
 State = Any
 """A game's full state: a pytree with at least `current_player`, int32, -1 once the game is over."""
@@ -267,6 +268,14 @@ class Game(abc.ABC):
     def result(self, state: State, player: Array) -> dict[str, Array]:
         """Returns what to report of a finished game besides its reward, by the name of its mean: float32 scalars."""
         return {}
+
+    def match_rules(self, preset: str | None = None) -> MatchRules:
+        """Returns how rounds make a game to a target, by default or of a preset of that name.
+
+        Raises:
+          InputError: the game is of single rounds, or there is no such preset.
+        """
+        raise InputError(f"{self.name} is played in single rounds; games to a target are played of gin rummy")
 
     def determinize(self, view: View, key: Array) -> State:
         """Deals anew what a player cannot see.

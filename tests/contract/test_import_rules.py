@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-SHARED = {"envs", "envs.game", "envs.errors", "envs.batching", "envs.random_play"}
+SHARED = {"envs", "envs.game", "envs.match_rules", "envs.errors", "envs.batching", "envs.random_play"}
 """What the learner's side may know of the games."""
 FOREIGN = {"pyspiel", "open_spiel", "pgx", "pettingzoo", "gymnasium", "gym", "rlcard", "torch"}
 """Other people's games: imported in envs/adapters alone."""
