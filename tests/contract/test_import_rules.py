@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-SHARED = {"envs", "envs.game", "envs.errors", "envs.batching", "envs.random_play"}
+SHARED = {"envs", "envs.game", "envs.errors", "envs.batching", "envs.random_play", "envs.boards"}
 """What the learner's side may know of the games."""
 FOREIGN = {"pyspiel", "open_spiel", "pgx", "pettingzoo", "gymnasium", "gym", "rlcard", "torch"}
 """Other people's games: imported in envs/adapters alone."""
@@ -63,8 +63,9 @@ def _all_imports(repo: pathlib.Path, file: pathlib.Path) -> set[str]:
 LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
     "dream": (
         ("__init__", "__main__"),
-        ("api", "evaluate", "exploit", "export", "ladder", "run"),
+        ("api", "evaluate", "exploit", "export", "ladder", "play", "run"),
         ("commands",),
+        ("page",),
         ("training",),
         ("evaluation", "storage"),
         ("algorithms",),
