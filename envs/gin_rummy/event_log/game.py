@@ -19,10 +19,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs import cards
+from envs import cards, drawing
 from envs.batching import where_needed
 from envs.game import CardFeatures, EventLog, Game
-from envs.gin_rummy.core import scoring, table, text
+from envs.gin_rummy.core import scene, scoring, table, text
 from envs.gin_rummy.core.rules import PRESETS, GinRules
 from envs.gin_rummy.core.table import Table
 from envs.gin_rummy.event_log import determinize, encoding
@@ -237,6 +237,17 @@ class GinRummy(Game):
     def to_dict(self, state: GinState) -> dict[str, Any]:
         """Describes the round: hands, pile oldest first, stock next card first, phase, who acts, how it ended."""
         return text.of_round(self.rules, state, PHASES)
+
+    def action_name(self, action: int) -> str:
+        """Returns what an action does, e.g. "discard 7H"."""
+        if action < _DISCARDS:
+            return ("draw from the stock", "take the top of the pile", "pass")[action]
+        knocks, card = divmod(int(action) - _DISCARDS, self.rules.num_cards)
+        return f"{'knock, discarding' if knocks else 'discard'} {cards.card_name(card, self.rules.num_ranks)}"
+
+    def scene(self, state: GinState, viewer: int | None = None) -> drawing.Scene:
+        """Returns both hands with their melds and deadwood, the stock and the pile."""
+        return scene.of_round(self.rules, state, PHASES, viewer, title="Gin rummy")
 
 
 def make(**rules: Any) -> GinRummy:
