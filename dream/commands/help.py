@@ -62,6 +62,12 @@ COMMANDS = {
         "rate players by playing all against all",
         "Plays every pair of players and rates them. An interrupted ladder goes on in the same run_dir.",
     ),
+    "play": Command(
+        "play",
+        "play against an agent on a page in the browser",
+        "Starts a server on this machine and opens its page: people and players at one table, hints, beliefs and the "
+        "review of every round. The address holds a token; whoever knows it can play. Ctrl-C ends the server.",
+    ),
     "export": Command(
         "export",
         "write a policy as safetensors with a JSON card",

@@ -34,7 +34,7 @@ from jax import Array, lax
 import envs
 from envs.errors import InputError, shown
 from envs.game import Game, State
-from envs.gin_rummy.core.rules import MINI_PRESETS, PRESETS
+from envs.gin_rummy.core.rules import preset_name
 
 FORMAT = 1
 _OLD_ENDINGS = {"draw": "tie"}
@@ -104,7 +104,7 @@ def record(game: Game, deck: Sequence[int], actions: Sequence[int], players: Seq
 
 def preset_of(game: Game) -> str | None:
     """Returns the name of the preset a game's rules are, None where they are none."""
-    return next((name for name, rules in (PRESETS | MINI_PRESETS).items() if rules == game.rules), None)
+    return preset_name(game.rules)
 
 
 def replay(given: Record) -> tuple[Game, State]:

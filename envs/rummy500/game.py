@@ -34,11 +34,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs import cards
+from envs import cards, drawing
 from envs.batching import where_needed
 from envs.game import Game
 from envs.rules import build_rules
-from envs.rummy500 import actions, plays
+from envs.rummy500 import actions, plays, words
 from envs.rummy500.rules import HAND_VALUES, RummyRules
 from envs.rummy500.state import (
     HAND,
@@ -330,6 +330,14 @@ class Rummy500(Game):
             "went_out": int(state.went_out),
             "turns": int(state.turns),
         }
+
+    def action_name(self, action: int) -> str:
+        """Returns what an action does, e.g. "lay 4C at the high end"."""
+        return actions.action_name(int(action))
+
+    def scene(self, state: RummyState, viewer: int | None = None) -> drawing.Scene:
+        """Returns the hands, the melds on the table, the pile and the stock."""
+        return words.scene_of(self.num_players, jax.device_get(state), viewer)
 
 
 def _named(ids: Any) -> list[str]:

@@ -63,7 +63,6 @@ def make(
     game: Game,
     resources: Resources,
     *,
-    regrets_from_value: bool = False,
     cumulative_target: CumulativeTarget | None = None,
 ) -> Algorithm:
     """Builds a deep regret minimiser.
@@ -73,11 +72,11 @@ def make(
       network: the node of the regret network, which the others take their shape from.
       game: for two players.
       resources: finds the tree.
-      regrets_from_value, cumulative_target: see Recipe.
+      cumulative_target: see Recipe.
     Raises:
       InputError: settings, network and game that do not fit.
     """
-    recipe = make_recipe(config, game, regrets_from_value=regrets_from_value, cumulative_target=cumulative_target)
+    recipe = make_recipe(config, game, cumulative_target=cumulative_target)
     built = make_network(network, game)
     history = make_history_network(network, game) if recipe.history_values else None
     learner = _Deep(config, recipe, game, built, history, resources)
@@ -131,7 +130,7 @@ class _Deep:
             num_envs_for(config.num_envs, config.traversals),
             config.exploration,
             config.weights,
-            regrets_from_value=self.recipe.regrets_from_value,
+            correction=self.recipe.correction,
             chance_in_baseline=self.recipe.chance_in_baseline,
             shaping=config.shaping if config.is_shaped else None,
         )

@@ -40,16 +40,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from envs import cards
-from envs.errors import InputError, unknown
+from envs import cards, drawing
+from envs.errors import InputError
 from envs.game import EnumerableGame
-from envs.gin_rummy.core import table
+from envs.gin_rummy.core import scene, table
 from envs.gin_rummy.core.rules import MINI_PRESETS, MiniRules
 from envs.gin_rummy.core.table import Table
 from envs.gin_rummy.event_log.game import GinRummy
-from envs.gin_rummy.event_log.state import GinState, GinView
+from envs.gin_rummy.event_log.state import PHASES, GinState, GinView
 from envs.gin_rummy.mini import suits
-from envs.rules import build_rules
+from envs.rules import build_rules, chosen_preset
 
 UNDECIDED = 255
 """Stands in the deck where chance has not decided the card."""
@@ -254,6 +254,32 @@ class MiniGinRummy(GinRummy, EnumerableGame):
             words["suits"] = ["".join(cards.SUITS[s] for s in np.argsort(labels)) for labels in state.labels]
         return words
 
+    def action_name(self, action: int) -> str:
+        """Returns what an action does, e.g. "discard 3H", cards as the player to act names them."""
+        if self._one_knock and action == _DISCARDS + self.rules.num_cards:
+            return "knock with the best discard"
+        return super().action_name(action)
+
+    def describe_action(self, state: MiniState, action: int, viewer: int | None = None) -> str:
+        """Returns what an action does, its card as the viewer names it, or as the table does."""
+        if action < _DISCARDS or not self.rules.suit_symmetry:
+            return self.action_name(action)
+        actor, *_ = names = jax.device_get((state.labels[state.current_player], state.labels))
+        knocks, card = divmod(int(action) - _DISCARDS, self.rules.num_cards)
+        suit, rank = divmod(card, self.rules.num_ranks)
+        suit = int(np.argsort(actor)[suit])
+        named = (suit if viewer is None else int(names[1][viewer][suit])) * self.rules.num_ranks + rank
+        if knocks and self._one_knock:
+            return self.action_name(action)
+        return self.action_name(_DISCARDS + knocks * self.rules.num_cards + named)
+
+    def scene(self, state: MiniState, viewer: int | None = None) -> drawing.Scene:
+        """Returns both hands, the stock and the pile; a viewer sees the suits by its own names."""
+        letters = cards.SUITS
+        if viewer is not None and self.rules.suit_symmetry:
+            letters = "".join(cards.SUITS[int(label)] for label in jax.device_get(state.labels[viewer]))
+        return scene.of_round(self.rules, state, PHASES, viewer, title="Mini gin rummy", suits=letters)
+
 
 def make(preset: str = "4x2", **rules: Any) -> MiniGinRummy:
     """Builds `mini_gin_rummy`: a preset with the given rules replaced.
@@ -262,6 +288,4 @@ def make(preset: str = "4x2", **rules: Any) -> MiniGinRummy:
       preset: "4x2", "3x3", "5x2" or "3x4".
       **rules: fields of MiniRules.
     """
-    if not isinstance(preset, str) or preset not in MINI_PRESETS:
-        raise unknown("preset", preset, MINI_PRESETS)
-    return MiniGinRummy(build_rules(MiniRules, MINI_PRESETS[preset], rules))
+    return MiniGinRummy(build_rules(MiniRules, chosen_preset(preset, MINI_PRESETS), rules))
