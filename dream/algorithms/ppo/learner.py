@@ -35,7 +35,7 @@ from dream.algorithms.ppo.whole_games import play_games
 from dream.algorithms.types import Algorithm, Metrics, Resources, Value
 from dream.buffers.replay import Replay, batches_per_pass, nth_of_passes
 from dream.equations import schedules
-from dream.networks import make_network
+from dream.networks import Network, make_network
 from dream.networks.fit import adam, fit
 from dream.networks.network import make_reader
 from dream.rollout import policy_pool
@@ -73,12 +73,12 @@ def make(config: PpoConfig, network: Any, game: Game, resources: Resources) -> A
 
 
 def make_against(config: PpoConfig, network: Any, game: Game, mixture: Mixture) -> Algorithm:
-    """Builds the learner against given opponents.
+    """Builds the learner against given opponents; `network` is a node or a built Network.
 
     Raises:
       InputError: settings that contradict each other, an unknown assistant, or a wrong network node.
     """
-    built = make_network(network, game)
+    built = network if isinstance(network, Network) else make_network(network, game)
     num_envs = checked_num_envs(config, game, mixture)
     assistant = None if config.assistant is None else envs.make_assistant(config.assistant, game)
     learner = _Ppo(Parts(config, game, built, make_reader(game, built), mixture, num_envs, assistant))
