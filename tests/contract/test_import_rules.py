@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-SHARED = {"envs", "envs.game", "envs.errors", "envs.batching", "envs.random_play"}
+SHARED = {"envs", "envs.game", "envs.errors", "envs.batching", "envs.random_play", "envs.records", "envs.drawing"}
 """What the learner's side may know of the games."""
 FOREIGN = {"pyspiel", "open_spiel", "pgx", "pettingzoo", "gymnasium", "gym", "rlcard", "torch"}
 """Other people's games: imported in envs/adapters alone."""
@@ -74,7 +74,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("config",),
     ),
     "envs/gin_rummy": (
-        ("__init__", "records"),
+        ("__init__",),
         ("players",),
         ("mdp", "mini"),
         ("event_log", "openspiel"),
