@@ -23,6 +23,7 @@ from jax import Array
 
 from envs import drawing
 from envs.errors import InputError
+from envs.match_rules import MatchRules
 
 State = Any
 """A game's full state: a pytree with at least `current_player`, int32, -1 once the game is over."""
@@ -107,6 +108,29 @@ class OpponentIds:
     name: Callable[[View, Array], View]
 
 
+@dataclasses.dataclass(frozen=True)
+class HiddenPlacement:
+    """A game of hidden stones, whose histories factor over the cells of its board.
+
+    Two players in turn try cells that they have not tried before, from an empty board. A try places a stone unless the
+    opponent holds the cell, and a player is shown the success of its own tries alone. Who first holds all cells of one
+    of its winning sets gets 1 from the other; a full board without is a draw.
+
+    Attributes:
+      cells: of the board, numbered from 0; action c tries cell c.
+      winning: of each player, sets of cells as bit masks.
+      failure_keeps_turn: whether a failed try leaves the turn where it is; else every try passes it.
+      forced: the first cells each player must try, in order.
+      view: (seat, tries integer[N, n], stones integer[N] as bits) -> the players' views after these tries, [N, ...].
+    """
+
+    cells: int
+    winning: tuple[tuple[int, ...], tuple[int, ...]]
+    failure_keeps_turn: bool
+    forced: tuple[tuple[int, ...], tuple[int, ...]]
+    view: Callable[[int, np.ndarray, np.ndarray], View]
+
+
 class Game(abc.ABC):
     """A static, hashable description of a game and its pure functions on one unbatched state.
 
@@ -140,6 +164,8 @@ class Game(abc.ABC):
     """What the observation says of each card that actions are about; None: nothing apart for cards."""
     opponent_ids: OpponentIds | None = None
     """How a view names the kind of opponent; None: it cannot."""
+    hidden_placement: HiddenPlacement | None = None
+    """The game as one of hidden stones, exact without its tree of histories; None: it is none."""
     auxiliary: Callable[[State, Array], Array] | None = None
     """(state, player) -> what a network may learn to predict from the player's view: float32, in about [0, 1].
 
@@ -272,6 +298,14 @@ class Game(abc.ABC):
     def result(self, state: State, player: Array) -> dict[str, Array]:
         """Returns what to report of a finished game besides its reward, by the name of its mean: float32 scalars."""
         return {}
+
+    def match_rules(self, preset: str | None = None) -> MatchRules:
+        """Returns how rounds make a game to a target, by default or of a preset of that name.
+
+        Raises:
+          InputError: the game is of single rounds, or there is no such preset.
+        """
+        raise InputError(f"{self.name} is played in single rounds; games to a target are played of gin rummy")
 
     def determinize(self, view: View, key: Array) -> State:
         """Deals anew what a player cannot see.

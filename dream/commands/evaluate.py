@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+<<<<<<< HEAD
+=======
+import functools
+import json
+>>>>>>> main
 import re
 import sys
 import zlib
@@ -15,6 +20,7 @@ from dream.config import settings
 from dream.config.compose import Composed
 from dream.config.schema import EvaluateConfig
 from dream.evaluation import match
+from dream.evaluation.games import check_pairs, game_rules, match_games
 from dream.evaluation.matches import check_games
 from dream.evaluation.report import report_table
 from dream.storage.files import write_json, write_text, writing
@@ -61,7 +67,10 @@ def prepared(config: EvaluateConfig) -> Match:
     """Loads both players of a match; raises InputError where they cannot be."""
     checkpoint = find(config.checkpoint)
     game = game_of(checkpoint)
-    check_games(game, config.games)
+    if game_rules(game, config.target, config.scoring) is None:
+        check_games(game, config.games)
+    else:
+        check_pairs(game, config.games)
     policies = policies_of(checkpoint, game)
     name = chosen_name(policies, config.policy)
     if config.histories is not None:
@@ -69,7 +78,7 @@ def prepared(config: EvaluateConfig) -> Match:
         if path.is_dir() or not path.parent.is_dir():
             raise InputError(f"histories={config.histories} is not valid; it must be a file in a folder that exists")
     opponent = find_opponent(config.opponent, game)
-    path = report_dir(checkpoint) / FOLDER / _file_name(checkpoint, name, config.opponent)
+    path = report_dir(checkpoint) / FOLDER / _file_name(checkpoint, name, config.opponent, config.target)
     return Match(dataclasses.replace(config, policy=name), checkpoint, game, policies[name], opponent, path)
 
 
@@ -77,14 +86,20 @@ def play_match(prepared: Match) -> None:
     """Plays, prints the table, writes the report and, where asked, the histories of the rounds."""
     config = prepared.config
     rounds: list[str] = []
-    report = match(
+    rules = game_rules(prepared.game, config.target, config.scoring)
+    report = (match if rules is None else functools.partial(match_games, rules=rules))(
         prepared.game,
         prepared.policy,
         prepared.opponent,
         games=config.games,
         seed=config.seed,
+<<<<<<< HEAD
         progress=_show,
         on_hand=None if config.histories is None else lambda played: rounds.append(_line(prepared, played)),
+=======
+        progress=_show if rules is None else _show_games,
+        on_hand=None if config.histories is None else lambda played: rounds.append(json.dumps(played) + "\n"),
+>>>>>>> main
     )
     if config.histories is not None:
         path = Path(config.histories).expanduser()
@@ -108,7 +123,7 @@ def _line(prepared: Match, played: dict[str, Any]) -> str:
 
 
 def write_report(prepared: Match, report: dict[str, Any]) -> None:
-    """Writes a match's report; it replaces only that of the same policy, iteration and opponent.
+    """Writes a match's report; it replaces only that of the same policy, iteration, opponent and target.
 
     Raises:
       StorageError: the disk refused.
@@ -122,20 +137,26 @@ def write_report(prepared: Match, report: dict[str, Any]) -> None:
         "unit": prepared.game.unit,
         "num_players": prepared.game.num_players,
     }
+    if (rules := game_rules(prepared.game, config.target, config.scoring)) is not None:
+        record["match_rules"] = dataclasses.asdict(rules)
     with writing(prepared.path):
         prepared.path.parent.mkdir(exist_ok=True)
         write_json(prepared.path, {**record, **report})
 
 
-def _file_name(trained: Trained, policy: str, opponent: str) -> str:
-    """Returns "<opponent>_<policy>_<iteration>.json", or with the file's name for a policy's file."""
+def _file_name(trained: Trained, policy: str, opponent: str, target: int | None) -> str:
+    """Returns "<opponent>_<policy>_<iteration>.json", or with the file's name for a policy's file, and the target."""
     player = trained.path.stem if isinstance(trained, PolicyFile) else f"{policy}_{trained.meta['iteration']}"
     plain = re.sub(r"[^\w.-]+", "-", opponent).strip("-.")[-60:]
     if plain != opponent:  # a path; the sum keeps different ones apart
         plain += f"-{zlib.crc32(opponent.encode()):08x}"
-    return f"{plain}_{player}.json"
+    return f"{plain}_{player}.json" if target is None else f"{plain}_{player}_to_{target}.json"
 
 
-def _show(played: int) -> None:
+def _show(played: int, what: str = "rounds") -> None:
     if sys.stdout.isatty():
-        print(f"\r{played} rounds", end="\r", flush=True)
+        print(f"\r{played} {what}", end="\r", flush=True)
+
+
+def _show_games(played: int) -> None:
+    _show(played, "games")

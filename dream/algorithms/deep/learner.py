@@ -61,7 +61,6 @@ def make(
     game: Game,
     resources: Resources,
     *,
-    regrets_from_value: bool = False,
     cumulative_target: CumulativeTarget | None = None,
 ) -> Algorithm:
     """Builds a deep regret minimiser.
@@ -71,11 +70,11 @@ def make(
       network: the node of the regret network, which the others take their shape from.
       game: for two players.
       resources: finds the tree.
-      regrets_from_value, cumulative_target: see Recipe.
+      cumulative_target: see Recipe.
     Raises:
       InputError: settings, network and game that do not fit.
     """
-    recipe = make_recipe(config, game, regrets_from_value=regrets_from_value, cumulative_target=cumulative_target)
+    recipe = make_recipe(config, game, cumulative_target=cumulative_target)
     built = make_network(network, game)
     history = make_history_network(network, game) if recipe.history_values else None
     learner = _Deep(config, recipe, game, built, history, resources)
@@ -129,7 +128,7 @@ class _Deep:
             num_envs_for(config.num_envs, config.traversals),
             config.exploration,
             config.weights,
-            regrets_from_value=self.recipe.regrets_from_value,
+            correction=self.recipe.correction,
             chance_in_baseline=self.recipe.chance_in_baseline,
             shaping=config.shaping if config.is_shaped else None,
         )
@@ -249,7 +248,8 @@ class _Deep:
         if state.values is not None:
             values, metrics = self._fit_values(state.networks, state.values, self._key(state, _VALUES))
             state, config = state._replace(values=values), self.config.values
-            counters += Counters(gradient_steps=config.steps, network_rows=history_values.network_rows(config))
+            steps, rows = history_values.gradient_steps(config), history_values.network_rows(config)
+            counters += Counters(gradient_steps=steps, network_rows=rows)
         state = state._replace(iteration=state.iteration + 1)
         if state.average is not None and int(state.iteration) % self.config.average.every == 0:
             state = state._replace(average=self.network_average.fit(state.average, self._key(state, _AVERAGE)))

@@ -24,7 +24,11 @@ from envs import cards, dealing, drawing
 from envs.batching import where_needed
 from envs.game import CardFeatures, EventLog, Game
 from envs.gin_rummy.core import scene, scoring, table, text
+<<<<<<< HEAD
 from envs.gin_rummy.core.rules import PRESETS, GinRules, preset_of
+=======
+from envs.gin_rummy.core.rules import PRESETS, GinRules, match_rules
+>>>>>>> main
 from envs.gin_rummy.core.table import Table
 from envs.gin_rummy.event_log import determinize, encoding
 from envs.gin_rummy.event_log.state import (
@@ -38,7 +42,8 @@ from envs.gin_rummy.event_log.state import (
     GinState,
     GinView,
 )
-from envs.rules import build_rules
+from envs.match_rules import MatchRules
+from envs.rules import build_rules, chosen_preset
 
 _STOCK, _TAKE, _PASS, _DISCARDS = 0, 1, 2, 3
 
@@ -82,6 +87,10 @@ class GinRummy(Game):
         """What the observation says of each card; of the full deck only."""
         return encoding.features(self.rules, _DISCARDS)
 
+    def match_rules(self, preset: str | None = None) -> MatchRules:
+        """Returns how rounds make a game: of a preset, by default the one these rules are."""
+        return match_rules(self.rules, preset)
+
     def init(self, key: Array) -> GinState:
         """Deals a shuffled deck."""
         return self.from_deck(cards.shuffle(key, self.rules.num_cards))
@@ -124,6 +133,7 @@ class GinRummy(Game):
             table.hand_of(after, player),
             table.hand_of(after, 1 - player),
             jnp.where(player == 1, after.deadwood[0], after.deadwood[1]),
+            (action - _DISCARDS) % rules.num_cards,
         )
         new = dataclasses.replace(
             state,
@@ -268,6 +278,11 @@ class GinRummy(Game):
         return scene.of_round(self.rules, state, PHASES, viewer, title="Gin rummy")
 
 
-def make(**rules: Any) -> GinRummy:
-    """Builds `gin_rummy`: the preset `dream` with the given rules replaced."""
-    return GinRummy(build_rules(GinRules, PRESETS["dream"], rules))
+def make(preset: str = "dream", **rules: Any) -> GinRummy:
+    """Builds `gin_rummy`: a preset with the given rules replaced.
+
+    Args:
+      preset: one of PRESETS.
+      **rules: fields of GinRules.
+    """
+    return GinRummy(build_rules(GinRules, chosen_preset(preset, PRESETS), rules))

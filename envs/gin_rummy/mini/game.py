@@ -41,8 +41,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+<<<<<<< HEAD
 from envs import cards, dealing, drawing
 from envs.errors import InputError, unknown
+=======
+from envs import cards, drawing
+from envs.errors import InputError
+>>>>>>> main
 from envs.game import EnumerableGame
 from envs.gin_rummy.core import scene, table
 from envs.gin_rummy.core.rules import MINI_PRESETS, MiniRules
@@ -50,7 +55,7 @@ from envs.gin_rummy.core.table import Table
 from envs.gin_rummy.event_log.game import GinRummy
 from envs.gin_rummy.event_log.state import PHASES, GinState, GinView
 from envs.gin_rummy.mini import suits
-from envs.rules import build_rules
+from envs.rules import build_rules, chosen_preset
 
 UNDECIDED = 255
 """Stands in the deck where chance has not decided the card."""
@@ -316,6 +321,4 @@ def make(preset: str = "4x2", **rules: Any) -> MiniGinRummy:
       preset: "4x2", "3x3", "5x2" or "3x4".
       **rules: fields of MiniRules.
     """
-    if not isinstance(preset, str) or preset not in MINI_PRESETS:
-        raise unknown("preset", preset, MINI_PRESETS)
-    return MiniGinRummy(build_rules(MiniRules, MINI_PRESETS[preset], rules))
+    return MiniGinRummy(build_rules(MiniRules, chosen_preset(preset, MINI_PRESETS), rules))

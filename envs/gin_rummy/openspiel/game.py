@@ -32,9 +32,11 @@ from envs import cards, dealing, drawing
 from envs.cards import NUM_SUITS
 from envs.errors import unknown
 from envs.game import CardFeatures, Game
+from envs.gin_rummy.core.rules import match_rules
 from envs.gin_rummy.melding import melds
 from envs.gin_rummy.openspiel import encoding, ids, legal, meld_ids, moves, words
 from envs.gin_rummy.openspiel.state import OpenSpielRules, OpenSpielState, OpenSpielView, in_words, select_player
+from envs.match_rules import MatchRules
 from envs.rules import build_rules
 
 
@@ -74,6 +76,10 @@ class OpenSpielGinRummy(Game):
         """Two passes, two actions a turn by stock or pile, and the end: a knock, melds and the defender's answer."""
         stock = self.rules.num_cards - self.rules.dealt
         return 2 + 2 * (stock + 1) + 2 * ids.MOST_TAKES + (1 + ids.MOST_MELDS + 1) + (self.rules.hand_size + 2) + 1
+
+    def match_rules(self, preset: str | None = None) -> MatchRules:
+        """Returns how rounds make a game: of a preset, by default `eaai`, as OpenSpiel has single rounds only."""
+        return match_rules(self.rules, preset)
 
     def init(self, key: Array) -> OpenSpielState:
         """Deals a shuffled deck; `key` is consumed."""

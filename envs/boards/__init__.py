@@ -1,0 +1,137 @@
+"""How a game looks to a person: the cards on the table as plain data, for pages and terminals to draw.
+
+What is shown to a player is computed from that player's view and from nothing else, so it cannot show a card that the
+player may not see. A game without a board of its own is drawn by its `render_svg`, and its actions are a list.
+
+A board is a module with these functions:
+
+| function | returns |
+|---|---|
+| seen(game, view) | the table as a player sees it in play |
+| opened(game, state, actions) | the same once the round is over, all hands open, with how it was settled |
+| choice(game, view, action) | an action the player may take: its kind, and the cards it is about |
+| said(game, before, action, after) | what a player hears of an action, given its own views before and after |
+| hands(game, state) | bool[P, cards], who holds which card; may be traced |
+
+and TITLE, VARIANTS (label and rules) and DECK (the cards by name, () where a map of them means nothing).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import envs
+from envs.errors import InputError, unknown
+from envs.game import Game, State, View
+
+_BOARDS = {
+    "gin_rummy": "envs.boards.gin",
+    "gin_rummy_mdp": "envs.boards.gin_mdp",
+    "gin_rummy_openspiel": "envs.boards.gin_openspiel",
+    "mini_gin_rummy": "envs.boards.gin_mini",
+    "kuhn_poker": "envs.boards.kuhn",
+    "leduc_poker": "envs.boards.leduc",
+    "liars_dice": "envs.boards.dice",
+    "rummy500": "envs.boards.rummy",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """One way to play a game.
+
+    Attributes:
+      label: what a person calls it.
+      rules: that differ from the game's own.
+    """
+
+    label: str
+    rules: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def board_of(game: Game) -> ModuleType | None:
+    """Returns the module that shows a game, None where there is none."""
+    return importlib.import_module(_BOARDS[game.name]) if game.name in _BOARDS and envs.is_own(game) else None
+
+
+def title(name: str) -> str:
+    """Returns a game's name for people."""
+    return importlib.import_module(_BOARDS[name]).TITLE if name in _BOARDS else name.replace("_", " ").capitalize()
+
+
+def variants(name: str) -> tuple[Variant, ...]:
+    """Returns the ways in which a game can be played, the usual one first."""
+    return importlib.import_module(_BOARDS[name]).VARIANTS if name in _BOARDS else (Variant("standard"),)
+
+
+def make(name: str, variant: str) -> Game:
+    """Builds a game in one of its variants.
+
+    Raises:
+      InputError: an unknown game or variant.
+    """
+    if name not in envs.names():
+        raise unknown("game", name, envs.names())
+    for one in variants(name):
+        if one.label == variant:
+            return envs.make(name, **one.rules)
+    raise unknown(f"variant of {name}", variant, [one.label for one in variants(name)])
+
+
+def seen(game: Game, state: State, view: View, viewer: int) -> dict[str, Any]:
+    """Shows a round in play.
+
+    Args:
+      game: what is played.
+      state: used where the game has no board, by `render_svg`, which draws what the viewer may know.
+      view: of the viewer, on the host.
+      viewer: seat.
+    Returns:
+      JSON values: `kind`, which says what else there is, and what the board's module documents.
+    """
+    board = board_of(game)
+    return {"kind": "drawing", "svg": drawing(game, state, viewer)} if board is None else board.seen(game, view)
+
+
+def opened(game: Game, state: State, actions: Sequence[int]) -> dict[str, Any]:
+    """Shows a round that is over, or one that nobody at the table plays in, all cards open."""
+    board = board_of(game)
+    return (
+        {"kind": "drawing", "svg": drawing(game, state, None)} if board is None else board.opened(game, state, actions)
+    )
+
+
+def choice(game: Game, view: View, action: int, state: State = None) -> dict[str, Any]:
+    """Shows an action the player to act may take: `id`, `kind`, `cards` and a `label` in words."""
+    board = board_of(game)
+    found = {"kind": "other"} if board is None else board.choice(game, view, action)
+    return {"id": int(action), "cards": [], "label": action_name(game, action), **found}
+
+
+def said(game: Game, before: View, action: int, after: View, own: bool) -> dict[str, Any] | None:
+    """Returns what a player hears of an action, None where it may be secret: of a game without a board, the others'."""
+    board = board_of(game)
+    if board is None:
+        return {"kind": "other", "cards": [], "label": action_name(game, action)} if own else None
+    return {"cards": [], **board.said(game, before, action, after)}
+
+
+def action_name(game: Game, action: int) -> str:
+    """Returns an action in words."""
+    name = getattr(game, "action_name", None)
+    return name(int(action)) if name else f"action {int(action)}"
+
+
+def drawing(game: Game, state: State, viewer: int | None) -> str:
+    """Returns a picture of a state as SVG, "" where the game has none."""
+    render = getattr(game, "render_svg", None)
+    if render is None:
+        return ""
+    try:
+        return render(state, viewer)
+    except InputError:
+        return ""
