@@ -87,15 +87,16 @@ class Scene:
 
 @dataclasses.dataclass(frozen=True)
 class Picture:
-    """A scene as an object that notebooks draw, and that prints as text."""
+    """A picture as an object that notebooks draw, and that prints as text."""
 
-    scene: Scene
+    text: str
+    svg: str
 
     def _repr_svg_(self) -> str:
-        return to_svg(self.scene)
+        return self.svg
 
     def __repr__(self) -> str:
-        return to_text(self.scene)
+        return self.text
 
 
 def card(name: str, *, marked: bool = False) -> Card:

@@ -268,7 +268,7 @@ class Game(abc.ABC):
 
     def show(self, state: State, viewer: int | None = None) -> drawing.Picture:
         """Returns a state as an object that notebooks draw, and that prints as text (host side); as `render`."""
-        return drawing.Picture(self.scene(state, viewer))
+        return drawing.Picture(self.render(state, viewer), self.render_svg(state, viewer))
 
     def render(self, state: State, viewer: int | None = None) -> str:
         """Returns a state as text (host side).

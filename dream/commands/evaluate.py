@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-<<<<<<< HEAD
-=======
 import functools
-import json
->>>>>>> main
 import re
 import sys
 import zlib
@@ -93,13 +89,8 @@ def play_match(prepared: Match) -> None:
         prepared.opponent,
         games=config.games,
         seed=config.seed,
-<<<<<<< HEAD
-        progress=_show,
-        on_hand=None if config.histories is None else lambda played: rounds.append(_line(prepared, played)),
-=======
         progress=_show if rules is None else _show_games,
-        on_hand=None if config.histories is None else lambda played: rounds.append(json.dumps(played) + "\n"),
->>>>>>> main
+        on_hand=None if config.histories is None else lambda played: rounds.append(_line(prepared, played)),
     )
     if config.histories is not None:
         path = Path(config.histories).expanduser()
@@ -117,7 +108,7 @@ def _line(prepared: Match, played: dict[str, Any]) -> str:
     game, seat = prepared.game, played["seat"]
     players = [prepared.config.opponent] * game.num_players
     players[seat] = prepared.config.checkpoint
-    about = {name: played[name] for name in ("hand", "pair", "seat")}
+    about = {name: value for name, value in played.items() if name not in ("deal", "actions", "won", "history")}
     one = records.finished(game, played["deal"], played["actions"], played["won"], players, about=about)
     return records.to_line(one)
 

@@ -183,9 +183,14 @@ def _check_entries(place: str, value: dict[str, Any], deal: str) -> None:
     if wrong is not None:
         raise InputError(f"{place}: players holds {_short(wrong)}; it must hold names of {_MOST_NAME} characters")
     for key, text in value.get("about", {}).items():
-        plain = text is None or type(text) in (int, float, bool) or (isinstance(text, str) and len(text) <= _MOST_NAME)
-        if not plain or len(key) > _MOST_NAME:
-            raise InputError(f"{place}: about {shown(key)} is {_short(text)}; it must be a text or a number")
+        values = text if isinstance(text, list) and len(text) <= _MOST["players"] else [text]
+        if len(key) > _MOST_NAME or not all(map(_is_plain, values)):
+            raise InputError(f"{place}: about {shown(key)} is {_short(text)}; it must be a text, a number or a few")
+
+
+def _is_plain(value: Any) -> bool:
+    short = isinstance(value, str) and len(value) <= _MOST_NAME
+    return short or value is None or type(value) in (int, float, bool)
 
 
 def _short(value: Any) -> str:

@@ -103,7 +103,7 @@ CASES: dict[str, Callable[[], bytes]] = {
     "players that are numbers": lambda: _with(players=[1, 2]),
     "a preset that is a number": lambda: _with(preset=3),
     "what belongs to it is a list": lambda: _with(about=[1]),
-    "what belongs to it nests": lambda: _with(about={"a": [1]}),
+    "what belongs to it nests": lambda: _with(about={"a": [[1]]}),
     "a name of many characters": lambda: _with(players=["x" * 10**6, "y"]),
     "a history without its game": lambda: b"[0, 1, 1, 0]",
     "a history of an unknown game": lambda: b'{"game": "whist(players=4)", "history": [1]}',

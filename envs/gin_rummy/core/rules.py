@@ -208,8 +208,3 @@ MINI_PRESETS = {
     "3x4": MiniRules(num_ranks=3, num_suits=4, hand_size=4, knock_limit=3, suit_symmetry=True),
 }
 """Named reduced decks, ranks x suits."""
-
-
-def preset_of(rules: GinRules) -> str | None:
-    """Returns the name of the preset that some rules are, None where they are none."""
-    return next((name for name, preset in (PRESETS | MINI_PRESETS).items() if preset == rules), None)

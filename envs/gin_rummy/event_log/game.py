@@ -24,11 +24,7 @@ from envs import cards, dealing, drawing
 from envs.batching import where_needed
 from envs.game import CardFeatures, EventLog, Game
 from envs.gin_rummy.core import scene, scoring, table, text
-<<<<<<< HEAD
-from envs.gin_rummy.core.rules import PRESETS, GinRules, preset_of
-=======
-from envs.gin_rummy.core.rules import PRESETS, GinRules, match_rules
->>>>>>> main
+from envs.gin_rummy.core.rules import PRESETS, GinRules, match_rules, preset_name
 from envs.gin_rummy.core.table import Table
 from envs.gin_rummy.event_log import determinize, encoding
 from envs.gin_rummy.event_log.state import (
@@ -264,7 +260,7 @@ class GinRummy(Game):
     @property
     def preset(self) -> str | None:
         """The name of the preset that the rules are."""
-        return preset_of(self.rules)
+        return preset_name(self.rules)
 
     def action_name(self, action: int) -> str:
         """Returns what an action does, e.g. "discard 7H"."""

@@ -36,11 +36,7 @@ from envs.batching import where_needed
 from envs.cards import NUM_CARDS
 from envs.game import CardFeatures, Game, OpponentIds
 from envs.gin_rummy.core import scene, scoring, table, text
-<<<<<<< HEAD
-from envs.gin_rummy.core.rules import PRESETS, MdpRules, preset_of
-=======
-from envs.gin_rummy.core.rules import MDP_PRESETS, MdpRules, match_rules
->>>>>>> main
+from envs.gin_rummy.core.rules import MDP_PRESETS, MdpRules, match_rules, preset_name
 from envs.gin_rummy.core.table import Table
 from envs.gin_rummy.mdp import card_features as features
 from envs.gin_rummy.mdp import encoding
@@ -302,7 +298,7 @@ class MdpGinRummy(Game):
     @property
     def preset(self) -> str | None:
         """The name of the preset that the rules are."""
-        return preset_of(self.rules)
+        return preset_name(self.rules)
 
     def action_name(self, action: int) -> str:
         """Returns what an action does, e.g. "discard card 3" of the own hand in the order of the ids."""

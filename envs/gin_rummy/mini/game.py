@@ -41,13 +41,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-<<<<<<< HEAD
 from envs import cards, dealing, drawing
-from envs.errors import InputError, unknown
-=======
-from envs import cards, drawing
 from envs.errors import InputError
->>>>>>> main
 from envs.game import EnumerableGame
 from envs.gin_rummy.core import scene, table
 from envs.gin_rummy.core.rules import MINI_PRESETS, MiniRules
