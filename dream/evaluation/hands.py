@@ -110,7 +110,7 @@ def play_on_host(
         for number in rounds[~over & (players != seats)].tolist():
             actions[number] = opponent.choose(number)
             if not (0 <= actions[number] < game.num_actions and legal[number, actions[number]]):
-                raise InputError(f"the opponent chose action {actions[number]}, which is not legal there")
+                raise InputError(f"the opponent chose {_named(game, int(actions[number]))}, which is not legal there")
         for number in rounds[~over].tolist():
             opponent.see(number, int(players[number]), int(actions[number]))
         kept.append(np.where(over, -1, actions))
@@ -124,6 +124,11 @@ def play_on_host(
         ACTIONS: np.stack(kept, axis=1).reshape(pairs, game.num_players, -1),
         WON: won(game, states, rewards),
     }
+
+
+def _named(game: Game, action: int) -> str:
+    known = 0 <= action < game.num_actions
+    return f"action {action} ({game.action_name(action)})" if known else f"action {action}"
 
 
 @functools.partial(jax.jit, static_argnums=0)
