@@ -55,7 +55,7 @@ COMMANDS = {
         "exploit",
         "measure how far a policy can be exploited",
         "Measures exploitability: exact where the game is small enough, else a lower bound from a learned or a local "
-        "best response. Writes exploitability.json in the run directory.",
+        "best response. Writes exploitability/<method>_<policy>_<iteration>.json in the run directory.",
     ),
     "ladder": Command(
         "ladder",

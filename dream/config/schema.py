@@ -89,6 +89,8 @@ class EvaluateConfig:
     checkpoint: str
     opponent: str = "random"
     games: int = number(10000, 4)
+    target: int | None = number(None, 1, 10000)
+    scoring: str | None = None
     seed: int = number(0, 0, 2**32 - 1)
     policy: str | None = None
     histories: str | None = None
@@ -114,6 +116,9 @@ class LadderConfig:
     players: tuple[str, ...] | None = None
     games: int = number(1000, 4)
     block: int = number(1000, 4)
+    target: int | None = number(100, 1, 10000)
+    scoring: str | None = None
+    processes: int = number(1, 1, 256)
     seed: int = number(0, 0, 2**32 - 1)
     run_dir: str | None = None
     plot: str = choice("svg", "svg", "png", "none")

@@ -22,7 +22,7 @@ from dream.evaluation.report import report_table
 from dream.game_tree.sequence_form import nash_conv
 from dream.game_tree.tabular_policy import tabulate
 from dream.storage import files
-from dream.storage.checkpoint import Checkpoint, CheckpointWriter, has_checkpoint
+from dream.storage.checkpoint import Checkpoint, CheckpointWriter, find, has_checkpoint, newest
 from dream.storage.finite import not_finite
 from dream.storage.lock import RunLock
 from dream.storage.policies import chosen_policy
@@ -35,8 +35,9 @@ from dream.training.tracking import Tracker
 from dream.training.versions import versions
 from envs import EnumerableGame, Game, HostPlayer, InputError, Policy
 
-_FINAL = 1
-"""Folded into the seed of the final evaluation, whose deals nobody watched during training."""
+_FINAL, _WATCHED = 1, 2
+"""Folded into the seed's key for the deals of the final evaluation, and for those watched during training: neither are
+those that a match with the same seed plays later."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Start:
       choices: the option chosen in each configuration group.
       run_dir: where the run is kept.
       checkpoint: to go on from, or None.
+      newest: iteration of the run's newest checkpoint when this was prepared; None for a new run.
       group: of the W&B run, where the configuration names none.
       name: of the W&B run: a job's overrides where it belongs to a sweep, else the run directory's name.
     """
@@ -77,6 +79,7 @@ class Start:
     checkpoint: Checkpoint | None
     group: str
     name: str
+    newest: int | None = None
 
 
 class Run:
@@ -90,7 +93,8 @@ class Run:
         Args:
           start: what to start from.
           before_writing: called when all is built and nothing written.
-          lock: of the run directory; acquired once its checkpoint is restored, or before it is first written to.
+          lock: of the run directory, held already where the run goes on; of a new run acquired before it is first
+            written to.
         Raises:
           InputError: a damaged checkpoint or one of another network, or a folder in use or not to be written to.
         """
@@ -108,7 +112,6 @@ class Run:
         self.state = self.algorithm.init(key)
         if stored is not None:
             self._restore(stored)
-            self._acquire()
         self.objective: float | None = None
         self.ended, self._measured = self._at_end(), (-1, {})
         before_writing()
@@ -116,14 +119,6 @@ class Run:
             self._prepare_folder()
             self.writer = CheckpointWriter(self.run_dir, self.config.checkpoint.keep)
             self.writer.drop_after(self.iteration)
-        except OSError as error:
-            raise faults.cannot_begin(self.run_dir, error) from error
-
-    def _acquire(self) -> None:
-        """Takes the run directory's lock, where there is one to take."""
-        try:
-            if self._lock is not None:
-                self._lock.acquire()
         except OSError as error:
             raise faults.cannot_begin(self.run_dir, error) from error
 
@@ -161,7 +156,8 @@ class Run:
 
     def _prepare_folder(self) -> None:
         self.run_dir.mkdir(parents=True, exist_ok=True)
-        self._acquire()
+        if self._lock is not None:
+            self._lock.acquire()
         if self.start.checkpoint is None and has_checkpoint(self.run_dir):
             raise InputError(f"run_dir={self.run_dir} has got checkpoints from another process; choose a new folder")
         files.write_text(self.run_dir / files.CONFIG_FILE, OmegaConf.to_yaml(OmegaConf.create(self.start.plain)))
@@ -199,10 +195,10 @@ class Run:
 
     def _evaluate(self) -> dict[str, float]:
         """Returns what is measured of the present policies, under eval/."""
-        games, seed = self._whole(self.config.eval.games), self.config.seed
-        flat = {}
+        games, flat = self._whole(self.config.eval.games), {}
+        deals = jax.random.fold_in(jax.random.key(self.config.seed), _WATCHED)
         for name, opponent in self.opponents.items():
-            report = match(self.game, self.policy(), opponent, games=games, seed=seed)
+            report = match(self.game, self.policy(), opponent, games=games, seed=deals)
             flat |= {f"eval/{name}/{k}": v.mean for k, v in report.items() if hasattr(v, "mean")}
         for name, values in self._exact().items():
             flat |= {f"eval/{quantity}/{name}": value for quantity, value in values.items()}
@@ -294,6 +290,8 @@ def train(start: Start, stop: StopRequest) -> Run:
     with RunLock(start.run_dir) as lock:
         if start.checkpoint is None:
             _announce(start, 0)
+        else:
+            _take_over(start, lock)
         try:
             run = Run(start, before_writing=stop.protect, lock=lock)
             if start.checkpoint is not None:
@@ -303,9 +301,22 @@ def train(start: Start, stop: StopRequest) -> Run:
         finally:
             stop.protect(False)  # of a sweep's next job nothing is to be saved yet
     print(f"{run.run_dir} · iteration {run.iteration} · {run.seconds:.0f} s", flush=True)
+    if stop.received is not None and (run.run_dir / files.EVALUATION_FILE).exists():
+        print(f"{files.EVALUATION_FILE} there is of an earlier iteration", flush=True)
     if start.checkpoint is not None or start.name == run.run_dir.name:  # a sweep ends with a table instead
         _suggest(run, finished=stop.received is None)
     return run
+
+
+def _take_over(start: Start, lock: RunLock) -> None:
+    """Takes the lock of a run that goes on; raises InputError where another process has changed the run meanwhile."""
+    try:
+        lock.acquire()
+    except OSError as error:
+        raise faults.cannot_begin(start.run_dir, error) from error
+    read, now = start.checkpoint, find(start.checkpoint.path)
+    if now.meta != read.meta or newest(start.run_dir) != start.newest:
+        raise InputError(f"{start.run_dir} has been changed by another process just now; give the same command again")
 
 
 @contextlib.contextmanager

@@ -201,8 +201,12 @@ def learn(
 
 def network_rows(config: HistoryValueConfig) -> int:
     """Returns the inputs that networks are applied to in one fit: h and h', and both players' networks at h'."""
-    steps = config.steps if config.sync_every == 1 else _periods(config) * config.sync_every
-    return steps * config.batch_size * (4 if config.policy == "current" else 2)
+    return gradient_steps(config) * config.batch_size * (4 if config.policy == "current" else 2)
+
+
+def gradient_steps(config: HistoryValueConfig) -> int:
+    """Returns the gradient steps of one fit: whole periods between two copies of the target network, one at least."""
+    return _periods(config) * config.sync_every
 
 
 def _periods(config: HistoryValueConfig) -> int:

@@ -248,7 +248,8 @@ class _Deep:
         if state.values is not None:
             values, metrics = self._fit_values(state.networks, state.values, self._key(state, _VALUES))
             state, config = state._replace(values=values), self.config.values
-            counters += Counters(gradient_steps=config.steps, network_rows=history_values.network_rows(config))
+            steps, rows = history_values.gradient_steps(config), history_values.network_rows(config)
+            counters += Counters(gradient_steps=steps, network_rows=rows)
         state = state._replace(iteration=state.iteration + 1)
         if state.average is not None and int(state.iteration) % self.config.average.every == 0:
             state = state._replace(average=self.network_average.fit(state.average, self._key(state, _AVERAGE)))
