@@ -77,10 +77,26 @@ class Scene:
     Attributes:
       title: the game, and how it stands.
       rows: from top to bottom.
+      lines: of text below them.
     """
 
     title: str
     rows: tuple[Row, ...]
+    lines: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Picture:
+    """A picture as an object that notebooks draw, and that prints as text."""
+
+    text: str
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return self.text
 
 
 def card(name: str, *, marked: bool = False) -> Card:
@@ -108,7 +124,7 @@ def to_text(scene: Scene) -> str:
         note = f"({row.note})" if row.note and row.groups else row.note
         parts = [part for part in (groups, note) if part]
         lines.append(f"{'>' if row.active else ' '} {row.title:<{width}}  {'  '.join(parts)}".rstrip())
-    return "\n".join(lines)
+    return "\n".join([*lines, *scene.lines])
 
 
 def _group_text(group: Group) -> str:
@@ -148,6 +164,9 @@ def to_svg(scene: Scene) -> str:
         drawn, bottom, right = _row(row, y + 4)
         parts += drawn
         y, width = bottom + _ROW_GAP, max(width, right)
+    for line in scene.lines:
+        parts.append(_text(_MARGIN, y + 4, line, size=12))
+        y, width = y + 17, max(width, _text_width(line))
     size = f"{width + _MARGIN} {y}"
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{size.split()[0]}" height="{y}" '

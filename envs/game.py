@@ -203,13 +203,39 @@ class Game(abc.ABC):
         """Describes a state in words (host side, all cards open)."""
 
     def history(self, deal: State, actions: Sequence[int]) -> dict[str, Any]:
-        """Describes a finished game so that it can be replayed: the deal in words and the actions (host side).
+        """Describes a finished game so that it can be replayed: `deal_of` the deal, and the actions (host side).
 
         Args:
           deal: the starting state.
           actions: of all players, in order.
         """
-        return {"deal": self.to_dict(deal), "actions": list(actions)}
+        return {"deal": list(self.deal_of(deal)), "actions": list(actions)}
+
+    def deal_of(self, state: State) -> tuple[int | float, ...]:
+        """Returns the numbers from which `from_deal` makes a starting state again (host side).
+
+        By default all numbers of the state; a game that deals from a deck has the deck.
+
+        Args:
+          state: a starting state.
+        """
+        leaves = [np.asarray(leaf).reshape(-1) for leaf in jax.tree.leaves(jax.device_get(state))]
+        return tuple(int(x) if leaf.dtype.kind in "biu" else float(x) for leaf in leaves for x in leaf)
+
+    def from_deal(self, deal: Sequence[int | float]) -> State:
+        """Returns the starting state that `deal_of` described (host side).
+
+        Args:
+          deal: numbers, of any origin.
+        Raises:
+          InputError: no state has these numbers.
+        """
+        return _filled(jax.eval_shape(lambda: self.init(jax.random.key(0))), deal)
+
+    @property
+    def preset(self) -> str | None:
+        """The name of the preset that the rules are; None where they are none."""
+        return None
 
     def action_name(self, action: int) -> str:
         """Returns what an action does, in words, unique among the legal actions of a state (host side)."""
@@ -239,6 +265,10 @@ class Game(abc.ABC):
             fields, title = _fields(view), f"{self.name}, seen by player {viewer}"
         rows = tuple(drawing.Row(name, note=str(value)) for name, value in fields.items())
         return drawing.Scene(title, rows)
+
+    def show(self, state: State, viewer: int | None = None) -> drawing.Picture:
+        """Returns a state as an object that notebooks draw, and that prints as text (host side); as `render`."""
+        return drawing.Picture(self.render(state, viewer), self.render_svg(state, viewer))
 
     def render(self, state: State, viewer: int | None = None) -> str:
         """Returns a state as text (host side).
@@ -319,6 +349,25 @@ class Game(abc.ABC):
         rules = fields.pop("rules", {}) | fields
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in rules.items()}
         return {"name": self.name, "version": self.version, "rules": plain}
+
+
+def _filled(shapes: State, numbers: Sequence[int | float]) -> State:
+    """Returns a pytree of these shapes that holds these numbers in order."""
+    leaves, structure = jax.tree.flatten(shapes)
+    ends = np.cumsum([leaf.size for leaf in leaves])
+    if len(numbers) != ends[-1]:
+        raise InputError(f"the deal has {len(numbers)} numbers; it must have {ends[-1]}")
+    filled = []
+    for leaf, end in zip(leaves, ends, strict=True):
+        part = numbers[end - leaf.size : end]
+        try:
+            values = np.array(part, leaf.dtype)
+        except (OverflowError, ValueError, TypeError):
+            values = np.zeros(0, leaf.dtype)
+        if values.size != len(part) or any(values.tolist()[n] != part[n] for n in range(len(part))):
+            raise InputError(f"the deal holds a number that is no {leaf.dtype}")
+        filled.append(jnp.asarray(values.reshape(leaf.shape)))
+    return jax.tree.unflatten(structure, filled)
 
 
 def _fields(view: View) -> dict[str, Any]:

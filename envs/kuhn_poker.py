@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -23,7 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs import betting, cards, drawing
+from envs import betting, cards, dealing, drawing
 from envs.betting import CODE_BITS
 from envs.game import EnumerableGame
 from envs.rules import build_rules
@@ -169,6 +170,18 @@ class KuhnPoker(EnumerableGame):
             "actions": [_ACTIONS[code - 1] for code in codes],
             "current_player": int(state.current_player),
         }
+
+    def deal_of(self, state: KuhnState) -> tuple[int, ...]:
+        """Returns the deck."""
+        return dealing.whole_deck(jax.device_get(state.hands), _NUM_CARDS)
+
+    def from_deal(self, deal: Sequence[int | float]) -> KuhnState:
+        """Deals a deck.
+
+        Raises:
+          InputError: it is no permutation of the cards.
+        """
+        return dealing.dealt(self, dealing.check_deck(deal, _NUM_CARDS))
 
     def action_name(self, action: int) -> str:
         """Returns "pass" or "bet"."""

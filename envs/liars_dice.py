@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -24,6 +25,7 @@ import numpy as np
 from jax import Array, lax
 
 from envs import drawing
+from envs.errors import InputError
 from envs.game import EnumerableGame
 from envs.rules import build_rules
 
@@ -166,6 +168,20 @@ class LiarsDice(EnumerableGame):
             "called": bool(int(state.actions) >> LIAR),
             "current_player": int(state.current_player),
         }
+
+    def deal_of(self, state: LiarsState) -> tuple[int, ...]:
+        """Returns the faces of the dice."""
+        return tuple(jax.device_get(state.dice).tolist())
+
+    def from_deal(self, deal: Sequence[int | float]) -> LiarsState:
+        """Rolls these faces.
+
+        Raises:
+          InputError: they are no roll.
+        """
+        if len(deal) != _DICE or not all(face in range(1, _SIDES + 1) for face in deal):
+            raise InputError(f"the deal is no roll of {_DICE} dice with faces 1 to {_SIDES}")
+        return self._rolled(np.array(deal, np.int32))
 
     def action_name(self, action: int) -> str:
         """Returns e.g. "bid 2-5", at least two dice showing a five or a six, or "call liar"."""

@@ -18,6 +18,9 @@ SHARED = {
     "envs.batching",
     "envs.random_play",
     "envs.boards",
+    "envs.drawing",
+    "envs.records",
+    "envs.terminal",
 }
 """What the learner's side may know of the games."""
 FOREIGN = {"pyspiel", "open_spiel", "pgx", "pettingzoo", "gymnasium", "gym", "rlcard", "torch"}
@@ -83,7 +86,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("config",),
     ),
     "envs/gin_rummy": (
-        ("__init__", "records"),
+        ("__init__",),
         ("players",),
         ("mdp", "mini"),
         ("event_log", "openspiel"),

@@ -101,7 +101,7 @@ def make_regularised(
 
 
 def make_against(config: PpoConfig, network: Any, game: Game, mixture: Mixture) -> Algorithm:
-    """Builds the learner against given opponents.
+    """Builds the learner against given opponents; `network` is a node or a built Network.
 
     Raises:
       InputError: settings that contradict each other, an unknown assistant, or a wrong network node.
@@ -116,7 +116,7 @@ def _make(
     mixture: Mixture,
     regulariser: Callable[[Network], Regulariser],
 ) -> Algorithm:
-    built = make_network(network, game)
+    built = network if isinstance(network, Network) else make_network(network, game)
     num_envs = checked_num_envs(config, game, mixture)
     assistant = None if config.assistant is None else envs.make_assistant(config.assistant, game)
     critic = None
@@ -184,8 +184,8 @@ class _Ppo:
         began = time.perf_counter()
         generated = jax.block_until_ready((yield from self._generate_calls(state, self.parts.mixture.players)))
         played = time.perf_counter()
-        played_on = state._replace(lanes=generated.lanes, values=generated.values)
-        learned = yield from self._learn_calls(played_on, generated.replay)
+        state = state._replace(lanes=generated.lanes, values=generated.values)
+        learned = yield from self._learn_calls(state, generated.replay)
         state, fit_metrics, fit_counters = jax.block_until_ready(learned)
         seconds = {"seconds_generate": played - began, "seconds_fit": time.perf_counter() - played}
         counters = (generated.counters + fit_counters).metrics()

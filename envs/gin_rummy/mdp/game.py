@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -30,12 +31,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs import cards, drawing
+from envs import cards, dealing, drawing
 from envs.batching import where_needed
 from envs.cards import NUM_CARDS
 from envs.game import CardFeatures, Game, OpponentIds
 from envs.gin_rummy.core import scene, scoring, table, text
-from envs.gin_rummy.core.rules import MDP_PRESETS, MdpRules, match_rules
+from envs.gin_rummy.core.rules import MDP_PRESETS, MdpRules, match_rules, preset_name
 from envs.gin_rummy.core.table import Table
 from envs.gin_rummy.mdp import card_features as features
 from envs.gin_rummy.mdp import encoding
@@ -281,6 +282,23 @@ class MdpGinRummy(Game):
     def to_dict(self, state: MdpState) -> dict[str, Any]:
         """Describes the round: hands, pile oldest first, stock next card first, phase, who acts, how it ended."""
         return {**text.of_round(self.rules, state, PHASES), "turns": int(state.turns), "points": int(state.points)}
+
+    def deal_of(self, state: MdpState) -> tuple[int, ...]:
+        """Returns the deck."""
+        return dealing.whole_deck(jax.device_get(state.table.deck), self.rules.num_cards)
+
+    def from_deal(self, deal: Sequence[int | float]) -> MdpState:
+        """Deals a deck.
+
+        Raises:
+          InputError: it is no permutation of the cards.
+        """
+        return dealing.dealt(self, dealing.check_deck(deal, self.rules.num_cards))
+
+    @property
+    def preset(self) -> str | None:
+        """The name of the preset that the rules are."""
+        return preset_name(self.rules)
 
     def action_name(self, action: int) -> str:
         """Returns what an action does, e.g. "discard card 3" of the own hand in the order of the ids."""

@@ -28,7 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from envs import cards, drawing
+from envs import cards, dealing, drawing
 from envs.cards import NUM_SUITS
 from envs.errors import unknown
 from envs.game import CardFeatures, Game
@@ -229,6 +229,18 @@ class OpenSpielGinRummy(Game):
         """Describes the round in words, cards named as OpenSpiel does ("As" is the ace of spades)."""
         return in_words(self.rules, jax.device_get(state))
 
+    def deal_of(self, state: OpenSpielState) -> tuple[int, ...]:
+        """Returns the deck."""
+        return dealing.whole_deck(jax.device_get(state.deck), self.rules.num_cards)
+
+    def from_deal(self, deal: Sequence[int | float]) -> OpenSpielState:
+        """Deals a deck.
+
+        Raises:
+          InputError: it is no permutation of the cards.
+        """
+        return dealing.dealt(self, dealing.check_deck(deal, self.rules.num_cards))
+
     def action_name(self, action: int) -> str:
         """Returns what an action does, e.g. "put down 7H", which is a discard or a card laid off."""
         return words.action_name(self.rules, int(action))
@@ -253,6 +265,6 @@ def make(observation: str = "tensor", **rules: Any) -> OpenSpielGinRummy:
     Raises:
       InputError: an unknown name, or a value out of range.
     """
-    if observation not in encoding.OBSERVATIONS:
+    if not isinstance(observation, str) or observation not in encoding.OBSERVATIONS:
         raise unknown("observation", observation, encoding.OBSERVATIONS)
     return OpenSpielGinRummy(build_rules(OpenSpielRules, OpenSpielRules(), rules), observation)
