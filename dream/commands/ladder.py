@@ -109,7 +109,7 @@ def _check_folder(prepared: Ladder) -> None:
     if not (folder / SETTINGS).is_file():
         raise InputError(f"run_dir={folder} holds something else than a ladder; choose a new folder")
     try:
-        stored = json.loads((folder / SETTINGS).read_text())
+        stored = files.decoded((folder / SETTINGS).read_bytes())
         sources = dict(stored.pop("players"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{folder / SETTINGS} cannot be read ({error}); choose a new run_dir") from error
@@ -155,7 +155,7 @@ def play_ladder(prepared: Ladder) -> None:
 
 def _play_and_rate(prepared: Ladder) -> None:
     folder, names = prepared.run_dir, list(prepared.players)
-    known = json.loads((folder / SETTINGS).read_text())["players"] if (folder / SETTINGS).exists() else {}
+    known = files.decoded((folder / SETTINGS).read_bytes())["players"] if (folder / SETTINGS).exists() else {}
     files.write_json(folder / SETTINGS, prepared.identity | {"players": known | prepared.sources})
     results = _play_all(prepared)
     score, rounds, trials = (np.zeros((len(names), len(names))) for _ in range(3))

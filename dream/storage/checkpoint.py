@@ -10,7 +10,6 @@ import asyncio
 import concurrent.futures
 import dataclasses
 import errno
-import json
 import os
 import zlib
 from collections.abc import Callable
@@ -22,7 +21,7 @@ import numpy as np
 
 from dream.storage import old_states
 from dream.storage.checkpoint_meta import FORMAT, META_FILE, DamagedMetaError, first_line, read_meta, signed
-from dream.storage.files import write_json
+from dream.storage.files import decoded, write_json
 from dream.storage.finite import not_finite
 from dream.storage.old_configs import current_choices, current_config
 from envs.errors import InputError
@@ -285,7 +284,7 @@ def _damaged_file(path: Path) -> str | None:
     if not (path / _SUMS_FILE).exists():
         return None
     try:
-        stored = json.loads((path / _SUMS_FILE).read_text())
+        stored = decoded((path / _SUMS_FILE).read_bytes())
         present = _file_sums(path)
         return next((name for name in stored if stored[name] != present.get(name)), None)
     except (OSError, ValueError, TypeError, AttributeError):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dream.storage.files import decoded
 from envs.errors import InputError
 
 FORMAT = 2
@@ -39,8 +40,8 @@ def read_meta(path: Path) -> dict[str, Any]:
       InputError: of another project, or of a format this version does not read.
     """
     try:
-        meta = json.loads((path / META_FILE).read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+        meta = decoded((path / META_FILE).read_bytes())
+    except (OSError, ValueError) as error:
         raise DamagedMetaError(
             f"{path} is not a complete checkpoint ({first_line(error)}); it must be a folder this project wrote"
         ) from error

@@ -80,10 +80,18 @@ def scan_lines(path: Path, needed: tuple[str, ...] = ()) -> tuple[list[dict[str,
     return records, damaged
 
 
+def decoded(text: str | bytes) -> Any:
+    """Returns what a JSON text says; raises ValueError where it is none, or nests too deep to read."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("JSON that nests too deep") from None
+
+
 def _record(line: bytes) -> dict[str, Any] | None:
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
+        record = decoded(line)
+    except ValueError:
         return None
     return record if isinstance(record, dict) else None
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from dream.storage.files import decoded
 from envs.errors import InputError
 
 FILE = "run.lock"
@@ -54,7 +55,9 @@ class RunLock:
         while self._file is None:
             file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
             try:
-                self._refuse_if_used(file)
+                left = self._refuse_if_used(file)
+                if left is not None:
+                    print(f"{self.path.parent}: {_named(left)} has ended without leaving it; going on", file=sys.stderr)
                 if self._is_at_path(file):  # else its last owner has just deleted it
                     _write_owner(file)
                     self._file = file
@@ -62,8 +65,23 @@ class RunLock:
                 if self._file is None:
                     os.close(file)
 
-    def _refuse_if_used(self, file: int) -> None:
-        """Takes the system's lock on the file and raises InputError where another process has it."""
+    def check_free(self) -> None:
+        """Raises InputError where another process works in the folder; takes and changes nothing."""
+        try:
+            file = os.open(self.path, os.O_RDONLY)
+        except OSError:
+            return
+        try:
+            self._refuse_if_used(file)
+        finally:
+            os.close(file)
+
+    def _refuse_if_used(self, file: int) -> dict[str, Any] | None:
+        """Takes the system's lock on the file; returns the owner that left it behind, None where there is none.
+
+        Raises:
+          InputError: another process has it.
+        """
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -72,14 +90,14 @@ class RunLock:
             pass  # a file system without locks: what the file says decides
         owner = _read_owner(file)
         if owner is None:
-            return
+            return None
         if owner["host"] != socket.gethostname():
             raise InputError(
                 f"{self.path.parent} is in use by {_named(owner)}; if that process has ended, delete {self.path}"
             )
         if _is_running(owner):
             raise InputError(self._refusal(owner))
-        print(f"{self.path.parent}: {_named(owner)} has ended without leaving it; going on", file=sys.stderr)
+        return owner
 
     def _refusal(self, owner: dict[str, Any] | None) -> str:
         who = "another process" if owner is None else _named(owner)
@@ -119,7 +137,7 @@ def _write_owner(file: int) -> None:
 def _read_owner(file: int) -> dict[str, Any] | None:
     """Returns what an open lock file says of its owner; None where it says nothing that can be read."""
     try:
-        owner = json.loads(os.pread(file, 4096, 0))
+        owner = decoded(os.pread(file, 4096, 0))
     except ValueError:
         return None
     if not isinstance(owner, dict) or not isinstance(owner.get("pid"), int) or not isinstance(owner.get("host"), str):

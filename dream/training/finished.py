@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import os
 import sys
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 
 from dream.evaluation.report import MatchReport
 from dream.storage.checkpoint import Checkpoint, find
-from dream.storage.files import EVALUATION_FILE
+from dream.storage.files import EVALUATION_FILE, decoded
 from dream.storage.policies import game_of, policies_of
 from dream.training import metrics
 from envs import Game, InputError, Policy
@@ -121,9 +120,12 @@ def load_run(reference: str | os.PathLike[str]) -> FinishedRun:
 
 def _evaluation(path: Path) -> dict[str, Any]:
     try:
-        return json.loads(path.read_text()) if path.exists() else {}
-    except ValueError as error:
+        report = decoded(path.read_bytes()) if path.exists() else {}
+    except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({error}); evaluate the run again") from error
+    if not isinstance(report, dict):
+        raise InputError(f"{path} holds no report; evaluate the run again")
+    return report
 
 
 def _number(value: Any) -> float:

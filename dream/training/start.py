@@ -75,9 +75,10 @@ def _check_start_over(start: Start) -> None:
     """Lets a run begin again in the folder of one with the same settings that ended before its first checkpoint.
 
     Raises:
-      InputError: the folder holds anything else.
+      InputError: another process works in the folder, or it holds anything else.
     """
     run_dir, config_file = start.run_dir, start.run_dir / files.CONFIG_FILE
+    lock.RunLock(run_dir).check_free()
     if has_checkpoint(run_dir):
         raise InputError(f"run_dir={run_dir} exists; choose a new folder, or go on with resume={run_dir}")
     if not config_file.is_file():

@@ -152,7 +152,7 @@ def _use(path: Path) -> Any:
 
 
 @pytest.mark.usefixtures("_collected")
-@pytest.mark.parametrize("damage", ["truncate", "empty", "flip", "delete"])
+@pytest.mark.parametrize("damage", ["truncate", "empty", "flip", "deep", "delete"])
 def test_a_damaged_file_is_told(saved: Path, tmp_path: Path, damage: str) -> None:
     """Whichever file: the state comes back whole or there is one line; damage to what carries data never passes."""
     told: list[str] = []
@@ -162,7 +162,7 @@ def test_a_damaged_file_is_told(saved: Path, tmp_path: Path, damage: str) -> Non
         file = copy / original.relative_to(saved / FOLDER / "10")
         data = bytearray(file.read_bytes())
         data[len(data) // 2] ^= 0x10
-        changed = {"truncate": bytes(data[: len(data) // 2]), "empty": b"", "flip": bytes(data)}
+        changed = {"truncate": bytes(data[: len(data) // 2]), "empty": b"", "flip": bytes(data), "deep": b"[" * 100_000}
         file.unlink() if damage == "delete" else file.write_bytes(changed[damage])
         try:
             _assert_equal(_use(copy), _state(10))

@@ -51,6 +51,21 @@ def test_it_is_taken_once_and_released(tmp_path: Path) -> None:
         two.acquire()
 
 
+def test_a_look_takes_and_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder in use is refused; a free one, or one whose owner is gone, stays as it is."""
+    RunLock(tmp_path).check_free()
+    assert list(tmp_path.iterdir()) == []
+    with RunLock(tmp_path) as one:
+        one.acquire()
+        with pytest.raises(InputError, match="is in use by process"):
+            RunLock(tmp_path).check_free()
+    _left(tmp_path, pid=2**22 + 1)
+    before = (tmp_path / FILE).read_bytes()
+    RunLock(tmp_path).check_free()
+    assert (tmp_path / FILE).read_bytes() == before
+    assert capsys.readouterr().err == ""
+
+
 def test_it_is_released_after_an_error(tmp_path: Path) -> None:
     """Whatever the error is."""
 
@@ -110,7 +125,7 @@ def test_another_host(tmp_path: Path) -> None:
     assert (tmp_path / FILE).exists()
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "1"}', "\x00" * 9])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "1"}', "\x00" * 9, "[" * 4096])
 def test_a_file_that_says_nothing(tmp_path: Path, text: str) -> None:
     """As a process killed while it wrote it leaves it: nobody has it."""
     (tmp_path / FILE).write_text(text)

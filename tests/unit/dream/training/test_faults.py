@@ -188,6 +188,8 @@ def test_a_run_directory_in_use(tmp_path: Path) -> None:
         held.acquire()
         with pytest.raises(InputError, match="is in use by process"):
             train(second, NEVER)
+        with pytest.raises(InputError, match="is in use by process"):
+            _start(run_dir, "iterations=5")
         held.path.unlink()
         after = {path: path.stat().st_mtime_ns for path in run_dir.rglob("*") if path.is_file()}
         assert after == before
