@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import jax
 import numpy as np
-import pytest
 from tree_values import action_values, tree_of
 
 from dream.equations.mirror_descent import mirror_descent_policy
@@ -46,10 +45,12 @@ def _play(tree: Tree, update: Callable[[int, np.ndarray, np.ndarray], np.ndarray
     return np.array(found)
 
 
-def _accumulating(tree: Tree, iterations: int) -> np.ndarray:
+def _accumulating(tree: Tree, iterations: int, eta: tuple[float, float], alpha: tuple[float, float]) -> np.ndarray:
+    def at(ends: tuple[float, float], t: int) -> float:
+        return ends[0] + (ends[1] - ends[0]) * t / iterations
+
     def update(t: int, table: np.ndarray, advantages: np.ndarray) -> np.ndarray:
-        done = t / iterations
-        return _MIRROR(table, advantages, tree.legal, eta=0.1 - 0.08 * done, alpha=0.4 - 0.32 * done)
+        return _MIRROR(table, advantages, tree.legal, eta=at(eta, t), alpha=at(alpha, t))
 
     return _play(tree, update, iterations)
 
@@ -66,12 +67,19 @@ def _documents(tree: Tree, iterations: int) -> np.ndarray:
     return _play(tree, update, iterations)
 
 
-@pytest.mark.parametrize(("game", "bound"), [("kuhn_poker", 0.02), ("leduc_poker", 0.1)])
-def test_accumulating_converges_where_the_document_cycles(game: str, bound: float) -> None:
-    """Last iterates in chips; measured on Leduc, uniform play 2.37: 0.06 after 400 iterations against more than 1."""
-    tree = tree_of(game)
-    ours, theirs = _accumulating(tree, 400), _documents(tree, 450)
-    assert ours[-1] < bound
-    assert ours[-1] < ours[2] < ours[0]
-    assert theirs[-1] > 3 * ours[-1]
-    assert theirs[-1] > theirs.min() + bound
+def test_accumulating_converges_on_kuhn() -> None:
+    """500 iterations; uniform play 0.458 chips, measured 0.0049."""
+    found = _accumulating(tree_of("kuhn_poker"), 500, (0.1, 0.1), (0.2, 0.02))
+    assert found[-1] < 0.01
+    assert found[-1] < found[4] < found[0]
+
+
+def test_accumulating_converges_on_leduc_where_the_document_cycles() -> None:
+    """Uniform play 2.37 chips. Measured after 400 iterations 0.057; the document's 0.17 after 350, then 1.4 and 1.8."""
+    tree = tree_of("leduc_poker")
+    ours, theirs = _accumulating(tree, 400, (0.1, 0.02), (0.4, 0.08)), _documents(tree, 450)
+    assert ours[-1] < 0.08
+    assert ours[-1] < ours[3] < ours[0]
+    assert theirs[-1] > 1.0
+    assert theirs[-1] > 3 * theirs.min()
+    assert ours[-1] < theirs.min()

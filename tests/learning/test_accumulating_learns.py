@@ -33,11 +33,13 @@ def _learner() -> Algorithm:
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_last_iterate_approaches_an_equilibrium(seed: int) -> None:
-    """150 iterations of 512 games; exploitability of the last policy in chips, uniform play 0.458."""
+    """150 iterations of 512 games; exploitability of the last policy in chips, uniform play 0.458.
+
+    Measured: 0.048, 0.043 and 0.030.
+    """
     algorithm, tree = _learner(), tree_of("kuhn_poker")
     state = algorithm.init(jax.random.key(seed))
     for _ in range(ITERATIONS):
         state, _ = algorithm.iterate(state)
     exploitability = nash_conv(tree, tabulate(tree, algorithm.policies(state)["current"])) / 2
-    print("exploitability", exploitability)
-    assert exploitability < 0.08
+    assert exploitability < 0.1
