@@ -292,6 +292,10 @@ def test_document_values_of_r42() -> None:
         "heuristic": 0.30, "aggressive_knock": 0.15, "meld_builder": 0.10, "early_knock": 0.10, "defensive": 0.10,
         "lv5": 0.10, "past_self": 0.05, "lv4": 0.05, "lv7": 0.05,
     }  # fmt: skip
+    per_checkpoint = algo.pool_every * 4096 * 128
+    assert per_checkpoint == pytest.approx(1e8, rel=0.01)
+    assert algo.pool_size == 14 == node.iterations // algo.pool_every + 1
+    assert (node.checkpoint.every, node.checkpoint.keep) == (algo.pool_every, algo.pool_size)
     assert node.env.rules.reward == "categorical"
     assert (node.network.name, node.network.width, node.network.blocks) == ("simba", 1024, 2)
 
