@@ -17,6 +17,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
+from collections.abc import Generator
 from typing import Any, NamedTuple
 
 import jax
@@ -28,6 +29,7 @@ from jax import Array, lax
 from dream.algorithms.counters import Counters
 from dream.algorithms.types import Algorithm, Metrics, Resources
 from dream.buffers.replay import Replay, batches_per_pass, collect, nth_of_passes, sample
+from dream.compiled.bounded import BoundedCalls, whole
 from dream.config.settings import choice, number
 from dream.equations import reward_shaping, schedules
 from dream.equations.advantage_targets import advantage_targets
@@ -173,7 +175,7 @@ def make(config: DuelingDreamConfig, network: Any, game: Game, resources: Resour
             raise InputError(f"algo.mirror.{name}={dataclasses.asdict(schedule)} must not go below 0")
     built = (make_policy_network if accumulates else make_network)(network, game)
     learner = _DuelingDream(config, game, built, make_reader(game, built), num_envs)
-    return Algorithm(learner.init, learner.iterate, learner.policies)
+    return Algorithm(learner.init, learner.iterate, learner.policies, calls=learner.calls)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -190,6 +192,14 @@ class _DuelingDream:
     def optimizer(self) -> optax.GradientTransformation:
         return adam(max_grad_norm=self.config.max_grad_norm, l2=self.config.l2)
 
+    @functools.cached_property
+    def _generate_calls(self) -> BoundedCalls:
+        return BoundedCalls.of(self.generate)
+
+    @functools.cached_property
+    def _learn_calls(self) -> BoundedCalls:
+        return BoundedCalls.of(self.learn)
+
     @functools.partial(jax.jit, static_argnums=0)
     def init(self, key: Array) -> DuelingDreamState:
         """Initialises a network and its target, a copy.
@@ -203,10 +213,15 @@ class _DuelingDream:
         return DuelingDreamState(params, params, self.optimizer.init(params), key, jnp.int32(0))
 
     def iterate(self, state: DuelingDreamState) -> tuple[DuelingDreamState, Metrics]:
+        return whole(self.calls(state))
+
+    def calls(self, state: DuelingDreamState) -> Generator[None, None, tuple[DuelingDreamState, Metrics]]:
         began = time.perf_counter()
-        replay, play_metrics, play_counters = jax.block_until_ready(self.generate(state))
+        generated = yield from self._generate_calls(state)
+        replay, play_metrics, play_counters = jax.block_until_ready(generated)
         played = time.perf_counter()
-        state, fit_metrics, fit_counters = jax.block_until_ready(self.learn(state, replay))
+        learned = yield from self._learn_calls(state, replay)
+        state, fit_metrics, fit_counters = jax.block_until_ready(learned)
         seconds = {"seconds_generate": played - began, "seconds_fit": time.perf_counter() - played}
         counters = (play_counters + fit_counters).metrics()
         arrays = jax.device_get({**play_metrics, **fit_metrics, **counters})
