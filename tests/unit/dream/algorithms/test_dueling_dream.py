@@ -327,7 +327,7 @@ def test_advantages_start_near_zero() -> None:
 
 @pytest.mark.parametrize("network", [NETWORK, {"name": "simba", "width": 8, "blocks": 1}, {"name": "card_planes"}])
 def test_nothing_compiles_twice(network: dict[str, Any]) -> None:
-    """The state as initialised has the types of the next one, weak or not, so that one program serves all iterations."""
+    """The state as initialised has the types of the next one, weak or not: one program serves all iterations."""
     algorithm = algorithms.make({**BASE, "episodes_per_iteration": 8, "batch_size": 8}, network, CoinGame())
     state = algorithm.init(jax.random.key(0))
     after, _ = algorithm.iterate(state)
