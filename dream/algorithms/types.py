@@ -44,12 +44,14 @@ class Algorithm:
       iterate: TrainState -> (TrainState, metrics of the iteration, counters and seconds by part among them).
       policies: TrainState -> policies by name; "current" always, "average" where the learner has one.
       value: TrainState -> what the current policy's player expects; None where the learner has no such thing.
+      tables: TrainState -> the policies as tables of the game's exact form, where the learner has them as such.
     """
 
     init: Callable[[Any], TrainState]
     iterate: Callable[[TrainState], tuple[TrainState, Metrics]]
     policies: Callable[[TrainState], dict[str, Policy]]
     value: Callable[[TrainState], Value] | None = None
+    tables: Callable[[TrainState], dict[str, Any]] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -33,6 +33,7 @@ ALGORITHMS, PRESETS, ENVS, NETWORKS, EXPERIMENTS = (
 FILES = sorted(str(file.relative_to(CONF)) for file in CONF.rglob("*.yaml"))
 DEEP_ON_TREES = {"deep_cfr", "sd_cfr"}
 TABULAR = {name for name in ALGORITHMS if "cfr" in name} - {"os_sd_cfr", "vr_dcfr_plus", *DEEP_ON_TREES}
+CFR = TABULAR - {"external_mccfr", "outcome_mccfr"}
 WITH_HISTORY_VALUES = {"dream", "escher", "vr_dcfr_plus"}
 
 
@@ -132,6 +133,8 @@ def _refusal(env: str, algo: str, network: str) -> str | None:
     deep = DEEP_ON_TREES | WITH_HISTORY_VALUES | {"os_sd_cfr"}
     if algo in deep and game.num_players != 2:
         return "these regret minimisers are for two"
+    if algo in CFR and game.hidden_placement is not None:
+        return None
     if algo in DEEP_ON_TREES | TABULAR and not isinstance(game, EnumerableGame):
         return f"algo={algo} needs the whole tree of its game"
     if algo in WITH_HISTORY_VALUES and network != "dueling":
