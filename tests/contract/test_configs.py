@@ -37,6 +37,7 @@ TABULAR = {name for name in ALGORITHMS if "cfr" in name or "tabular" in name} - 
     "vr_dcfr_plus",
     *DEEP_ON_TREES,
 }
+CFR = {name for name in TABULAR if name.endswith(("cfr", "cfr_plus")) and "mccfr" not in name}
 WITH_HISTORY_VALUES = {"dream", "escher", "vr_dcfr_plus"}
 
 
@@ -136,6 +137,8 @@ def _refusal(env: str, algo: str, network: str) -> str | None:
     deep = DEEP_ON_TREES | WITH_HISTORY_VALUES | {"os_sd_cfr"}
     if algo in deep and game.num_players != 2:
         return "these regret minimisers are for two"
+    if algo in CFR and game.hidden_placement is not None:
+        return None
     if algo in DEEP_ON_TREES | TABULAR and not isinstance(game, EnumerableGame):
         return f"algo={algo} needs the whole tree of its game"
     if algo in WITH_HISTORY_VALUES and network != "dueling":
