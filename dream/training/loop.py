@@ -29,6 +29,7 @@ from dream.storage.policies import chosen_policy
 from dream.storage.tree_cache import stored_tree
 from dream.training import announce, faults, metrics
 from dream.training.objective import objective
+from dream.training.pictures import draw_run
 from dream.training.progress import Pace, RunProgress
 from dream.training.signals import StopRequest
 from dream.training.tracking import Tracker
@@ -276,6 +277,11 @@ class Run:
         files.write_json(self.run_dir / files.EVALUATION_FILE, report)
         return reports
 
+    def draw(self) -> None:
+        """Writes pictures of the run in its directory and prints where; a drawing that fails loses nothing."""
+        for path in draw_run(self.run_dir, self.start.name, self.tree, self.algorithm.policies(self.state)):
+            print(path, flush=True)
+
 
 def train(start: Start, stop: StopRequest) -> Run:
     """Runs to the last iteration, the end of the budget or a signal that asks to leave; the state is saved.
@@ -342,6 +348,7 @@ def _train(run: Run, stop: StopRequest) -> None:
                 report_table(f"iteration {run.iteration} against {opponent}", report)
                 tracker.log_evaluation(opponent, report)
             run.objective = objective(run._exact(), reports)
+            run.draw()
     except Exception:
         tracker.close(failed=True)
         raise
