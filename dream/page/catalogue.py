@@ -1,4 +1,4 @@
-"""What can be played, and against whom: games with their variants, rule-based players by name, trained ones by label."""
+"""What can be played and against whom: games with their variants, rule-based players by name, trained ones by label."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ class Catalogue:
     """What a server offers; what a message names is looked up here, and never in the file system."""
 
     def __init__(self, references: Sequence[str] = (), runs: Path | None = _RUNS) -> None:
+        """Looks up the players given, and the runs in a folder."""
         self.trained: list[Trained] = []
         for reference in references:
             self._add(reference, game_of(find(reference)))

@@ -43,15 +43,22 @@ class CompiledGame:
     """A game's functions, compiled when they are first used."""
 
     def __init__(self, game: Game) -> None:
+        """Compiles nothing yet."""
         self.game = game
         self._deal = jax.jit(lambda key: self._looked_at(game.init(key)), compiler_options=QUICK)
         self._look = jax.jit(self._looked_at, compiler_options=QUICK)
         self._step = jax.jit(self._stepped, compiler_options=QUICK)
+        state = jax.eval_shape(game.init, jax.random.key(0))
+        has_scores = "score" in jax.eval_shape(lambda one: game.result(one, 0), state)
+        self._scores = jax.jit(self._scored, compiler_options=QUICK) if has_scores else None
 
     def _looked_at(self, state: State) -> Any:
         game = self.game
         views = tuple(game.view(state, player) for player in range(game.num_players))
         return state, state.current_player, game.legal_actions(state), views
+
+    def _scored(self, state: State) -> Any:
+        return [self.game.result(state, np.int32(player))["score"] for player in range(self.game.num_players)]
 
     def _stepped(self, state: State, action: jax.Array) -> Any:
         after, rewards, done = self.game.step(state, action)
@@ -70,6 +77,12 @@ class CompiledGame:
         rewards, done, looked = self._step(position.state, np.int32(action))
         return self._position(rewards, done, looked)
 
+    def scores(self, state: State) -> list[float] | None:
+        """Returns what a round adds to a running score, by seat; None where that is the points won."""
+        if self._scores is None:
+            return None
+        return [round(float(score), 4) for score in jax.device_get(self._scores(state))]
+
     def _position(self, rewards: Any, done: Any, looked: Any) -> Position:
         state, *rest = looked
         rewards, done, (current, legal, views) = jax.device_get((rewards, done, rest))
@@ -86,6 +99,7 @@ class Player:
     """
 
     def __init__(self, name: str, policy: Policy) -> None:
+        """Compiles nothing yet."""
         self.name, self.policy = name, policy
         self.seconds: float | None = None
         self._apply = jax.jit(policy.apply, compiler_options=QUICK)
@@ -111,6 +125,7 @@ class Shelf:
     """Compiled games and players, the least recently used given up first."""
 
     def __init__(self, most: int = 24) -> None:
+        """Keeps so many games, and twice as many players."""
         self._lock = threading.Lock()
         self.game: Callable[[Game], CompiledGame] = self._locked(functools.lru_cache(most)(CompiledGame))
         self.player: Callable[[str, Game], Player] = self._locked(functools.lru_cache(2 * most)(_found))

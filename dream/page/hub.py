@@ -26,6 +26,7 @@ class Connection:
     """One tab: whose it is, and what it watches."""
 
     def __init__(self, send: Send) -> None:
+        """Knows nobody yet; the first message says whose it is."""
         self.send = send
         self.key: str | None = None
         self.watches: str | None = None
@@ -42,6 +43,7 @@ class Hub:
     """Matches by id, each of one key; a message about another's match is answered as if there were none."""
 
     def __init__(self, catalogue: Catalogue, records: Callable[[Match], None] | None = None) -> None:
+        """Begins without matches; `records` is given each match when a round with a person is over."""
         self.catalogue, self.shelf = catalogue, Shelf()
         self.matches: dict[str, Match] = {}
         self.owners: dict[str, str] = {}

@@ -82,6 +82,11 @@ class Match:
     """A match in play; not safe to be used by two threads at once."""
 
     def __init__(self, compiled: CompiledGame, chairs: Sequence[Chair], settings: Settings) -> None:
+        """Deals the first round.
+
+        Raises:
+          InputError: too few or too many chairs, or two people.
+        """
         if len(chairs) != compiled.game.num_players:
             raise InputError(f"{len(chairs)} chairs; {compiled.game.name} has {compiled.game.num_players} players")
         if sum(chair.player is None for chair in chairs) > 1:
@@ -152,7 +157,7 @@ class Match:
         person = self.person
         hears = before.current if person is None else self.seat(person)
         own = hears == before.current
-        played.said.append(boards.said(self.game, before.views[hears], action, after.views[hears], own))
+        played.said.append(boards.said(self.game, before.state, before.views[hears], action, after.views[hears], own))
         played.actions.append(action)
         played.actors.append(before.current)
         played.points = np.round(played.points + after.rewards * self.game.reward_scale, 4)
@@ -180,11 +185,11 @@ class Match:
 
     def _score(self, played: Round) -> None:
         points = [float(played.points[self.seat(chair)]) for chair in range(len(self.chairs))]
-        score = self.game.result(played.position.state, 0).keys() & {"score"}
+        scores = self.compiled.scores(played.position.state)
         for chair in range(len(self.chairs)):
             gained = points[chair]
-            if score:
-                gained = float(self.game.result(played.position.state, self.seat(chair))["score"])
+            if scores is not None:
+                gained = scores[self.seat(chair)]
             elif len(self.chairs) == 2 and self.settings.target is not None:
                 gained = max(gained, 0.0)
             self.scores[chair] += gained
@@ -223,7 +228,9 @@ class Match:
             "round": played.number,
             "ply": len(played.actions),
             "board": board,
-            "choices": [boards.choice(self.game, position.views[viewer], action) for action in legal] if mine else [],
+            "choices": [boards.choice(self.game, position.state, position.views[viewer], action) for action in legal]
+            if mine
+            else [],
             "log": log,
             "done": position.done,
             "over": self.is_over,

@@ -51,6 +51,7 @@ class Site:
     """
 
     def __init__(self, hub: Hub, token: str, hosts: Sequence[str]) -> None:
+        """Reads the files of the page."""
         self.hub, self.token, self.hosts = hub, token, frozenset(hosts)
         self._files = {
             path.relative_to(FILES).as_posix(): (path.read_bytes(), _TYPES[path.suffix])
@@ -145,9 +146,9 @@ def names(host: str, port: int) -> list[str]:
     return [f"{name}:{port}" for name in sorted(hosts)]
 
 
-def serve(site: Site, listening: socket.socket) -> None:
-    """Serves until it is interrupted."""
-    config = uvicorn.Config(
+def configured(site: Site) -> uvicorn.Config:
+    """Returns how a site is served."""
+    return uvicorn.Config(
         site.application(),
         log_level="warning",
         access_log=False,
@@ -156,4 +157,8 @@ def serve(site: Site, listening: socket.socket) -> None:
         server_header=False,
         timeout_graceful_shutdown=1,
     )
-    uvicorn.Server(config).run([listening])
+
+
+def serve(site: Site, listening: socket.socket) -> None:
+    """Serves until it is interrupted."""
+    uvicorn.Server(configured(site)).run([listening])

@@ -12,8 +12,9 @@ A board is a module with these functions:
 | choice(game, view, action) | an action the player may take: its kind, and the cards it is about |
 | said(game, before, action, after) | what a player hears of an action, given its own views before and after |
 | hands(game, state) | bool[P, cards], who holds which card; may be traced |
+| deck(game) | the cards by name, in the order of `hands` |
 
-and TITLE, VARIANTS (label and rules) and DECK (the cards by name, () where a map of them means nothing).
+and has TITLE and VARIANTS (label and rules).
 """
 
 from __future__ import annotations
@@ -105,33 +106,38 @@ def opened(game: Game, state: State, actions: Sequence[int]) -> dict[str, Any]:
     )
 
 
-def choice(game: Game, view: View, action: int, state: State = None) -> dict[str, Any]:
+def choice(game: Game, state: State, view: View, action: int) -> dict[str, Any]:
     """Shows an action the player to act may take: `id`, `kind`, `cards` and a `label` in words."""
     board = board_of(game)
+    label = game.describe_action(state, action, int(state.current_player))
     found = {"kind": "other"} if board is None else board.choice(game, view, action)
-    return {"id": int(action), "cards": [], "label": action_name(game, action), **found}
+    return {"id": int(action), "cards": [], "label": label, **found}
 
 
-def said(game: Game, before: View, action: int, after: View, own: bool) -> dict[str, Any] | None:
-    """Returns what a player hears of an action, None where it may be secret: of a game without a board, the others'."""
+def said(game: Game, state: State, before: View, action: int, after: View, own: bool) -> dict[str, Any] | None:
+    """Returns what a player hears of an action.
+
+    Args:
+      game: what is played.
+      state: before the action.
+      before: the view of the one who hears, before the action.
+      action: of `state.current_player`.
+      after: the same player's view after it.
+      own: whether it is the player's own.
+    Returns:
+      `kind`, `cards` and perhaps more; None where it may be secret: of a game without a board, another's action.
+    """
     board = board_of(game)
-    if board is None:
-        return {"kind": "other", "cards": [], "label": action_name(game, action)} if own else None
-    return {"cards": [], **board.said(game, before, action, after)}
-
-
-def action_name(game: Game, action: int) -> str:
-    """Returns an action in words."""
-    name = getattr(game, "action_name", None)
-    return name(int(action)) if name else f"action {int(action)}"
+    if board is not None:
+        return {"cards": [], **board.said(game, before, action, after)}
+    if not own:
+        return None
+    return {"kind": "other", "cards": [], "label": game.describe_action(state, action, int(state.current_player))}
 
 
 def drawing(game: Game, state: State, viewer: int | None) -> str:
     """Returns a picture of a state as SVG, "" where the game has none."""
-    render = getattr(game, "render_svg", None)
-    if render is None:
-        return ""
     try:
-        return render(state, viewer)
+        return game.render_svg(state, viewer)
     except InputError:
         return ""

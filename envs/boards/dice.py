@@ -14,7 +14,6 @@ from envs.game import Game, State, View
 
 TITLE = "Liar's dice"
 VARIANTS = (Variant("one die each"),)
-DECK = ("1", "2", "3", "4", "5", "6")
 _SIDES, _LIAR = 6, 12
 
 
@@ -60,3 +59,8 @@ def said(game: Game, before: View, action: int, after: View) -> dict[str, Any]:
 def hands(game: Game, state: State) -> jax.Array:
     """Returns which face each die shows: bool[2, 6]."""
     return jnp.asarray(state.dice)[:, None] == np.arange(1, _SIDES + 1)
+
+
+def deck(game: Game) -> tuple[str, ...]:
+    """Returns the cards by name, in the order of `hands`."""
+    return tuple("123456")

@@ -25,7 +25,6 @@ VARIANTS = (
     Variant("gin 25, undercut 25", {"gin_bonus": 25, "undercut_bonus": 25}),
     Variant("gin only", {"knock_limit": 0}),
 )
-DECK = tuple(cards.card_name(card) for card in range(cards.NUM_CARDS))
 STOCK, TAKE, PASS, DISCARDS = 0, 1, 2, 3
 _NO_CARD = 255
 
@@ -131,3 +130,8 @@ def hands(game: Game, state: State) -> jax.Array:
     """Returns who holds which card: bool[2, cards]."""
     rules = game.rules
     return jax.vmap(lambda hand: cards.to_cards(hand, rules.num_ranks, rules.num_suits))(state.table.hands)
+
+
+def deck(game: Game) -> tuple[str, ...]:
+    """Returns the cards by name, in the order of `hands`."""
+    return tuple(named(range(game.rules.num_cards), game.rules.num_ranks))

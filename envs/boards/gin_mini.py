@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from envs.boards import Variant, gin
-from envs.boards.gin import hands, opened, seen
+from envs.boards.gin import deck, hands, opened, seen
 from envs.game import Game, View
 
-__all__ = ["DECK", "TITLE", "VARIANTS", "choice", "hands", "opened", "said", "seen"]
+__all__ = ["TITLE", "VARIANTS", "choice", "deck", "hands", "opened", "said", "seen"]
 
 TITLE = "Mini gin rummy"
 VARIANTS = (
@@ -16,7 +16,6 @@ VARIANTS = (
     Variant("3 ranks, 3 suits", {"preset": "3x3"}),
     Variant("5 ranks, 2 suits", {"preset": "5x2"}),
 )
-DECK: tuple[str, ...] = ()
 
 
 def choice(game: Game, view: View, action: int) -> dict[str, Any]:

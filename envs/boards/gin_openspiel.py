@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,12 +11,12 @@ import numpy as np
 
 from envs import cards
 from envs.boards import Variant, settlement
-from envs.boards.gin import DECK
+from envs.boards.gin import deck
 from envs.game import Game, State, View
 from envs.gin_rummy.openspiel import ids
 from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS
 
-__all__ = ["DECK", "TITLE", "VARIANTS", "choice", "hands", "opened", "said", "seen"]
+__all__ = ["TITLE", "VARIANTS", "choice", "deck", "hands", "opened", "said", "seen"]
 
 TITLE = "Gin rummy, OpenSpiel's"
 VARIANTS = (Variant("knock card 10"), Variant("Oklahoma", {"oklahoma": True}))
@@ -102,7 +103,7 @@ def opened(game: Game, state: State, actions: Sequence[int]) -> dict[str, Any]:
         return {**shown, "hands": each, **end}
     left = [settlement.named(hand, ranks) for hand in held]
     points = [settlement.points(hand, ranks) for hand in held]
-    hands = [[*sum(laid[seat], []), *left[seat], *(off if seat != knocker else [])] for seat in range(2)]
+    hands = [[*itertools.chain(*laid[seat]), *left[seat], *(off if seat != knocker else [])] for seat in range(2)]
     return {
         **shown,
         "hands": [{"hand": hand, "melds": laid[seat]} for seat, hand in enumerate(hands)],

@@ -72,3 +72,8 @@ def said(game: Game, before: View, action: int, after: View) -> dict[str, Any]:
 def hands(game: Game, state: State) -> jax.Array:
     """Returns who holds which card: bool[2, 3]."""
     return jnp.asarray(state.hands)[:, None] == np.arange(3)
+
+
+def deck(game: Game) -> tuple[str, ...]:
+    """Returns the cards by name, in the order of `hands`."""
+    return DECK

@@ -17,7 +17,8 @@ from envs import cards
 from envs.boards import Variant, settlement
 from envs.game import Game, State, View
 from envs.rummy500 import actions as ids
-from envs.rummy500.state import HAND, NONE, melds_of
+from envs.rummy500.rules import HAND_VALUES
+from envs.rummy500.state import HAND, IN_RUN, IN_SET, NONE
 
 TITLE = "Rummy 500"
 VARIANTS = (
@@ -25,7 +26,6 @@ VARIANTS = (
     Variant("3 players", {"num_players": 3}),
     Variant("4 players", {"num_players": 4}),
 )
-DECK = tuple(cards.card_name(card) for card in range(cards.NUM_CARDS))
 _RANKS = cards.NUM_RANKS
 _MOST_GROUPED = 13
 """Cards in a hand whose melds are still looked for."""
@@ -47,7 +47,7 @@ def seen(game: Game, view: View) -> dict[str, Any]:
         "drawn": None,
         "pile": _named(_pile(view.position)),
         "stock": int(view.stock),
-        "table": [_named(meld) for meld in _table(view)],
+        "table": _table(_flags(view.sets), _flags(view.runs), view.ace_high),
         "points": int(view.points[0]),
         "duty": None if view.duty == NONE else cards.card_name(int(view.duty)),
         "others": [
@@ -78,16 +78,13 @@ def _pile(position: np.ndarray) -> list[int]:
     return sorted(there, key=lambda card: int(position[card]))
 
 
-def _table(view: View) -> list[list[int]]:
+def _table(in_set: np.ndarray, in_run: np.ndarray, ace_high: np.ndarray) -> list[list[str]]:
     """Lists the melds on the table: sets by rank, then runs by suit, an ace above the king where it was laid there."""
-    in_set = np.zeros((4, _RANKS), bool)
-    in_set.reshape(-1)[cards.cards_in(view.sets)] = True
+    in_set, in_run = in_set.reshape(4, _RANKS), in_run.reshape(4, _RANKS)
     found = [[_RANKS * suit + rank for suit in range(4) if in_set[suit, rank]] for rank in range(_RANKS)]
-    in_run = np.zeros((4, _RANKS), bool)
-    in_run.reshape(-1)[cards.cards_in(view.runs)] = True
     for suit in range(4):
-        places = [bool(x) for x in in_run[suit]] + [bool(in_run[suit, 0] and view.ace_high[suit]), False]
-        places[0] = places[0] and not view.ace_high[suit]
+        places = [bool(x) for x in in_run[suit]] + [bool(in_run[suit, 0] and ace_high[suit]), False]
+        places[0] = places[0] and not ace_high[suit]
         run: list[int] = []
         for place, laid in enumerate(places):
             if laid:
@@ -95,12 +92,20 @@ def _table(view: View) -> list[list[int]]:
             elif run:
                 found.append(run)
                 run = []
-    return [meld for meld in found if meld]
+    return [_named(meld) for meld in found if meld]
+
+
+def _flags(masks: np.ndarray) -> np.ndarray:
+    """Returns suit masks as bool[52]."""
+    flags = np.zeros(cards.NUM_CARDS, bool)
+    flags[cards.cards_in(masks)] = True
+    return flags
 
 
 def opened(game: Game, state: State, actions: Sequence[int]) -> dict[str, Any]:
     """Shows a round with all cards open, and the scores once it is over."""
-    hands = [[int(c) for c in np.flatnonzero(state.zone == HAND + seat)] for seat in range(game.num_players)]
+    zone = np.asarray(state.zone)
+    hands = [[int(c) for c in np.flatnonzero(zone == HAND + seat)] for seat in range(game.num_players)]
     over = int(state.current_player) < 0
     shown = {
         "kind": "rummy",
@@ -110,21 +115,17 @@ def opened(game: Game, state: State, actions: Sequence[int]) -> dict[str, Any]:
         "ranks": _RANKS,
         "pile": _named(_pile(np.asarray(state.position))),
         "stock": cards.NUM_CARDS - int(state.drawn),
-        "table": [_named(meld) for meld in melds_of(state)],
+        "table": _table(zone == IN_SET, zone == IN_RUN, np.asarray(state.ace_high)),
         "hands": [{"hand": _named(hand), "melds": []} for hand in hands],
     }
     if over:
         out = int(state.went_out)
         ending = {"ending": "out", "winner": out} if out >= 0 else {"ending": "end"}
-        scores = [int(x) for x in np.asarray(game.scores(state))]
         laid = [int(x) for x in state.points]
-        shown["settlement"] = {
-            **ending,
-            "scores": [
-                {"laid": laid[seat], "held": laid[seat] - score, "score": score} for seat, score in enumerate(scores)
-            ],
-        }
-    return shown  # fmt: skip
+        held = [int(HAND_VALUES[hand].sum()) for hand in hands]
+        scores = [{"laid": one, "held": other, "score": one - other} for one, other in zip(laid, held, strict=True)]
+        shown["settlement"] = {**ending, "scores": scores}
+    return shown
 
 
 def choice(game: Game, view: View, action: int) -> dict[str, Any]:
@@ -157,3 +158,8 @@ def said(game: Game, before: View, action: int, after: View) -> dict[str, Any]:
 def hands(game: Game, state: State) -> jax.Array:
     """Returns who holds which card: bool[P, 52]."""
     return jnp.asarray(state.zone) == HAND + np.arange(game.num_players)[:, None]
+
+
+def deck(game: Game) -> tuple[str, ...]:
+    """Returns the cards by name, in the order of `hands`."""
+    return tuple(cards.card_name(card) for card in range(cards.NUM_CARDS))

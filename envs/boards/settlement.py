@@ -89,11 +89,10 @@ def laid_off(left: Sequence[int], melds: Sequence[Meld], ranks: int) -> list[tup
     """
     rest, piles, found = set(left), [list(meld) for meld in melds], []
     while True:
-        step = next(
-            ((card, n) for n, pile in enumerate(piles) for card in sorted(rest) if _fits(card, pile, ranks)), None
-        )
-        if step is None:
+        fits = [(card, n) for n, pile in enumerate(piles) for card in sorted(rest) if _fits(card, pile, ranks)]
+        if not fits:
             return found
+        step = fits[0]
         rest.discard(step[0])
         piles[step[1]] = sorted([*piles[step[1]], step[0]])
         found.append(step)
