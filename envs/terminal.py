@@ -143,10 +143,11 @@ def _round(table: _Table) -> records.Record:
 def _tell(table: _Table, seat: int, action: int) -> None:
     """Plays an action and prints what may be heard of it."""
     play, game, watcher = table.play, table.game, table.watcher
-    text = game.describe_action(jax.device_get(play.state), action, watcher)
+    state = jax.device_get(play.state)
+    text = game.describe_action(state, action, watcher)
     before = None if watcher in (None, seat) else play.view(watcher)
     play.step(action)
-    if before is not None and boards.said(game, before, action, play.view(watcher), False) is None:
+    if before is not None and boards.said(game, state, before, action, play.view(watcher), False) is None:
         text = "moves"
     if table.players[seat] is not None or table.watcher is None:
         table.write(f"{table.names[seat]}: {text}")

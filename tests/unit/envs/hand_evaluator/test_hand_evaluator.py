@@ -100,7 +100,7 @@ def test_command_shows_grid_and_combos(capsys: pytest.CaptureFixture[str]) -> No
     assert shown.index("3H 4H 5H ") < shown.index("3H 4H 5H 6H 7H")
 
 
-@pytest.mark.parametrize("arguments", [["3H", "3H", "3H"], ["11H"], ["3H", "--level", "l2"], ["3H", "--top", "0"], []])
+@pytest.mark.parametrize("arguments", [["3H", "3H", "3H"], ["14H"], ["3H", "--level", "l2"], ["3H", "--top", "0"], []])
 def test_command_refuses_wrong_input(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 2 and one line."""
     with pytest.raises(SystemExit) as ended:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -11,16 +12,21 @@ import pytest
 
 import envs
 from envs import InputError, records
-from envs.checks import check_game
 from envs.rummy500 import MatchRummy500, Rummy500, RummyRules, ShapedRummy500
 from envs.rummy500.__main__ import main
 from envs.rummy500.host import BOTH, NO_MELD, RUNS, Deck, Hand, RummyGame
 from envs.rummy500.host_match import RummyMatch
+from envs.rummy500.state import RummyState
 
 
 @functools.cache
 def _functions(game: Rummy500) -> tuple[Any, Any]:
     return jax.jit(game.step), jax.jit(game.legal_actions)
+
+
+def _round_of(state: Any) -> RummyState:
+    """Returns the round under way alone."""
+    return RummyState(**{field.name: getattr(state, field.name) for field in dataclasses.fields(RummyState)})
 
 
 def _play(game: Rummy500, state: Any, rng: np.random.Generator) -> tuple[list[Any], list[int], np.ndarray]:
@@ -54,7 +60,7 @@ def test_scores_are_carried_on(match: tuple[MatchRummy500, list[Any], list[int],
     total, rewards = np.zeros(2), np.zeros(2)
     for number, n in enumerate(ends):
         before = states[n - 1]
-        plain, one_round, over = Rummy500.step(single, before, np.int32(match[2][n - 1]))
+        plain, one_round, over = _functions(single)[0](_round_of(before), np.int32(match[2][n - 1]))
         assert over
         scores = np.asarray(single.scores(plain))
         total, rewards = total + scores, rewards + np.asarray(one_round)
@@ -87,14 +93,23 @@ def test_a_match_is_recorded_and_shown(match: tuple[MatchRummy500, list[Any], li
         game.from_deal((*one.deal[:-1], 2**32))
 
 
-def test_a_match_keeps_what_a_game_promises() -> None:
-    """As every game; a match of one round pays what the round pays; greedy players know it."""
-    game = envs.make("rummy500", num_players=2, max_turns=4, target=500, max_rounds=2)
-    check_game(game, games=2)
-    view = jax.device_get(jax.jit(game.view)(jax.jit(game.init)(jax.random.key(0)), 1))
-    assert game.encode(view).shape == (game.observation_size,)
-    legal = np.asarray(_functions(game)[1](game.init(jax.random.key(0))))
-    assert float(np.sum(envs.make_bot("greedy", game)(view, legal))) == pytest.approx(1)
+def test_a_match_keeps_what_a_game_promises(match: tuple[MatchRummy500, list[Any], list[int], np.ndarray]) -> None:
+    """The end absorbs; a view is unsigned and its observation has the scores, own first; greedy players know it."""
+    game, states, actions, _ = match
+    after, rewards, done = _functions(game)[0](states[-1], np.int32(actions[-1]))
+    assert done
+    assert not np.any(rewards)
+    for one, two in zip(jax.tree.leaves(after), jax.tree.leaves(states[-1]), strict=True):
+        np.testing.assert_array_equal(one, two)
+    view = jax.jit(game.view)(states[-1], 1)
+    assert all(np.asarray(leaf).dtype.kind in "ub" for leaf in jax.tree.leaves(view))
+    seen = np.asarray(jax.jit(game.encode)(view))
+    assert seen.shape == (game.observation_size,)
+    np.testing.assert_allclose(seen[-3:-1], states[-1].totals[::-1] / 60, atol=1e-6)
+    legal = np.asarray(_functions(game)[1](states[0]))
+    first = int(states[0].current_player)
+    chances = envs.make_bot("greedy", game)(jax.jit(game.view)(states[0], first), legal)
+    assert float(np.sum(chances)) == pytest.approx(1)
 
 
 def test_rules_choose_the_kind() -> None:
