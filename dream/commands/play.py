@@ -8,7 +8,6 @@ import secrets
 import socket
 import webbrowser
 from pathlib import Path
-from typing import Any
 
 from dream.config import settings
 from dream.config.compose import Composed
@@ -62,19 +61,18 @@ def prepare_play(composed: Composed) -> Play:
 def play(prepared: Play) -> None:
     """Serves until it is interrupted; the address is a line of its own."""
     from dream.page.hub import Hub
+    from dream.page.opened import Keeper
     from dream.page.server import Site, names, serve
 
     config, port = prepared.config, prepared.listening.getsockname()[1]
     token = secrets.token_urlsafe(24)
     host = f"[{config.host}]" if ":" in config.host else config.host
     address = f"http://{host}:{port}/{token}/"
-    site = Site(Hub(prepared.catalogue, _keeper(prepared.records)), token, names(config.host, port))
+    site = Site(
+        Hub(prepared.catalogue, Keeper(prepared.records) if prepared.records else None), token, names(config.host, port)
+    )
     print("Open this address in a browser; whoever knows it can play. Ctrl-C ends.", flush=True)
     print(address, flush=True)
     if config.open_browser:
         webbrowser.open(address)
     serve(site, prepared.listening)
-
-
-def _keeper(path: Path | None) -> Any:
-    return None

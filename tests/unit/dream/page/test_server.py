@@ -55,21 +55,21 @@ def test_what_is_not_the_page_is_not_found(page: tuple[Hub, int], path: str) -> 
 def test_another_host_is_refused(page: tuple[Hub, int]) -> None:
     """A name that was made to point to this machine does not open the page, nor its socket."""
     assert _get(page[1], f"/{TOKEN}/", "evil.example").status == 404
-    with pytest.raises(InvalidStatus):
-        open_socket(page[1], host="evil.example")
+    with pytest.raises(InvalidStatus), open_socket(page[1], host="evil.example"):
+        pass
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", None, "http://127.0.0.1:1"])
 def test_another_origin_is_refused(page: tuple[Hub, int], origin: str | None) -> None:
     """A page from elsewhere cannot talk to the server, though it runs in the same browser."""
-    with pytest.raises(InvalidStatus):
-        open_socket(page[1], origin=origin)
+    with pytest.raises(InvalidStatus), open_socket(page[1], origin=origin):
+        pass
 
 
 def test_a_wrong_token_is_refused(page: tuple[Hub, int]) -> None:
     """At the socket too."""
-    with pytest.raises(InvalidStatus):
-        open_socket(page[1], token="wrong")
+    with pytest.raises(InvalidStatus), open_socket(page[1], token="wrong"):
+        pass
 
 
 def test_wrong_messages_are_answered_and_the_tab_lives_on(page: tuple[Hub, int]) -> None:
@@ -104,9 +104,9 @@ def test_an_oversized_message_ends_the_connection(page: tuple[Hub, int]) -> None
 
 def test_the_first_message_must_be_hello(page: tuple[Hub, int]) -> None:
     """Before it, nothing is answered."""
-    socket = open_socket(page[1])
-    socket.send(json.dumps({"type": "open", "match": "x"}))
-    assert json.loads(socket.recv(20)) == {"type": "error", "text": "the first message must be hello"}
+    with open_socket(page[1]) as socket:
+        socket.send(json.dumps({"type": "open", "match": "x"}))
+        assert json.loads(socket.recv(20)) == {"type": "error", "text": "the first message must be hello"}
 
 
 def test_another_sessions_game_does_not_exist(page: tuple[Hub, int]) -> None:
