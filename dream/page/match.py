@@ -193,7 +193,7 @@ class Match:
         person = self.person
         hears = before.current if person is None else self.seat(person)
         own = hears == before.current
-        played.said.append(boards.said(self.game, before.state, before.views[hears], action, after.views[hears], own))
+        played.said.append(boards.said(self.game, before.views[hears], action, after.views[hears], own, before.state))
         played.actions.append(action)
         played.actors.append(before.current)
         played.points = np.round(played.points + after.rewards * self.game.reward_scale, 4)

@@ -44,7 +44,7 @@ def shown(compiled: CompiledGame, played: Sequence[Position], actions: Sequence[
         if ply < len(actions):
             seat, after = position.current, played[ply + 1]
             view = position.views[seat]
-            said = boards.said(game, position.state, view, actions[ply], after.views[seat], True)
+            said = boards.said(game, view, actions[ply], after.views[seat], True, position.state)
             step["move"] = {"seat": seat, "ply": ply, "id": int(actions[ply]), **(said or {})}
             legal = np.flatnonzero(position.legal)
             step["choices"] = [boards.choice(game, position.state, view, int(action)) for action in legal]

@@ -115,16 +115,18 @@ def choice(game: Game, state: State, view: View, action: int) -> dict[str, Any]:
     return {"id": int(action), "cards": [], "label": label, **found}
 
 
-def said(game: Game, state: State, before: View, action: int, after: View, own: bool) -> dict[str, Any] | None:
+def said(
+    game: Game, before: View, action: int, after: View, own: bool, state: State | None = None
+) -> dict[str, Any] | None:
     """Returns what a player hears of an action.
 
     Args:
       game: what is played.
-      state: before the action.
       before: the view of the one who hears, before the action.
-      action: of `state.current_player`.
+      action: of the player to act.
       after: the same player's view after it.
       own: whether it is the player's own.
+      state: before the action; some games name an action better with it.
     Returns:
       `kind`, `cards` and perhaps more; None where it may be secret: of a game without a board, another's action.
     """
@@ -133,7 +135,9 @@ def said(game: Game, state: State, before: View, action: int, after: View, own: 
         return {"cards": [], **board.said(game, before, action, after)}
     if not own:
         return None
-    return {"kind": "other", "cards": [], "label": game.describe_action(state, action, int(state.current_player))}
+    known = state is None or int(state.current_player) < 0
+    name = game.action_name(action) if known else game.describe_action(state, action, int(state.current_player))
+    return {"kind": "other", "cards": [], "label": name}
 
 
 def drawing(game: Game, state: State, viewer: int | None) -> str:

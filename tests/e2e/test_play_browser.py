@@ -258,7 +258,10 @@ def test_an_illegal_message_is_refused(page: Any) -> None:
           const socket = new WebSocket(new URL('socket', location.href.split('#')[0]).href.replace('http', 'ws'));
           const answers = [];
           await new Promise((done) => { socket.onopen = done; });
-          const ask = (message) => new Promise((done) => { socket.onmessage = (event) => done(JSON.parse(event.data)); socket.send(message); });
+          const ask = (message) => new Promise((done) => {
+            socket.onmessage = (event) => done(JSON.parse(event.data));
+            socket.send(message);
+          });
           answers.push(await ask('{"type":"act","match":"' + name + '","round":0,"ply":0,"action":0}'));
           await ask(JSON.stringify({ type: 'hello', key: localStorage.getItem('dream.key') }));
           answers.push(await ask('{"type":"act","match":"' + name + '","round":0,"ply":0,"action":77}'));
