@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import dataclasses
 import math
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import jax
 from omegaconf import OmegaConf
 
-from dream.algorithms.types import Algorithm
-from dream.config.schema import RunConfig
 from dream.evaluation import match
 from dream.evaluation.report import report_table
 from dream.game_tree.sequence_form import nash_conv
@@ -28,58 +24,21 @@ from dream.storage.lock import RunLock
 from dream.storage.policies import chosen_policy
 from dream.storage.tree_cache import stored_tree
 from dream.training import announce, faults, metrics
+from dream.training.beginning import Start
 from dream.training.objective import objective
 from dream.training.progress import Pace, RunProgress
-from dream.training.signals import StopRequest
+from dream.training.signals import PATIENCE_SECONDS, StopRequest
 from dream.training.tracking import Tracker
 from dream.training.versions import versions
-from envs import EnumerableGame, Game, HostPlayer, InputError, Policy
+from envs import EnumerableGame, InputError, Policy
 
 _FINAL, _WATCHED = 1, 2
 """Folded into the seed's key for the deals of the final evaluation, and for those watched during training: neither are
 those that a match with the same seed plays later."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Parts:
-    """What a run is put together from, each built once.
-
-    Attributes:
-      config: checked settings.
-      game: what is played.
-      algorithm: the learner.
-      opponents: of the evaluation, by name.
-    """
-
-    config: RunConfig
-    game: Game
-    algorithm: Algorithm
-    opponents: dict[str, Policy | HostPlayer]
-
-
-@dataclasses.dataclass(frozen=True)
-class Start:
-    """What a run starts from.
-
-    Attributes:
-      parts: settings, game, learner and opponents.
-      plain: the same as the resolved configuration, plain containers.
-      choices: the option chosen in each configuration group.
-      run_dir: where the run is kept.
-      checkpoint: to go on from, or None.
-      newest: iteration of the run's newest checkpoint when this was prepared; None for a new run.
-      group: of the W&B run, where the configuration names none.
-      name: of the W&B run: a job's overrides where it belongs to a sweep, else the run directory's name.
-    """
-
-    parts: Parts
-    plain: dict[str, Any]
-    choices: dict[str, str]
-    run_dir: Path
-    checkpoint: Checkpoint | None
-    group: str
-    name: str
-    newest: int | None = None
+class _LeftError(Exception):
+    """An evaluation is left, as a signal asks."""
 
 
 class Run:
@@ -169,13 +128,25 @@ class Run:
         """Returns the policy that plays matches."""
         return chosen_policy(self.algorithm.policies(self.state))
 
-    def iterate(self) -> dict[str, Any]:
+    def iterate(self, stop: StopRequest) -> dict[str, Any] | None:
         """Runs one iteration; returns its record, evaluated where it is due, and says in `ended` if it was the last.
+
+        Between calls it is left where a signal or budget.seconds ended the run some seconds ago: None, and the run is
+        as it was before.
 
         Raises:
           FloatingPointError: the loss, or an array of the state, is no longer finite; nothing of it is kept.
         """
-        state, info = self.algorithm.iterate(self.state)
+        calls = self.algorithm.in_calls(self.state)
+        while True:
+            try:
+                next(calls)
+            except StopIteration as end:
+                state, info = end.value
+                break
+            if stop.is_overdue or self._is_late():
+                calls.close()
+                return None
         wrong = not_finite(state)
         if not math.isfinite(info.get("loss", 0.0)):
             wrong = f"the loss is {info['loss']}" + (f" and {wrong}" if wrong else "")
@@ -187,18 +158,34 @@ class Run:
         record = {"iteration": self.iteration, **self.totals, **info}
         self.ended = self._at_end()
         if self.ended or self.iteration % self.config.eval.every == 0:
-            began = time.perf_counter()
-            record |= self._evaluate()
-            record["seconds_evaluate"] = time.perf_counter() - began
+            record |= self.evaluate(stop)
         record |= {"seconds": round(self.seconds, 3), "compile_seconds": round(self.compile_seconds, 3)}
         return record
 
-    def _evaluate(self) -> dict[str, float]:
-        """Returns what is measured of the present policies, under eval/."""
+    def _is_late(self) -> bool:
+        """Returns whether budget.seconds was spent some seconds ago; in a run's first iteration without compiling."""
+        limit = self.config.budget.seconds
+        first = self.compile_seconds if self.iteration == 0 else 0.0
+        return limit is not None and self.seconds - first > limit + PATIENCE_SECONDS
+
+    def evaluate(self, stop: StopRequest) -> dict[str, float]:
+        """Returns what is measured of the present policies, under eval/; nothing where a signal asks to leave."""
+        began = time.perf_counter()
+        try:
+            measured = self._evaluate(stop)
+        except _LeftError:
+            measured = {}
+        return measured | {"seconds_evaluate": time.perf_counter() - began}
+
+    def _evaluate(self, stop: StopRequest) -> dict[str, float]:
+        def look(played: int) -> None:
+            if stop.is_overdue:
+                raise _LeftError
+
         games, flat = self._whole(self.config.eval.games), {}
         deals = jax.random.fold_in(jax.random.key(self.config.seed), _WATCHED)
         for name, opponent in self.opponents.items():
-            report = match(self.game, self.policy(), opponent, games=games, seed=deals)
+            report = match(self.game, self.policy(), opponent, games=games, seed=deals, progress=look)
             flat |= {f"eval/{name}/{k}": v.mean for k, v in report.items() if hasattr(v, "mean")}
         for name, values in self._exact().items():
             flat |= {f"eval/{quantity}/{name}": value for quantity, value in values.items()}
@@ -357,7 +344,10 @@ def _iterate(run: Run, stop: StopRequest, tracker: Tracker) -> None:
     try:
         while not run.ended and stop.received is None:
             with stop.call(run.copy().rescue):
-                record = run.iterate()
+                record = run.iterate(stop)
+            if record is None:
+                _left(run, stop)
+                break
             metrics.append(run.run_dir, record)
             progress.show(record)
             tracker.log(record)
@@ -367,6 +357,29 @@ def _iterate(run: Run, stop: StopRequest, tracker: Tracker) -> None:
     finally:
         progress.close()
         stop.protect(False, f"left before the final evaluation; the run is in {run.run_dir}")
+
+
+def _left(run: Run, stop: StopRequest) -> None:
+    """Says that an iteration was left; at the end of the budget what came before it is evaluated as the last one is.
+
+    Raises:
+      InputError: the budget was spent within the first iteration, so that there is nothing to keep.
+    """
+    if stop.received is not None:
+        print("the iteration under way is left", flush=True)
+        return
+    limit = f"budget.seconds={run.config.budget.seconds:g}"
+    if run.iteration == 0:
+        raise InputError(
+            f"{limit} is spent within the first iteration, of which nothing is kept; give it more, or make iterations "
+            "smaller, by algo.episodes_per_iteration for instance"
+        )
+    print(f"{limit} is spent: the iteration under way is left", flush=True)
+    run.ended = True
+    records = metrics.read(run.run_dir)
+    if records and records[-1]["iteration"] == run.iteration and "seconds_evaluate" not in records[-1]:
+        metrics.drop_after(run.run_dir, run.iteration - 1)
+        metrics.append(run.run_dir, records[-1] | run.evaluate(stop))
 
 
 def _suggest(run: Run, *, finished: bool) -> None:

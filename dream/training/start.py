@@ -18,7 +18,7 @@ from dream.config.schema import RunConfig
 from dream.storage import files, lock
 from dream.storage.checkpoint import Checkpoint, find, has_checkpoint, newest
 from dream.storage.policies import RESOURCES, check_game, find_opponent
-from dream.training.loop import Parts, Start
+from dream.training.beginning import Parts, Start
 from envs import InputError
 
 _ROOT = Path("runs")

@@ -82,7 +82,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("algorithms",),
         ("buffers",),
         ("game_tree", "networks", "rollout"),
-        ("equations",),
+        ("compiled", "equations"),
         ("config",),
     ),
     "envs/gin_rummy": (

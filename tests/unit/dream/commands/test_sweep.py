@@ -18,7 +18,8 @@ from hydra.plugins.sweeper import Sweeper
 from dream.commands.main import run_command
 from dream.config.compose import Composed, compose_config
 from dream.evaluation.statistics import Interval
-from dream.training.loop import Start, train
+from dream.training.beginning import Start
+from dream.training.loop import train
 from dream.training.objective import objective
 from dream.training.signals import StopRequest
 from dream.training.start import job_name, prepare_run

@@ -21,8 +21,9 @@ from dream.storage.checkpoint import FOLDER, Checkpoint, CheckpointWriter, find
 from dream.storage.files import StorageError, write_json, writing
 from dream.storage.lock import RunLock
 from dream.training import loop, metrics
+from dream.training.beginning import Start
 from dream.training.finished import load_run
-from dream.training.loop import Start, train
+from dream.training.loop import train
 from dream.training.signals import StopRequest
 from dream.training.start import prepare_run, with_stored_choices
 from envs import InputError
@@ -56,7 +57,7 @@ def _poisoned(start: Start, at: int, poison: Callable[[Any, dict[str, Any]], tup
         state, told = algorithm.iterate(state)
         return poison(state, told) if count[0] == at else (state, told)
 
-    parts = dataclasses.replace(start.parts, algorithm=dataclasses.replace(algorithm, iterate=iterate))
+    parts = dataclasses.replace(start.parts, algorithm=dataclasses.replace(algorithm, iterate=iterate, calls=None))
     return dataclasses.replace(start, parts=parts)
 
 
