@@ -18,6 +18,7 @@ SHARED = {
     "envs.batching",
     "envs.random_play",
     "envs.boards",
+    "envs.terminal",
     "envs.drawing",
     "envs.records",
     "envs.terminal",

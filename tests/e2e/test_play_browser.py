@@ -328,8 +328,8 @@ def test_it_fits_the_screen_and_all_has_names(page: Any, width: int) -> None:
             _deal(page, "gin_rummy")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         nameless = page.evaluate(
-            "[...document.querySelectorAll('button, select, input, img')].filter((one) => !(one.getAttribute('aria-label')"
-            " || one.textContent.trim() || one.labels?.length || one.hasAttribute('alt'))).map((one) => one.outerHTML)"
+            "[...document.querySelectorAll('button, select, input, img')]"
+            ".filter((one) => !(one.getAttribute('aria-label') || one.textContent.trim() || one.labels?.length || one.hasAttribute('alt'))).map((one) => one.outerHTML)"
         )
         assert nameless == []
 

@@ -168,9 +168,7 @@ def placement_form(
     meetings = meetings_of(laid, functools.partial(progress, "payoffs"))
     sizes = tuple(1 + stages[-1].entries.stop for stages, _ in listed)
     payoff = Payoff(meetings, (listed[0][1], listed[1][1]), sizes)
-    return PlacementForm(
-        game, tuple(PlacementSequences(player, listed[player][0], payoff) for player in range(2))
-    )
+    return PlacementForm(game, tuple(PlacementSequences(player, listed[player][0], payoff) for player in range(2)))
 
 
 def _stages(

@@ -144,9 +144,7 @@ def expand(game: HiddenPlacement, reach: Reach, player: int, sets: Lists, depth:
         both.append([np.flatnonzero(masks & kind[depth + 1][lists.order]) for kind in (reach.waiting, reach.to_act)])
     waiting = tuple(_outcome(lists, rows[0]) for lists, rows in zip((placed, failed), both, strict=True))
     after = [_outcome(lists, rows[1]) for lists, rows in zip((placed, failed), both, strict=True)]
-    following = Outcome(
-        joined(after[0].lists, after[1].lists), np.concatenate([after[0].entry, after[1].entry])
-    )
+    following = Outcome(joined(after[0].lists, after[1].lists), np.concatenate([after[0].entry, after[1].entry]))
     return Depth(sets, wide, _outcome(placed, won), waiting, following, len(after[0].entry))
 
 

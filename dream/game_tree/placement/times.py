@@ -65,9 +65,7 @@ def fitting(
     return _merged(matrices[::-1]), keys[-1], keys[0]
 
 
-def _moved(
-    winner: int, cell: int, found: bool, keys: np.ndarray, winners: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _moved(winner: int, cell: int, found: bool, keys: np.ndarray, winners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns the keys with a cell's turn replaced by one of the winner's that fits, and the places they come from."""
     shift = BITS * cell
     theirs = keys >> shift & _DIGIT
