@@ -24,7 +24,7 @@ FITTED = (
     "algo.average.source=network",
     "algo.average.every=10",
     "algo.fit={steps: 60, batch_size: 256, learning_rate: 2e-3, learning_rate_end: 0.1, reinitialise: false}",
-    "algo.average.fit={steps: 400, batch_size: 256, learning_rate_end: 0.0, reinitialise: false}",
+    "algo.average.fit={steps: 400, batch_size: 256, learning_rate: 2e-3, learning_rate_end: 0.0, reinitialise: false}",
 )
 """How they train on games without a tree: a reservoir, minibatches, a network of the average policy."""
 TRACED = ("algo.exploration=1", "algo.correction={trace: 0.9, clip: 2}")
@@ -49,7 +49,7 @@ def test_average_approaches_equilibrium(algo: str) -> None:
 
 @pytest.mark.parametrize("correction", [(), TRACED], ids=["in full", "traces"])
 def test_the_fitted_average_approaches_equilibrium(correction: tuple[str, ...]) -> None:
-    """Without anything exact; 0.018 to 0.029 were measured, two seeds each."""
+    """Without anything exact; 0.018 to 0.035 were measured, two seeds each."""
     tree, learner = tree_of("kuhn_poker"), _learner("dream", *FITTED, *correction)
     state = learner.init(jax.random.key(0))
     for _ in range(20):
