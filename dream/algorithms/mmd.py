@@ -3,10 +3,10 @@
     loss = PPO's without its entropy + alpha mean KL(pi, rho) + beta mean (r log r - (r - 1)),  r = pi(a) / pi_then(a)
 
 rho, the magnet, is uniform play (then KL(pi, rho) is minus the entropy up to a constant) or the policy of a moving
-average of past parameters. alpha falls over iterations by `entropy_decay`; beta, the inverse of the step, grows by
-`kl_growth`: steps settle where they are at most a fraction of alpha, and cycle where beta is small (a noise-free run on
-Leduc: beta 10 at alpha 0.3 settles, beta 3 does not). The last term is an unbiased sample of KL(pi, pi_then). The last
-iterate is the answer; nothing is averaged.
+average of past parameters. alpha falls over iterations by `entropy_decay`, and with `step_falls` so does the step,
+1 / beta: policies settle where the step is at most a fraction of alpha, and cycle where it is large (exact steps on
+Leduc at alpha 0.3: 0.1 settles, 0.3 does not). The last term is an unbiased sample of KL(pi, pi_then). The last iterate
+is the answer; nothing is averaged.
 With `objective=all_actions` a critic's advantages of all actions take the place of PPO's clipped ratio, and the last
 term is KL(pi, pi_then) itself: - mean sum over a of pi(a) A(h, a) + ..., the step's own objective.
 For one information set with action values q the exact step is dream/algorithms/tabular/mmd.py's.
@@ -32,7 +32,6 @@ from dream.algorithms.types import Algorithm, Resources
 from dream.config.settings import choice, number
 from dream.equations import schedules
 from dream.equations.regret_matching import masked_log_softmax
-from dream.equations.schedules import Schedule
 from dream.networks import Network
 from envs import Game
 
@@ -44,7 +43,7 @@ class MmdConfig(ppo.PpoConfig):
     name: str = "mmd"
     entropy_weight: float = number(0.05, 0)
     kl_weight: float = number(0.05, 0)
-    kl_growth: Schedule = schedules.constant(1.0)
+    step_falls: bool = False
     magnet: str = choice("uniform", "uniform", "moving_average")
     magnet_tau: float = number(0.01, 0, 1, above=True)
 
@@ -69,8 +68,8 @@ def _regulariser(config: MmdConfig, network: Network) -> Regulariser:
             to_magnet = kl_divergence(new.logs, lax.stop_gradient(logs), new.legal)
         to_played = sampled_kl(new.log_ratio) if new.played == () else _exact_kl(new)
         attraction, proximity = jnp.mean(to_magnet), jnp.mean(to_played)
-        alpha = config.entropy_weight * schedules.at(config.entropy_decay, iteration)
-        beta = config.kl_weight * schedules.at(config.kl_growth, iteration)
+        factor = schedules.at(config.entropy_decay, iteration)
+        alpha, beta = config.entropy_weight * factor, config.kl_weight / (factor if config.step_falls else 1.0)
         metrics = {"entropy_weight": alpha, "kl_weight": beta, "reverse_kl": proximity}
         return alpha * attraction + beta * proximity, metrics | ({"magnet_kl": attraction} if moves else {})
 
