@@ -18,12 +18,13 @@ import numpy as np
 from jax import Array, lax
 
 from envs import cards
-from envs.batching import lanes_last
+from envs.batching import lanes_last, where_needed
 from envs.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, VALUES
 from envs.gin_rummy.core import scoring, table
 from envs.gin_rummy.core.rules import GinRules
 from envs.gin_rummy.event_log.state import DISCARD, DRAW, FIRST_OFFER, SECOND_OFFER, GinView
 from envs.gin_rummy.melding import melds
+from envs.gin_rummy.players import rollout_queue
 
 _STOCK, _TAKE, _PASS, _DISCARDS = 0, 1, 2, 3
 _VALUES = np.tile(VALUES, NUM_SUITS).astype(np.int32)
@@ -130,27 +131,30 @@ def play_out(rules: GinRules, state: PlayoutState, stock: Array, mine: Limits, t
 
 
 def _play_out(rules: GinRules, turns: int, stock: Array, *arrays: Array) -> Array:
+    shape = stock.shape[1:]
+    stock, *arrays = (x.reshape(*x.shape[: x.ndim - len(shape)], -1) for x in (stock, *arrays))
     limits, state = arrays[:6], PlayoutState(*arrays[6:])
 
-    def body(carry: tuple[Array, PlayoutState]) -> tuple[Array, PlayoutState]:
-        n, state = carry
+    def step(state: PlayoutState, constants: tuple[Array, list[Array]]) -> PlayoutState:
+        stock, limits = constants
         now = Limits(*(jnp.where(state.first, limits[k], limits[k + 3]) for k in range(3)))
-        return n + 1, _choose(state.ending == PLAYING, play_turn(rules, state, stock, now), state)
+        return _choose(state.ending == PLAYING, play_turn(rules, state, stock, now), state)
 
-    def goes_on(carry: tuple[Array, PlayoutState]) -> Array:
-        return (carry[0] < turns) & jnp.any(carry[1].ending == PLAYING)
-
-    _, end = lax.while_loop(goes_on, body, (jnp.int32(0), state))
-    settled = _settled(rules, end.mine, end.other, end.top)
-    won = jnp.where(end.ending == KNOCKED, settled, 0)
-    return jnp.where(end.first, won, -won).astype(jnp.float32)
+    end = rollout_queue.finish(step, lambda state: state.ending == PLAYING, state, (stock, limits), turns)
+    won = _settled(rules, end.ending == KNOCKED, end.mine, end.other, end.top)
+    return jnp.where(end.first, won, -won).astype(jnp.float32).reshape(shape)
 
 
-def _settled(rules: GinRules, knocker: Array, defender: Array, discard: Array) -> Array:
-    """Returns what the knocker wins: int32 points."""
-    if knocker.ndim > 1:
-        return jax.vmap(functools.partial(_settled, rules), -1, -1)(knocker, defender, discard)
-    return scoring.settle(rules, knocker, defender, melds.deadwood(defender), discard).points
+def _settled(rules: GinRules, knocked: Array, knocker: Array, defender: Array, discard: Array) -> Array:
+    """Returns what knockers win, 0 where none knocked: int32[N] points, from arrays [..., N]."""
+
+    def one(knocker: Array, defender: Array, discard: Array) -> Array:
+        return scoring.settle(rules, knocker, defender, melds.deadwood(defender), discard).points
+
+    def each(knocked: Array, *hands: Array) -> Array:
+        return where_needed(knocked, one, jnp.int32(0), *hands)
+
+    return jax.vmap(each, -1, -1)(knocked, knocker, defender, discard)
 
 
 def play_turn(rules: GinRules, state: PlayoutState, stock: Array, limits: Limits) -> PlayoutState:
