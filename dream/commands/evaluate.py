@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import re
 import sys
 import zlib
@@ -31,7 +30,7 @@ from dream.storage.policies import (
     policies_of,
     report_dir,
 )
-from envs import Game, HostPlayer, InputError, Policy
+from envs import Game, HostPlayer, InputError, Policy, records
 
 FOLDER = "evaluations"
 """Of the reports, in the run directory; a run's own final evaluation stays in evaluation.json."""
@@ -91,7 +90,7 @@ def play_match(prepared: Match) -> None:
         games=config.games,
         seed=config.seed,
         progress=_show if rules is None else _show_games,
-        on_hand=None if config.histories is None else lambda played: rounds.append(json.dumps(played) + "\n"),
+        on_hand=None if config.histories is None else lambda played: rounds.append(_line(prepared, played)),
     )
     if config.histories is not None:
         path = Path(config.histories).expanduser()
@@ -102,6 +101,16 @@ def play_match(prepared: Match) -> None:
     report_table(f"{player} against {config.opponent}", report)
     write_report(prepared, report)
     print(prepared.path)
+
+
+def _line(prepared: Match, played: dict[str, Any]) -> str:
+    """Returns the record of a round as a line, the players by the names they were given."""
+    game, seat = prepared.game, played["seat"]
+    players = [prepared.config.opponent] * game.num_players
+    players[seat] = prepared.config.checkpoint
+    about = {name: value for name, value in played.items() if name not in ("deal", "actions", "won", "history")}
+    one = records.finished(game, played["deal"], played["actions"], played["won"], players, about=about)
+    return records.to_line(one)
 
 
 def write_report(prepared: Match, report: dict[str, Any]) -> None:

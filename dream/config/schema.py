@@ -97,6 +97,18 @@ class EvaluateConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class PlayConfig:
+    """Settings of `python -m dream.play`."""
+
+    port: int = number(0, 0, 65535)
+    host: str = "127.0.0.1"
+    anyone: bool = False
+    open_browser: bool = True
+    players: tuple[str, ...] = ()
+    records: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
 class LadderConfig:
     """Settings of `python -m dream.ladder`."""
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -30,12 +31,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs import cards
+from envs import cards, dealing, drawing
 from envs.batching import where_needed
 from envs.cards import NUM_CARDS
 from envs.game import CardFeatures, Game, OpponentIds
-from envs.gin_rummy.core import scoring, table, text
-from envs.gin_rummy.core.rules import MDP_PRESETS, MdpRules, match_rules
+from envs.gin_rummy.core import scene, scoring, table, text
+from envs.gin_rummy.core.rules import MDP_PRESETS, MdpRules, match_rules, preset_name
 from envs.gin_rummy.core.table import Table
 from envs.gin_rummy.mdp import card_features as features
 from envs.gin_rummy.mdp import encoding
@@ -46,6 +47,13 @@ from envs.rules import build_rules, chosen_preset
 
 STOCK, TAKE, DISCARDS, CONTINUE, KNOCKS, GIN = 0, 1, 2, 13, 14, 15
 NUM_ACTIONS = 16
+_ACTION_NAMES = {
+    STOCK: "draw from the stock",
+    TAKE: "take the top of the pile",
+    CONTINUE: "play on",
+    KNOCKS: "knock",
+    GIN: "knock with gin",
+}
 
 
 @jax.tree_util.register_dataclass
@@ -274,6 +282,40 @@ class MdpGinRummy(Game):
     def to_dict(self, state: MdpState) -> dict[str, Any]:
         """Describes the round: hands, pile oldest first, stock next card first, phase, who acts, how it ended."""
         return {**text.of_round(self.rules, state, PHASES), "turns": int(state.turns), "points": int(state.points)}
+
+    def deal_of(self, state: MdpState) -> tuple[int, ...]:
+        """Returns the deck."""
+        return dealing.whole_deck(jax.device_get(state.table.deck), self.rules.num_cards)
+
+    def from_deal(self, deal: Sequence[int | float]) -> MdpState:
+        """Deals a deck.
+
+        Raises:
+          InputError: it is no permutation of the cards.
+        """
+        return dealing.dealt(self, dealing.check_deck(deal, self.rules.num_cards))
+
+    @property
+    def preset(self) -> str | None:
+        """The name of the preset that the rules are."""
+        return preset_name(self.rules)
+
+    def action_name(self, action: int) -> str:
+        """Returns what an action does, e.g. "discard card 3" of the own hand in the order of the ids."""
+        if DISCARDS <= action < CONTINUE:
+            return f"discard card {int(action) - DISCARDS + 1}"
+        return _ACTION_NAMES[int(action)]
+
+    def describe_action(self, state: MdpState, action: int, viewer: int | None = None) -> str:
+        """Returns what an action does, a discard with the name of its card."""
+        if not DISCARDS <= action < CONTINUE:
+            return self.action_name(action)
+        held = cards.cards_in(jax.device_get(state.table.hands[state.current_player]))
+        return f"discard {cards.card_name(held[int(action) - DISCARDS])}"
+
+    def scene(self, state: MdpState, viewer: int | None = None) -> drawing.Scene:
+        """Returns both hands with their melds and deadwood, the stock and the pile."""
+        return scene.of_round(self.rules, state, PHASES, viewer, title="Gin rummy, 16 actions")
 
 
 def _by_slot(hand: Array) -> Array:
