@@ -37,21 +37,21 @@ class Relation(NamedTuple):
 
     Attributes:
       player, opponent: by name.
-      published: share of games to 100 that the first one won there.
+      published: share of games to 100 that the first one won there; None where there is none.
       deals: to be played.
       block: deals played at once.
     """
 
     player: str
     opponent: str
-    published: float
+    published: float | None
     deals: int
     block: int
 
 
 RELATIONS = (
     Relation("patient", "eaai_simple", 0.598, 8192, 2048),
-    Relation("greedy", "eaai_simple", 0.5, 8192, 2048),
+    Relation("greedy", "eaai_simple", None, 8192, 2048),
     Relation("patient", "greedy", 0.622, 8192, 2048),
     Relation("patient", "marjj", 0.292, 4096, 1024),
     Relation("mc:64", "eaai_simple", 0.654, 1024, 128),
@@ -60,7 +60,7 @@ RELATIONS = (
     Relation("mc:64", "marjj", 0.424, 512, 128),
     Relation("mc:512", "marjj", 0.541, 512, 128),
 )
-"""jdh8's gin-rummy-engine: README, CHANGELOG, docs/strong-opponents.md; 0.5 where nothing is published."""
+"""jdh8's gin-rummy-engine: README, CHANGELOG, docs/strong-opponents.md."""
 
 
 def main() -> None:

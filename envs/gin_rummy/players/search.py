@@ -67,6 +67,7 @@ class SearchParams(NamedTuple):
       improvement: swaps the opponent's dealt hand is improved by, for each turn it has had.
       win: points that winning a round is worth besides what it pays.
       seed: uint32, of the sampled worlds.
+      batches: int32, of worlds at most; a parameter, so that one compiled program serves players of any number.
     """
 
     base: RuleBotParams | LookaheadParams
@@ -76,6 +77,7 @@ class SearchParams(NamedTuple):
     improvement: Any
     win: Any
     seed: Any
+    batches: Any = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,36 +85,36 @@ class Sizes:
     """What a search player is compiled for.
 
     Attributes:
-      worlds: hidden hands sampled, at least 2.
+      batch: hidden hands sampled and looked at together, at least 2; after each batch a question without an open
+        candidate is closed.
       discards: discards considered, the best by the base's score first.
       turns: of a rollout; a round that goes on longer counts as a tie.
       thinks_of_all: whether it thinks about draws and discards too, not about knocks alone.
-      batch: worlds looked at together; after each batch a question without an open candidate is closed.
     """
 
-    worlds: int = 32
+    batch: int = 32
     discards: int = 4
     turns: int = 24
     thinks_of_all: bool = True
-    batch: int = 4096
 
 
 _AT_ONCE = Limits(10.0, 10.0, 10.0)
 _AT_GIN = Limits(0.0, 0.0, 0.0)
 _BASE = rule_based.BOTS["aggressive_knock"]._replace(left=1.0, value=0.001, discard_risk=0.1, partner_count=0.6)
-LEVELS: dict[str, tuple[Sizes, SearchParams]] = {
-    "lv4": (Sizes(16, 1, thinks_of_all=False), SearchParams(_BASE, _AT_ONCE, _AT_ONCE, 1.0, 1.0, 50.0, 0)),
-    "lv5": (Sizes(32, 4), SearchParams(LookaheadParams(), _AT_ONCE, _AT_ONCE, 2.0, 1.0, 50.0, 0)),
-    "lv7": (Sizes(128, 4), SearchParams(LookaheadParams(), _AT_ONCE, _AT_ONCE, 2.0, 1.0, 50.0, 0)),
+LEVELS: dict[str, tuple[int, Sizes, SearchParams]] = {
+    "lv4": (16, Sizes(16, 1, thinks_of_all=False), SearchParams(_BASE, _AT_ONCE, _AT_ONCE, 1.0, 1.0, 50.0, 0)),
+    "lv5": (32, Sizes(32, 4), SearchParams(LookaheadParams(), _AT_ONCE, _AT_ONCE, 2.0, 1.0, 50.0, 0)),
+    "lv7": (128, Sizes(128, 4), SearchParams(LookaheadParams(), _AT_ONCE, _AT_ONCE, 2.0, 1.0, 50.0, 0)),
     **{
         f"mc:{worlds}": (
-            Sizes(worlds, 4, batch=_BATCH),
+            worlds,
+            Sizes(_BATCH, 4),
             SearchParams(rule_based.BOTS["patient"], _AT_GIN, _AT_ONCE, 2.0, 1.0, 0.0, 0),
         )
         for worlds in (64, 128, 256, 512)
     },
 }
-"""The levels by name."""
+"""The levels by name, each with its worlds at most; they are rounded up to whole batches."""
 
 
 def make(name: str, game: Game, **options: Any) -> Policy:
@@ -127,7 +129,7 @@ def make(name: str, game: Game, **options: Any) -> Policy:
     """
     if type(game) is not GinRummy or game.rules.num_cards != cards.NUM_CARDS:
         raise InputError(f"{name} does not play {game.name}; it plays gin_rummy")
-    sizes, params = LEVELS[name]
+    worlds, sizes, params = LEVELS[name]
     bounds = {"worlds": (2, 4096), "discards": (1, 11), "turns": (1, 64), "seed": (0, 2**32 - 1)}
     for option, value in options.items():
         if option not in (*bounds, "evidence", "improvement", "win"):
@@ -136,11 +138,13 @@ def make(name: str, game: Game, **options: Any) -> Policy:
         whole = type(value) is int or (option not in bounds and type(value) is float)
         if not whole or not low <= value <= high:
             raise InputError(f"{option}={value!r} of {name} is out of range; it must be in [{low}, {high}]")
-    chosen = {option: value for option, value in options.items() if hasattr(sizes, option)}
-    other = {option: value for option, value in options.items() if not hasattr(sizes, option)}
-    params = params._replace(**other)
-    params = jax.tree.map(np.float32, params._replace(seed=0.0))._replace(seed=np.uint32(params.seed))
-    return Policy(Search(game.rules, dataclasses.replace(sizes, **chosen)), params)
+    worlds, static = options.pop("worlds", worlds), ("discards", "turns")
+    batch = worlds if sizes.batch == LEVELS[name][0] else min(sizes.batch, worlds)
+    chosen = {option: value for option, value in options.items() if option in static}
+    params = params._replace(**{option: value for option, value in options.items() if option not in static})
+    whole = {"seed": np.uint32(params.seed), "batches": np.int32(-(-worlds // batch))}
+    params = jax.tree.map(np.float32, params._replace(seed=0.0, batches=0.0))._replace(**whole)
+    return Policy(Search(game.rules, dataclasses.replace(sizes, batch=batch, **chosen)), params)
 
 
 class _Candidates(NamedTuple):
@@ -222,7 +226,7 @@ class Search:
 
     def _best(self, params: SearchParams, view: GinView, candidates: _Candidates, open_question: Array) -> Array:
         """Returns the candidate to play, the first unless there is a question: int32."""
-        size = min(self.sizes.batch, self.sizes.worlds)
+        size = self.sizes.batch
 
         def look(n: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
             sums, seen, is_open = carry
@@ -236,7 +240,7 @@ class Search:
 
         nothing = jnp.zeros((2, len(candidates.actions)))
         start = nothing, jnp.int32(0), open_question
-        sums, seen, _ = jax.lax.fori_loop(0, -(-self.sizes.worlds // size), look, start)
+        sums, seen, _ = jax.lax.fori_loop(0, params.batches, look, start)
         mean, error = _mean_and_error(sums, seen)
         enough = candidates.valid & (mean > params.evidence * error) & (seen > 0)
         best = jnp.argmax(jnp.where(enough, mean, _WORSE_THAN_ANY))
@@ -245,7 +249,7 @@ class Search:
     def _gains(self, params: SearchParams, view: GinView, candidates: _Candidates, first: Array) -> Array:
         """Returns what candidates win over the first in a batch of worlds, sum and sum of squares: float32[2, C]."""
         key = _key(params.seed, view)
-        numbers = first + jnp.arange(min(self.sizes.batch, self.sizes.worlds))
+        numbers = first + jnp.arange(self.sizes.batch)
         keys = jax.vmap(lambda n: jax.random.fold_in(key, n))(numbers)
         points = jax.vmap(lambda key: self._points(params, view, candidates, key))(keys)
         gain = points - points[:, :1]
