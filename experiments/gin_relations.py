@@ -24,7 +24,8 @@ import envs
 from dream.evaluation.game_chances import game_chance
 from dream.evaluation.matches import play_hands
 from dream.evaluation.standings import Result
-from dream.evaluation.statistics import Z95
+from dream.evaluation.statistics import Z95, t_interval
+from envs.match_rules import Standing, after_round, winner_of
 
 ROOT = pathlib.Path(__file__).resolve().parent
 RESULT = ROOT / "results" / "gin_relations.json"
@@ -63,11 +64,45 @@ RELATIONS = (
 """jdh8's gin-rummy-engine: README, CHANGELOG, docs/strong-opponents.md."""
 
 
+LIMITS = tuple(range(11))
+"""Deadwood that variants of `patient` knock with."""
+_AWARE_DEALS, _AWARE_GAMES, _PARTS = 4096, 4000, 8
+
+
+def score_aware(game: envs.Game, opponent: str) -> dict[str, Any]:
+    """Returns what `patient` would win if it chose its limit by the score before each round.
+
+    jdh8's player knocks with 4 + 40 lead / (target - the leader's score) points or less, from 0 to 10. Rounds with each
+    limit are played alone; games draw them at random by the limit that the score asks for, in parts of separate deals.
+    """
+    rules, other = game.match_rules(), envs.make_bot(opponent, game)
+    seed = zlib.crc32(json.dumps([SEED, "patient by score", opponent]).encode())
+    points = []
+    for limit in LIMITS:
+        changed = {name: float(limit) for name in ("early", "middle", "late")}
+        hands = play_hands(game, envs.make_bot("patient", game, **changed), other, games=2 * _AWARE_DEALS, seed=seed)
+        points.append(np.rint(hands["points_per_hand"]).astype(int).reshape(_PARTS, -1, 2))
+    shares, rng = [], np.random.default_rng(SEED)
+    for part in range(_PARTS):
+        won = 0
+        for number in range(_AWARE_GAMES):
+            standing = Standing(number % 2)
+            while (winner := winner_of(rules, standing)) is None:
+                own, theirs = standing.scores
+                shift = 40 * (own - theirs) / (rules.target - max(own, theirs))
+                rounds = points[int(np.clip(round(4 + shift), 0, 10))][part]
+                standing = after_round(rules, standing, int(rounds[rng.integers(len(rounds)), standing.first]))
+            won += winner == 0
+        shares.append(won / _AWARE_GAMES)
+    return {"opponent": opponent, "deals": _AWARE_DEALS, "game_win_rate": list(t_interval(np.array(shares)))}
+
+
 def main() -> None:
     """Plays for so many seconds, and writes the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=600, help="no block is begun after so many")
     parser.add_argument("--only", default="", help="pairings whose first player's name begins so")
+    parser.add_argument("--aware", action="store_true", help="also what patient wins with limits by the score")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("runs/gin_relations"))
     arguments = parser.parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)
@@ -80,6 +115,9 @@ def main() -> None:
         _play(game, one, arguments.work)
     records = [_report(game, one, arguments.work) for one in RELATIONS if _played(arguments.work, one)]
     stored = {"seed": SEED, "preset": "eaai", "target": 100, "relations": records}
+    before = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    aware = [score_aware(game, opponent) for opponent in ("eaai_simple", "greedy", "marjj")] if arguments.aware else []
+    stored["patient_by_score"] = aware or before.get("patient_by_score", [])
     RESULT.write_text(json.dumps(stored, indent=1) + "\n")
     for record in records:
         print({key: record[key] for key in ("player", "opponent", "deals", "published", "game_win_rate")})

@@ -13,7 +13,7 @@ import numpy as np
 
 import envs
 from dream.commands.ladder_play import MATCHES, Rounds
-from dream.commands.ladder_plot import can_plot, plot_ladder
+from dream.commands.ladder_plot import plot_ladder
 from dream.commands.ladder_report import ladder_entries, print_ladder
 from dream.config import settings
 from dream.config.compose import Composed
@@ -176,10 +176,9 @@ def _play_and_rate(prepared: Ladder) -> None:
     by_points = point_ratings({place: result.points.mean(axis=1) for place, result in places.items()}, len(names))
     entries = ladder_entries(names, ratings, by_points, results)
     print_ladder(entries, prepared.game, prepared.config.games, prepared.match_rules)
-    if prepared.config.plot != "none" and can_plot():
-        title = f"{prepared.game.name}, {prepared.config.games:,} rounds per pairing"
-        for path in plot_ladder(entries, prepared.game.unit, title, folder, prepared.config.plot):
-            print(path)
+    title = f"{prepared.game.name}, {prepared.config.games:,} rounds per pairing"
+    for path in plot_ladder(entries, prepared.game.unit, title, folder, prepared.config.plot):
+        print(path)
     files.write_json(folder / FILE, entries)
     print(folder / FILE)
 

@@ -1,4 +1,4 @@
-"""Figures, where matplotlib (the extra `plots`) is installed."""
+"""Figures by matplotlib (the extra `plots`), where it is installed."""
 
 from __future__ import annotations
 
@@ -7,10 +7,18 @@ import math
 from pathlib import Path
 from typing import Any
 
+from dream.evaluation import charts
+from dream.storage import files
+
+
+def has_matplotlib() -> bool:
+    """Returns whether matplotlib is installed."""
+    return importlib.util.find_spec("matplotlib") is not None
+
 
 def can_plot() -> bool:
     """Returns whether figures can be plotted; prints what is missing where they cannot."""
-    if importlib.util.find_spec("matplotlib") is None:
+    if not has_matplotlib():
         print('no figure: matplotlib is not installed; pip install "dream-rummy[plots]"')
         return False
     return True
@@ -24,16 +32,35 @@ def plot_ladder(entries: list[dict[str, Any]], unit: str, title: str, folder: Pa
       unit: of points.
       title: of the figures.
       folder: where they are written.
-      ending: of the files, their format.
+      ending: of the files, their format; "none" for no figures.
     Returns:
       The paths.
     """
+    if ending == "svg" and not has_matplotlib():
+        return _plain_tables(entries, unit, title, folder)
+    if ending == "none" or not can_plot():
+        return []
     paths = [plot_ratings(entries, unit, title, folder / f"ladder.{ending}")]
     path, name = folder / f"ladder_points.{ending}", f"{title}: {unit} per hand"
     paths.append(plot_cross_table(entries, "points_against", name, path))
     if "games" in entries[0]:
         path, name = folder / f"ladder_games.{ending}", f"{title}: games won, %"
         paths.append(plot_cross_table(entries, "games_against", name, path, middle=50.0, scale=100.0, form=".0f"))
+    return paths
+
+
+def _plain_tables(entries: list[dict[str, Any]], unit: str, title: str, folder: Path) -> list[Path]:
+    """Draws the cross-tables without matplotlib."""
+    names = [Path(entry["name"]).name for entry in entries]
+    tables = {"points": [list(entry["points_against"].values()) for entry in entries]}
+    what = {"points": f"{unit} per hand", "games": "games won, % above 50"}
+    if "games" in entries[0]:
+        shares = [entry["games_against"].values() for entry in entries]
+        tables["games"] = [[None if x is None else 100 * x - 50 for x in row] for row in shares]
+    paths = []
+    for kind, cells in tables.items():
+        paths.append(folder / f"ladder_{kind}.svg")
+        files.write_text(paths[-1], charts.page([charts.heat_map(f"{title}: {what[kind]}", names, cells)]))
     return paths
 
 
