@@ -56,9 +56,9 @@ RELATIONS = (
     Relation("patient", "greedy", 0.622, 8192, 2048),
     Relation("patient", "marjj", 0.292, 4096, 1024),
     Relation("mc:64", "eaai_simple", 0.654, 1024, 128),
-    Relation("mc:128", "eaai_simple", 0.692, 512, 128),
-    Relation("mc:256", "eaai_simple", 0.731, 512, 128),
+    Relation("mc:256", "eaai_simple", 0.731, 1024, 128),
     Relation("mc:64", "marjj", 0.424, 512, 128),
+    Relation("mc:128", "eaai_simple", 0.692, 512, 128),
     Relation("mc:512", "marjj", 0.541, 512, 128),
 )
 """jdh8's gin-rummy-engine: README, CHANGELOG, docs/strong-opponents.md."""
