@@ -22,6 +22,7 @@ GROUP = "dream_rummy.games"
 """Of the entry points by which a distribution offers games."""
 
 _OWN: dict[str, str] = {
+    "dark_hex": "envs.phantom.dark_hex:make",
     "gin_rummy": "envs.gin_rummy.event_log.game:make",
     "gin_rummy_mdp": "envs.gin_rummy.mdp.game:make",
     "gin_rummy_openspiel": "envs.gin_rummy.openspiel.game:make",
@@ -29,7 +30,8 @@ _OWN: dict[str, str] = {
     "leduc_poker": "envs.leduc_poker:make",
     "liars_dice": "envs.liars_dice:make",
     "mini_gin_rummy": "envs.gin_rummy.mini.game:make",
-    "rummy500": "envs.rummy500.game:make",
+    "phantom_ttt": "envs.phantom.tic_tac_toe:make",
+    "rummy500": "envs.rummy500.variants:make",
 }
 """Name -> "module:function"; the function takes the rules as keywords and returns the Game."""
 _registered: dict[str, str | Callable[..., Game]] = {}

@@ -75,6 +75,8 @@ class Sweep:
         failed = [outcome for outcome in self._outcomes if outcome.failure]
         for line in self.table():
             print(line, flush=True)
+        if (picture := self._draw()) is not None:
+            print(picture, flush=True)
         for outcome in failed:
             print(f"error: job {outcome.number} ({outcome.label}): {outcome.failure}", file=sys.stderr, flush=True)
         return code or int(bool(failed))
@@ -86,11 +88,15 @@ class Sweep:
 
     def _start(self, number: int, overrides: list[str]) -> float | None:
         """Composes, prepares and does a planned job, in the folder that hydra.sweep in conf/config.yaml would give."""
+        return self._job(self._prepare(self._composed(number, overrides)))
+
+    def _composed(self, number: int, overrides: list[str]) -> Composed:
+        """Returns a planned job's configuration with its folder, a number in the sweep's."""
         composed = compose_config(self._name, overrides)
         if self._folder is None:
             stamped = f"runs/{time.strftime('%Y-%m-%d_%H-%M-%S')}_sweep"
             self._folder = Path(composed.node.get("run_dir") or stamped).expanduser().absolute()
-        return self._job(self._prepare(dataclasses.replace(composed, sweep_dir=self._folder / str(number - 1))))
+        return dataclasses.replace(composed, sweep_dir=self._folder / str(number - 1))
 
     def _run_by_hydra(self) -> None:
         """Runs the jobs that another sweeper picks by what they return, in its launcher."""
@@ -100,6 +106,15 @@ class Sweep:
             return self._attempt(number, self._label(composed.overrides), lambda: self._job(self._prepare(composed)))
 
         hydra.main(version_base="1.3", config_path=str(config_dir()), config_name=self._name)(application)()
+
+    def _draw(self) -> Path | None:
+        """Draws the jobs side by side; returns the file, None where there is nothing to compare."""
+        if self._folder is None:
+            return None
+        from dream.training.pictures import draw_sweep  # slow to import, and a refused sweep draws nothing
+
+        jobs = [(one.label, one.objective, self._folder / str(one.number - 1)) for one in self._outcomes]
+        return draw_sweep(self._folder, jobs)
 
     def table(self) -> list[str]:
         """Returns the lines of the table of jobs; [] where they ran in other processes."""
@@ -118,9 +133,9 @@ class Sweep:
     def _check(self) -> None:
         """Raises the first job's InputError where every job is refused, before anything is written."""
         errors = []
-        for overrides in self._planned:
+        for number, overrides in enumerate(self._planned, 1):
             try:
-                self._prepare(compose_config(self._name, overrides))
+                self._prepare(self._composed(number, overrides))
                 return
             except InputError as error:
                 errors.append(error)

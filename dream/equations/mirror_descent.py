@@ -31,3 +31,23 @@ def magnetic_step(
     """
     logits = (logs + step * (strength * magnet_logs + values)) / (1.0 + step * strength)
     return jnp.where(legal, jax.nn.log_softmax(jnp.where(legal, logits, LOW), axis=-1), LOW)
+
+
+FLOOR = 1e-7
+"""The least probability whose logarithm is taken; float16 holds it."""
+
+
+def mirror_descent_policy(policy: Array, q: Array, legal: Array, *, eta: Array | float, alpha: Array | float) -> Array:
+    """Returns the policy after one step from a policy, with a uniform magnet.
+
+    Args:
+      policy: float[..., A], the last policy; probabilities below FLOOR count as FLOOR.
+      q: float32[..., A], values of the actions under it; a constant added to all of them changes nothing.
+      legal: bool[..., A].
+      eta: step, in 1 / units of q.
+      alpha: strength of the magnet, in units of q.
+    Returns:
+      float32[..., A], summing to one over legal actions and 0 elsewhere; all 0 where nothing is legal.
+    """
+    logs = jnp.log(jnp.maximum(policy.astype(jnp.float32), FLOOR))
+    return jnp.exp(magnetic_step(logs, q, jnp.zeros_like(logs), legal, step=eta, strength=alpha))

@@ -102,13 +102,34 @@ def share_interval(wins: np.ndarray, losses: np.ndarray) -> Interval | None:
     Returns:
       The Interval, None where there is neither.
     """
+    total = float(np.sum(wins) + np.sum(losses))
+    return wilson(float(np.sum(wins)) / total, share_trials(wins, losses)) if total else None
+
+
+def share_trials(wins: np.ndarray, losses: np.ndarray) -> float:
+    """Returns how many independent trials give wins / (wins + losses) the precision it has; some are decided.
+
+    Args:
+      wins, losses: float[n], counts in each sample; n >= 2.
+    """
     wins, decided = np.asarray(wins, np.float64), np.asarray(wins, np.float64) + np.asarray(losses, np.float64)
     total = float(decided.sum())
-    if total == 0:
-        return None
     share = float(wins.sum()) / total
     variance = wins.size * float(np.var(wins - share * decided, ddof=1)) / total**2
-    return wilson(share, effective_trials(share, variance, total))
+    return effective_trials(share, variance, total)
+
+
+def ratio_interval(parts: np.ndarray, sizes: np.ndarray) -> Interval:
+    """Returns sum(parts) / sum(sizes) and its interval, by the ratio estimator's variance sum (p - r s)^2 / (sum s)^2.
+
+    Args:
+      parts, sizes: float[n], of each sample; n >= 2, sizes positive.
+    Source: Cochran 1977, section 6.4.
+    """
+    parts, sizes = np.asarray(parts, np.float64), np.asarray(sizes, np.float64)
+    ratio = float(parts.sum() / sizes.sum())
+    half = Z95 * math.sqrt(parts.size * float(np.var(parts - ratio * sizes, ddof=1))) / float(sizes.sum())
+    return Interval(ratio, ratio - half, ratio + half)
 
 
 def effective_trials(mean: float, variance: float, trials: float) -> float:

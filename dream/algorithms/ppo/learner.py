@@ -22,7 +22,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
 import jax
@@ -41,6 +41,7 @@ from dream.algorithms.ppo.settings import PpoConfig, checked_num_envs
 from dream.algorithms.ppo.whole_games import play_games
 from dream.algorithms.types import Algorithm, Metrics, Resources, Value
 from dream.buffers.replay import Replay, batches_per_pass, nth_of_passes
+from dream.compiled.bounded import BoundedCalls, whole
 from dream.equations import schedules
 from dream.networks import Network, make_history_network, make_network
 from dream.networks.fit import adam, fit
@@ -102,7 +103,7 @@ def make_regularised(
 
 
 def make_against(config: PpoConfig, network: Any, game: Game, mixture: Mixture) -> Algorithm:
-    """Builds the learner against given opponents.
+    """Builds the learner against given opponents; `network` is a node or a built Network.
 
     Raises:
       InputError: settings that contradict each other, an unknown assistant, or a wrong network node.
@@ -119,7 +120,7 @@ def _make(
     mixture: Mixture,
     regulariser: Callable[[Network], Regulariser],
 ) -> Algorithm:
-    built = make_network(network, game)
+    built = network if isinstance(network, Network) else make_network(network, game)
     num_envs = checked_num_envs(config, game, mixture)
     assistant = None if config.assistant is None else envs.make_assistant(config.assistant, game)
     critic = None
@@ -128,7 +129,7 @@ def _make(
         critic = Critic(config.critic, history, game, config.discount, config.gae_lambda, config.correction_clip)
     parts = Parts(config, game, built, make_reader(game, built), mixture, num_envs, assistant, critic)
     learner = _Ppo(parts, regulariser(built))
-    return Algorithm(learner.init, learner.iterate, learner.policies, learner.value)
+    return Algorithm(learner.init, learner.iterate, learner.policies, learner.value, learner.calls)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -172,13 +173,24 @@ class _Ppo:
         past = policy_pool.sample(state.pool, key)
         return mixture.with_past_self(Policy(self.parts.play, {"network": past, "temperature": jnp.float32(1.0)}))
 
+    @functools.cached_property
+    def _generate_calls(self) -> BoundedCalls:
+        return BoundedCalls.of(self.generate)
+
+    @functools.cached_property
+    def _learn_calls(self) -> BoundedCalls:
+        return BoundedCalls.of(self.learn)
+
     def iterate(self, state: PpoState) -> tuple[PpoState, Metrics]:
+        return whole(self.calls(state))
+
+    def calls(self, state: PpoState) -> Generator[None, None, tuple[PpoState, Metrics]]:
         began = time.perf_counter()
-        generated = jax.block_until_ready(self.generate(state, self.parts.mixture.players))
+        generated = jax.block_until_ready((yield from self._generate_calls(state, self.parts.mixture.players)))
         played = time.perf_counter()
-        state, fit_metrics, fit_counters = jax.block_until_ready(
-            self.learn(state._replace(lanes=generated.lanes, values=generated.values), generated.replay)
-        )
+        state = state._replace(lanes=generated.lanes, values=generated.values)
+        learned = yield from self._learn_calls(state, generated.replay)
+        state, fit_metrics, fit_counters = jax.block_until_ready(learned)
         seconds = {"seconds_generate": played - began, "seconds_fit": time.perf_counter() - played}
         counters = (generated.counters + fit_counters).metrics()
         arrays = jax.device_get({**generated.metrics, **fit_metrics, **counters})

@@ -1,0 +1,1 @@
+"""Games of hidden stones, exact without their histories: lists of own tries, and payoffs that factor over cells."""
