@@ -10,6 +10,7 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
+from dream.commands.play_terminal import TerminalPlay, play_terminal, prepare_terminal
 from dream.config import settings
 from dream.config.compose import Composed
 from dream.config.schema import PlayConfig
@@ -37,13 +38,15 @@ class Play:
     records: Path | None
 
 
-def prepare_play(composed: Composed) -> Play:
+def prepare_play(composed: Composed) -> Play | TerminalPlay:
     """Checks a composed configuration and takes the port; writes nothing.
 
     Raises:
       InputError: a wrong setting, a player that cannot be loaded, a port that is taken, or a package that is missing.
     """
     config = settings.read(PlayConfig, composed.node, "")
+    if config.terminal:
+        return prepare_terminal(config)
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise InputError(f"the page needs {', '.join(missing)}; install the extra: pip install 'dream-rummy[play]'")
@@ -59,8 +62,11 @@ def prepare_play(composed: Composed) -> Play:
     return Play(config, Catalogue(config.players), listen(config.host, config.port), records)
 
 
-def play(prepared: Play) -> None:
+def play(prepared: Play | TerminalPlay) -> None:
     """Serves until it is interrupted; the address is a line of its own."""
+    if isinstance(prepared, TerminalPlay):
+        play_terminal(prepared)
+        return
     from dream.page.hub import Hub
     from dream.page.server import Site, names, serve
 

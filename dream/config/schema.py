@@ -106,6 +106,10 @@ class PlayConfig:
     open_browser: bool = True
     players: tuple[str, ...] = ()
     records: str | None = None
+    terminal: bool = False
+    game: str | None = None
+    target: int | None = number(None, 1, 100_000)
+    seed: int | None = number(None, 0, 2**31 - 1)
 
 
 @dataclasses.dataclass(frozen=True)
