@@ -93,6 +93,7 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (README, "results"): headline_table,
     (PAGES / "results" / "gin_rummy.md", "laptop"): tables.laptop_table,
     (PAGES / "results" / "gin_rummy.md", "runs"): tables.strength_table,
+    (PAGES / "results" / "gin_rummy.md", "corrections"): tables.corrections_table,
     (PAGES / "results" / "gin_rummy.md", "variants"): tables.variants_table,
     (PAGES / "results" / "gin_rummy.md", "learners"): tables.learners_table,
     (PAGES / "results" / "gin_rummy.md", "ladder"): tables.ladder_table,
