@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import signal
@@ -16,6 +17,7 @@ from dream.config import settings
 from dream.config.compose import compose_config
 from dream.config.schema import EvaluateConfig
 from dream.evaluation import match
+from dream.evaluation.games import game_rules, match_games
 from dream.evaluation.report import MatchReport
 from dream.storage.policies import check_game, find, find_opponent, find_player, game_of, policy_of
 from dream.training import loop
@@ -31,8 +33,9 @@ Reference = str | os.PathLike[str]
 def train(overrides: Sequence[str] = (), *, quiet: bool = False) -> FinishedRun:
     """Trains as `python -m dream.run` does, and writes the same run directory.
 
-    An interrupt (Ctrl-C, or the notebook's stop button) finishes the iteration, saves a checkpoint and then raises
-    KeyboardInterrupt; `dream.train(["resume=<run directory>"])` goes on. A second interrupt leaves at once.
+    An interrupt (Ctrl-C, or the notebook's stop button) finishes the iteration or leaves it after some seconds, saves
+    a checkpoint and then raises KeyboardInterrupt; `dream.train(["resume=<run directory>"])` goes on. A second
+    interrupt leaves at once.
 
     Args:
       overrides: as on the command line, one setting each, for instance ["env=leduc_poker", "iterations=20"].
@@ -67,6 +70,8 @@ def evaluate(
     seed: int = 0,
     name: str | None = None,
     game: Game | None = None,
+    target: int | None = None,
+    scoring: str | None = None,
 ) -> MatchReport:
     """Plays a match over mirrored deals as `python -m dream.evaluate` does; writes nothing.
 
@@ -74,10 +79,12 @@ def evaluate(
       policy: a Policy, a trained player's place, or with `game` a rule-based player's name.
       opponent: the same, a rule-based player's name, or another library's player such as
         "open_spiel:simple_gin_rummy_bot".
-      games: rounds, a multiple of the game's players: each deal is played from every seat.
+      games: rounds, a multiple of the game's players: each deal is played from every seat; with a target, games.
       seed: of deals and actions.
       name: which of the policies where `policy` is a place; by default the average where there is one.
       game: what is played; by default the game that the policy knows.
+      target: points that end a game, such as 100; None for rounds alone.
+      scoring: preset of dealer, boxes and bonuses of such games; by default that of the rules of the rounds.
     Returns:
       The MatchReport from the first player's side, e.g. `.points_per_hand.mean` and `.win_rate.low`.
     Raises:
@@ -89,10 +96,13 @@ def evaluate(
       >>> report.games, report.win_rate.low <= 0.5 <= report.win_rate.high
       (1000, True)
     """
-    config = settings.read(EvaluateConfig, {"checkpoint": "", "games": games, "seed": seed}, "")
+    settled = {"checkpoint": "", "games": games, "seed": seed, "target": target, "scoring": scoring}
+    config = settings.read(EvaluateConfig, settled, "")
     game, policy = _player(policy, name, game)
     other = opponent if isinstance(opponent, Policy | HostPlayer) else find_opponent(os.fspath(opponent), game)
-    return MatchReport.of_record(game.unit, match(game, policy, other, games=config.games, seed=config.seed))
+    rules = game_rules(game, config.target, config.scoring)
+    play = match if rules is None else functools.partial(match_games, rules=rules)
+    return MatchReport.of_record(game.unit, play(game, policy, other, games=config.games, seed=config.seed))
 
 
 def exploit(

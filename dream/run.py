@@ -14,7 +14,8 @@ def main() -> None:
         return
     stop = StopRequest()
     from dream.commands.main import run_command
-    from dream.training.loop import Start, train
+    from dream.training.beginning import Start
+    from dream.training.loop import train
     from dream.training.start import prepare_run, with_stored_choices
 
     def job(start: Start) -> float | None:

@@ -10,6 +10,7 @@ from envs.errors import InputError
 if TYPE_CHECKING:
     from envs.checks import check_game
     from envs.game import CardFeatures, EnumerableGame, EventLog, Game, LogSlot, OpponentIds, Policy
+    from envs.match_rules import MatchRules
     from envs.players import (
         HostPlayer,
         bot_names,
@@ -30,6 +31,7 @@ __all__ = [
     "HostPlayer",
     "InputError",
     "LogSlot",
+    "MatchRules",
     "OpponentIds",
     "Policy",
     "bot_names",
@@ -49,6 +51,7 @@ __all__ = [
 _NAMES = {
     "envs.checks": ("check_game",),
     "envs.game": ("CardFeatures", "EnumerableGame", "EventLog", "Game", "LogSlot", "OpponentIds", "Policy"),
+    "envs.match_rules": ("MatchRules",),
     "envs.players": (
         "HostPlayer",
         "bot_names",

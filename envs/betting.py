@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from envs import drawing
 from envs.game import Game
 
 CODE_BITS = 2
@@ -41,3 +42,29 @@ def another(key: Array, cards: int, held: Array) -> Array:
     """Returns a card drawn uniformly among those not held: int32; `held` integer[n], some of which may be no cards."""
     free = ~(np.arange(cards) == held.astype(jnp.int32)[:, None]).any(axis=0)
     return jnp.argmax(jnp.where(free, jax.random.uniform(key, (cards,)), -1.0)).astype(jnp.int32)
+
+
+def scene(title: str, words: dict[str, Any], viewer: int | None, board: tuple[drawing.Row, ...] = ()) -> drawing.Scene:
+    """Returns what there is to see of a hand of poker (host side).
+
+    Args:
+      title: name of the game.
+      words: the state as `to_dict` has it: hands, chips, actions and current_player.
+      viewer: a seat, None for all cards open.
+      board: rows of what lies on the table.
+    """
+    current = words["current_player"]
+
+    def hand(player: int) -> drawing.Row:
+        open_card = viewer is None or viewer == player
+        held = drawing.spread([words["hands"][player]]) if open_card else drawing.face_down(1)
+        chips = words["chips"][player]
+        note = f"{chips} chip{'' if chips == 1 else 's'} in the pot"
+        return drawing.Row(f"player {player}", (held,), note, current == player)
+
+    rounds = [", ".join(of_round if isinstance(of_round, list) else [of_round]) for of_round in words["actions"]]
+    played = (" / " if board else ", ").join(text for text in rounds if text) or "none yet"
+    above, below = (0, 1) if viewer == 1 else (1, 0)
+    standing = "over" if current < 0 else f"player {current} to act"
+    rows = (hand(above), *board, hand(below), drawing.Row("actions", note=played))
+    return drawing.Scene(f"{title}: {standing}", rows)

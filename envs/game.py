@@ -21,7 +21,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from envs import drawing
 from envs.errors import InputError
+from envs.match_rules import MatchRules
 
 State = Any
 """A game's full state: a pytree with at least `current_player`, int32, -1 once the game is over."""
@@ -201,13 +203,85 @@ class Game(abc.ABC):
         """Describes a state in words (host side, all cards open)."""
 
     def history(self, deal: State, actions: Sequence[int]) -> dict[str, Any]:
-        """Describes a finished game so that it can be replayed: the deal in words and the actions (host side).
+        """Describes a finished game so that it can be replayed: `deal_of` the deal, and the actions (host side).
 
         Args:
           deal: the starting state.
           actions: of all players, in order.
         """
-        return {"deal": self.to_dict(deal), "actions": list(actions)}
+        return {"deal": list(self.deal_of(deal)), "actions": list(actions)}
+
+    def deal_of(self, state: State) -> tuple[int | float, ...]:
+        """Returns the numbers from which `from_deal` makes a starting state again (host side).
+
+        By default all numbers of the state; a game that deals from a deck has the deck.
+
+        Args:
+          state: a starting state.
+        """
+        leaves = [np.asarray(leaf).reshape(-1) for leaf in jax.tree.leaves(jax.device_get(state))]
+        return tuple(int(x) if leaf.dtype.kind in "biu" else float(x) for leaf in leaves for x in leaf)
+
+    def from_deal(self, deal: Sequence[int | float]) -> State:
+        """Returns the starting state that `deal_of` described (host side).
+
+        Args:
+          deal: numbers, of any origin.
+        Raises:
+          InputError: no state has these numbers.
+        """
+        return _filled(jax.eval_shape(lambda: self.init(jax.random.key(0))), deal)
+
+    @property
+    def preset(self) -> str | None:
+        """The name of the preset that the rules are; None where they are none."""
+        return None
+
+    def action_name(self, action: int) -> str:
+        """Returns what an action does, in words, unique among the legal actions of a state (host side)."""
+        return str(int(action))
+
+    def describe_action(self, state: State, action: int, viewer: int | None = None) -> str:
+        """Returns what an action of `state.current_player` does there, where that depends on the state (host side).
+
+        Args:
+          state: where the action is legal.
+          action: of the player to act.
+          viewer: in whose names of the cards, where a game gives each player its own; None: those of the table.
+        """
+        return self.action_name(action)
+
+    def scene(self, state: State, viewer: int | None = None) -> drawing.Scene:
+        """Returns what there is to see, for `render` and `render_svg` (host side).
+
+        Args:
+          state: one state.
+          viewer: None shows all cards; a seat only what its view shows.
+        """
+        if viewer is None:
+            fields, title = self.to_dict(state), self.name
+        else:
+            view = jax.device_get(self.view(state, np.int32(viewer)))
+            fields, title = _fields(view), f"{self.name}, seen by player {viewer}"
+        rows = tuple(drawing.Row(name, note=str(value)) for name, value in fields.items())
+        return drawing.Scene(title, rows)
+
+    def show(self, state: State, viewer: int | None = None) -> drawing.Picture:
+        """Returns a state as an object that notebooks draw, and that prints as text (host side); as `render`."""
+        return drawing.Picture(self.render(state, viewer), self.render_svg(state, viewer))
+
+    def render(self, state: State, viewer: int | None = None) -> str:
+        """Returns a state as text (host side).
+
+        Args:
+          state: one state.
+          viewer: None shows all cards; a seat only what its view shows.
+        """
+        return drawing.to_text(self.scene(state, viewer))
+
+    def render_svg(self, state: State, viewer: int | None = None) -> str:
+        """Returns a state as an SVG element; as `render` (host side)."""
+        return drawing.to_svg(self.scene(state, viewer))
 
     def observe(self, state: State, player: Array) -> Array:
         """Returns encode(view(state, player)): float32[observation_size]."""
@@ -224,6 +298,14 @@ class Game(abc.ABC):
     def result(self, state: State, player: Array) -> dict[str, Array]:
         """Returns what to report of a finished game besides its reward, by the name of its mean: float32 scalars."""
         return {}
+
+    def match_rules(self, preset: str | None = None) -> MatchRules:
+        """Returns how rounds make a game to a target, by default or of a preset of that name.
+
+        Raises:
+          InputError: the game is of single rounds, or there is no such preset.
+        """
+        raise InputError(f"{self.name} is played in single rounds; games to a target are played of gin rummy")
 
     def determinize(self, view: View, key: Array) -> State:
         """Deals anew what a player cannot see.
@@ -267,6 +349,33 @@ class Game(abc.ABC):
         rules = fields.pop("rules", {}) | fields
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in rules.items()}
         return {"name": self.name, "version": self.version, "rules": plain}
+
+
+def _filled(shapes: State, numbers: Sequence[int | float]) -> State:
+    """Returns a pytree of these shapes that holds these numbers in order."""
+    leaves, structure = jax.tree.flatten(shapes)
+    ends = np.cumsum([leaf.size for leaf in leaves])
+    if len(numbers) != ends[-1]:
+        raise InputError(f"the deal has {len(numbers)} numbers; it must have {ends[-1]}")
+    filled = []
+    for leaf, end in zip(leaves, ends, strict=True):
+        part = numbers[end - leaf.size : end]
+        try:
+            values = np.array(part, leaf.dtype)
+        except (OverflowError, ValueError, TypeError):
+            values = np.zeros(0, leaf.dtype)
+        if values.size != len(part) or any(values.tolist()[n] != part[n] for n in range(len(part))):
+            raise InputError(f"the deal holds a number that is no {leaf.dtype}")
+        filled.append(jnp.asarray(values.reshape(leaf.shape)))
+    return jax.tree.unflatten(structure, filled)
+
+
+def _fields(view: View) -> dict[str, Any]:
+    """Returns what a view holds by name, of a view without names by place."""
+    if hasattr(view, "_asdict"):
+        return view._asdict()
+    leaves = jax.tree_util.tree_leaves_with_path(view)
+    return {jax.tree_util.keystr(path).lstrip("."): leaf for path, leaf in leaves}
 
 
 class EnumerableGame(Game):

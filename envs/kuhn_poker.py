@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -23,7 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs import betting, cards
+from envs import betting, cards, dealing, drawing
 from envs.betting import CODE_BITS
 from envs.game import EnumerableGame
 from envs.rules import build_rules
@@ -32,6 +33,7 @@ PASS, BET = range(2)
 _NUM_CARDS, _MAX_ACTIONS = 3, 3
 _DEALS = np.array(list(itertools.permutations(range(_NUM_CARDS), 2)), np.int32)
 _NAMES = "JQK"
+_ACTIONS = ("pass", "bet")
 
 
 @jax.tree_util.register_dataclass
@@ -165,9 +167,29 @@ class KuhnPoker(EnumerableGame):
         return {
             "hands": [_NAMES[card] for card in state.hands],
             "chips": state.chips.tolist(),
-            "actions": [("pass", "bet")[code - 1] for code in codes],
+            "actions": [_ACTIONS[code - 1] for code in codes],
             "current_player": int(state.current_player),
         }
+
+    def deal_of(self, state: KuhnState) -> tuple[int, ...]:
+        """Returns the deck."""
+        return dealing.whole_deck(jax.device_get(state.hands), _NUM_CARDS)
+
+    def from_deal(self, deal: Sequence[int | float]) -> KuhnState:
+        """Deals a deck.
+
+        Raises:
+          InputError: it is no permutation of the cards.
+        """
+        return dealing.dealt(self, dealing.check_deck(deal, _NUM_CARDS))
+
+    def action_name(self, action: int) -> str:
+        """Returns "pass" or "bet"."""
+        return _ACTIONS[action]
+
+    def scene(self, state: KuhnState, viewer: int | None = None) -> drawing.Scene:
+        """Returns both cards, the chips put in and the actions."""
+        return betting.scene("Kuhn poker", self.to_dict(state), viewer)
 
 
 def make(**rules: Any) -> KuhnPoker:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -26,7 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs import betting, cards
+from envs import betting, cards, dealing, drawing
 from envs.betting import CODE_BITS
 from envs.game import EnumerableGame
 from envs.rules import build_rules
@@ -39,6 +40,7 @@ _RAISES = 2
 _RAISE_SIZES = 2, 4
 """Chips, by round."""
 _NO_CARD = 255
+_ACTIONS = ("fold", "call", "raise")
 _DEALS = np.array(list(itertools.permutations(range(_NUM_CARDS), 2)), np.int32)
 _LEFT = _NUM_CARDS - 2
 
@@ -222,15 +224,38 @@ class LeducPoker(EnumerableGame):
         """Describes the round in words: cards, the public one even face down, chips put in, actions, who acts."""
         state = jax.device_get(state)
         codes = [[int(bets) >> CODE_BITS * i & 3 for i in range(_ROUND_ACTIONS)] for bets in state.bets]
-        names = ("fold", "call", "raise")
         return {
             "hands": [_card_name(card) for card in state.hands],
             "public": _card_name(state.public) if state.public >= 0 else None,
             "phase": self.phases[int(state.round)],
             "chips": state.chips.tolist(),
-            "actions": [[names[code - 1] for code in of_round if code] for of_round in codes],
+            "actions": [[_ACTIONS[code - 1] for code in of_round if code] for of_round in codes],
             "current_player": int(state.current_player),
         }
+
+    def deal_of(self, state: LeducState) -> tuple[int, ...]:
+        """Returns the deck."""
+        return dealing.whole_deck([*jax.device_get(state.hands), int(state.public)], _NUM_CARDS)
+
+    def from_deal(self, deal: Sequence[int | float]) -> LeducState:
+        """Deals a deck.
+
+        Raises:
+          InputError: it is no permutation of the cards.
+        """
+        return dealing.dealt(self, dealing.check_deck(deal, _NUM_CARDS))
+
+    def action_name(self, action: int) -> str:
+        """Returns "fold", "call" (or check) or "raise"."""
+        return _ACTIONS[action]
+
+    def scene(self, state: LeducState, viewer: int | None = None) -> drawing.Scene:
+        """Returns both cards, the public one, the chips put in and the actions."""
+        words = self.to_dict(state)
+        shown = words["public"] is not None and (viewer is None or int(state.round) > 0)
+        public = drawing.spread([words["public"]]) if shown else drawing.face_down(1)
+        row = drawing.Row("public", (public,), "turned" if int(state.round) else "not turned yet")
+        return betting.scene("Leduc poker", words, viewer, (row,))
 
 
 def _card_name(card: int) -> str:

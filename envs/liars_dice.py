@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -23,6 +24,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from envs import drawing
+from envs.errors import InputError
 from envs.game import EnumerableGame
 from envs.rules import build_rules
 
@@ -161,10 +164,51 @@ class LiarsDice(EnumerableGame):
         taken = [action for action in range(_NUM_BIDS) if int(state.actions) >> action & 1]
         return {
             "dice": state.dice.tolist(),
-            "bids": [f"{bid // _SIDES + 1}-{bid % _SIDES + 1}" for bid in taken],
+            "bids": [_bid(bid) for bid in taken],
             "called": bool(int(state.actions) >> LIAR),
             "current_player": int(state.current_player),
         }
+
+    def deal_of(self, state: LiarsState) -> tuple[int, ...]:
+        """Returns the faces of the dice."""
+        return tuple(jax.device_get(state.dice).tolist())
+
+    def from_deal(self, deal: Sequence[int | float]) -> LiarsState:
+        """Rolls these faces.
+
+        Raises:
+          InputError: they are no roll.
+        """
+        if len(deal) != _DICE or not all(face in range(1, _SIDES + 1) for face in deal):
+            raise InputError(f"the deal is no roll of {_DICE} dice with faces 1 to {_SIDES}")
+        return self._rolled(np.array(deal, np.int32))
+
+    def action_name(self, action: int) -> str:
+        """Returns e.g. "bid 2-5", at least two dice showing a five or a six, or "call liar"."""
+        return "call liar" if action == LIAR else f"bid {_bid(action)}"
+
+    def scene(self, state: LiarsState, viewer: int | None = None) -> drawing.Scene:
+        """Returns the dice, those of others hidden from a viewer, and the bids."""
+        words = self.to_dict(state)
+        current = words["current_player"]
+        dice = [
+            drawing.Row(
+                f"player {seat}",
+                (drawing.Group((drawing.Die(face if viewer in (None, seat) else 0),)),),
+                active=current == seat,
+            )
+            for seat, face in enumerate(words["dice"])
+        ]
+        bids = [*words["bids"], *(["called"] if words["called"] else [])]
+        standing = "over" if current < 0 else f"player {current} to act"
+        rows = drawing.Row("bids", note=", ".join(bids) or "none yet")
+        above, below = (0, 1) if viewer == 1 else (1, 0)
+        return drawing.Scene(f"Liar's dice: {standing}", (dice[above], rows, dice[below]))
+
+
+def _bid(action: int) -> str:
+    """Returns a bid as quantity-face."""
+    return f"{int(action) // _SIDES + 1}-{int(action) % _SIDES + 1}"
 
 
 def make(**rules: Any) -> LiarsDice:

@@ -30,6 +30,13 @@ def build_rules(kind: type, preset: Any, given: Mapping[str, Any]) -> Any:
     return dataclasses.replace(preset, **given)
 
 
+def chosen_preset(name: Any, presets: Mapping[str, Any]) -> Any:
+    """Returns a preset by its name; raises InputError where there is none of that name."""
+    if not isinstance(name, str) or name not in presets:
+        raise unknown("preset", name, presets)
+    return presets[name]
+
+
 def check_bounds(rules: Any, bounds: Mapping[str, tuple[int, int]]) -> None:
     """Checks numbers of a record of rules.
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from dream.storage import files
 from dream.training import metrics
+from envs.errors import InputError
 
 CURVE = ("win_rate", "points_per_hand", "knock_rate")
 
@@ -30,6 +31,11 @@ def collect(run: Path) -> dict[str, Any]:
     report = json.loads((run / "evaluation.json").read_text())
     versions = json.loads((run / "versions.json").read_text())
     records = metrics.read(run)
+    if report["iteration"] != records[-1]["iteration"]:
+        raise InputError(
+            f"{run}/evaluation.json is of iteration {report['iteration']}, the run's last record of "
+            f"{records[-1]['iteration']}; finish it with resume={run}"
+        )
     prefix = f"eval/{report['opponent']}/"
     points = [record for record in records if prefix + CURVE[0] in record]
     opponents = report.get("by_opponent", {})
@@ -85,7 +91,11 @@ def main() -> None:
     if missing:
         print(f"error: {missing[0]} is not a finished run; it must hold evaluation.json", file=sys.stderr)
         sys.exit(2)
-    runs = [collect(run) for run in arguments.runs]
+    try:
+        runs = [collect(run) for run in arguments.runs]
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
     files.write_json(arguments.target.with_suffix(".json"), {"runs": runs})
     draw(runs, arguments.target.with_suffix(".svg"))
     print(arguments.target.with_suffix(".json"))

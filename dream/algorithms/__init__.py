@@ -25,7 +25,9 @@ Make = Callable[[Any, Any, Game, Resources], Algorithm]
 _REGISTRY: dict[str, str] = {
     "dueling_dream": "dream.algorithms.dueling_dream:DuelingDreamConfig",
     "ppo": "dream.algorithms.ppo:PpoConfig",
+    "mmd": "dream.algorithms.mmd:MmdConfig",
     **dict.fromkeys(("cfr", "cfr_plus", "linear_cfr", "dcfr", "pcfr_plus"), "dream.algorithms.tabular.cfr:CfrConfig"),
+    "tabular_mmd": "dream.algorithms.tabular.mmd:TabularMmdConfig",
     "external_mccfr": "dream.algorithms.tabular.mccfr:ExternalConfig",
     "outcome_mccfr": "dream.algorithms.tabular.mccfr:OutcomeConfig",
     "deep_cfr": "dream.algorithms.deep.deep_cfr:DeepCfrConfig",

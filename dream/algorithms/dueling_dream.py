@@ -1,9 +1,15 @@
 """The dueling DREAM agent: self-play, soft regret matching, and a dueling network fitted to one-sample advantages.
 
 Each iteration plays fresh games with the current network's policy, forms targets with a slowly moving copy of it, and
-fits the network to them. No regret is accumulated and no policy averaged: nothing here converges to an equilibrium by
-the theory of regret minimisation.
-Source: the DREAM document; deviations are settings, and each setting's default is the document's value.
+fits the network to them.
+
+accumulate: none            the document's: the policy is soft regret matching on today's advantages. No regret is
+                            accumulated and no policy averaged, so play cycles where an equilibrium is mixed.
+accumulate: mirror_descent  a third head holds the policy, the softmax of its logits. It is fitted to one step of mirror
+                            descent from the policy that played, softmax of (log pi + eta q) / (1 + eta alpha), with
+                            q the advantages of the network under fit. What was learned accumulates in the head.
+Sources: the DREAM document, with deviations as settings whose defaults are its values. Mirror descent:
+dream/equations/mirror_descent.py; fitting a head to it is this project's.
 """
 
 from __future__ import annotations
@@ -11,6 +17,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
+from collections.abc import Generator
 from typing import Any, NamedTuple
 
 import jax
@@ -22,15 +29,17 @@ from jax import Array, lax
 from dream.algorithms.counters import Counters
 from dream.algorithms.types import Algorithm, Metrics, Resources
 from dream.buffers.replay import Replay, batches_per_pass, collect, nth_of_passes, sample
+from dream.compiled.bounded import BoundedCalls, whole
 from dream.config.settings import choice, number
 from dream.equations import reward_shaping, schedules
 from dream.equations.advantage_targets import advantage_targets
-from dream.equations.regret_matching import soft_regret_matching
+from dream.equations.mirror_descent import mirror_descent_policy
+from dream.equations.regret_matching import masked_log_softmax, masked_softmax, soft_regret_matching
 from dream.equations.returns import lambda_returns
 from dream.equations.reward_shaping import ShapingConfig
 from dream.equations.sampling import entropy, sample_action
 from dream.equations.schedules import Schedule
-from dream.networks import Network, make_network
+from dream.networks import Network, make_network, make_policy_network
 from dream.networks.fit import adam, fit
 from dream.networks.network import Reader, make_reader
 from dream.rollout import self_play
@@ -40,6 +49,19 @@ from envs.errors import InputError
 
 _HOTTEST = float(np.finfo(np.float32).max)
 """Temperature of uniform play in a policy that is kept: exports hold finite numbers."""
+
+
+@dataclasses.dataclass(frozen=True)
+class MirrorConfig:
+    """Settings of mirror descent.
+
+    Attributes:
+      eta: step, in 1 / units of reward, over iterations.
+      alpha: pull towards uniform play, in units of reward, over iterations.
+    """
+
+    eta: Schedule = schedules.constant(1.0)
+    alpha: Schedule = schedules.constant(0.05)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,8 +87,11 @@ class DuelingDreamConfig:
     advantage_clip: float = number(10.0, 0, above=True)
     max_grad_norm: float = number(1.0, 0, above=True)
     l2: float = number(1e-5, 0)
+    initial_scale: float = number(0.01, 0)
     value_weight: float = number(0.5, 0)
     untaken_weight: float = number(1.0, 0)
+    accumulate: str = choice("none", "none", "mirror_descent")
+    mirror: MirrorConfig = MirrorConfig()
     shaping: ShapingConfig = ShapingConfig()
 
 
@@ -121,6 +146,7 @@ class Batch(NamedTuple):
       taken: bool[B, A], the action taken.
       targets: float32[B, A], of the advantages.
       returns: float32[B], targets of the value.
+      played: float16[B, A], the policy that played.
     """
 
     inputs: Array
@@ -128,6 +154,7 @@ class Batch(NamedTuple):
     taken: Array
     targets: Array
     returns: Array
+    played: Array
 
 
 def make(config: DuelingDreamConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
@@ -140,9 +167,14 @@ def make(config: DuelingDreamConfig, network: Any, game: Game, resources: Resour
         if not getattr(config.temperature, name) > 0:
             raise InputError(f"algo.temperature.{name}={getattr(config.temperature, name)} must be more than 0")
     num_envs = self_play.num_envs_for(config.num_envs, config.episodes_per_iteration)
-    built = make_network(network, game)
+    accumulates = config.accumulate != "none"
+    for name in ("eta", "alpha"):
+        schedule = getattr(config.mirror, name)
+        if accumulates and min(schedule.start, schedule.end) < 0:
+            raise InputError(f"algo.mirror.{name}={dataclasses.asdict(schedule)} must not go below 0")
+    built = (make_policy_network if accumulates else make_network)(network, game)
     learner = _DuelingDream(config, game, built, make_reader(game, built), num_envs)
-    return Algorithm(learner.init, learner.iterate, learner.policies)
+    return Algorithm(learner.init, learner.iterate, learner.policies, calls=learner.calls)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -159,18 +191,36 @@ class _DuelingDream:
     def optimizer(self) -> optax.GradientTransformation:
         return adam(max_grad_norm=self.config.max_grad_norm, l2=self.config.l2)
 
+    @functools.cached_property
+    def _generate_calls(self) -> BoundedCalls:
+        return BoundedCalls.of(self.generate)
+
+    @functools.cached_property
+    def _learn_calls(self) -> BoundedCalls:
+        return BoundedCalls.of(self.learn)
+
     @functools.partial(jax.jit, static_argnums=0)
     def init(self, key: Array) -> DuelingDreamState:
-        """Initialises a network; its target is a copy."""
+        """Initialises a network and its target, a copy.
+
+        The advantages start near 0: the target's first guesses are what untaken actions are fitted to for long.
+        """
         key, network_key = jax.random.split(key)
-        params = self.network.init(network_key)
+        params = dict(self.network.init(network_key))
+        for name in self.network.rated_by:
+            params[name] = jax.tree.map(lambda x: self.config.initial_scale * x, params[name])
         return DuelingDreamState(params, params, self.optimizer.init(params), key, jnp.int32(0))
 
     def iterate(self, state: DuelingDreamState) -> tuple[DuelingDreamState, Metrics]:
+        return whole(self.calls(state))
+
+    def calls(self, state: DuelingDreamState) -> Generator[None, None, tuple[DuelingDreamState, Metrics]]:
         began = time.perf_counter()
-        replay, play_metrics, play_counters = jax.block_until_ready(self.generate(state))
+        generated = yield from self._generate_calls(state)
+        replay, play_metrics, play_counters = jax.block_until_ready(generated)
         played = time.perf_counter()
-        state, fit_metrics, fit_counters = jax.block_until_ready(self.learn(state, replay))
+        learned = yield from self._learn_calls(state, replay)
+        state, fit_metrics, fit_counters = jax.block_until_ready(learned)
         seconds = {"seconds_generate": played - began, "seconds_fit": time.perf_counter() - played}
         counters = (play_counters + fit_counters).metrics()
         arrays = jax.device_get({**play_metrics, **fit_metrics, **counters})
@@ -181,12 +231,23 @@ class _DuelingDream:
         return {"current": Policy(self._play, {"network": state.params, "temperature": jnp.float32(temperature)})}
 
     def _play(self, params: Any, view: Any, legal: Array) -> Array:
-        advantages, _ = self.network.apply_inputs(params["network"], self.network.inputs.of_view(view))
-        return soft_regret_matching(advantages, legal, params["temperature"])
+        outputs = self.network.apply_inputs(params["network"], self.network.inputs.of_view(view))
+        return self._policy(outputs, legal, params["temperature"])
+
+    def _policy(self, outputs: tuple[Array, ...], legal: Array, temperature: Array) -> Array:
+        """Returns the policy that the network's outputs mean: float32[..., A]."""
+        if self.accumulates:
+            return masked_softmax(outputs[2] / temperature, legal)
+        return soft_regret_matching(outputs[0], legal, temperature)
+
+    @property
+    def accumulates(self) -> bool:
+        return self.config.accumulate != "none"
 
     def _temperature(self, iteration: Array) -> Array:
-        warm = iteration < self.config.uniform_iterations
-        return jnp.where(warm, jnp.inf, schedules.at(self.config.temperature, iteration))
+        """Returns the temperature of self-play: infinite at first, then as scheduled; of a policy head it is 1."""
+        later = jnp.float32(1.0) if self.accumulates else schedules.at(self.config.temperature, iteration)
+        return jnp.where(iteration < self.config.uniform_iterations, jnp.inf, later)
 
     @functools.partial(jax.jit, static_argnums=0)
     def generate(self, state: DuelingDreamState) -> tuple[Replay, dict[str, Array], Counters]:
@@ -216,11 +277,11 @@ class _DuelingDream:
         weights, explore = self.reader.prepare(params), self.config.exploration
 
         def act(carry: Any, view: Any, legal: Array, player: Array, key: Array) -> tuple[Array, Any, ActorOutput]:
-            (advantages, value), carry = self.reader.read(weights, carry, view, player)
-            policy = soft_regret_matching(advantages, legal, temperature)
+            outputs, carry = self.reader.read(weights, carry, view, player)
+            policy = self._policy(outputs, legal, temperature)
             even = legal / jnp.maximum(jnp.sum(legal), 1)  # not `uniform`: its order of sums changes the last bits
             behaviour = (1 - explore) * policy + explore * even if explore else policy
-            return sample_action(key, behaviour), carry, ActorOutput(policy.astype(jnp.float16), value)
+            return sample_action(key, behaviour), carry, ActorOutput(policy.astype(jnp.float16), outputs[1])
 
         return self_play.Actor(lambda key: self.reader.start(), act)
 
@@ -252,8 +313,9 @@ class _DuelingDream:
             return self._with_targets(state.target, rows)
 
         learning_rate = config.learning_rate * schedules.at(config.learning_rate_decay, state.iteration)
+        mirror = {name: schedules.at(getattr(config.mirror, name), state.iteration) for name in ("eta", "alpha")}
         params, optimizer_state, metrics = fit(
-            self._loss, self.optimizer, state.params, state.optimizer_state, batch,
+            functools.partial(self._loss, **mirror), self.optimizer, state.params, state.optimizer_state, batch,
             learning_rate=learning_rate, steps=steps,
         )  # fmt: skip
         drift = jax.tree.map(jnp.subtract, params, state.target)
@@ -264,23 +326,25 @@ class _DuelingDream:
         after = DuelingDreamState(params, target, optimizer_state, state.key, iteration)
         # Target and online network both read every row of every minibatch.
         counters = Counters(gradient_steps=steps, network_rows=2 * steps * config.batch_size)
-        return after, metrics | {"learning_rate": learning_rate}, counters
+        metrics |= {"learning_rate": learning_rate, **(mirror if self.accumulates else {})}
+        return after, metrics, counters
 
     def _with_targets(self, target: Any, rows: Example) -> Batch:
         """Returns a minibatch with its targets; `target` is the target network's parameters."""
         legal = jnp.unpackbits(rows.legal, axis=-1, count=self.game.num_actions).astype(bool)
         x = jax.vmap(self.network.inputs.of_view)(rows.view)
-        advantages, value = self.network.apply_inputs(target, x)
+        advantages, value = self.network.apply_inputs(target, x)[:2]
         targets = jax.vmap(functools.partial(advantage_targets, clip=self.config.advantage_clip))(
             advantages, value, rows.action.astype(jnp.int32), rows.returns, rows.policy.astype(jnp.float32), legal
         )
         taken = jax.nn.one_hot(rows.action, self.game.num_actions, dtype=bool)
-        return lax.stop_gradient(Batch(x, legal, taken, targets, rows.returns))
+        return lax.stop_gradient(Batch(x, legal, taken, targets, rows.returns, rows.policy))
 
-    def _loss(self, params: Any, batch: Batch) -> tuple[Array, dict[str, Array]]:
-        """Returns MSE of the advantages over legal actions + value_weight * MSE of the value."""
-        x, legal, taken, targets, returns = batch
-        advantages, value = self.network.apply_inputs(params, x)
+    def _loss(self, params: Any, batch: Batch, *, eta: Array, alpha: Array) -> tuple[Array, dict[str, Array]]:
+        """Returns MSE of the advantages over legal actions + value_weight * MSE of the value, + KL of a policy head."""
+        x, legal, taken, targets, returns, played = batch
+        outputs = self.network.apply_inputs(params, x)
+        advantages, value = outputs[:2]
         weights = jnp.where(legal, jnp.where(taken, 1.0, self.config.untaken_weight), 0.0)
         advantage_loss = jnp.sum(weights * (advantages - targets) ** 2) / jnp.sum(weights)
         value_loss = jnp.mean((value - returns) ** 2)
@@ -294,4 +358,13 @@ class _DuelingDream:
             "advantage_rms": jnp.sqrt(jnp.sum(jnp.where(legal, advantages, 0.0) ** 2) / count),
             "target_clipped": jnp.sum(legal & (jnp.abs(targets) >= self.config.advantage_clip)) / count,
         }
-        return total, metrics
+        if not self.accumulates:
+            return total, metrics
+        goal = mirror_descent_policy(played, lax.stop_gradient(advantages), legal, eta=eta, alpha=alpha)
+        loss_policy = jnp.mean(_cross_entropy(goal, outputs[2], legal) - entropy(goal))
+        return total + loss_policy, metrics | {"loss": total + loss_policy, "loss_policy": loss_policy}
+
+
+def _cross_entropy(goal: Array, logits: Array, legal: Array) -> Array:
+    """Returns -sum over legal a of goal(a) log softmax(logits)(a): float32[...]."""
+    return -jnp.sum(jnp.where(legal, goal * masked_log_softmax(logits, legal), 0.0), axis=-1)

@@ -67,7 +67,7 @@ def _algo(game: Game, name: str, size: Size) -> dict[str, Any]:
         # The default penalty is in gin's points; a game of other payoffs starts without one.
         sizes = {"episodes_per_iteration": 1024, "batch_size": 512 if small else 1024}
         return sizes | {"shaping": {"tie_penalty": 0.0}}
-    if name == "ppo":
+    if name in ("ppo", "mmd"):
         sizes = {"episodes_per_iteration": 1024, "batch_size": 512} if small else {"episodes_per_iteration": 256}
         return {"batch_size": 1024, **sizes, "learning_rate": 1e-3, "value_loss": "relative"}
     if name in _OUTCOME + _EXTERNAL:

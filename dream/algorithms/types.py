@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import jax
@@ -45,6 +45,8 @@ class Algorithm:
       policies: TrainState -> policies by name; "current" always, "average" where the learner has one.
       value: TrainState -> what the current policy's player expects; None where the learner has no such thing.
       tables: TrainState -> the policies as tables of the game's exact form, where the learner has them as such.
+      calls: the same as `iterate`, as a generator that yields between calls of bounded length, where it may be left and
+        closed; None where an iteration is short or one call (see dream/compiled/bounded.py).
     """
 
     init: Callable[[Any], TrainState]
@@ -52,6 +54,13 @@ class Algorithm:
     policies: Callable[[TrainState], dict[str, Policy]]
     value: Callable[[TrainState], Value] | None = None
     tables: Callable[[TrainState], dict[str, Any]] | None = None
+    calls: Callable[[TrainState], Generator[None, None, tuple[TrainState, Metrics]]] | None = None
+
+    def in_calls(self, state: TrainState) -> Generator[None, None, tuple[TrainState, Metrics]]:
+        """Returns an iteration as `calls`; of a learner without them it is one."""
+        if self.calls is not None:
+            return (yield from self.calls(state))
+        return self.iterate(state)
 
 
 @dataclasses.dataclass(frozen=True)

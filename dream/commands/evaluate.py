@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json
+import functools
 import re
 import sys
 import zlib
@@ -16,6 +16,7 @@ from dream.config import settings
 from dream.config.compose import Composed
 from dream.config.schema import EvaluateConfig
 from dream.evaluation import match
+from dream.evaluation.games import check_pairs, game_rules, match_games
 from dream.evaluation.matches import check_games
 from dream.evaluation.report import report_table
 from dream.storage.files import write_json, write_text, writing
@@ -29,7 +30,7 @@ from dream.storage.policies import (
     policies_of,
     report_dir,
 )
-from envs import Game, HostPlayer, InputError, Policy
+from envs import Game, HostPlayer, InputError, Policy, records
 
 FOLDER = "evaluations"
 """Of the reports, in the run directory; a run's own final evaluation stays in evaluation.json."""
@@ -62,7 +63,10 @@ def prepared(config: EvaluateConfig) -> Match:
     """Loads both players of a match; raises InputError where they cannot be."""
     checkpoint = find(config.checkpoint)
     game = game_of(checkpoint)
-    check_games(game, config.games)
+    if game_rules(game, config.target, config.scoring) is None:
+        check_games(game, config.games)
+    else:
+        check_pairs(game, config.games)
     policies = policies_of(checkpoint, game)
     name = chosen_name(policies, config.policy)
     if config.histories is not None:
@@ -70,7 +74,7 @@ def prepared(config: EvaluateConfig) -> Match:
         if path.is_dir() or not path.parent.is_dir():
             raise InputError(f"histories={config.histories} is not valid; it must be a file in a folder that exists")
     opponent = find_opponent(config.opponent, game)
-    path = report_dir(checkpoint) / FOLDER / _file_name(checkpoint, name, config.opponent)
+    path = report_dir(checkpoint) / FOLDER / _file_name(checkpoint, name, config.opponent, config.target)
     return Match(dataclasses.replace(config, policy=name), checkpoint, game, policies[name], opponent, path)
 
 
@@ -78,14 +82,15 @@ def play_match(prepared: Match) -> None:
     """Plays, prints the table, writes the report and, where asked, the histories of the rounds."""
     config = prepared.config
     rounds: list[str] = []
-    report = match(
+    rules = game_rules(prepared.game, config.target, config.scoring)
+    report = (match if rules is None else functools.partial(match_games, rules=rules))(
         prepared.game,
         prepared.policy,
         prepared.opponent,
         games=config.games,
         seed=config.seed,
-        progress=_show,
-        on_hand=None if config.histories is None else lambda played: rounds.append(json.dumps(played) + "\n"),
+        progress=_show if rules is None else _show_games,
+        on_hand=None if config.histories is None else lambda played: rounds.append(_line(prepared, played)),
     )
     if config.histories is not None:
         path = Path(config.histories).expanduser()
@@ -98,8 +103,18 @@ def play_match(prepared: Match) -> None:
     print(prepared.path)
 
 
+def _line(prepared: Match, played: dict[str, Any]) -> str:
+    """Returns the record of a round as a line, the players by the names they were given."""
+    game, seat = prepared.game, played["seat"]
+    players = [prepared.config.opponent] * game.num_players
+    players[seat] = prepared.config.checkpoint
+    about = {name: value for name, value in played.items() if name not in ("deal", "actions", "won", "history")}
+    one = records.finished(game, played["deal"], played["actions"], played["won"], players, about=about)
+    return records.to_line(one)
+
+
 def write_report(prepared: Match, report: dict[str, Any]) -> None:
-    """Writes a match's report; it replaces only that of the same policy, iteration and opponent.
+    """Writes a match's report; it replaces only that of the same policy, iteration, opponent and target.
 
     Raises:
       StorageError: the disk refused.
@@ -113,20 +128,26 @@ def write_report(prepared: Match, report: dict[str, Any]) -> None:
         "unit": prepared.game.unit,
         "num_players": prepared.game.num_players,
     }
+    if (rules := game_rules(prepared.game, config.target, config.scoring)) is not None:
+        record["match_rules"] = dataclasses.asdict(rules)
     with writing(prepared.path):
         prepared.path.parent.mkdir(exist_ok=True)
         write_json(prepared.path, {**record, **report})
 
 
-def _file_name(trained: Trained, policy: str, opponent: str) -> str:
-    """Returns "<opponent>_<policy>_<iteration>.json", or with the file's name for a policy's file."""
+def _file_name(trained: Trained, policy: str, opponent: str, target: int | None) -> str:
+    """Returns "<opponent>_<policy>_<iteration>.json", or with the file's name for a policy's file, and the target."""
     player = trained.path.stem if isinstance(trained, PolicyFile) else f"{policy}_{trained.meta['iteration']}"
     plain = re.sub(r"[^\w.-]+", "-", opponent).strip("-.")[-60:]
     if plain != opponent:  # a path; the sum keeps different ones apart
         plain += f"-{zlib.crc32(opponent.encode()):08x}"
-    return f"{plain}_{player}.json"
+    return f"{plain}_{player}.json" if target is None else f"{plain}_{player}_to_{target}.json"
 
 
-def _show(played: int) -> None:
+def _show(played: int, what: str = "rounds") -> None:
     if sys.stdout.isatty():
-        print(f"\r{played} rounds", end="\r", flush=True)
+        print(f"\r{played} {what}", end="\r", flush=True)
+
+
+def _show_games(played: int) -> None:
+    _show(played, "games")

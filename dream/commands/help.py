@@ -55,12 +55,18 @@ COMMANDS = {
         "exploit",
         "measure how far a policy can be exploited",
         "Measures exploitability: exact where the game is small enough, else a lower bound from a learned or a local "
-        "best response. Writes exploitability.json in the run directory.",
+        "best response. Writes exploitability/<method>_<policy>_<iteration>.json in the run directory.",
     ),
     "ladder": Command(
         "ladder",
         "rate players by playing all against all",
         "Plays every pair of players and rates them. An interrupted ladder goes on in the same run_dir.",
+    ),
+    "play": Command(
+        "play",
+        "play against an agent on a page in the browser",
+        "Starts a server on this machine and opens its page: people and players at one table, hints, beliefs and the "
+        "review of every round. The address holds a token; whoever knows it can play. Ctrl-C ends the server.",
     ),
     "export": Command(
         "export",

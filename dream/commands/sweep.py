@@ -86,11 +86,15 @@ class Sweep:
 
     def _start(self, number: int, overrides: list[str]) -> float | None:
         """Composes, prepares and does a planned job, in the folder that hydra.sweep in conf/config.yaml would give."""
+        return self._job(self._prepare(self._composed(number, overrides)))
+
+    def _composed(self, number: int, overrides: list[str]) -> Composed:
+        """Returns a planned job's configuration with its folder, a number in the sweep's."""
         composed = compose_config(self._name, overrides)
         if self._folder is None:
             stamped = f"runs/{time.strftime('%Y-%m-%d_%H-%M-%S')}_sweep"
             self._folder = Path(composed.node.get("run_dir") or stamped).expanduser().absolute()
-        return self._job(self._prepare(dataclasses.replace(composed, sweep_dir=self._folder / str(number - 1))))
+        return dataclasses.replace(composed, sweep_dir=self._folder / str(number - 1))
 
     def _run_by_hydra(self) -> None:
         """Runs the jobs that another sweeper picks by what they return, in its launcher."""
@@ -118,9 +122,9 @@ class Sweep:
     def _check(self) -> None:
         """Raises the first job's InputError where every job is refused, before anything is written."""
         errors = []
-        for overrides in self._planned:
+        for number, overrides in enumerate(self._planned, 1):
             try:
-                self._prepare(compose_config(self._name, overrides))
+                self._prepare(self._composed(number, overrides))
                 return
             except InputError as error:
                 errors.append(error)

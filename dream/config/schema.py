@@ -89,9 +89,23 @@ class EvaluateConfig:
     checkpoint: str
     opponent: str = "random"
     games: int = number(10000, 4)
+    target: int | None = number(None, 1, 10000)
+    scoring: str | None = None
     seed: int = number(0, 0, 2**32 - 1)
     policy: str | None = None
     histories: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class PlayConfig:
+    """Settings of `python -m dream.play`."""
+
+    port: int = number(0, 0, 65535)
+    host: str = "127.0.0.1"
+    anyone: bool = False
+    open_browser: bool = True
+    players: tuple[str, ...] = ()
+    records: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,6 +116,9 @@ class LadderConfig:
     players: tuple[str, ...] | None = None
     games: int = number(1000, 4)
     block: int = number(1000, 4)
+    target: int | None = number(100, 1, 10000)
+    scoring: str | None = None
+    processes: int = number(1, 1, 256)
     seed: int = number(0, 0, 2**32 - 1)
     run_dir: str | None = None
     plot: str = choice("svg", "svg", "png", "none")

@@ -7,6 +7,8 @@ section says what it applies to, written as on the command line, and its value h
       network: {hidden: [64, 64, 64]}
 
 A section applies where every group it names has one of the options listed. Sections apply from top to bottom.
+An experiment is a whole recipe: a preset changes of it what the experiment's own file says in sections that name the
+preset, and nothing else; a preset that no section names does not go with the experiment.
 conf/config.yaml asks for a file after its owner, so that the defaults list shows the whole order of precedence:
 
     - tuned/env: env=${env} algo=${algo} network=${network}
@@ -30,6 +32,8 @@ from envs.errors import InputError
 FOLDER = "tuned"
 OWNERS = ("env", "preset", "experiment")
 """Groups whose options own a file in conf/tuned/."""
+_NONE = "None"
+"""How Hydra writes the option of a group without one."""
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -64,10 +68,29 @@ def tuned_settings(owner: str, choices: Mapping[str, str]) -> DictConfig:
       Settings from the root of the configuration; empty where nothing is tuned.
     """
     merged = OmegaConf.create({})
+    if owner == "preset" and choices.get("experiment", _NONE) != _NONE:
+        return merged
     for conditions, settings in _sections(config_dir() / FOLDER / f"{choices[owner]}.yaml"):
         if all(choices.get(group) in options for group, options in conditions.items()):
             merged.merge_with(settings)
     return merged
+
+
+def presets_of(experiment: str) -> list[str]:
+    """Returns the presets that go with an experiment: "none", and those that its file names."""
+    sections = _sections(config_dir() / FOLDER / f"{experiment}.yaml")
+    named = {option for conditions, _ in sections for option in conditions.get("preset", ())}
+    return ["none", *sorted(named)]
+
+
+def _check_preset(choices: Mapping[str, str]) -> None:
+    """Raises InputError where the preset does not go with the experiment."""
+    experiment, preset = choices["experiment"], choices.get("preset", "none")
+    if experiment != _NONE and preset not in presets_of(experiment):
+        raise InputError(
+            f"preset={preset} does not go with experiment={experiment}, which has no such size; "
+            f"it must be one of {', '.join(presets_of(experiment))}"
+        )
 
 
 @functools.lru_cache(maxsize=64)
@@ -108,6 +131,8 @@ class TunedSource(ConfigSource):
         _, owner, text = config_path.split("/")
         chosen: dict[str, Any] = {group: options[0] for group, options in parse_choices(text).items()}
         config = tuned_settings(owner, chosen)
+        if owner == "experiment":
+            _check_preset(chosen)
         if owner == "env":
             opened = OmegaConf.create({"env": {"rules": {}}})
             OmegaConf.set_struct(opened.env.rules, False)

@@ -60,6 +60,50 @@ def corrected_values(
     return lax.scan(backwards, nothing, (policy, sampled, action, baseline, first, done), reverse=True)[1]
 
 
+def traced_values(
+    policy: Array, sampled: Array, action: Array, baseline: Array, rewards: Array, done: Array,
+    trace: float, clip: float | None, expected_next: Array | None = None,
+) -> tuple[Array, Array]:  # fmt: skip
+    """Returns estimates of every action's value that trade the variance of long games for the baseline's error.
+
+    With d(h, a) = r + u(h') - b(h, a) for the action a that was taken, and 0 for the others,
+
+        u(h, a) = b(h, a) + min(1 / xi(a), clip) d(h, a),
+        u(h)    = sum over b of sigma(b) b(h, b) + trace min(1, sigma(a) / xi(a)) d(h, a).
+
+    Without a clip neither ratio is bounded. Trace 1 without a clip is `corrected_values`, which no baseline biases;
+    clip 0 is the baseline alone. Between them, with D(h, a) the expectation of d(h, a) given h and a,
+
+        expectation of u(h, a) = b(h, a) + min(1, clip xi(a)) D(h, a),
+        expectation of u(h)    = sum over a of sigma(a) b(h, a) + trace min(xi(a), sigma(a)) D(h, a):
+
+    exact for every trace and clip where b is (D = 0), and otherwise biased by the share of D that is left out.
+
+    Args:
+      policy, sampled, action, baseline, rewards, done, expected_next: as in `corrected_values`.
+      trace: lambda, share of a correction that reaches the decision before, in [0, 1].
+      clip: upper bound of 1 / xi(a), at least 0; None for no bound on either ratio.
+    Returns:
+      (u(h, a) float[T, A], u(h) float[T]).
+    Source: Munos et al. 2016, "Safe and efficient off-policy reinforcement learning" (Retrace), eq. 3-4; here the
+      first correction is that of DREAM, bounded apart from the trace.
+    """
+    first = rewards if expected_next is None else expected_next
+
+    def backwards(later: Array, step: tuple[Array, ...]) -> tuple[Array, tuple[Array, Array]]:
+        sigma, xi, a, b, start, over = step
+        error = start + jnp.where(over, 0.0, later) - b[a]
+        correction, ratio = 1 / xi[a], sigma[a] / xi[a]
+        if clip is not None:
+            correction, ratio = jnp.minimum(correction, clip), jnp.minimum(ratio, 1.0)
+        below = trace * ratio * error
+        value = jnp.dot(sigma, b) + below
+        return value if expected_next is None else below, (b.at[a].add(correction * error), value)
+
+    nothing = jnp.zeros((), baseline.dtype)
+    return lax.scan(backwards, nothing, (policy, sampled, action, baseline, first, done), reverse=True)[1]
+
+
 def regrets(values: Array, policy: Array, legal: Array) -> Array:
     """Returns r(a) = u(a) - sum over b of policy(b) u(b) at legal actions, 0 elsewhere: float[..., A]."""
     return jnp.where(legal, values - jnp.sum(policy * values, axis=-1, keepdims=True), 0.0)

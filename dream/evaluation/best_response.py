@@ -1,7 +1,8 @@
 """A learned best response: PPO trained against a frozen policy, a lower bound on how much the policy can lose.
 
 Several are trained from different seeds, and other players may join them; the one that earns most on
-deals kept for the choice is measured on fresh mirrored deals. Its points per hand, b, bound the policy's exploitability
+deals kept for the choice is measured on fresh mirrored deals. A training may start from a player
+(dream/evaluation/headstart.py). Its points per hand, b, bound the policy's exploitability
 (NashConv / 2) from below: with both seats played equally often, no answer to the policy earns less than the best one,
 and the game's values cancel. The same method shows how far below it is on games where exploitability is exact.
 """
@@ -16,18 +17,27 @@ import jax
 import numpy as np
 
 from dream.algorithms import ppo
-from dream.algorithms.types import Algorithm
+from dream.algorithms.types import Algorithm, Value
 from dream.config import settings
 from dream.config.settings import number
 from dream.evaluation.control import Controlled, controlled_match
+from dream.evaluation.headstart import AdvisedGame, advised, on_advice, unadvised_value, unaware
 from dream.evaluation.matches import match
+from dream.networks import make_network
 from dream.rollout.opponents import Mixture
-from envs import Game, Policy, check_plays
+from envs import EnumerableGame, Game, Policy, check_plays
+from envs.errors import unknown
 
 _CHOICE, _FINAL, _CONTROL, _CHECK = range(4)
 """What deals are for: the choice, the two measurements, and the look at the policy before anything is trained."""
 _DEALS_SEED = 1_000_003
 _CHECKED_GAMES = 128
+POLICY = "policy"
+"""The frozen policy itself as the player to start from."""
+_SIZES = {True: (100, 32768, 8192, 2e-3), False: (300, 512, 1024, 1e-3)}
+"""Whether a game is enumerable -> iterations, games of each, batch size and step size where none are given.
+
+Small differences between actions take many games, and games that can be enumerated are short."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,24 +45,43 @@ class BestResponseConfig:
     """Settings of the learned best response.
 
     Attributes:
-      iterations: of PPO, each over algo.episodes_per_iteration games.
+      iterations: of PPO, each over algo.episodes_per_iteration games; None: by the kind of game.
       seeds: one training each.
       players: rule-based players by name, or paths of runs, that join the trained ones in the choice.
+      start: one more of them, which the trainings start from; POLICY for the frozen policy; None for none.
+      start_exploration: share of uniform play in what they start from.
+      card_scorer_width: of the network's layers that all cards share, on games that describe cards; None for none.
       choice_games: rounds on which the best of them is chosen.
       games: rounds on which it is measured.
       control_games: further rounds on which its own value serves as control variate; 0 for none.
-      algo: settings of PPO; `opponents` is not used.
+      algo: settings of PPO; `opponents` is not used. Sizes that are None or not given are by the kind of game.
       network: the answering network's node.
     """
 
-    iterations: int = number(300, 1)
+    iterations: int | None = number(None, 1)
     seeds: tuple[int, ...] = number((0, 1, 2), 0, 2**32 - 1)
     players: tuple[str, ...] = ()
+    start: str | None = POLICY
+    start_exploration: float = number(0.1, 0, 1, above=True)
+    card_scorer_width: int | None = number(64, 1)
     choice_games: int = number(2048, 4)
     games: int = number(10000, 4)
     control_games: int = number(4096, 0)
     algo: dict[str, Any] = dataclasses.field(default_factory=dict)
     network: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def sized(self, game: Game) -> BestResponseConfig:
+        """Returns the settings with every size that was left open."""
+        iterations, games, batch, step = _SIZES[isinstance(game, EnumerableGame)]
+        iterations = self.iterations or iterations
+        algo = {name: value for name, value in self.algo.items() if value is not None}
+        decay = algo.get("learning_rate_decay") or {"start": 1.0, "end": 0.05}
+        algo["learning_rate_decay"] = {**decay, "transition_steps": decay.get("transition_steps") or iterations}
+        sizes = {"episodes_per_iteration": games, "batch_size": batch, "learning_rate": step}
+        network = dict(self.network)
+        if game.card_features is not None and network.get("name", "dueling") == "dueling":
+            network.setdefault("card_scorer_width", self.card_scorer_width)
+        return dataclasses.replace(self, iterations=iterations, algo={**sizes, **algo}, network=network)
 
 
 class Learned(NamedTuple):
@@ -89,15 +118,17 @@ def learn_best_response(
       game: with two players.
       policy: frozen.
       config: budget, seeds and settings.
-      players: by name, those of config.players.
+      players: by name, those of config.players and config.start.
       progress: called with seed, iteration and points per hand of the iteration's training games.
     Raises:
       InputError: a wrong setting of PPO or the network, or a policy that gives no distribution over the legal actions.
       FloatingPointError: a training diverged.
     """
-    learner = make_learner(game, policy, config)
+    config, answers = config.sized(game), dict(players or {})
+    start = start_of(config, policy, answers)
+    learner = make_learner(game, policy, config, start)
     match(game, policy, policy, games=_CHECKED_GAMES, seed=_deals(_CHECK))
-    curves, values, answers = {}, {}, dict(players or {})
+    curves, values = {}, {}
     for seed in config.seeds:
         state, curve, name = learner.init(jax.random.key(seed)), [], f"seed {seed}"
         for iteration in range(config.iterations):
@@ -109,7 +140,7 @@ def learn_best_response(
                 )
             curve.append(metrics["learner_reward"] * game.reward_scale)
             progress(seed, iteration + 1, curve[-1])
-        curves[seed], answers[name], values[name] = curve, learner.policies(state)["current"], learner.value(state)
+        curves[seed], answers[name], values[name] = curve, *_answer(game, learner, state, config, start)
     earned = {
         name: match(game, answer, policy, games=config.choice_games, seed=_deals(_CHOICE))["points_per_hand"].mean
         for name, answer in answers.items()
@@ -128,12 +159,47 @@ def _deals(purpose: int) -> jax.Array:
     return jax.random.fold_in(jax.random.key(_DEALS_SEED), purpose)
 
 
-def make_learner(game: Game, policy: Policy, config: BestResponseConfig) -> Algorithm:
+def start_of(config: BestResponseConfig, policy: Policy, players: dict[str, Policy]) -> Policy | None:
+    """Returns the player that trainings start from, if any.
+
+    Raises:
+      InputError: it is not among the players.
+    """
+    if config.start in (None, POLICY):
+        return policy if config.start else None
+    if config.start not in players:
+        raise unknown("best_response.start", config.start, [POLICY, *players])
+    return players[config.start]
+
+
+def _answer(
+    game: Game, learner: Algorithm, state: Any, config: BestResponseConfig, start: Policy | None
+) -> tuple[Policy, Value]:
+    """Returns what was learned, as a policy and a value on the game's own views."""
+    policy, value = learner.policies(state)["current"], learner.value(state)
+    if start is None:
+        return policy, value
+    value = unadvised_value(make_network(config.network, game), value)
+    return advised(policy, start, config.start_exploration), value
+
+
+def make_learner(game: Game, policy: Policy, config: BestResponseConfig, start: Policy | None = None) -> Algorithm:
     """Builds the PPO learner that sits opposite the frozen policy in every game.
 
+    Args:
+      game: with two players.
+      policy: frozen.
+      config: its settings, sized or not.
+      start: the player that the learner starts from.
     Raises:
       InputError: a wrong setting of PPO or the network, or a policy of another game.
     """
     check_plays(policy, game)
+    config, opposite = config.sized(game), np.array([0.0, 1.0], np.float32)
     checked = settings.read(ppo.PpoConfig, {**config.algo, "name": "ppo"}, "best_response.algo")
-    return ppo.make_against(checked, config.network, game, Mixture((policy,), np.array([0.0, 1.0], np.float32)))
+    if start is None:
+        return ppo.make_against(checked, config.network, game, Mixture((policy,), opposite))
+    check_plays(start, game)
+    network = on_advice(make_network(config.network, game), game.num_actions)
+    hinted = AdvisedGame(game, start, config.start_exploration)
+    return ppo.make_against(checked, network, hinted, Mixture((unaware(policy),), opposite))

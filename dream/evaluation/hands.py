@@ -14,9 +14,12 @@ from jax import Array
 from dream.equations.sampling import sample_action
 from dream.evaluation.validity import faults, refuse_faults
 from envs import Game, HostPlayer, InputError, Policy
+from envs.records import points_of, rounded
 
 ACTIONS = "actions"
 """Among what is reported of rounds, where they are kept: all players' actions in order, -1 after the end."""
+WON = "won"
+"""The same: what each player won, by seat."""
 
 
 @functools.partial(jax.jit, static_argnums=(0, 2))
@@ -47,6 +50,13 @@ def results(game: Game, states: Any, seats: Array, rewards: Array, length: Array
     return {name: x.astype(jnp.float32).reshape(-1, game.num_players) for name, x in report.items()}
 
 
+@functools.partial(jax.jit, static_argnums=0)
+def won(game: Game, states: Any, rewards: Array) -> Array:
+    """Returns what each player won in finished rounds [N]: float32[N / P, P, P], the last axis by seat."""
+    points = jax.vmap(functools.partial(points_of, game))(states, rewards)
+    return points.reshape(-1, game.num_players, game.num_players)
+
+
 def histories(game: Game, key: Array, stored: dict[str, np.ndarray], first: int, last: int) -> Iterator[dict[str, Any]]:
     """Yields what can be replayed of the rounds of one chunk.
 
@@ -67,6 +77,7 @@ def histories(game: Game, key: Array, stored: dict[str, np.ndarray], first: int,
                 "pair": first + pair,
                 "seat": seat,
                 "points": float(stored["points_per_hand"][pair, seat]),
+                WON: rounded(stored[WON][pair, seat]),
                 **game.history(deal, actions[actions >= 0].tolist()),
             }
 
@@ -99,7 +110,7 @@ def play_on_host(
         for number in rounds[~over & (players != seats)].tolist():
             actions[number] = opponent.choose(number)
             if not (0 <= actions[number] < game.num_actions and legal[number, actions[number]]):
-                raise InputError(f"the opponent chose action {actions[number]}, which is not legal there")
+                raise InputError(f"the opponent chose {_named(game, int(actions[number]))}, which is not legal there")
         for number in rounds[~over].tolist():
             opponent.see(number, int(players[number]), int(actions[number]))
         kept.append(np.where(over, -1, actions))
@@ -107,7 +118,17 @@ def play_on_host(
         states, paid, ended = _steps(game, states, actions)
         rewards, over = rewards + np.asarray(paid), np.asarray(ended)
     report = results(game, states, seats, rewards, length)
-    return report | ({ACTIONS: np.stack(kept, axis=1).reshape(pairs, game.num_players, -1)} if keeps else {})
+    if not keeps:
+        return report
+    return report | {
+        ACTIONS: np.stack(kept, axis=1).reshape(pairs, game.num_players, -1),
+        WON: won(game, states, rewards),
+    }
+
+
+def _named(game: Game, action: int) -> str:
+    known = 0 <= action < game.num_actions
+    return f"action {action} ({game.action_name(action)})" if known else f"action {action}"
 
 
 @functools.partial(jax.jit, static_argnums=0)

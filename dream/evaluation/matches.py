@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array, lax
 
 from dream.equations.sampling import sample_action
-from dream.evaluation.hands import ACTIONS, histories, play_on_host, results, seated
+from dream.evaluation.hands import ACTIONS, WON, histories, play_on_host, results, seated, won
 from dream.evaluation.statistics import Interval, mean_interval, rate_interval
 from dream.evaluation.validity import faults, refuse_faults
 from envs import Game, HostPlayer, Policy, check_plays
@@ -73,7 +73,8 @@ def play_hands(
       games: rounds, a multiple of the players: each deal is played from every seat.
       seed: of deals and actions, or a PRNG key, which shares its deals with no seed.
       progress: called with the number of rounds played so far.
-      on_hand: called with every round: its number `hand`, `pair`, the policy's `seat` and `points`, and game.history.
+      on_hand: called with every round: its number `hand`, `pair`, the policy's `seat` and `points`, what each player
+        `won`, and game.history.
     Returns:
       Every round by name: float32[pairs, P], the policy in seat p; the names are those that `match` reports.
     Raises:
@@ -96,7 +97,7 @@ def play_hands(
         if on_hand is not None:
             for history in histories(game, chunk_key, part, played, pairs):
                 on_hand(history)
-            part.pop(ACTIONS)
+            part = {name: x for name, x in part.items() if name not in (ACTIONS, WON)}
         parts.append(part)
         played = min(pairs, played + size)
         progress(seats * played)
@@ -195,7 +196,8 @@ def _play_pairs(
         lambda carry: ~jnp.all(carry[3]) & ~jnp.any(carry[6]), body, start
     )
     report = results(game, states, seats, rewards, length) | {_FAULTS: found}
-    return report | ({ACTIONS: kept.T.reshape(pairs, players, -1)} if keeps else {})
+    kept_too = {ACTIONS: kept.T.reshape(pairs, players, -1), WON: won(game, states, rewards)} if keeps else {}
+    return report | kept_too
 
 
 def _turn(

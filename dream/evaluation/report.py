@@ -64,7 +64,9 @@ def _is_interval(value: Any) -> bool:
 
 def report_table(title: str, report: dict[str, Any]) -> None:
     """Prints a match as a table: mean and 95 % interval of each quantity."""
-    table = Table(title=title, title_justify="left", caption=f"n = {report['n']} rounds, {report['n_pairs']} deals")
+    games = f", {report['games']} games in {report['game_pairs']} pairs" if "games" in report else ""
+    caption = f"n = {report['n']} rounds, {report['n_pairs']} deals{games}"
+    table = Table(title=title, title_justify="left", caption=caption)
     for column in ("quantity", "mean", "95 % interval"):
         table.add_column(column, justify="left" if column == "quantity" else "right")
     for name, value in report.items():

@@ -111,6 +111,19 @@ def share_interval(wins: np.ndarray, losses: np.ndarray) -> Interval | None:
     return wilson(share, effective_trials(share, variance, total))
 
 
+def ratio_interval(parts: np.ndarray, sizes: np.ndarray) -> Interval:
+    """Returns sum(parts) / sum(sizes) and its interval, by the ratio estimator's variance sum (p - r s)^2 / (sum s)^2.
+
+    Args:
+      parts, sizes: float[n], of each sample; n >= 2, sizes positive.
+    Source: Cochran 1977, section 6.4.
+    """
+    parts, sizes = np.asarray(parts, np.float64), np.asarray(sizes, np.float64)
+    ratio = float(parts.sum() / sizes.sum())
+    half = Z95 * math.sqrt(parts.size * float(np.var(parts - ratio * sizes, ddof=1))) / float(sizes.sum())
+    return Interval(ratio, ratio - half, ratio + half)
+
+
 def effective_trials(mean: float, variance: float, trials: float) -> float:
     """Returns how many independent trials give a rate this variance, within half and twice the plain number."""
     if variance > 0:

@@ -11,7 +11,7 @@ from dream.networks import dueling
 from dream.networks.network import Network
 from envs.errors import InputError, unknown
 
-__all__ = ["Network", "make_history_network", "make_network", "settings_of"]
+__all__ = ["Network", "make_history_network", "make_network", "make_policy_network", "settings_of"]
 
 _REGISTRY: dict[str, str] = {
     "card_planes": "dream.networks.card_planes:CardPlanesConfig",
@@ -48,6 +48,21 @@ def make_network(config: Any, game: envs.Game | None = None) -> Network:
     module_name, schema = _REGISTRY[name].split(":")
     module = importlib.import_module(module_name)
     return module.make(settings.read(getattr(module, schema), config, "network"), game or envs.make("gin_rummy"))
+
+
+def make_policy_network(config: Any, game: envs.Game) -> Network:
+    """Builds the network with a policy head: its outputs are (advantages, value, logits float32[A]).
+
+    Args:
+      config: the `network` node; the network must be one that can be built so.
+      game: what it plays.
+    Raises:
+      InputError: as make_network; or a network without such a head.
+    """
+    name = config.get("name", "dueling") if hasattr(config, "get") else "dueling"
+    if name != "dueling":
+        raise InputError(f"network={name} has no policy head next to its advantages; it must be network=dueling")
+    return dueling.make(settings.read(dueling.DuelingConfig, config, "network"), game, policy_head=True)
 
 
 def make_history_network(config: Any, game: envs.Game) -> Network:

@@ -15,7 +15,6 @@ heads; widths and the trunk are this project's.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import haiku as hk
 import jax
@@ -24,6 +23,7 @@ from jax import Array
 
 from dream.config.settings import choice, number
 from dream.networks import inputs
+from dream.networks.layers import linear
 from dream.networks.network import Network
 from envs import Game, InputError
 
@@ -41,7 +41,7 @@ class CardPlanesConfig:
       channels: of each convolution.
       hidden: widths of the trunk's layers.
       head: width of each head's hidden layer.
-      dtype: what matrix products are computed in; parameters and results stay float32.
+      dtype: what matrix products are computed in; parameters, biases, the last layers and results stay float32.
     """
 
     name: str = "card_planes"
@@ -67,28 +67,25 @@ def make(config: CardPlanesConfig, game: Game) -> Network:
         if planes:
             cards = x[..., : planes * SUITS * RANKS].reshape(*x.shape[:-1], planes, SUITS, RANKS)
             for axis, name in ((-1, "ranks"), (-2, "suits")):
-                found = jax.nn.relu(hk.Linear(config.channels, name=name)(_neighbours(cards, axis)))
+                found = jax.nn.relu(linear(config.channels, name, compute)(_neighbours(cards, axis)))
                 parts.append(found.reshape(*x.shape[:-1], -1))
         features = jnp.concatenate(parts, axis=-1)
         for n, width in enumerate(config.hidden):
-            features = jax.nn.relu(hk.Linear(width, name=f"trunk_{n}")(features))
-        actor, critic = (jax.nn.relu(hk.Linear(config.head, name=name)(features)) for name in ("actor", "critic"))
-        return hk.Linear(game.num_actions, name="logits")(actor), hk.Linear(1, name="value")(critic)[..., 0]
+            features = jax.nn.relu(linear(width, f"trunk_{n}", compute)(features))
+        actor, critic = (jax.nn.relu(linear(config.head, name, compute)(features)) for name in ("actor", "critic"))
+        return linear(game.num_actions, "logits")(actor), linear(1, "value")(critic)[..., 0]
 
     whole = hk.without_apply_rng(hk.transform(forward))
 
-    def apply(params: Any, x: Array) -> tuple[Array, Array]:
-        cast = jax.tree.map(lambda leaf: leaf.astype(compute), params)
-        return jax.tree.map(lambda leaf: leaf.astype(jnp.float32), whole.apply(cast, x.astype(compute)))
-
     return Network(
         init=lambda key: whole.init(key, jnp.zeros(seen.size)),
-        apply=apply,
+        apply=whole.apply,
         inputs=seen._replace(carries_log=False),
-        apply_inputs=apply,
+        apply_inputs=whole.apply,
         first_layer=None,
         rest=None,
         width=config.hidden[0],
+        rated_by=("logits",),
     )
 
 

@@ -16,6 +16,7 @@ Source: Zaheer et al. 2017, "Deep sets", for the mean over cards; the rest is th
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -27,15 +28,20 @@ import numpy as np
 from jax import Array
 
 from dream.networks.inputs import Inputs, of_all_players
+from dream.networks.layers import POLICY, SMALL, linear
 from dream.networks.network import Network
 from envs import CardFeatures, Game, InputError
 
-_SMALL = 0.01
-"""Of the advantages' first weights, against what a layer's inputs would have it be."""
-
 
 def make(
-    game: Game, *, width: int, hidden: tuple[int, ...], dtype: str, window: int | None, of_history: bool = False
+    game: Game,
+    *,
+    width: int,
+    hidden: tuple[int, ...],
+    dtype: str,
+    window: int | None,
+    of_history: bool = False,
+    policy_head: bool = False,
 ) -> Network:
     """Builds the network for a game's card features and actions.
 
@@ -43,9 +49,10 @@ def make(
       game: what it plays.
       width: of the layers that see one card.
       hidden: widths of the trunk's layers, at least one.
-      dtype: what matrix products are computed in; parameters and results stay float32.
+      dtype: what matrix products are computed in; parameters, biases, the last layers and results stay float32.
       window: None; a card scorer and a window of a log do not go together.
       of_history: whether it reads the observations of all players.
+      policy_head: whether it has a third output, the logits of a policy, made like the advantages.
     Raises:
       InputError: a game without card features, or a window.
     """
@@ -55,41 +62,55 @@ def make(
     compute = jnp.dtype(dtype)
     parts = _split(game, features)
 
-    def forward(x: Array) -> tuple[Array, Array]:
+    def forward(x: Array) -> tuple[Array, ...]:
         whole, cards, actions = parts(x.reshape(*x.shape[:-1], players, seen.size))
-        each = jax.nn.relu(hk.Linear(width, name="slot")(cards.astype(compute)))
-        trunk = jnp.concatenate([whole.astype(compute), jnp.mean(each, axis=-2)], axis=-1)
+        each = jax.nn.relu(linear(width, "slot", compute)(cards))
+        trunk = jnp.concatenate([whole, jnp.mean(each, axis=-2)], axis=-1)
         trunk = trunk.reshape(*x.shape[:-1], -1)
         for n, size in enumerate(hidden):
-            trunk = jax.nn.relu(hk.Linear(size, name=f"trunk_{n}")(trunk))
+            trunk = jax.nn.relu(linear(size, f"trunk_{n}", compute)(trunk))
         # Linear in both, so that the trunk's share is computed once and not for every card.
-        context = hk.Linear(width, with_bias=False, name="joint_trunk")(trunk)
-        joint = jax.nn.relu(hk.Linear(width, name="joint_slot")(each) + context[..., None, None, :])
-        small = hk.initializers.VarianceScaling(_SMALL**2)
-        advantages = hk.Linear(game.num_actions, w_init=small, name="advantages")(trunk)
-        for p in range(players):
-            name = f"rating_{p}" if of_history else "rating"
-            score = hk.Linear(features.choices, w_init=small, name=name)(joint[..., p, :, :])
-            places = actions[..., p, :, :, None] == np.arange(game.num_actions)
-            advantages += jnp.sum(jnp.where(places, score[..., None], 0), axis=(-3, -2))
-        return advantages, hk.Linear(1, name="value")(trunk)[..., 0]
+        context = linear(width, "joint_trunk", compute, with_bias=False)(trunk)
+        joint = jax.nn.relu(linear(width, "joint_slot", compute)(each) + context[..., None, None, :])
+        places = actions[..., None] == np.arange(game.num_actions)
+        rate = functools.partial(_ratings, trunk, joint, places, features.choices)
+        names = [f"rating_{p}" for p in range(players)] if of_history else ["rating"]
+        logits = (rate(POLICY, [f"{POLICY}_{name}" for name in names]),) if policy_head else ()
+        return rate("advantages", names), linear(1, "value")(trunk)[..., 0], *logits
 
     net = hk.without_apply_rng(hk.transform(forward))
     selected = of_all_players(game, seen) if of_history else seen
 
-    def apply_inputs(params: Any, x: Array) -> tuple[Array, Array]:
-        cast = jax.tree.map(lambda leaf: leaf.astype(compute), params)
-        return jax.tree.map(lambda leaf: leaf.astype(jnp.float32), net.apply(cast, x))
-
     return Network(
         init=lambda key: net.init(key, jnp.zeros(selected.size)),
-        apply=lambda params, observation: apply_inputs(params, selected.of_observation(observation)),
+        apply=lambda params, observation: net.apply(params, selected.of_observation(observation)),
         inputs=selected,
-        apply_inputs=apply_inputs,
+        apply_inputs=net.apply,
         first_layer=None,
         rest=None,
         width=hidden[0],
     )
+
+
+def _ratings(trunk: Array, joint: Array, places: Array, choices: int, head: str, names: list[str]) -> Array:
+    """Returns one number for each action: a linear layer of the trunk plus the cards' scores at their actions.
+
+    Args:
+      trunk: float32[..., n].
+      joint: float32[..., P, K, width], of each player's cards.
+      places: bool[..., P, K, C, A], the actions about each card.
+      choices: C.
+      head: name of the trunk's layer.
+      names: of each player's scores.
+    Returns:
+      float32[..., A].
+    """
+    small = hk.initializers.VarianceScaling(SMALL**2)
+    total = linear(places.shape[-1], head, w_init=small)(trunk)
+    for p, name in enumerate(names):
+        score = linear(choices, name, w_init=small)(joint[..., p, :, :])
+        total += jnp.sum(jnp.where(places[..., p, :, :, :], score[..., None], 0), axis=(-3, -2))
+    return total
 
 
 def _checked_features(game: Game, width: int, window: int | None) -> CardFeatures:

@@ -1,6 +1,9 @@
 """The dueling network: one trunk, an advantage head and a value head.
 
-observation -> trunk of ReLU layers -> (advantages[A], value); no hidden layer in the heads, no normalisation.
+observation -> trunk of ReLU layers -> (advantages[A], value); no hidden layer in the heads, no normalisation. A policy
+head, where asked for, is a third one: (advantages[A], value, logits[A]).
+In bfloat16 only the trunk's products are: the heads, every bias and every sum stay float32. Differences between
+advantages are of the size of a point of deadwood, 0.005, where bfloat16 rounds values near 0.5 by 0.002.
 Source: the DREAM document, "Architecture"; Wang et al. 2016, "Dueling network architectures", without their mean
 subtraction: the advantage target is centred by the policy instead (see dream/equations/advantage_targets.py).
 """
@@ -8,7 +11,6 @@ subtraction: the advantage target is centred by the policy instead (see dream/eq
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import haiku as hk
 import jax
@@ -17,10 +19,11 @@ from jax import Array
 
 from dream.config.settings import choice, number
 from dream.networks import card_scorer, inputs
+from dream.networks.layers import POLICY, SMALL, linear
 from dream.networks.network import Network
 from envs import Game, InputError
 
-_FIRST = "first"
+_FIRST, _ADVANTAGES = "first", "advantages"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +33,7 @@ class DuelingConfig:
     Attributes:
       name: "dueling".
       hidden: widths of the trunk's layers.
-      dtype: what matrix products are computed in; parameters and results stay float32.
+      dtype: what the trunk's matrix products are computed in; parameters, biases, heads and results stay float32.
       card_scorer_width: None, or the width of the layers that score each card's actions alike (card_scorer.py).
       log_window: None to read the whole observation, else its dense part and this many of the newest events.
     """
@@ -42,13 +45,14 @@ class DuelingConfig:
     log_window: int | None = number(None, 1)
 
 
-def make(config: DuelingConfig, game: Game, *, of_history: bool = False) -> Network:
+def make(config: DuelingConfig, game: Game, *, of_history: bool = False, policy_head: bool = False) -> Network:
     """Builds the dueling network for a game's observation and actions.
 
     Args:
       config: its settings.
       game: what it plays.
       of_history: whether it reads the observations of all players instead of one's.
+      policy_head: whether it has a third output, the logits of a policy, which start near 0.
     Raises:
       InputError: no layer, a window longer than the game's log, or a card scorer for a game without card features.
     """
@@ -61,40 +65,32 @@ def make(config: DuelingConfig, game: Game, *, of_history: bool = False) -> Netw
     width = config.card_scorer_width
     if width is not None:
         return card_scorer.make(
-            game, width=width, hidden=hidden, dtype=config.dtype, window=window, of_history=of_history
-        )
+            game, width=width, hidden=hidden, dtype=config.dtype, window=window, of_history=of_history,
+            policy_head=policy_head,
+        )  # fmt: skip
     seen = inputs.whole(game) if window is None else inputs.window(game.event_log, window)
     if of_history:
         seen = inputs.of_all_players(game, seen)
 
-    def first(x: Array) -> Array:
-        return hk.Linear(hidden[0], name=_FIRST)(x)
-
-    def rest(activation: Array) -> tuple[Array, Array]:
-        features = jax.nn.relu(activation)
-        for n, width in enumerate(hidden[1:], start=1):
-            features = jax.nn.relu(hk.Linear(width, name=f"trunk_{n}")(features))
-        return hk.Linear(game.num_actions, name="advantages")(features), hk.Linear(1, name="value")(features)[..., 0]
-
-    whole = hk.without_apply_rng(hk.transform(lambda x: rest(first(x))))
-    upper = hk.without_apply_rng(hk.transform(rest))
     compute = jnp.dtype(config.dtype)
 
-    def cast(tree: Any, to: Any) -> Any:
-        return jax.tree.map(lambda x: x.astype(to), tree)
+    def rest(sums: Array) -> tuple[Array, ...]:
+        features = jax.nn.relu(sums)
+        for n, width in enumerate(hidden[1:], start=1):
+            features = jax.nn.relu(linear(width, f"trunk_{n}", compute)(features))
+        small = hk.initializers.VarianceScaling(SMALL**2)
+        logits = (linear(game.num_actions, POLICY, w_init=small)(features),) if policy_head else ()
+        return linear(game.num_actions, _ADVANTAGES)(features), linear(1, "value")(features)[..., 0], *logits
 
-    def apply_inputs(params: Any, x: Array) -> tuple[Array, Array]:
-        return cast(whole.apply(cast(params, compute), x.astype(compute)), jnp.float32)
-
-    def apply_rest(params: Any, activation: Array) -> tuple[Array, Array]:
-        return cast(upper.apply(cast(params, compute), activation.astype(compute)), jnp.float32)
-
+    whole = hk.without_apply_rng(hk.transform(lambda x: rest(linear(hidden[0], _FIRST, compute)(x))))
+    upper = hk.without_apply_rng(hk.transform(rest))
     return Network(
         init=lambda key: whole.init(key, jnp.zeros(seen.size)),
-        apply=lambda params, observation: apply_inputs(params, seen.of_observation(observation)),
+        apply=lambda params, observation: whole.apply(params, seen.of_observation(observation)),
         inputs=seen,
-        apply_inputs=apply_inputs,
-        first_layer=lambda params: (params[_FIRST]["w"].astype(compute), params[_FIRST]["b"].astype(compute)),
-        rest=apply_rest,
+        apply_inputs=whole.apply,
+        first_layer=lambda params: (params[_FIRST]["w"].astype(compute), params[_FIRST]["b"]),
+        rest=upper.apply,
         width=hidden[0],
+        rated_by=(_ADVANTAGES,),
     )

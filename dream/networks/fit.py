@@ -8,7 +8,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import optax
-from jax import Array, lax
+from jax import Array
+
+from dream.compiled.bounded import long_loop
 
 
 def adam(*, max_grad_norm: float, l2: float) -> optax.GradientTransformation:
@@ -44,16 +46,17 @@ def fit(
       (params, optimizer_state, diagnostics averaged over the steps, `gradient_norm` before clipping among them).
     """
 
-    def step(n: Array, carry: tuple[Any, Any, dict[str, Array]]) -> tuple[Any, Any, dict[str, Array]]:
-        params, optimizer_state, sums = carry
+    def step(at: tuple[Array, Any, Any, dict[str, Array]]) -> tuple[Array, Any, Any, dict[str, Array]]:
+        n, params, optimizer_state, sums = at
         gradient, info = jax.grad(loss, has_aux=True)(params, batch(n))
         info["gradient_norm"] = optax.tree.norm(gradient)
         direction, optimizer_state = optimizer.update(gradient, optimizer_state, params)
         rate = learning_rate(n) if callable(learning_rate) else learning_rate
         params = jax.tree.map(lambda p, d: p - rate * d, params, direction)
-        return params, optimizer_state, jax.tree.map(jnp.add, sums, info)
+        return n + 1, params, optimizer_state, jax.tree.map(jnp.add, sums, info)
 
     shapes = jax.eval_shape(lambda p: loss(p, batch(jnp.int32(0)))[1], params)
     zeros = {name: jnp.zeros(x.shape, x.dtype) for name, x in shapes.items()} | {"gradient_norm": jnp.zeros(())}
-    params, optimizer_state, sums = lax.fori_loop(0, steps, step, (params, optimizer_state, zeros))
+    start = (jnp.int32(0), params, optimizer_state, zeros)
+    _, params, optimizer_state, sums = long_loop(lambda at: at[0] < steps, step, start)
     return params, optimizer_state, jax.tree.map(lambda x: x / steps, sums)

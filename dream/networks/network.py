@@ -24,9 +24,10 @@ class Network(NamedTuple):
       apply: (params, observation float32[observation_size]) -> outputs.
       inputs: what the first layer sees.
       apply_inputs: (params, inputs float32[inputs.size]) -> outputs.
-      first_layer: params -> (w[inputs.size, width], b[width]), in the dtype of computation.
+      first_layer: params -> (w[inputs.size, width] in the dtype of computation, b[width]).
       rest: (params, first layer's sums [width]) -> outputs; both None where the first layer is not linear.
       width: of the first layer.
+      rated_by: names in params of the layers whose outputs are the advantages, where these do not start near 0.
       heads: (params, inputs) -> every head's output by its name, where the outputs are not all there is; else None.
       auxiliary_prediction: (params, inputs) -> (outputs, float32 prediction of game.auxiliary); None without that head.
     """
@@ -38,6 +39,7 @@ class Network(NamedTuple):
     first_layer: Callable[[Any], tuple[Array, Array]] | None
     rest: Callable[[Any, Array], Any] | None
     width: int
+    rated_by: tuple[str, ...] = ()
     heads: Callable[[Any, Array], dict[str, Array]] | None = None
     auxiliary_prediction: Callable[[Any, Array], tuple[Any, Array]] | None = None
 
@@ -107,7 +109,8 @@ def _log_reader(game: Game, network: Network) -> Reader:
     def read(weights: Any, carried: Carried, view: Any, player: Array) -> tuple[Any, Carried]:
         params, w, w_dense, b = weights
         carried, own = _extend(log, w, carried, view, player)
-        sums = log.dense(view).astype(w.dtype) @ w_dense + b + own.astype(w.dtype)
+        dense = jnp.matmul(log.dense(view).astype(w.dtype), w_dense, preferred_element_type=jnp.float32)
+        sums = dense + b + own
         return network.rest(params, sums), carried
 
     return Reader(start, prepare, read)

@@ -16,6 +16,7 @@ Source: the gin rummy MDP document, sections 6 to 8, written there for two block
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -43,7 +44,7 @@ class SimbaConfig:
       name: "simba".
       width: of every hidden layer.
       blocks: residual blocks.
-      dtype: what matrix products are computed in; parameters, norms and results stay float32.
+      dtype: what the blocks' products are computed in; parameters, norms, heads and results stay float32.
     """
 
     name: str = "simba"
@@ -76,9 +77,10 @@ def make(config: SimbaConfig, game: Game) -> Network:
         apply=net.outputs,
         inputs=seen._replace(carries_log=seen.carries_log and not by_phase),
         apply_inputs=net.outputs,
-        first_layer=lambda params: tuple(params["Dense_0"][part].astype(net.compute) for part in ("kernel", "bias")),
+        first_layer=lambda params: (params["Dense_0"]["kernel"].astype(net.compute), params["Dense_0"]["bias"]),
         rest=lambda params, sums: net.chosen(net.upper(params, sums.astype(jnp.float32)), None),
         width=config.width,
+        rated_by=(f"Dense_{2 * config.blocks + 1}",),
         heads=net.heads,
         auxiliary_prediction=net.auxiliary_prediction if game.auxiliary else None,
     )
@@ -103,7 +105,7 @@ class _Simba:
     def init(self, key: Array) -> Params:
         draw, made = jax.nn.initializers.lecun_normal(), {}
         for n, (name, shapes) in enumerate(parameter_shapes(self.config, self.game).items()):
-            made[name] = {part: jnp.full(shape, float(part == "scale")) for part, shape in shapes.items()}
+            made[name] = {part: jnp.full(shape, part == "scale", jnp.float32) for part, shape in shapes.items()}
             if "kernel" in shapes:
                 made[name]["kernel"] = draw(jax.random.fold_in(key, n), shapes["kernel"])
         return made
@@ -120,8 +122,8 @@ class _Simba:
             x = x + self._dense(params[f"Dense_{2 * n + 2}"], inner)
         x = _normed(params[f"LayerNorm_{self.config.blocks}"], x)
         single = [*_value_heads(self.game), *([PREDICTED] if self.game.auxiliary else [])]
-        scalars = {name: self._dense(params[name], x)[..., 0] for name in single}
-        return {LOGITS: self._dense(params[f"Dense_{last}"], x), **scalars}
+        scalars = {name: _dense(params[name], x, jnp.float32)[..., 0] for name in single}
+        return {LOGITS: _dense(params[f"Dense_{last}"], x, jnp.float32), **scalars}
 
     def outputs(self, params: Params, x: Array) -> tuple[Array, Array]:
         """Returns (logits, the value of the phase that x shows)."""
@@ -142,8 +144,13 @@ class _Simba:
         return heads[LOGITS], jnp.sum(jnp.where(phase, values, 0.0), axis=-1)
 
     def _dense(self, layer: dict[str, Array], x: Array) -> Array:
-        product = x.astype(self.compute) @ layer["kernel"].astype(self.compute)
-        return product.astype(jnp.float32) + layer["bias"]
+        return _dense(layer, x, self.compute)
+
+
+def _dense(layer: dict[str, Array], x: Array, dtype: Any) -> Array:
+    """Returns x @ kernel + bias, the operands of the product in a dtype, its sums and the bias in float32."""
+    kernel = layer["kernel"].astype(dtype)
+    return jnp.matmul(x.astype(dtype), kernel, preferred_element_type=jnp.float32) + layer["bias"]
 
 
 def _normed(layer: dict[str, Array], x: Array) -> Array:

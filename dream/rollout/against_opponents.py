@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from dream.compiled.bounded import long_scan
 from dream.equations.sampling import sample_action
 from dream.rollout.opponents import Mixture, Seating, assign_seats, is_past_self, policy_at
 from dream.rollout.summary import rollout_metrics
@@ -139,7 +140,7 @@ class Rollouts:
             lanes, summary = self._play_on(lanes, step.summary, move_key)
             return lanes, step._replace(summary=summary)
 
-        return lax.scan(body, lanes, jax.random.split(key, steps))
+        return long_scan(body, lanes, jax.random.split(key, steps))
 
     def helped(self, view: Any, legal: Array) -> Array:
         """Returns the assistant's choice, all 0 where the learner is to decide: float32[A]."""

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import Array, lax
+from jax import Array
 
+from dream.compiled.bounded import long_loop
 from envs import EnumerableGame, Game, InputError
 from envs.batching import where_needed
 
@@ -173,7 +174,7 @@ def play(
         )
 
     first = _at_start(blank, jax.eval_shape(one, *blank, act_key), steps, num_envs)
-    end = lax.while_loop(lambda at: (at.next_game < games) | ~jnp.all(at.free), body, first)
+    end = long_loop(lambda at: (at.next_game < games) | ~jnp.all(at.free), body, first)
     return Record(end.record, end.valid, end.results)
 
 

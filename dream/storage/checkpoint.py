@@ -20,7 +20,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from dream.storage.checkpoint_meta import META_FILE, DamagedMetaError, first_line, read_meta, signed
+from dream.storage import old_states
+from dream.storage.checkpoint_meta import FORMAT, META_FILE, DamagedMetaError, first_line, read_meta, signed
 from dream.storage.files import write_json
 from dream.storage.finite import not_finite
 from dream.storage.old_configs import current_choices, current_config
@@ -52,35 +53,53 @@ class Checkpoint:
         Raises:
           InputError: the stored arrays are damaged, of other shapes, or hold numbers that are not finite.
         """
-        import orbax.checkpoint as ocp
-
         _check_files(self.path)
         keys = jax.tree.map(_is_key, like)
         plain = jax.tree.map(_as_plain_shape, like)
-        self._check_arrays(plain)
-
-        def read() -> Any:
-            with jax.enable_x64(True), ocp.Checkpointer(ocp.StandardCheckpointHandler()) as reader:
-                return reader.restore(self.path / "state", args=ocp.args.StandardRestore(plain))
-
+        renamed = self._check_arrays(plain)
         try:
-            state = _without_event_loop(read)
+            if renamed is None:
+                state = _without_event_loop(lambda: self._read(plain))
+                arrays = jax.tree.leaves(state)
+            else:
+                stored = old_states.by_path(_without_event_loop(lambda: self._read(None)))
+                state = old_states.reassembled(plain, stored, renamed)
+                arrays = [stored[old_states.path_of(name)] for name in self.meta["arrays"]]
         except Exception as error:
             raise InputError(
                 f"{self.path} cannot be read as a checkpoint of this network ({first_line(error)}); "
                 f"it is damaged or of another network: {offer(self.path)}"
             ) from error
-        if checksum(state) != self.meta["checksum"]:
+        if checksum(arrays) != self.meta["checksum"]:
             raise InputError(f"{self.path} is damaged: its arrays do not match their checksum; {offer(self.path)}")
         if (wrong := not_finite(state)) is not None:
             raise InputError(f"{self.path} is of no use: {wrong}; {offer(self.path)}")
         return jax.tree.map(lambda x, is_key: jax.random.wrap_key_data(x) if is_key else x, state, keys)
 
-    def _check_arrays(self, like: Any) -> None:
-        """Raises InputError unless the arrays stored are those asked for, before anything is read."""
+    def _read(self, like: Any) -> Any:
+        """Returns the stored arrays in the structure asked for, or for None as nested dictionaries and lists."""
+        import orbax.checkpoint as ocp
+
+        with jax.enable_x64(True), ocp.Checkpointer(ocp.StandardCheckpointHandler()) as reader:
+            return reader.restore(self.path / "state", args=ocp.args.StandardRestore(like))
+
+    def _check_arrays(self, like: Any) -> dict[str, str] | None:
+        """Compares the arrays stored with those asked for, before anything is read.
+
+        Returns:
+          The stored name of each in a checkpoint of format 1, where parts without arrays have other names too; else
+          None.
+        Raises:
+          InputError: other arrays.
+        """
         stored, wanted = self.meta.get("arrays"), _array_shapes(like)
-        if stored is None or stored == wanted:
-            return
+        if stored is None or (stored == wanted and self.meta["format"] == FORMAT):
+            return None
+        renamed = old_states.old_names(wanted, stored)
+        if renamed is not None:
+            stored = {name: stored[old] for name, old in renamed.items()}
+            if stored == wanted:
+                return renamed
         differ = [name for name in {**stored, **wanted} if stored.get(name) != wanted.get(name)]
         raise InputError(
             f"{self.path} is a checkpoint of another network or algorithm: {differ[0]} is "
@@ -211,6 +230,11 @@ def offer(path: Path) -> str:
 def has_checkpoint(run_dir: Path) -> bool:
     """Returns whether a run directory holds a checkpoint, sound or damaged; one half-written does not count."""
     return bool(_complete(Path(run_dir) / FOLDER))
+
+
+def newest(run_dir: str | Path) -> int | None:
+    """Returns the iteration of a run's newest checkpoint, sound or damaged; None where there is none."""
+    return max(_complete(Path(run_dir) / FOLDER), default=None)
 
 
 def _complete(folder: Path) -> dict[int, Path]:

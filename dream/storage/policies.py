@@ -82,6 +82,8 @@ def check_game(trained: Trained, game: Game) -> None:
                 f"not on {wanted['name']} version {wanted['version']}"
             )
     rules = stored.get("rules", {} if isinstance(trained, Checkpoint) else wanted["rules"])
+    if rules and wanted["rules"].keys() - rules.keys():  # a rule newer than the player had its default
+        rules = envs.make(game.name).identity["rules"] | rules
     other = [f"{k}={rules.get(k)!r}, not {v!r}" for k, v in wanted["rules"].items() if rules.get(k) != v]
     if other:
         raise InputError(f"{trained.path} was trained with other rules of {wanted['name']}: {'; '.join(other)}")

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ class FinishedRun(os.PathLike):
       game: what was played.
       metrics: the records of metrics.jsonl, one per iteration, in order.
       evaluation: the final matches by opponent; {} where the run was stopped before them.
+      evaluated: the iteration that the final matches and exact values are of; None without them. Below `iteration` in a
+        run that went on and was stopped before it measured again.
       exact: by policy, `nash_conv` and `exploitability` at the end, in game.unit; {} where there is no game tree.
     """
 
@@ -36,6 +39,7 @@ class FinishedRun(os.PathLike):
     metrics: list[dict[str, float]]
     evaluation: dict[str, MatchReport]
     exact: dict[str, dict[str, float]]
+    evaluated: int | None
     _checkpoint: Checkpoint
 
     @functools.cached_property
@@ -106,7 +110,13 @@ def load_run(reference: str | os.PathLike[str]) -> FinishedRun:
     by_opponent = report.get("by_opponent") or ({report["opponent"]: report} if "opponent" in report else {})
     game = game_of(trained)
     reports = {name: MatchReport.of_record(game.unit, record) for name, record in by_opponent.items()}
-    return FinishedRun(directory, game, metrics.read(directory), reports, report.get("exact", {}), trained)
+    exact, evaluated, newest = report.get("exact", {}), report.get("iteration"), trained.meta["iteration"]
+    if evaluated is not None and evaluated != newest:
+        print(
+            f"warning: {directory / EVALUATION_FILE} is of iteration {evaluated}, the checkpoint of iteration {newest}",
+            file=sys.stderr,
+        )
+    return FinishedRun(directory, game, metrics.read(directory), reports, exact, evaluated, trained)
 
 
 def _evaluation(path: Path) -> dict[str, Any]:

@@ -4,79 +4,41 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import dataclasses
 import math
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import jax
 from omegaconf import OmegaConf
 
-from dream.algorithms.types import Algorithm
-from dream.config.schema import RunConfig
 from dream.evaluation import match
 from dream.evaluation.report import report_table
 from dream.game_tree.exact import is_exact
 from dream.game_tree.forms import exact_form
 from dream.storage import files
-from dream.storage.checkpoint import Checkpoint, CheckpointWriter, has_checkpoint
+from dream.storage.checkpoint import Checkpoint, CheckpointWriter, find, has_checkpoint, newest
 from dream.storage.finite import not_finite
 from dream.storage.lock import RunLock
 from dream.storage.policies import chosen_policy
 from dream.storage.tree_cache import stored_tree
 from dream.training import announce, faults, metrics
+from dream.training.beginning import Start
 from dream.training.objective import objective
 from dream.training.progress import Pace, RunProgress
-from dream.training.signals import StopRequest
+from dream.training.signals import PATIENCE_SECONDS, StopRequest
 from dream.training.tracking import Tracker
 from dream.training.versions import versions
-from envs import Game, HostPlayer, InputError, Policy
+from envs import InputError, Policy
 
-_FINAL = 1
-"""Folded into the seed of the final evaluation, whose deals nobody watched during training."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Parts:
-    """What a run is put together from, each built once.
-
-    Attributes:
-      config: checked settings.
-      game: what is played.
-      algorithm: the learner.
-      opponents: of the evaluation, by name.
-    """
-
-    config: RunConfig
-    game: Game
-    algorithm: Algorithm
-    opponents: dict[str, Policy | HostPlayer]
+_FINAL, _WATCHED = 1, 2
+"""Folded into the seed's key for the deals of the final evaluation, and for those watched during training: neither are
+those that a match with the same seed plays later."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Start:
-    """What a run starts from.
-
-    Attributes:
-      parts: settings, game, learner and opponents.
-      plain: the same as the resolved configuration, plain containers.
-      choices: the option chosen in each configuration group.
-      run_dir: where the run is kept.
-      checkpoint: to go on from, or None.
-      group: of the W&B run, where the configuration names none.
-      name: of the W&B run: a job's overrides where it belongs to a sweep, else the run directory's name.
-    """
-
-    parts: Parts
-    plain: dict[str, Any]
-    choices: dict[str, str]
-    run_dir: Path
-    checkpoint: Checkpoint | None
-    group: str
-    name: str
+class _LeftError(Exception):
+    """An evaluation is left, as a signal asks."""
 
 
 class Run:
@@ -90,7 +52,8 @@ class Run:
         Args:
           start: what to start from.
           before_writing: called when all is built and nothing written.
-          lock: of the run directory; acquired once its checkpoint is restored, or before it is first written to.
+          lock: of the run directory, held already where the run goes on; of a new run acquired before it is first
+            written to.
         Raises:
           InputError: a damaged checkpoint or one of another network, or a folder in use or not to be written to.
         """
@@ -106,7 +69,6 @@ class Run:
         self.state = self.algorithm.init(key)
         if stored is not None:
             self._restore(stored)
-            self._acquire()
         self.objective: float | None = None
         self.ended, self._measured = self._at_end(), (-1, {})
         before_writing()
@@ -114,14 +76,6 @@ class Run:
             self._prepare_folder()
             self.writer = CheckpointWriter(self.run_dir, self.config.checkpoint.keep)
             self.writer.drop_after(self.iteration)
-        except OSError as error:
-            raise faults.cannot_begin(self.run_dir, error) from error
-
-    def _acquire(self) -> None:
-        """Takes the run directory's lock, where there is one to take."""
-        try:
-            if self._lock is not None:
-                self._lock.acquire()
         except OSError as error:
             raise faults.cannot_begin(self.run_dir, error) from error
 
@@ -159,7 +113,8 @@ class Run:
 
     def _prepare_folder(self) -> None:
         self.run_dir.mkdir(parents=True, exist_ok=True)
-        self._acquire()
+        if self._lock is not None:
+            self._lock.acquire()
         if self.start.checkpoint is None and has_checkpoint(self.run_dir):
             raise InputError(f"run_dir={self.run_dir} has got checkpoints from another process; choose a new folder")
         files.write_text(self.run_dir / files.CONFIG_FILE, OmegaConf.to_yaml(OmegaConf.create(self.start.plain)))
@@ -171,13 +126,25 @@ class Run:
         """Returns the policy that plays matches."""
         return chosen_policy(self.algorithm.policies(self.state))
 
-    def iterate(self) -> dict[str, Any]:
+    def iterate(self, stop: StopRequest) -> dict[str, Any] | None:
         """Runs one iteration; returns its record, evaluated where it is due, and says in `ended` if it was the last.
+
+        Between calls it is left where a signal or budget.seconds ended the run some seconds ago: None, and the run is
+        as it was before.
 
         Raises:
           FloatingPointError: the loss, or an array of the state, is no longer finite; nothing of it is kept.
         """
-        state, info = self.algorithm.iterate(self.state)
+        calls = self.algorithm.in_calls(self.state)
+        while True:
+            try:
+                next(calls)
+            except StopIteration as end:
+                state, info = end.value
+                break
+            if stop.is_overdue or self._is_late():
+                calls.close()
+                return None
         wrong = not_finite(state)
         if not math.isfinite(info.get("loss", 0.0)):
             wrong = f"the loss is {info['loss']}" + (f" and {wrong}" if wrong else "")
@@ -189,18 +156,34 @@ class Run:
         record = {"iteration": self.iteration, **self.totals, **info}
         self.ended = self._at_end()
         if self.ended or self.iteration % self.config.eval.every == 0:
-            began = time.perf_counter()
-            record |= self._evaluate()
-            record["seconds_evaluate"] = time.perf_counter() - began
+            record |= self.evaluate(stop)
         record |= {"seconds": round(self.seconds, 3), "compile_seconds": round(self.compile_seconds, 3)}
         return record
 
-    def _evaluate(self) -> dict[str, float]:
-        """Returns what is measured of the present policies, under eval/."""
-        games, seed = self._whole(self.config.eval.games), self.config.seed
-        flat = {}
+    def _is_late(self) -> bool:
+        """Returns whether budget.seconds was spent some seconds ago; in a run's first iteration without compiling."""
+        limit = self.config.budget.seconds
+        first = self.compile_seconds if self.iteration == 0 else 0.0
+        return limit is not None and self.seconds - first > limit + PATIENCE_SECONDS
+
+    def evaluate(self, stop: StopRequest) -> dict[str, float]:
+        """Returns what is measured of the present policies, under eval/; nothing where a signal asks to leave."""
+        began = time.perf_counter()
+        try:
+            measured = self._evaluate(stop)
+        except _LeftError:
+            measured = {}
+        return measured | {"seconds_evaluate": time.perf_counter() - began}
+
+    def _evaluate(self, stop: StopRequest) -> dict[str, float]:
+        def look(played: int) -> None:
+            if stop.is_overdue:
+                raise _LeftError
+
+        games, flat = self._whole(self.config.eval.games), {}
+        deals = jax.random.fold_in(jax.random.key(self.config.seed), _WATCHED)
         for name, opponent in self.opponents.items():
-            report = match(self.game, self.policy(), opponent, games=games, seed=seed)
+            report = match(self.game, self.policy(), opponent, games=games, seed=deals, progress=look)
             flat |= {f"eval/{name}/{k}": v.mean for k, v in report.items() if hasattr(v, "mean")}
         for name, values in self._exact().items():
             flat |= {f"eval/{quantity}/{name}": value for quantity, value in values.items()}
@@ -296,6 +279,8 @@ def train(start: Start, stop: StopRequest) -> Run:
     with RunLock(start.run_dir) as lock:
         if start.checkpoint is None:
             _announce(start, 0)
+        else:
+            _take_over(start, lock)
         try:
             run = Run(start, before_writing=stop.protect, lock=lock)
             if start.checkpoint is not None:
@@ -305,9 +290,22 @@ def train(start: Start, stop: StopRequest) -> Run:
         finally:
             stop.protect(False)  # of a sweep's next job nothing is to be saved yet
     print(f"{run.run_dir} · iteration {run.iteration} · {run.seconds:.0f} s", flush=True)
+    if stop.received is not None and (run.run_dir / files.EVALUATION_FILE).exists():
+        print(f"{files.EVALUATION_FILE} there is of an earlier iteration", flush=True)
     if start.checkpoint is not None or start.name == run.run_dir.name:  # a sweep ends with a table instead
         _suggest(run, finished=stop.received is None)
     return run
+
+
+def _take_over(start: Start, lock: RunLock) -> None:
+    """Takes the lock of a run that goes on; raises InputError where another process has changed the run meanwhile."""
+    try:
+        lock.acquire()
+    except OSError as error:
+        raise faults.cannot_begin(start.run_dir, error) from error
+    read, now = start.checkpoint, find(start.checkpoint.path)
+    if now.meta != read.meta or newest(start.run_dir) != start.newest:
+        raise InputError(f"{start.run_dir} has been changed by another process just now; give the same command again")
 
 
 @contextlib.contextmanager
@@ -348,7 +346,10 @@ def _iterate(run: Run, stop: StopRequest, tracker: Tracker) -> None:
     try:
         while not run.ended and stop.received is None:
             with stop.call(run.copy().rescue):
-                record = run.iterate()
+                record = run.iterate(stop)
+            if record is None:
+                _left(run, stop)
+                break
             metrics.append(run.run_dir, record)
             progress.show(record)
             tracker.log(record)
@@ -358,6 +359,29 @@ def _iterate(run: Run, stop: StopRequest, tracker: Tracker) -> None:
     finally:
         progress.close()
         stop.protect(False, f"left before the final evaluation; the run is in {run.run_dir}")
+
+
+def _left(run: Run, stop: StopRequest) -> None:
+    """Says that an iteration was left; at the end of the budget what came before it is evaluated as the last one is.
+
+    Raises:
+      InputError: the budget was spent within the first iteration, so that there is nothing to keep.
+    """
+    if stop.received is not None:
+        print("the iteration under way is left", flush=True)
+        return
+    limit = f"budget.seconds={run.config.budget.seconds:g}"
+    if run.iteration == 0:
+        raise InputError(
+            f"{limit} is spent within the first iteration, of which nothing is kept; give it more, or make iterations "
+            "smaller, by algo.episodes_per_iteration for instance"
+        )
+    print(f"{limit} is spent: the iteration under way is left", flush=True)
+    run.ended = True
+    records = metrics.read(run.run_dir)
+    if records and records[-1]["iteration"] == run.iteration and "seconds_evaluate" not in records[-1]:
+        metrics.drop_after(run.run_dir, run.iteration - 1)
+        metrics.append(run.run_dir, records[-1] | run.evaluate(stop))
 
 
 def _suggest(run: Run, *, finished: bool) -> None:

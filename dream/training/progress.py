@@ -95,8 +95,8 @@ class Pace:
         if (limit := self._budget.seconds) is not None and record["seconds"] > limit:
             over = record["seconds"] - limit
             text = (
-                f"budget.seconds={limit:g} is overrun by {duration(over)}: a budget ends a run after a whole "
-                f"iteration, and the last one took {duration(took)}"
+                f"budget.seconds={limit:g} is overrun by {duration(over)}: an iteration has some seconds to come "
+                f"to its end, and cannot be left within a call; the last one took {duration(took)}"
             )
             return [text] if over > max(1.0, 0.1 * limit) else []
         if self._iterations == 1 and record["iteration"] < self.total:

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-GRACE_SECONDS = 10.0
-"""What a call under way has to come to its end after the first signal."""
+PATIENCE_SECONDS, GRACE_SECONDS = 4.0, 10.0
+"""What an iteration has to come to its end after the first signal, before it is left between two calls; and what a call
+under way has, before the process is left in the middle of it."""
 
 
 class StopRequest:
@@ -40,6 +41,7 @@ class StopRequest:
         """
         self.received: int | None = None
         self._grace, self._protected, self._farewell = grace, False, ""
+        self._seen: float | None = None
         self._rescue: Callable[[], str] | None = None
         self._lock, self._leaving = threading.Lock(), False
         if listen:
@@ -88,6 +90,14 @@ class StopRequest:
     def exit_code(self) -> int:
         """0, or 128 + the signal received."""
         return 0 if self.received is None else 128 + self.received
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether a signal was received and what is under way should be left; the time runs from the first look."""
+        if self.received is None:
+            return False
+        self._seen = self._seen or time.monotonic()
+        return time.monotonic() - self._seen > min(PATIENCE_SECONDS, self._grace / 2)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         """Does nothing: the signal has been through the pipe already."""

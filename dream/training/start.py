@@ -16,9 +16,9 @@ from dream.config import settings
 from dream.config.compose import Composed, update
 from dream.config.schema import RunConfig
 from dream.storage import files, lock
-from dream.storage.checkpoint import Checkpoint, find, has_checkpoint
+from dream.storage.checkpoint import Checkpoint, find, has_checkpoint, newest
 from dream.storage.policies import RESOURCES, check_game, find_opponent
-from dream.training.loop import Parts, Start
+from dream.training.beginning import Parts, Start
 from envs import InputError
 
 _ROOT = Path("runs")
@@ -53,6 +53,8 @@ def prepare_run(composed: Composed) -> Start:
     parts = build_run(composed.node)
     config = parts.config
     run_dir = _new_run_dir(composed, config.env.name, config.seed)
+    if composed.sweep_dir and (run_dir.parent / files.CONFIG_FILE).is_file():
+        raise InputError(f"run_dir={run_dir.parent} holds a run; a sweep needs a folder of its own")
     blocked = next((folder for folder in run_dir.parents if folder.exists()), run_dir)
     if not blocked.is_dir():
         raise InputError(f"run_dir={run_dir} cannot be made: {blocked} is a file; choose another folder")
@@ -76,8 +78,10 @@ def _check_start_over(start: Start) -> None:
       InputError: the folder holds anything else.
     """
     run_dir, config_file = start.run_dir, start.run_dir / files.CONFIG_FILE
-    if not config_file.is_file() or has_checkpoint(run_dir):
+    if has_checkpoint(run_dir):
         raise InputError(f"run_dir={run_dir} exists; choose a new folder, or go on with resume={run_dir}")
+    if not config_file.is_file():
+        raise InputError(f"run_dir={run_dir} exists and holds no run; choose a new folder")
     try:
         same = OmegaConf.to_container(OmegaConf.load(config_file)) == start.plain
     except (OSError, ValueError, YAMLError, OmegaConfBaseException):
@@ -127,7 +131,15 @@ def _find_to_resume(reference: str) -> Checkpoint:
         raise InputError(
             f"{reference} has no checkpoint yet; the command that made it starts it over, with run_dir={reference}"
         )
+    if jobs := sorted(child.name for child in _children(run_dir) if child.name.isdigit() and has_checkpoint(child)):
+        raise InputError(
+            f"{reference} is a sweep's folder; go on with one of its jobs, as in resume={run_dir / jobs[0]}"
+        )
     return find(reference)
+
+
+def _children(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.is_dir() else []
 
 
 def _brief(value: object) -> str:
@@ -145,7 +157,8 @@ def _start(
 ) -> Start:
     node = node.copy()
     node.run_dir = node.resume = None
-    return Start(parts, OmegaConf.to_container(node, resolve=True), choices, run_dir, checkpoint, group, name)
+    last = None if checkpoint is None else newest(run_dir)
+    return Start(parts, OmegaConf.to_container(node, resolve=True), choices, run_dir, checkpoint, group, name, last)
 
 
 def with_stored_choices(overrides: list[str]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from envs.adapters.single_game import SingleGame
+from envs.adapters.single_game import RENDER_MODES, SingleGame, check_mode
 from envs.errors import InputError
 from envs.game import Game, Policy
 
@@ -16,7 +16,9 @@ _BOUND = 16.0
 """No entry of an observation is greater."""
 
 
-def single_player_env(game: Game, opponent: Policy | Sequence[Policy], seat: int = 0) -> Any:
+def single_player_env(
+    game: Game, opponent: Policy | Sequence[Policy], seat: int = 0, render_mode: str | None = None
+) -> Any:
     """Returns a gymnasium.Env of one seat of a game, the others played by frozen policies.
 
     Observations are the game's vectors; `info["action_mask"]`, int8[A], has the legal actions. An illegal action ends
@@ -26,8 +28,9 @@ def single_player_env(game: Game, opponent: Policy | Sequence[Policy], seat: int
       game: of any number of players.
       opponent: who has all the other seats, or one player for each of them in order of seat.
       seat: the environment's own.
+      render_mode: "human" prints what the seat sees after every step, "ansi" has render() return it, "svg" a drawing.
     Raises:
-      InputError: a seat the game lacks, or another number of opponents.
+      InputError: a seat the game lacks, another number of opponents, or an unknown render mode.
       ImportError: gymnasium is not installed.
     """
     others = game.num_players - 1
@@ -36,7 +39,7 @@ def single_player_env(game: Game, opponent: Policy | Sequence[Policy], seat: int
         raise InputError(f"seat={seat} is not valid; {game.name} has seats 0 to {others}")
     if len(players) != others:
         raise InputError(f"{len(players)} opponents are not valid; {game.name} here has {others}")
-    return _env_class()(game, [*players[:seat], None, *players[seat:]], seat)
+    return _env_class()(game, [*players[:seat], None, *players[seat:]], seat, check_mode(render_mode))
 
 
 @functools.cache
@@ -49,14 +52,15 @@ def _env_class() -> type:
 class _Seat:
     """One seat of a game; all that is not gymnasium.Env's own."""
 
-    metadata = {"render_modes": []}  # noqa: RUF012
+    metadata = {"render_modes": list(RENDER_MODES), "render_fps": 1}  # noqa: RUF012
 
-    def __init__(self, game: Game, players: list[Policy | None], seat: int) -> None:
+    def __init__(self, game: Game, players: list[Policy | None], seat: int, render_mode: str | None) -> None:
         import gymnasium
 
         self.observation_space = gymnasium.spaces.Box(-_BOUND, _BOUND, (game.observation_size,), np.float32)
         self.action_space = gymnasium.spaces.Discrete(game.num_actions)
         self._play, self._players, self._seat = SingleGame(game), players, seat
+        self.render_mode = render_mode
         self._over = True
 
     def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[np.ndarray, dict]:
@@ -66,6 +70,7 @@ class _Seat:
         while self._over:
             self._play.deal(int(self.np_random.integers(2**31)))
             self._others()
+        self._show()
         return self._play.observe(self._seat), self._info()
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
@@ -74,13 +79,28 @@ class _Seat:
             raise InputError("the episode is over; call reset")
         if not (0 <= int(action) < self.action_space.n and self._play.legal()[int(action)]):
             self._over = True
-            info = {**self._info(), "illegal_action": int(action)}
+            known = 0 <= int(action) < self.action_space.n
+            name = self._play.game.action_name(int(action)) if known else "no action"
+            info = {**self._info(), "illegal_action": int(action), "illegal_action_name": name}
             return self._play.observe(self._seat), self._play.game.worst_reward, True, False, info
         before = self._play.rewards[self._seat]
         self._play.step(int(action))
         self._others()
+        self._show()
         reward = float(self._play.rewards[self._seat] - before)
         return self._play.observe(self._seat), reward, self._over, False, self._info()
+
+    def render(self) -> str | None:
+        """Shows what the seat sees, and its legal actions by name, as the render mode says."""
+        return self._play.rendered(self.render_mode, self._seat)
+
+    def action_name(self, action: int) -> str:
+        """Returns what an action does in the present state."""
+        return self._play.game.describe_action(self._play.state, int(action))
+
+    def _show(self) -> None:
+        if self.render_mode == "human":
+            self.render()
 
     def _others(self) -> None:
         play = self._play

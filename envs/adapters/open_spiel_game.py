@@ -194,7 +194,9 @@ class _Played:
         self._returns = [was + float(now) for was, now in zip(self._returns, rewards, strict=True)]
 
     def _action_to_string(self, player: int, action: int) -> str:
-        return f"{'chance' if player < 0 else f'player {player}'}: {action}"
+        if player < 0 or self.kept.value is None:
+            return f"chance: {action}"
+        return f"player {player}: {self.ours.describe_action(self.kept.value, action)}"
 
     def is_terminal(self) -> bool:
         return self._over
@@ -204,7 +206,8 @@ class _Played:
 
     def __str__(self) -> str:
         history = " ".join(str(entry.action) for entry in self.full_history())
-        return f"{self.ours.name}: {history}"
+        shown = "" if self.kept.value is None else self.kept.once("shown", lambda: self.ours.render(self.kept.value))
+        return f"{self.ours.name}: {history}\n{shown}".rstrip()
 
 
 def _state_class(ours: Game, roots: list[Any], chances: list[float]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from envs.adapters.single_game import SingleGame
+from envs.adapters.single_game import RENDER_MODES, SingleGame, check_mode
 from envs.errors import InputError
 from envs.game import Game
 
@@ -15,16 +15,20 @@ _BOUND = 16.0
 """No entry of an observation is greater."""
 
 
-def aec_env(game: Game) -> Any:
+def aec_env(game: Game, render_mode: str | None = None) -> Any:
     """Returns a pettingzoo.AECEnv with agents player_0, player_1, ...
 
     An observation is {"observation": the game's vector, "action_mask": int8[A]}, the mask all zero while others act.
     An illegal action raises InputError.
 
+    Args:
+      game: of any number of players.
+      render_mode: "human" prints all cards after every step, "ansi" has render() return them, "svg" a drawing.
     Raises:
+      InputError: an unknown render mode.
       ImportError: pettingzoo is not installed.
     """
-    return _env_class()(game)
+    return _env_class()(game, check_mode(render_mode))
 
 
 @functools.cache
@@ -37,12 +41,13 @@ def _env_class() -> type:
 class _Agents:
     """A game agent by agent; all that is not AECEnv's own."""
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: Game, render_mode: str | None) -> None:
         import gymnasium
 
         super().__init__()
-        self.metadata = {"name": f"{game.name}_v{game.version}", "is_parallelizable": False, "render_modes": []}
-        self.render_mode = None
+        named = {"name": f"{game.name}_v{game.version}", "is_parallelizable": False}
+        self.metadata = {**named, "render_modes": list(RENDER_MODES), "render_fps": 1}
+        self.render_mode = render_mode
         self.possible_agents = [f"player_{seat}" for seat in range(game.num_players)]
         self._play = SingleGame(game)
         self._rng = np.random.default_rng()
@@ -72,6 +77,7 @@ class _Agents:
         self.truncations = dict.fromkeys(self.agents, False)
         self.infos = {agent: {} for agent in self.agents}
         self.agent_selection = self.agents[self._play.current_player]
+        self._show()
 
     def observe(self, agent: str) -> dict[str, np.ndarray]:
         """Returns what an agent sees, and what it may do."""
@@ -87,7 +93,7 @@ class _Agents:
             return
         legal = self._play.legal()
         if action is None or not (0 <= int(action) < len(legal) and legal[int(action)]):
-            allowed = ", ".join(map(str, np.flatnonzero(legal)))
+            allowed = self._play.named(np.flatnonzero(legal))
             raise InputError(f"illegal action {action} of {agent}; legal: {allowed}")
         self._cumulative_rewards[agent] = 0.0
         paid = self._play.step(int(action))
@@ -97,9 +103,15 @@ class _Agents:
             self.terminations = dict.fromkeys(self.agents, True)
         else:
             self.agent_selection = self.possible_agents[self._play.current_player]
+        self._show()
 
-    def render(self) -> None:
-        """Shows nothing."""
+    def render(self) -> str | None:
+        """Shows all cards, and the legal actions by name, as the render mode says."""
+        return self._play.rendered(self.render_mode)
+
+    def _show(self) -> None:
+        if self.render_mode == "human":
+            self.render()
 
     def close(self) -> None:
         """Has nothing to free."""

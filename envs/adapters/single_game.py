@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
 import numpy as np
 
+from envs.errors import unknown
 from envs.game import Game, Policy
+
+RENDER_MODES = ("human", "ansi", "svg")
+"""How environments can be shown: printed after every step, as text, as an SVG element."""
 
 
 class SingleGame:
@@ -51,11 +55,36 @@ class SingleGame:
         self.rewards = self.rewards + np.asarray(paid)
         return np.asarray(paid)
 
+    def named(self, actions: Iterable[int]) -> str:
+        """Returns actions of the player to act by number and name."""
+        return ", ".join(f"{action} {self.game.describe_action(self.state, int(action))}" for action in actions)
+
+    def text(self, viewer: int | None = None) -> str:
+        """Returns the state as text, and where the viewer (or anyone, with None) is to act, what may be done."""
+        shown = self.game.render(self.state, viewer)
+        if self.current_player < 0 or viewer not in (None, self.current_player):
+            return shown
+        return f"{shown}\nlegal: {self.named(np.flatnonzero(self.legal()))}"
+
     def sample(self, policy: Policy, rng: np.random.Generator) -> int:
         """Draws an action of the player to act from a policy."""
         view = self._functions["view"](self.state, np.int32(self.current_player))
         probs = np.asarray(_apply(policy.apply)(policy.params, view, self.legal()), np.float64)
         return int(rng.choice(len(probs), p=probs / probs.sum()))
+
+    def rendered(self, mode: str | None, viewer: int | None = None) -> str | None:
+        """Returns what `render()` of an environment does: text for "ansi", a drawing for "svg"; "human" prints."""
+        if mode == "human":
+            print(self.text(viewer))
+        shown = {"ansi": self.text, "svg": lambda seen: self.game.render_svg(self.state, seen)}
+        return shown[mode](viewer) if mode in shown else None
+
+
+def check_mode(mode: str | None) -> str | None:
+    """Returns a render mode; raises InputError where there is none of that name."""
+    if mode is not None and mode not in RENDER_MODES:
+        raise unknown("render_mode", mode, RENDER_MODES)
+    return mode
 
 
 @functools.cache

@@ -27,6 +27,7 @@ Observation, float32, for P players, others relative to the own seat:
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -34,11 +35,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs import cards
+from envs import cards, dealing, drawing
 from envs.batching import where_needed
+from envs.errors import InputError
 from envs.game import Game
 from envs.rules import build_rules
-from envs.rummy500 import actions, plays
+from envs.rummy500 import actions, plays, words
 from envs.rummy500.rules import HAND_VALUES, RummyRules
 from envs.rummy500.state import (
     HAND,
@@ -330,6 +332,30 @@ class Rummy500(Game):
             "went_out": int(state.went_out),
             "turns": int(state.turns),
         }
+
+    def deal_of(self, state: RummyState) -> tuple[int, ...]:
+        """Returns the deck and who acts first."""
+        return (*jax.device_get(state.deck).tolist(), int(state.current_player))
+
+    def from_deal(self, deal: Sequence[int | float]) -> RummyState:
+        """Deals a deck; a number after it is the player who acts first, else player 0.
+
+        Raises:
+          InputError: no permutation of the cards, or no such player.
+        """
+        state = dealing.dealt(self, dealing.check_deck(deal[:_CARDS], _CARDS))
+        first = [*deal[_CARDS:], 0]
+        if len(first) > 2 or first[0] not in range(self.num_players):
+            raise InputError(f"the deal names no player who acts first; there are 0 to {self.num_players - 1}")
+        return dataclasses.replace(state, current_player=jnp.int32(first[0]))
+
+    def action_name(self, action: int) -> str:
+        """Returns what an action does, e.g. "lay 4C at the high end"."""
+        return actions.action_name(int(action))
+
+    def scene(self, state: RummyState, viewer: int | None = None) -> drawing.Scene:
+        """Returns the hands, the melds on the table, the pile and the stock."""
+        return words.scene_of(self.num_players, jax.device_get(state), viewer)
 
 
 def _named(ids: Any) -> list[str]:

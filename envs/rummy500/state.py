@@ -181,7 +181,8 @@ def melds_of(state: RummyState) -> list[list[int]]:
     """Lists the melds on the table as card ids: sets by rank, then runs by suit and place (host side)."""
     in_set = (np.asarray(state.zone) == IN_SET).reshape(4, 13)
     found = [[13 * suit + rank for suit in range(4) if in_set[suit, rank]] for rank in range(13)]
-    places = np.asarray(run_places(jnp.asarray((np.asarray(state.zone) == IN_RUN).reshape(4, 13)), state.ace_high))
+    in_run, ace_high = (np.asarray(state.zone) == IN_RUN).reshape(4, 13), np.asarray(state.ace_high)[:, None]
+    places = np.concatenate([in_run[:, :1] & ~ace_high, in_run[:, 1:], in_run[:, :1] & ace_high], axis=1)
     for suit in range(4):
         run: list[int] = []
         for place in range(15):

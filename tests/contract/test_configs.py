@@ -32,8 +32,12 @@ ALGORITHMS, PRESETS, ENVS, NETWORKS, EXPERIMENTS = (
 )
 FILES = sorted(str(file.relative_to(CONF)) for file in CONF.rglob("*.yaml"))
 DEEP_ON_TREES = {"deep_cfr", "sd_cfr"}
-TABULAR = {name for name in ALGORITHMS if "cfr" in name} - {"os_sd_cfr", "vr_dcfr_plus", *DEEP_ON_TREES}
-CFR = TABULAR - {"external_mccfr", "outcome_mccfr"}
+TABULAR = {name for name in ALGORITHMS if "cfr" in name or "tabular" in name} - {
+    "os_sd_cfr",
+    "vr_dcfr_plus",
+    *DEEP_ON_TREES,
+}
+CFR = TABULAR - {"external_mccfr", "outcome_mccfr", "tabular_mmd"}
 WITH_HISTORY_VALUES = {"dream", "escher", "vr_dcfr_plus"}
 
 

@@ -7,103 +7,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from trajectories import Lanes, baseline_at, expected, expected_at, lanes_of, random_table, wrong_values
 from tree_values import action_values, exact_regret_and_average, tree_of
 
 from dream.equations import estimators
-from dream.game_tree.tree import Tree
 
-EXPLORATION = 0.5
 GAMES = ("kuhn_poker", "leduc_poker")
-
-
-class Lanes(NamedTuple):
-    """All trajectories, [T, lanes, ...]; `chance` float64[lanes] is the probability of being sampled."""
-
-    history: np.ndarray
-    infoset: np.ndarray
-    own: np.ndarray
-    valid: np.ndarray
-    done: np.ndarray
-    action: np.ndarray
-    legal: np.ndarray
-    policy: np.ndarray
-    sampled: np.ndarray
-    rewards: np.ndarray
-    chance: np.ndarray
-
-
-def random_table(tree: Tree, seed: int) -> np.ndarray:
-    """Returns a policy with some actions it never plays: float64[I, A]."""
-    rng = np.random.default_rng(seed)
-    rows = rng.uniform(0.1, 1.0, tree.legal.shape) * tree.legal
-    for row, legal in zip(rows, tree.legal, strict=True):
-        if rng.uniform() < 0.3:
-            row[rng.choice(np.flatnonzero(legal))] = 0.0
-    return rows / rows.sum(axis=1, keepdims=True)
-
-
-def lanes_of(tree: Tree, table: np.ndarray, player: int) -> Lanes:
-    """Lays out every trajectory with what is drawn from when `player`'s regrets are sampled."""
-    ends = np.flatnonzero(tree.infoset < 0)
-    paths = []
-    for end in ends:
-        path, at = [], end
-        while tree.parent[at] >= 0:
-            path.append((tree.parent[at], tree.action[at]))
-            at = tree.parent[at]
-        paths.append(path[::-1])
-    steps = max(map(len, paths))
-    history, action = (np.zeros((steps, len(ends)), int) for _ in range(2))
-    valid = np.zeros(history.shape, bool)
-    for lane, path in enumerate(paths):
-        for t, (at, taken) in enumerate(path):
-            history[t, lane], action[t, lane], valid[t, lane] = at, taken, True
-    infoset = np.where(valid, tree.infoset[history], 0)
-    done = ~valid
-    done[[len(path) - 1 for path in paths], np.arange(len(ends))] = True
-    own = valid & (tree.owner[infoset] == player)
-    legal, policy = tree.legal[infoset], table[infoset]
-    uniform = legal / legal.sum(axis=-1, keepdims=True)
-    sampled = np.where(own[..., None], EXPLORATION * uniform + (1 - EXPLORATION) * policy, policy)
-    drawn = np.where(valid, np.take_along_axis(sampled, action[..., None], axis=-1)[..., 0], 1.0)
-    rewards = np.where(done & valid, tree.payoff[ends, player], 0.0)
-    chance = tree.chance[ends] * drawn.prod(axis=0)
-    sampled = np.where(valid[..., None], sampled, 1.0)
-    met = chance > 0
-    columns = (history, infoset, own, valid, done, action, legal, policy, sampled, rewards)
-    return Lanes(*(x[:, met] for x in columns), chance[met])
-
-
-def baseline_at(kind: str, tree: Tree, table: np.ndarray, lanes: Lanes, player: int) -> np.ndarray:
-    """Returns b(h, a) to the player: 0, wrong by several payoffs, or exact: float64[T, lanes, A]."""
-    if kind == "none":
-        return np.zeros(lanes.legal.shape)
-    sign = 1.0 if player == 0 else -1.0
-    if kind == "exact":
-        return np.where(lanes.legal, sign * action_values(tree, table)[lanes.history], 0.0)
-    return wrong_values(tree)[lanes.history]
-
-
-def wrong_values(tree: Tree) -> np.ndarray:
-    """Returns a value of each action at each history that is off by several payoffs: float64[N, A]."""
-    return np.random.default_rng(7).normal(0.5, 3.0, (tree.num_histories, tree.legal.shape[-1]))
-
-
-def expected_at(tree: Tree, table: np.ndarray, lanes: Lanes, player: int, baseline: np.ndarray) -> np.ndarray:
-    """Returns what a baseline of histories expects of each action taken, chance averaged out: float64[T, lanes]."""
-    expected_baseline = np.where(tree.infoset < 0, tree.payoff[:, player], 0.0)
-    playing = tree.infoset >= 0
-    expected_baseline[playing] = (table[tree.infoset[playing]] * baseline[: tree.num_histories][playing]).sum(axis=1)
-    later = np.arange(tree.levels[1], tree.num_histories)
-    up, expected = tree.parent[later], np.zeros(baseline.shape)
-    np.add.at(expected, (up, tree.action[later]), tree.chance[later] / tree.chance[up] * expected_baseline[later])
-    return np.where(lanes.valid, expected[lanes.history, lanes.action], 0.0)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
@@ -127,14 +41,6 @@ def run(
     with jax.enable_x64(True):
         given = jax.tree.map(jnp.asarray, (lanes, baseline, ahead))
         return jax.device_get(estimated(corrected, reach, *given))
-
-
-def expected(tree: Tree, lanes: Lanes, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Returns the expectation, by information set, of the sum of weighted rows at own decisions: float64[I, A]."""
-    total = np.zeros(tree.legal.shape)
-    weight = np.where(lanes.own, weights * lanes.chance, 0.0)
-    np.add.at(total, lanes.infoset, weight[..., None] * rows)
-    return total
 
 
 def check(

@@ -14,13 +14,14 @@ import numpy as np
 import pytest
 from tree_values import action_values, exact_regret_and_average, tree_of
 
-from dream.algorithms.deep.samplers import ExternalSampler, OutcomeSampler, Sampled, WeightConfig
+from dream.algorithms.deep.samplers import CorrectionConfig, ExternalSampler, OutcomeSampler, Sampled, WeightConfig
 from dream.game_tree.tabular_policy import row_of, table_index
 from dream.game_tree.tree import Tree
 
 GAMES, BATCHES = 4096, 12
 POWER_ITERATION = 2
 """Samples are of iteration 3: with power 1 they count three times."""
+IN_FULL = CorrectionConfig()
 
 
 def _table(tree: Tree, seed: int) -> np.ndarray:
@@ -28,7 +29,15 @@ def _table(tree: Tree, seed: int) -> np.ndarray:
     return (rows / rows.sum(axis=1, keepdims=True)).astype(np.float32)
 
 
-def _outcome(tree: Tree, table: np.ndarray, player: int, *, weights: WeightConfig, values: str) -> list[Sampled]:
+def _outcome(
+    tree: Tree,
+    table: np.ndarray,
+    player: int,
+    *,
+    weights: WeightConfig,
+    values: str,
+    correction: CorrectionConfig = IN_FULL,
+) -> list[Sampled]:
     """Samples by self-play, the policy and the value of histories read off tables."""
     index, q = jax.tree.map(jnp.asarray, table_index(tree)), jnp.asarray(action_values(tree, table), jnp.float32)
     histories = jnp.asarray(_history_by_sets(tree))
@@ -45,8 +54,7 @@ def _outcome(tree: Tree, table: np.ndarray, player: int, *, weights: WeightConfi
         exact = q[histories[acting, other.astype(jnp.int32)]]
         return jnp.where(allowed, exact, 0.0) if values == "exact" else jnp.where(allowed, 1.5 - exact, 0.0)
 
-    sampler = OutcomeSampler(tree.game, GAMES, GAMES, 0.5, weights, regrets_from_value=values == "direct")
-    values = "exact" if values == "direct" else values
+    sampler = OutcomeSampler(tree.game, GAMES, GAMES, 0.5, weights, correction=correction)
     run = jax.jit(
         functools.partial(
             sampler, policy, None if values == "none" else q_values, jnp.int32(player), jnp.int32(POWER_ITERATION)

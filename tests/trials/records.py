@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 import envs
-from envs.gin_rummy import records
+from envs import records
 
 DECK = np.random.default_rng(11).permutation(52).tolist()
 _ACTIONS = [0, 2, 0, 2, 0, 2]
@@ -54,20 +54,21 @@ CASES: dict[str, Callable[[], bytes]] = {
     "5,000 digits on a line": lambda: sound() + b'\n{"format": ' + b"9" * 5000 + b"}",
     "4,000 digits for a format": lambda: _with(format=_LONG),
     "4,000 digits for an action": lambda: _with(actions=[_LONG]),
-    "4,000 digits for a card": lambda: _with(deck=[_LONG, *DECK[1:]]),
+    "4,000 digits for a card": lambda: _with(deal=[_LONG, *DECK[1:]]),
     "4,000 digits for a rule": lambda: _rules(gin_bonus=_LONG),
     "a number beyond floats": lambda: sound().replace(b'"points": [0', b'"points": [1e999'),
     "points that are none": lambda: sound().replace(b'"points": [0.0', b'"points": [NaN'),
     "a long line": lambda: b'{"format": 1, "x": "' + b"y" * 2**25 + b'"}',
     "eleven million lists": lambda: b"[" + b"[]," * 5_000_000 + b"[]]",
     "a million actions": lambda: _with(actions=[0] * 1_000_000),
-    "a million cards": lambda: _with(deck=list(range(1_000_000))),
+    "a million cards": lambda: _with(deal=list(range(1_000_000))),
     "a number": lambda: b"3",
     "a list of numbers": lambda: b"[1, 2]",
     "null": lambda: b"null",
     "format as a text": lambda: _with(format="1"),
     "format as true": lambda: _with(format=True),
-    "format 2": lambda: _with(format=2),
+    "format 3": lambda: _with(format=3),
+    "format 1 with a deal": lambda: _with(format=1),
     "rummy 500": lambda: _with(game="rummy500", version="1", rules={}),
     "Kuhn poker": lambda: _with(game="kuhn_poker", version="1", rules={}),
     "liar's dice": lambda: _with(game="liars_dice", version="1", rules={}),
@@ -82,12 +83,12 @@ CASES: dict[str, Callable[[], bytes]] = {
     "a rule that is a list": lambda: _rules(knock_limit=[[1]]),
     "a rule out of range": lambda: _rules(max_actions=10**9),
     "rules that are a list": lambda: _with(rules=[]),
-    "a card twice": lambda: _with(deck=[DECK[0], *DECK[:-1]]),
-    "a card too many": lambda: _with(deck=[*DECK, 52]),
-    "no cards": lambda: _with(deck=[]),
-    "a card below 0": lambda: _with(deck=[-1 if card == 0 else card for card in DECK]),
-    "cards as fractions": lambda: _with(deck=[float(card) for card in DECK]),
-    "cards as true and false": lambda: _with(deck=[bool(card) if card < 2 else card for card in DECK]),
+    "a card twice": lambda: _with(deal=[DECK[0], *DECK[:-1]]),
+    "a card too many": lambda: _with(deal=[*DECK, 52]),
+    "no cards": lambda: _with(deal=[]),
+    "a card below 0": lambda: _with(deal=[-1 if card == 0 else card for card in DECK]),
+    "cards as fractions": lambda: _with(deal=[float(card) for card in DECK]),
+    "cards as true and false": lambda: _with(deal=[bool(card) if card < 2 else card for card in DECK]),
     "an action that is not legal": lambda: _with(actions=[15, *_ACTIONS[1:]]),
     "an action below 0": lambda: _with(actions=[-1, *_ACTIONS[1:]]),
     "an action beyond the game's": lambda: _with(actions=[16, *_ACTIONS[1:]]),
@@ -101,6 +102,15 @@ CASES: dict[str, Callable[[], bytes]] = {
     "an unknown key": lambda: _with(**{"k\ney" * 1000: 1}),
     "players that are numbers": lambda: _with(players=[1, 2]),
     "a preset that is a number": lambda: _with(preset=3),
+    "what belongs to it is a list": lambda: _with(about=[1]),
+    "what belongs to it nests": lambda: _with(about={"a": [[1]]}),
+    "a name of many characters": lambda: _with(players=["x" * 10**6, "y"]),
+    "a history without its game": lambda: b"[0, 1, 1, 0]",
+    "a history of an unknown game": lambda: b'{"game": "whist(players=4)", "history": [1]}',
+    "a history of another variant": lambda: b'{"game": "kuhn_poker(players=3)", "history": [0, 1, 0]}',
+    "a history with a card twice": lambda: b'{"game": "kuhn_poker", "history": [1, 1, 0, 0]}',
+    "a history that is not over": lambda: b'{"game": "leduc_poker", "history": [1, 2, 1]}',
+    "a long history": lambda: b'{"game": "kuhn_poker", "history": [' + b"1," * 20_000 + b"1]}",
     "a byte order mark": lambda: b"\xef\xbb\xbf" + sound(),
 }
 

@@ -5,8 +5,8 @@ through its own actions is the same in all iterations: a factor of its regrets t
 
     r(I, a) = q(h, a) - sum over b of policy(b) q(h, b),  weight t^power.
 
-Whatever q is off by goes into the regrets: nothing corrects it. It is refitted every iteration to the newest games, at
-h' by today's policies.
+Whatever q is off by goes into the regrets: nothing corrects it, unless algo.correction says so (dream.py). It is
+refitted every iteration to the newest games, at h' by today's policies.
 Source: McAleer, Farina, Lanctot and Sandholm 2023, "ESCHER: eschewing importance sampling in games by computing a
 history value function to estimate regret". Deviations: the value learns from the regret games, off policy, by expected
 SARSA instead of from games and returns of its own; the average is exact on games with a tree.
@@ -20,7 +20,7 @@ from typing import Any
 from dream.algorithms.deep import learner
 from dream.algorithms.deep.history_values import HistoryValueConfig
 from dream.algorithms.deep.regret_networks import FitConfig
-from dream.algorithms.deep.samplers import WeightConfig
+from dream.algorithms.deep.samplers import CorrectionConfig, WeightConfig
 from dream.algorithms.deep.settings import HistoryConfig, MemoryConfig
 from dream.algorithms.types import Algorithm, Resources
 from envs import Game
@@ -37,8 +37,9 @@ class EscherConfig(HistoryConfig):
     memory: MemoryConfig = MemoryConfig(capacity=1_000_000)
     weights: WeightConfig = WeightConfig(importance=False)
     values: HistoryValueConfig = HistoryValueConfig(steps=5000, batch_size=2048, policy="current")
+    correction: CorrectionConfig = CorrectionConfig(trace=0.0, clip=0.0)
 
 
 def make(config: EscherConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
     """Builds ESCHER; raises InputError where settings, network and game do not fit."""
-    return learner.make(config, network, game, resources, regrets_from_value=True)
+    return learner.make(config, network, game, resources)

@@ -22,6 +22,7 @@ from jax import Array, lax
 from dream.algorithms.deep.regret_networks import combined
 from dream.buffers import reservoir
 from dream.buffers.reservoir import ReservoirBuffer
+from dream.compiled.bounded import long_loop
 from dream.config.settings import choice, number
 from dream.networks import Network
 from dream.networks.fit import adam, fit
@@ -188,21 +189,25 @@ def learn(
         params, optimizer_state, metrics = fitted(None, params, optimizer_state, 0, config.steps)
     else:
 
-        def period(n: Array, carry: tuple[Any, Any, dict[str, Array]]) -> tuple[Any, Any, dict[str, Array]]:
-            params, optimizer_state, _ = carry
-            return fitted(params, params, optimizer_state, n * config.sync_every, config.sync_every)
+        def period(at: tuple[Array, Any, Any, dict[str, Array]]) -> tuple[Array, Any, Any, dict[str, Array]]:
+            n, params, optimizer_state, _ = at
+            return n + 1, *fitted(params, params, optimizer_state, n * config.sync_every, config.sync_every)
 
         metrics = {"baseline_loss": jnp.float32(0), "gradient_norm": jnp.float32(0)}
-        params, optimizer_state, metrics = lax.fori_loop(
-            0, _periods(config), period, (params, optimizer_state, metrics)
+        _, params, optimizer_state, metrics = long_loop(
+            lambda at: at[0] < _periods(config), period, (jnp.int32(0), params, optimizer_state, metrics)
         )
     return ValueState(params, optimizer_state, buffer), {"baseline_loss": metrics["baseline_loss"]}
 
 
 def network_rows(config: HistoryValueConfig) -> int:
     """Returns the inputs that networks are applied to in one fit: h and h', and both players' networks at h'."""
-    steps = config.steps if config.sync_every == 1 else _periods(config) * config.sync_every
-    return steps * config.batch_size * (4 if config.policy == "current" else 2)
+    return gradient_steps(config) * config.batch_size * (4 if config.policy == "current" else 2)
+
+
+def gradient_steps(config: HistoryValueConfig) -> int:
+    """Returns the gradient steps of one fit: whole periods between two copies of the target network, one at least."""
+    return _periods(config) * config.sync_every
 
 
 def _periods(config: HistoryValueConfig) -> int:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
+from collections.abc import Callable, Generator
 from typing import Any
 
 import jax
@@ -45,6 +46,7 @@ from dream.algorithms.deep.state import (
 from dream.algorithms.types import Algorithm, Metrics, Resources
 from dream.buffers import reservoir
 from dream.buffers.reservoir import ReservoirBuffer
+from dream.compiled.bounded import BoundedCalls, in_one_call, whole
 from dream.game_tree.tabular_policy import normalised, table_index, table_policy
 from dream.game_tree.tree import Tree
 from dream.networks import Network, make_history_network, make_network
@@ -61,7 +63,6 @@ def make(
     game: Game,
     resources: Resources,
     *,
-    regrets_from_value: bool = False,
     cumulative_target: CumulativeTarget | None = None,
 ) -> Algorithm:
     """Builds a deep regret minimiser.
@@ -71,15 +72,15 @@ def make(
       network: the node of the regret network, which the others take their shape from.
       game: for two players.
       resources: finds the tree.
-      regrets_from_value, cumulative_target: see Recipe.
+      cumulative_target: see Recipe.
     Raises:
       InputError: settings, network and game that do not fit.
     """
-    recipe = make_recipe(config, game, regrets_from_value=regrets_from_value, cumulative_target=cumulative_target)
+    recipe = make_recipe(config, game, cumulative_target=cumulative_target)
     built = make_network(network, game)
     history = make_history_network(network, game) if recipe.history_values else None
     learner = _Deep(config, recipe, game, built, history, resources)
-    return Algorithm(learner.init, learner.iterate, learner.policies)
+    return Algorithm(learner.init, learner.iterate, learner.policies, calls=learner.calls)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -129,10 +130,28 @@ class _Deep:
             num_envs_for(config.num_envs, config.traversals),
             config.exploration,
             config.weights,
-            regrets_from_value=self.recipe.regrets_from_value,
+            correction=self.recipe.correction,
             chance_in_baseline=self.recipe.chance_in_baseline,
             shaping=config.shaping if config.is_shaped else None,
         )
+
+    @functools.cached_property
+    def _sample_calls(self) -> BoundedCalls:
+        return BoundedCalls.of(self._sample_outcomes)
+
+    @functools.cached_property
+    def _regret_fit_calls(self) -> Callable[..., Generator[None, None, Any]]:
+        if self.recipe.infoset_sums:  # on a game's whole tree: short, and cut into calls its last bits would differ
+            return in_one_call(self.regret_fit)
+        return BoundedCalls.of(self.regret_fit.__call__)
+
+    @functools.cached_property
+    def _value_fit_calls(self) -> BoundedCalls:
+        return BoundedCalls.of(self._fit_values)
+
+    @functools.cached_property
+    def _average_fit_calls(self) -> BoundedCalls:
+        return BoundedCalls.of(self.network_average.fit)
 
     def init(self, key: Array) -> DeepState:
         """Initialises networks; the buffers are empty."""
@@ -155,32 +174,35 @@ class _Deep:
         return DeepState(networks, buffers, values, plans, average, key, jnp.int32(0))
 
     def iterate(self, state: DeepState) -> tuple[DeepState, Metrics]:
+        return whole(self.calls(state))
+
+    def calls(self, state: DeepState) -> Generator[None, None, tuple[DeepState, Metrics]]:
         seconds = {"seconds_generate": 0.0, "seconds_fit": 0.0}
         counters, by_player = Counters(), []
         for player in range(2):
             began = time.perf_counter()
-            sampled = jax.block_until_ready(self._sample(state, player))
+            sampled = jax.block_until_ready((yield from self._sample(state, player)))
             played = time.perf_counter()
             state = self._with_average(state, player, sampled)
-            state, metrics = self._fit_player(state, player, sampled)
+            state, metrics = yield from self._fit_player(state, player, sampled)
             by_player.append(jax.device_get(sampled.metrics | metrics))
             counters += self._counted(player, sampled)
             seconds["seconds_generate"] += played - began
             seconds["seconds_fit"] += time.perf_counter() - played
         began = time.perf_counter()
-        state, metrics, shared = jax.block_until_ready(self._fit_shared(state))
+        state, metrics, shared = jax.block_until_ready((yield from self._fit_shared(state)))
         seconds["seconds_fit"] += time.perf_counter() - began
         means = {name: float(by_player[0][name] + by_player[1][name]) / 2 for name in by_player[0]}
         numbers = {name: float(x) for name, x in jax.device_get(metrics | (counters + shared).metrics()).items()}
         return state, {**means, **numbers, **seconds}
 
-    def _sample(self, state: DeepState, player: int) -> Sampled:
-        """Samples games for a player's regrets."""
+    def _sample(self, state: DeepState, player: int) -> Generator[None, None, Sampled]:
+        """Samples games for a player's regrets; external sampling is one call."""
         key = self._key(state, _SAMPLE + player)
         if isinstance(self.sampler, ExternalSampler):
             return self.sampler(self._table(state.networks), player, state.iteration, key)
         value_params = None if state.values is None else state.values.params
-        return self._sample_outcomes(state.networks, value_params, jnp.int32(player), state.iteration, key)
+        return (yield from self._sample_calls(state.networks, value_params, jnp.int32(player), state.iteration, key))
 
     @functools.partial(jax.jit, static_argnums=0)
     def _sample_outcomes(
@@ -219,11 +241,13 @@ class _Deep:
         )  # fmt: skip
         return state._replace(average=average._replace(buffers=with_player(average.buffers, other, buffer)))
 
-    def _fit_player(self, state: DeepState, player: int, sampled: Sampled) -> tuple[DeepState, dict[str, Array]]:
+    def _fit_player(
+        self, state: DeepState, player: int, sampled: Sampled
+    ) -> Generator[None, None, tuple[DeepState, dict[str, Array]]]:
         """Keeps what was sampled and fits the player's network."""
         params, fitted, scales = state.networks
         own = PlayerNetwork(params_of(params, player), fitted[player], scales[player], state.buffers[player])
-        own, metrics = self.regret_fit(
+        own, metrics = yield from self._regret_fit_calls(
             own, sampled.regrets, sampled.own, jnp.int32(player), state.iteration, self._key(state, _FIT + player)
         )
         networks = RegretNetworks(
@@ -243,16 +267,19 @@ class _Deep:
         table_rows = 2 * self.tree.num_infosets * tables if tables else 0
         return counters + self.regret_fit.counters(player, int(counters.decisions)) + Counters(network_rows=table_rows)
 
-    def _fit_shared(self, state: DeepState) -> tuple[DeepState, dict[str, Array], Counters]:
+    def _fit_shared(self, state: DeepState) -> Generator[None, None, tuple[DeepState, dict[str, Array], Counters]]:
         """Fits what both players share, and ends the iteration."""
         metrics, counters = {}, Counters()
         if state.values is not None:
-            values, metrics = self._fit_values(state.networks, state.values, self._key(state, _VALUES))
+            key = self._key(state, _VALUES)
+            values, metrics = yield from self._value_fit_calls(state.networks, state.values, key)
             state, config = state._replace(values=values), self.config.values
-            counters += Counters(gradient_steps=config.steps, network_rows=history_values.network_rows(config))
+            steps, rows = history_values.gradient_steps(config), history_values.network_rows(config)
+            counters += Counters(gradient_steps=steps, network_rows=rows)
         state = state._replace(iteration=state.iteration + 1)
         if state.average is not None and int(state.iteration) % self.config.average.every == 0:
-            state = state._replace(average=self.network_average.fit(state.average, self._key(state, _AVERAGE)))
+            average = yield from self._average_fit_calls(state.average, self._key(state, _AVERAGE))
+            state = state._replace(average=average)
             counters += self.network_average.fit_counters
         return state, metrics, counters
 

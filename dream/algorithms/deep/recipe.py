@@ -8,7 +8,8 @@
     escher         outcome    the value alone                 all samples                     network / exact mixture
     vr_dcfr_plus   outcome    value as a baseline             cumulative, newest samples      network / exact mixture
 
-The last two columns are their settings' defaults (memory.kind, average.source).
+The last two columns are their settings' defaults (memory.kind, average.source). dream and escher are the ends of one
+scale, algo.correction: trace 1 without a clip, and clip 0.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Callable
 
 from jax import Array
 
+from dream.algorithms.deep.samplers import CorrectionConfig
 from dream.algorithms.deep.settings import (
     AverageConfig,
     DeepConfig,
@@ -26,6 +28,7 @@ from dream.algorithms.deep.settings import (
     OutcomeConfig,
     chance_in_baseline,
     check,
+    correction,
 )
 from envs import EnumerableGame, Game
 
@@ -40,7 +43,7 @@ class Recipe:
     Attributes:
       outcome_sampling: one trajectory per traversal on any game; else external sampling on the game's tree.
       history_values: whether a history value function is learned.
-      regrets_from_value: whether regrets are read off it, instead of it being the baseline of sampled ones.
+      correction: how far sampled games correct it.
       chance_in_baseline: whether that baseline covers chance, by enumeration.
       cumulative_target: what this iteration's regrets are added to before the fit, which is then to this iteration's
         samples alone; None to fit single iterations' regrets, to all samples kept.
@@ -51,7 +54,7 @@ class Recipe:
 
     outcome_sampling: bool
     history_values: bool
-    regrets_from_value: bool
+    correction: CorrectionConfig
     chance_in_baseline: bool
     cumulative_target: CumulativeTarget | None
     infoset_sums: bool
@@ -63,7 +66,6 @@ def make_recipe(
     config: DeepConfig,
     game: Game,
     *,
-    regrets_from_value: bool = False,
     cumulative_target: CumulativeTarget | None = None,
 ) -> Recipe:
     """Returns the choices that an algorithm's kind of configuration and its settings stand for.
@@ -72,15 +74,15 @@ def make_recipe(
       config: an OutcomeConfig samples outcomes, a HistoryConfig with a history value function, any other external
         sampling.
       game: for two players.
-      regrets_from_value, cumulative_target: as in Recipe; they belong to the algorithm and are no settings.
+      cumulative_target: as in Recipe; it belongs to the algorithm and is no setting.
     Raises:
       InputError: settings and game that do not fit.
     """
-    check(config, game, regrets_from_value=regrets_from_value)
+    check(config, game)
     return Recipe(
         outcome_sampling=isinstance(config, OutcomeConfig),
         history_values=isinstance(config, HistoryConfig),
-        regrets_from_value=regrets_from_value,
+        correction=correction(config),
         chance_in_baseline=chance_in_baseline(config),
         cumulative_target=cumulative_target,
         infoset_sums=config.memory.kind == "infoset_sums",

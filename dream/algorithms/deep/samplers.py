@@ -45,6 +45,30 @@ class WeightConfig:
     clip: float | None = number(None, 0, above=True)
 
 
+@dataclasses.dataclass(frozen=True)
+class CorrectionConfig:
+    """How far sampled games correct what the history value function says (estimators.traced_values).
+
+    Attributes:
+      trace: share of a correction that reaches the decision before.
+      clip: upper bound of 1 / xi(a), with which an action's value is corrected; 0 reads regrets off the value
+        function alone (ESCHER); null, with trace 1, corrects in full (DREAM).
+    """
+
+    trace: float = number(1.0, 0, 1)
+    clip: float | None = number(None, 0)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether estimates are unbiased whatever the value function says."""
+        return self.trace == 1 and self.clip is None
+
+    @property
+    def is_none(self) -> bool:
+        """Whether regrets are those of the value function."""
+        return self.clip == 0
+
+
 class Sampled(NamedTuple):
     """What a batch of traversals for one player yields; rows have one leading axis.
 
@@ -87,8 +111,7 @@ class OutcomeSampler:
       traversals, num_envs: games, and how many at once.
       exploration: share of uniform play in what the updated player's actions are sampled from.
       weights: of the samples.
-      regrets_from_value: whether regrets are read off the history value function, q(h, a) - sum over b of
-        policy(b) q(h, b), instead of estimated from the trajectory with it as the baseline.
+      correction: of the history value function by the trajectory.
       chance_in_baseline: whether all that an action can lead to is enumerated, so that the baseline covers chance too.
       shaping: of the rewards learned from; None for the game's own.
     """
@@ -98,7 +121,7 @@ class OutcomeSampler:
     num_envs: int
     exploration: float
     weights: WeightConfig
-    regrets_from_value: bool = False
+    correction: CorrectionConfig = CorrectionConfig()
     chance_in_baseline: bool = False
     shaping: ShapingConfig | None = None
 
@@ -135,7 +158,7 @@ class OutcomeSampler:
             expected = jax.vmap(jax.vmap(functools.partial(expected_next_value, values, policy)))(d.outcomes)
             steps = (*steps, jnp.where(valid, sign * expected, 0.0))
         u, value = by_lane(estimators.corrected_values)(*steps)
-        q_values = baseline if self.regrets_from_value else u
+        q_values = u if self.correction.is_full else self._traced(baseline, steps)
         regrets = estimators.regrets(q_values, d.extras.policy, legal)
         uniform_ratio = behaviour_prob * jnp.sum(legal, axis=-1)
         factor = uniform_ratio if self.weights.importance else jnp.ones_like(behaviour_prob)
@@ -151,6 +174,17 @@ class OutcomeSampler:
             _sampling_metrics(own, valid, weight, regrets, baseline, rewards, value, done, action),
             self._counters(record, own, values is not None),
         )  # fmt: skip
+
+    def _traced(self, baseline: Array, steps: tuple[Array, ...]) -> Array:
+        """Returns the value function's values, corrected as far as is asked for: float32[T, N, A]."""
+        if self.correction.is_none:
+            return baseline
+        trace, clip = self.correction.trace, self.correction.clip
+
+        def traced(*lane: Array) -> Array:
+            return estimators.traced_values(*lane[:6], trace, clip, *lane[6:])[0]
+
+        return jax.vmap(traced, in_axes=1, out_axes=1)(*steps)
 
     def _counters(self, record: self_play.Record, own: Array, with_values: bool) -> Counters:
         """Counts the games; both players' networks read each decision, and so does the history value function."""

@@ -6,7 +6,7 @@ import dataclasses
 
 from dream.algorithms.deep.history_values import HistoryValueConfig
 from dream.algorithms.deep.regret_networks import FitConfig, HeadConfig
-from dream.algorithms.deep.samplers import WeightConfig, two_players
+from dream.algorithms.deep.samplers import CorrectionConfig, WeightConfig, two_players
 from dream.algorithms.types import needs_tree
 from dream.buffers.reservoir import KINDS
 from dream.config.settings import choice, number
@@ -95,9 +95,15 @@ class OutcomeConfig(DeepConfig):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HistoryConfig(OutcomeConfig):
-    """Settings of those that learn a history value function."""
+    """Settings of those that learn a history value function.
+
+    Attributes:
+      values: how it is learned.
+      correction: of it, by the games sampled.
+    """
 
     values: HistoryValueConfig = HistoryValueConfig()
+    correction: CorrectionConfig = CorrectionConfig()
 
 
 def chance_in_baseline(config: DeepConfig) -> bool:
@@ -105,14 +111,17 @@ def chance_in_baseline(config: DeepConfig) -> bool:
     return isinstance(config, HistoryConfig) and config.values.chance == "exact"
 
 
-def check(config: DeepConfig, game: Game, *, regrets_from_value: bool) -> None:
+def correction(config: DeepConfig) -> CorrectionConfig:
+    """Returns how sampled games correct the value function; in full where there is none."""
+    return config.correction if isinstance(config, HistoryConfig) else CorrectionConfig()
+
+
+def check(config: DeepConfig, game: Game) -> None:
     """Raises InputError where settings and game do not fit.
 
     Args:
       config: of the learner.
       game: what it plays.
-      regrets_from_value: whether regrets are read off the history value function, which leaves nothing to be a
-        baseline.
     """
     two_players(game)
     if not isinstance(config, OutcomeConfig):
@@ -124,8 +133,10 @@ def check(config: DeepConfig, game: Game, *, regrets_from_value: bool) -> None:
             raise InputError(f"{setting} is not zero-sum, which regrets need; it must be 0")
         if config.is_shaped and chance_in_baseline(config):
             raise InputError("algo.shaping does not go with algo.values.chance=exact; use sampled")
-    if chance_in_baseline(config) and regrets_from_value:
-        raise InputError(f"algo.values.chance=exact is of no use to {config.name}, which has no baseline; use sampled")
+    if chance_in_baseline(config) and correction(config).is_none:
+        raise InputError(
+            "algo.values.chance=exact is of no use with algo.correction.clip=0, which corrects nothing; use sampled"
+        )
     if isinstance(game, EnumerableGame):
         return
     for name, value, on_a_tree, other in (

@@ -6,9 +6,13 @@ Each iteration plays; with G the lambda-return to the player who decided and V t
     loss = -mean min(rho A, clip(rho, 1 - c, 1 + c) A) + w_v mean (V - G)^2 - w_e mean entropy(pi)
            + w_a mean (predicted - game.auxiliary)^2, the last where the network has such a head.
 
+The entropy is one of several ways to keep a policy from becoming greedy (regularisation.py); `make_regularised` takes
+any.
+
 pi is the softmax of the network's advantage head over legal actions, so that the trunk is the same as that of the
 regret learners.
-Sources: Schulman et al. 2017, eq. 7 and 9; Schulman et al. 2016 (GAE), whose advantage is G - V here.
+Sources: Schulman et al. 2017, eq. 7 and 9; Schulman et al. 2016 (GAE), whose advantage is G - V here; with
+`advantage=expected_sarsa` A and G are a centralised critic's instead (critic.py).
 Iterations hold whole games (whole_games.py), so that no return is cut off and bootstrapped; or, with `rollout_length`,
 that many decisions of the learner in every game against fixed players (rollouts.py).
 """
@@ -18,6 +22,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
+from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
 import jax
@@ -27,15 +32,18 @@ from jax import Array
 
 import envs
 from dream.algorithms.counters import Counters
+from dream.algorithms.ppo.critic import Critic
 from dream.algorithms.ppo.loss import Example, make_loss
 from dream.algorithms.ppo.parts import Generated, Parts
+from dream.algorithms.ppo.regularisation import Regulariser, entropy_bonus
 from dream.algorithms.ppo.rollouts import make_rollouts, play_rollouts
 from dream.algorithms.ppo.settings import PpoConfig, checked_num_envs
 from dream.algorithms.ppo.whole_games import play_games
 from dream.algorithms.types import Algorithm, Metrics, Resources, Value
 from dream.buffers.replay import Replay, batches_per_pass, nth_of_passes
+from dream.compiled.bounded import BoundedCalls, whole
 from dream.equations import schedules
-from dream.networks import make_network
+from dream.networks import Network, make_history_network, make_network
 from dream.networks.fit import adam, fit
 from dream.networks.network import make_reader
 from dream.rollout import policy_pool
@@ -52,6 +60,8 @@ class PpoState(NamedTuple):
       iteration: int32, completed ones.
       lanes: games under way; () where iterations hold whole games.
       pool: PolicyPool of past parameters; () where no past self plays.
+      magnet: what the regulariser carries; () for an entropy bonus.
+      values: of the critic; () without one.
     """
 
     params: Any
@@ -60,6 +70,8 @@ class PpoState(NamedTuple):
     iteration: Array
     lanes: Any = ()
     pool: Any = ()
+    magnet: Any = ()
+    values: Any = ()
 
 
 def make(config: PpoConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
@@ -68,21 +80,52 @@ def make(config: PpoConfig, network: Any, game: Game, resources: Resources) -> A
     Raises:
       InputError: settings that contradict each other, an unknown opponent, or a wrong network node.
     """
+    return make_regularised(config, network, game, resources, lambda built: entropy_bonus(config.entropy_weight))
+
+
+def make_regularised(
+    config: PpoConfig,
+    network: Any,
+    game: Game,
+    resources: Resources,
+    regulariser: Callable[[Network], Regulariser],
+) -> Algorithm:
+    """Builds the learner with a regulariser of its network in the place of the entropy bonus.
+
+    Raises:
+      InputError: settings that contradict each other, an unknown opponent, or a wrong network node.
+    """
     mixture = make_mixture(config.opponents, config.shares, game, resources.find_player)
-    return make_against(config, network, game, mixture._replace(opponent_id_prob=config.opponent_id_prob))
+    mixture = mixture._replace(opponent_id_prob=config.opponent_id_prob)
+    return _make(config, network, game, mixture, regulariser)
 
 
 def make_against(config: PpoConfig, network: Any, game: Game, mixture: Mixture) -> Algorithm:
-    """Builds the learner against given opponents.
+    """Builds the learner against given opponents; `network` is a node or a built Network.
 
     Raises:
       InputError: settings that contradict each other, an unknown assistant, or a wrong network node.
     """
-    built = make_network(network, game)
+    return _make(config, network, game, mixture, lambda built: entropy_bonus(config.entropy_weight))
+
+
+def _make(
+    config: PpoConfig,
+    network: Any,
+    game: Game,
+    mixture: Mixture,
+    regulariser: Callable[[Network], Regulariser],
+) -> Algorithm:
+    built = network if isinstance(network, Network) else make_network(network, game)
     num_envs = checked_num_envs(config, game, mixture)
     assistant = None if config.assistant is None else envs.make_assistant(config.assistant, game)
-    learner = _Ppo(Parts(config, game, built, make_reader(game, built), mixture, num_envs, assistant))
-    return Algorithm(learner.init, learner.iterate, learner.policies, learner.value)
+    critic = None
+    if config.advantage == "expected_sarsa":
+        history = make_history_network(network, game)
+        critic = Critic(config.critic, history, game, config.discount, config.gae_lambda)
+    parts = Parts(config, game, built, make_reader(game, built), mixture, num_envs, assistant, critic)
+    learner = _Ppo(parts, regulariser(built))
+    return Algorithm(learner.init, learner.iterate, learner.policies, learner.value, learner.calls)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -90,6 +133,7 @@ class _Ppo:
     """The learner; `players` are handed to compiled functions as arguments, so that their arrays are no constants."""
 
     parts: Parts
+    regulariser: Regulariser
 
     @functools.cached_property
     def optimizer(self) -> optax.GradientTransformation:
@@ -105,7 +149,11 @@ class _Ppo:
         key, network_key = jax.random.split(key)
         params = parts.network.init(network_key)
         pool = policy_pool.make_pool(params, parts.config.pool_size) if parts.mixture.past_selves else ()
-        state = PpoState(params, self.optimizer.init(params), key, jnp.int32(0), pool=pool)
+        magnet = self.regulariser.init(params)
+        values = () if parts.critic is None else parts.critic.init(jax.random.fold_in(network_key, 2))
+        state = PpoState(
+            params, self.optimizer.init(params), key, jnp.int32(0), pool=pool, magnet=magnet, values=values
+        )
         if parts.config.rollout_length is None:
             return state
         rollouts = make_rollouts(parts, self._opponents(state, players))
@@ -121,13 +169,24 @@ class _Ppo:
         past = policy_pool.sample(state.pool, key)
         return mixture.with_past_self(Policy(self.parts.play, {"network": past, "temperature": jnp.float32(1.0)}))
 
+    @functools.cached_property
+    def _generate_calls(self) -> BoundedCalls:
+        return BoundedCalls.of(self.generate)
+
+    @functools.cached_property
+    def _learn_calls(self) -> BoundedCalls:
+        return BoundedCalls.of(self.learn)
+
     def iterate(self, state: PpoState) -> tuple[PpoState, Metrics]:
+        return whole(self.calls(state))
+
+    def calls(self, state: PpoState) -> Generator[None, None, tuple[PpoState, Metrics]]:
         began = time.perf_counter()
-        generated = jax.block_until_ready(self.generate(state, self.parts.mixture.players))
+        generated = jax.block_until_ready((yield from self._generate_calls(state, self.parts.mixture.players)))
         played = time.perf_counter()
-        state, fit_metrics, fit_counters = jax.block_until_ready(
-            self.learn(state._replace(lanes=generated.lanes), generated.replay)
-        )
+        state = state._replace(lanes=generated.lanes, values=generated.values)
+        learned = yield from self._learn_calls(state, generated.replay)
+        state, fit_metrics, fit_counters = jax.block_until_ready(learned)
         seconds = {"seconds_generate": played - began, "seconds_fit": time.perf_counter() - played}
         counters = (generated.counters + fit_counters).metrics()
         arrays = jax.device_get({**generated.metrics, **fit_metrics, **counters})
@@ -154,7 +213,7 @@ class _Ppo:
         config, (key, _) = self.parts.config, self._keys(state)
         mixture, scale = self._opponents(state, players), schedules.at(config.shaping.scale, state.iteration)
         if config.rollout_length is None:
-            return play_games(self.parts, state.params, mixture, key, scale)
+            return play_games(self.parts, state.params, state.values, mixture, key, scale)
         return play_rollouts(self.parts, state.params, state.lanes, mixture, key, scale)
 
     @functools.partial(jax.jit, static_argnums=0)
@@ -163,12 +222,18 @@ class _Ppo:
         config, (_, key) = self.parts.config, self._keys(state)
         steps = config.epochs * batches_per_pass(replay, config.batch_size)
         learning_rate = config.learning_rate * schedules.at(config.learning_rate_decay, state.iteration)
+        strength = schedules.at(config.entropy_decay, state.iteration)
 
         def batch(n: Array) -> Example:
             return nth_of_passes(replay, key, n, config.batch_size)
 
         params, optimizer_state, metrics = fit(
-            make_loss(config, self.parts.network, self.parts.game.num_actions),
+            make_loss(
+                config,
+                self.parts.network,
+                self.parts.game.num_actions,
+                functools.partial(self.regulariser.penalty, state.magnet, strength),
+            ),
             self.optimizer,
             state.params,
             state.optimizer_state,
@@ -179,6 +244,7 @@ class _Ppo:
         done, pool = state.iteration + 1, state.pool
         if self.parts.mixture.past_selves:
             pool = policy_pool.add(pool, params, done % config.pool_every == 0)
-        after = PpoState(params, optimizer_state, state.key, done, state.lanes, pool)
-        counters = Counters(gradient_steps=steps, network_rows=steps * config.batch_size)
-        return after, metrics | {"learning_rate": learning_rate}, counters
+        magnet = self.regulariser.update(state.magnet, params)
+        after = PpoState(params, optimizer_state, state.key, done, state.lanes, pool, magnet, state.values)
+        counters = Counters(gradient_steps=steps, network_rows=steps * config.batch_size * self.regulariser.networks)
+        return after, metrics | {"learning_rate": learning_rate, "regularisation": strength}, counters

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from dream.algorithms.ppo.regularisation import NewPolicy, Penalty
 from dream.algorithms.ppo.settings import PpoConfig
 from dream.equations.regret_matching import masked_log_softmax
 from dream.networks import Network
@@ -22,7 +23,7 @@ class Example(NamedTuple):
       legal: uint8[ceil(A / 8)], the legal actions, packed by jnp.packbits.
       action: int16.
       behaviour_prob: float32, the probability that the action was sampled with.
-      value: float32, the network's prediction then.
+      advantage: float32, of the action taken, in units of reward.
       returns: float32, lambda-return, in units of reward.
       auxiliary: float32, game.auxiliary; () where no head predicts it.
     """
@@ -31,7 +32,7 @@ class Example(NamedTuple):
     legal: Array
     action: Array
     behaviour_prob: Array
-    value: Array
+    advantage: Array
     returns: Array
     auxiliary: Any
 
@@ -45,9 +46,16 @@ def clipped_loss(ratio: Array, advantage: Array, clip: float) -> Array:
 
 
 def make_loss(
-    config: PpoConfig, network: Network, num_actions: int
+    config: PpoConfig, network: Network, num_actions: int, penalty: Penalty
 ) -> Callable[[Any, Example], tuple[Array, dict[str, Array]]]:
-    """Returns (params, examples) -> (loss float32, metrics), as dream/algorithms/ppo/learner.py defines it."""
+    """Returns (params, examples) -> (loss float32, metrics), as dream/algorithms/ppo/learner.py defines it.
+
+    Args:
+      config: weights and clip.
+      network: whose parameters they are.
+      num_actions: of the game.
+      penalty: what keeps the policy from becoming greedy.
+    """
 
     def outputs(params: Any, x: Array, auxiliary: Any) -> tuple[tuple[Array, Array], dict[str, Array]]:
         if network.auxiliary_prediction is None:
@@ -62,20 +70,20 @@ def make_loss(
         logs = masked_log_softmax(logits, legal)
         action = rows.action.astype(jnp.int32)[:, None]
         log_ratio = jnp.take_along_axis(logs, action, axis=-1)[:, 0] - jnp.log(jnp.maximum(rows.behaviour_prob, 1e-9))
-        advantage = rows.returns - rows.value
-        advantage = (advantage - jnp.mean(advantage)) / (jnp.std(advantage) + 1e-8)
+        advantage = (rows.advantage - jnp.mean(rows.advantage)) / (jnp.std(rows.advantage) + 1e-8)
         policy_loss = jnp.mean(clipped_loss(jnp.exp(log_ratio), advantage, config.clip_epsilon))
         value_loss = jnp.mean((value - rows.returns) ** 2)
         if config.value_loss == "relative":
             value_loss = value_loss / jnp.maximum(jnp.var(rows.returns), 1e-6)
-        entropy = jnp.mean(-jnp.sum(jnp.where(legal, jnp.exp(logs) * logs, 0.0), axis=-1))
-        total = policy_loss + config.value_weight * value_loss - config.entropy_weight * entropy
+        regularised, penalty_metrics = penalty(NewPolicy(x, legal, logs, log_ratio))
+        total = policy_loss + config.value_weight * value_loss + regularised
         total = total + config.auxiliary_weight * metrics.get("loss_auxiliary", 0.0)
+        metrics |= penalty_metrics
         metrics |= {
             "loss": total,
             "loss_policy": policy_loss,
             "loss_value": value_loss,
-            "entropy": entropy,
+            "entropy": jnp.mean(-jnp.sum(jnp.where(legal, jnp.exp(logs) * logs, 0.0), axis=-1)),
             "kl": jnp.mean(jnp.exp(log_ratio) - 1.0 - log_ratio),
             "clipped": jnp.mean(jnp.abs(jnp.exp(log_ratio) - 1.0) > config.clip_epsilon),
         }

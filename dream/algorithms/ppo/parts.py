@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dream.algorithms.counters import Counters
+from dream.algorithms.ppo.critic import Critic
 from dream.algorithms.ppo.settings import PpoConfig
 from dream.buffers.replay import Replay
 from dream.equations.regret_matching import masked_softmax
@@ -33,6 +34,7 @@ class ActorOutput(NamedTuple):
       is_learner: bool, whether the learner decided.
       is_past_self: bool, whether the learner as it was decided.
       inputs: the network's, float32[inputs.size], where they are kept; else ().
+      policy: float32[A], what the action was sampled from, where a critic asks for it; else ().
     """
 
     behaviour_prob: Array
@@ -43,6 +45,7 @@ class ActorOutput(NamedTuple):
     is_learner: Array
     is_past_self: Array
     inputs: Any = ()
+    policy: Any = ()
 
 
 class Generated(NamedTuple):
@@ -53,12 +56,14 @@ class Generated(NamedTuple):
       replay: of Example.
       metrics: of the play.
       counters: of the play.
+      values: of the critic after it learned from the games; () without one.
     """
 
     lanes: Any
     replay: Replay
     metrics: dict[str, Array]
     counters: Counters
+    values: Any = ()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -73,6 +78,7 @@ class Parts:
       mixture: the opponents; None in the place of a past self.
       num_envs: games in play at once.
       assistant: makes some of the learner's decisions for it (envs.make_assistant), or None.
+      critic: of histories, where advantages are averaged by it; or None.
     """
 
     config: PpoConfig
@@ -82,6 +88,7 @@ class Parts:
     mixture: Mixture
     num_envs: int
     assistant: Policy | None
+    critic: Critic | None = None
 
     def play(self, params: Any, view: Any, legal: Array) -> Array:
         """Returns the policy to play by: float32[A]; params has `network` and `temperature`."""

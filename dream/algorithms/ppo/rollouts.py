@@ -60,7 +60,8 @@ def play_rollouts(parts: Parts, params: Any, lanes: Lane, mixture: Mixture, key:
     extras = step.extras
     auxiliary = step.auxiliary if network.auxiliary_prediction else ()
     view = extras.inputs if config.keep_inputs else step.view
-    examples = Example(view, step.legal, step.action, extras.behaviour_prob, extras.value, returns, auxiliary)
+    advantages = returns - extras.value
+    examples = Example(view, step.legal, step.action, extras.behaviour_prob, advantages, returns, auxiliary)
     metrics = step_metrics(parts.game, step, returns) | {"shaping_scale": scale}
     summary = step.summary
     moves = jnp.sum(summary.moves)

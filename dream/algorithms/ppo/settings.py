@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from dream.algorithms.deep.history_values import HistoryValueConfig
 from dream.config.settings import choice, number
 from dream.equations import schedules
 from dream.equations.reward_shaping import ShapingConfig
@@ -40,8 +41,11 @@ class PpoConfig:
     learning_rate_decay: Schedule = schedules.constant(1.0)
     discount: float = number(1.0, 0, 1)
     gae_lambda: float = number(0.95, 0, 1)
+    advantage: str = choice("gae", "gae", "expected_sarsa")
+    critic: HistoryValueConfig = HistoryValueConfig(steps=32, batch_size=512, capacity=20_000, policy="current")
     clip_epsilon: float = number(0.2, 0, above=True)
     entropy_weight: float = number(0.01, 0)
+    entropy_decay: Schedule = schedules.constant(1.0)
     value_weight: float = number(0.5, 0)
     value_loss: str = choice("absolute", "absolute", "relative")
     auxiliary_weight: float = number(0.1, 0)
@@ -63,6 +67,8 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
         )
     if config.keep_inputs and config.rollout_length is None:
         raise InputError("algo.keep_inputs=true needs algo.rollout_length; with whole games it must be false")
+    if config.advantage == "expected_sarsa":
+        _check_critic(config, game, mixture)
     kinds = game.opponent_ids.kinds if game.opponent_ids else 0
     if mixture.opponent_id_prob and len(mixture.players) > kinds:
         raise InputError(
@@ -72,3 +78,20 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
     if config.rollout_length is None:
         return num_envs_for(config.num_envs, config.episodes_per_iteration)
     return config.num_envs or config.episodes_per_iteration
+
+
+def _check_critic(config: PpoConfig, game: Game, mixture: Mixture) -> None:
+    """Raises InputError unless a value of histories to player 0 says all: zero-sum self-play of two."""
+    shaping = config.shaping
+    wanted = {
+        f"{game.name} is for {game.num_players} players; it must be for two": game.num_players != 2,
+        "algo.opponents must be [self]": mixture.probabilities[0] < 1,
+        "algo.rollout_length must be null": config.rollout_length is not None,
+        "algo.assistant must be null": config.assistant is not None,
+        "algo.shaping.scale must be 0": bool(shaping.scale.start or shaping.scale.end),
+        "algo.shaping.tie_penalty must be 0": bool(shaping.tie_penalty),
+        "algo.critic.chance must be sampled": config.critic.chance != "sampled",
+    }
+    for rule, broken in wanted.items():
+        if broken:
+            raise InputError(f"algo.advantage=expected_sarsa: {rule}")

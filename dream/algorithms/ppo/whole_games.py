@@ -27,31 +27,39 @@ class ActorCarry(NamedTuple):
     reader: Any
 
 
-def play_games(parts: Parts, params: Any, mixture: Mixture, key: Array, scale: Array) -> Generated:
+def play_games(parts: Parts, params: Any, values: Any, mixture: Mixture, key: Array, scale: Array) -> Generated:
     """Plays an iteration's whole games (jit the caller).
 
     Args:
       parts: of the learner.
       params: the network's.
+      values: the critic's; () without one.
       mixture: the opponents, any past self put in.
       key: consumed.
       scale: float32, of the reward shaping.
     """
     game, config = parts.game, parts.config
     actor = _actor(parts, params, mixture)
-    record = self_play.play(game, actor, key, games=config.episodes_per_iteration, num_envs=parts.num_envs)
+    record = self_play.play(
+        game, actor, key, games=config.episodes_per_iteration, num_envs=parts.num_envs,
+        all_views=parts.critic is not None,
+    )  # fmt: skip
     d, extras = record.decisions, record.decisions.extras
     rewards = reward_shaping.training_rewards(
         config.shaping, d.rewards, d.potentials, d.done,
         unit=game.reward_scale, scale=scale, discount=config.discount,
     )  # fmt: skip
-    returns = parts.returns(rewards, d.done | ~record.valid, d.player, extras.value)
+    if parts.critic is None:
+        returns = parts.returns(rewards, d.done | ~record.valid, d.player, extras.value)
+        advantages, judged, learning = returns - extras.value, {}, Counters()
+    else:
+        values, advantages, returns, judged, learning = _by_critic(parts, params, values, record, rewards[..., 0], key)
     learned = record.valid & extras.is_learner
     auxiliary = d.auxiliary if parts.network.auxiliary_prediction else ()
     view = d.view
     if mixture.opponent_id_prob:
         view = jax.vmap(jax.vmap(game.opponent_ids.name))(view, extras.opponent_id)
-    examples = Example(view, d.legal, d.action, extras.behaviour_prob, extras.value, returns, auxiliary)
+    examples = Example(view, d.legal, d.action, extras.behaviour_prob, advantages, returns, auxiliary)
     moves, dealt = jnp.sum(record.valid), record.results["games"]
     metrics = rollout_metrics(
         game, results=record.results, moves=moves, learned=learned, phase=d.phase,
@@ -59,7 +67,7 @@ def play_games(parts: Parts, params: Any, mixture: Mixture, key: Array, scale: A
     )  # fmt: skip
     seats = jnp.arange(game.num_players) == extras.seat[..., None]
     earned = jnp.sum(jnp.where(record.valid[..., None] & seats, d.rewards, 0.0))
-    metrics |= {"shaping_scale": scale, "learner_reward": earned / config.episodes_per_iteration}
+    metrics |= judged | {"shaping_scale": scale, "learner_reward": earned / config.episodes_per_iteration}
     counters = Counters(
         episodes=dealt,
         decisions=jnp.sum(learned),
@@ -68,7 +76,23 @@ def play_games(parts: Parts, params: Any, mixture: Mixture, key: Array, scale: A
         # The network reads every decision, of opponents as well; past selves read theirs too.
         network_rows=moves + jnp.sum(record.valid & extras.is_past_self),
     )
-    return Generated((), collect(examples, learned), metrics, counters)
+    return Generated((), collect(examples, learned), metrics, counters + learning, values)
+
+
+def _by_critic(
+    parts: Parts, params: Any, values: Any, record: self_play.Record, rewards: Array, key: Array
+) -> tuple[Any, Array, Array, dict[str, Array], Counters]:
+    """Fits the critic to the games; returns it, advantages and returns float32[T, N], metrics and counters."""
+
+    def policy(view: Any, legal: Array, player: Array) -> Array:
+        logits, _ = parts.network.apply_inputs(params, parts.network.inputs.of_view(view))
+        return masked_softmax(logits, legal)
+
+    policies = record.decisions.extras.policy
+    values, fitted, counters = parts.critic.learn(values, record, policies, rewards, policy, jax.random.fold_in(key, 3))
+    advantages, returns, metrics = parts.critic.advantages(values, record, policies, rewards)
+    counters += Counters(network_rows=jnp.sum(record.valid))
+    return values, advantages, returns, fitted | metrics, counters
 
 
 def _actor(parts: Parts, params: Any, mixture: Mixture) -> self_play.Actor:
@@ -91,7 +115,7 @@ def _actor(parts: Parts, params: Any, mixture: Mixture) -> self_play.Actor:
         action = sample_action(key, policy_at(mixture, seating, player, own, view, legal))
         extras = ActorOutput(
             own[action], value, entropy(own), seating.seat, seating.opponent_id, decides,
-            is_past_self(mixture, seating, player),
+            is_past_self(mixture, seating, player), policy=own if parts.critic is not None else (),
         )  # fmt: skip
         return action, ActorCarry(seating, reader), extras
 

@@ -16,14 +16,17 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
+from collections.abc import Generator
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 
 from dream.algorithms.types import Algorithm, Metrics, Resources, needs_tree
+from dream.compiled.bounded import BoundedCalls, long_loop, whole
 from dream.config.settings import number
 from dream.equations.regret_matching import regret_matching
 from dream.game_tree.exact import OwnSequences, is_exact
@@ -116,16 +119,23 @@ def run_updates(config: CfrConfig, form: SequenceForm, state: CfrState, updates:
     """Runs some CFR iterations, both players in turn in each, in one compiled loop (float64: under jax.enable_x64)."""
     sums = jax.tree.map(jnp.asarray, (state.regrets, state.weights, state.last))
 
-    def update(n: Array, players: tuple[_PlayerState, _PlayerState]) -> tuple[_PlayerState, _PlayerState]:
-        return _iteration(config, form, players, (state.updates + 1 + n).astype(jnp.float64))
+    def update(at: tuple[Array, _PlayerState, _PlayerState]) -> tuple[Array, _PlayerState, _PlayerState]:
+        n, first, second = at
+        t = (state.updates + 1 + n).astype(jnp.float64)
+        return n + 1, *_iteration(config, form, (first, second), t)
 
     start = tuple(_player_state(config, player, *(player.entries(x) for x in sums)) for player in form)
-    after = lax.fori_loop(0, updates, update, start)
+    _, *after = long_loop(lambda at: at[0] < updates, update, (jnp.int64(0), *start))
     tables = [
         [player.table(x) for x in (one.regrets, one.weights, one.last)] for player, one in zip(form, after, strict=True)
     ]
     regrets, weights, last = (jnp.concatenate(parts) for parts in zip(*tables, strict=True))
     return CfrState(regrets, weights, last, state.updates + updates, state.iteration)
+
+
+@functools.lru_cache(maxsize=64)
+def _update_calls(config: CfrConfig) -> BoundedCalls:
+    return BoundedCalls(functools.partial(inspect.unwrap(run_updates), config), x64=True)
 
 
 def run_updates_without_tree(config: CfrConfig, form: PlacementForm, state: CfrState, updates: int) -> CfrState:
@@ -147,12 +157,12 @@ def make(config: CfrConfig, network: Any, game: Game, resources: Resources) -> A
     Raises:
       InputError: the game is not enumerable.
     """
-    if isinstance(game, EnumerableGame) or not is_exact(game):
-        needs_tree(config.name, game)
-        solver = _Cfr(config, game, resources)
-    else:
-        solver = _CfrWithoutTree(config, game)
-    return Algorithm(solver.init, solver.iterate, solver.policies, tables=getattr(solver, "tables", None))
+    if not isinstance(game, EnumerableGame) and is_exact(game):
+        factored = _CfrWithoutTree(config, game)
+        return Algorithm(factored.init, factored.iterate, factored.policies, tables=factored.tables)
+    needs_tree(config.name, game)
+    solver = _Cfr(config, game, resources)
+    return Algorithm(solver.init, solver.iterate, solver.policies, calls=solver.calls)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -173,6 +183,10 @@ class Tabular:
         """The index a policy finds its rows by."""
         return table_index(self.tree)
 
+    def iterate(self, state: Any) -> tuple[Any, Metrics]:
+        """Returns the state after an iteration, and its metrics."""
+        return whole(self.calls(state))
+
     def policies_of(self, regrets: Array, weights: Array) -> dict[str, Policy]:
         """Returns the policies of regrets, "current", and of the average's weights, "average"."""
         with jax.enable_x64(True):
@@ -188,10 +202,11 @@ class _Cfr(Tabular):
         zeros = np.zeros(self.tree.legal.shape)
         return CfrState(zeros, zeros, zeros, np.int64(0), np.int32(0))
 
-    def iterate(self, state: CfrState) -> tuple[CfrState, Metrics]:
+    def calls(self, state: CfrState) -> Generator[None, None, tuple[CfrState, Metrics]]:
         with jax.enable_x64(True):
             form = sequence_form(self.tree)
-            after = run_updates(self.config, form, state, self.config.updates)
+        after = yield from _update_calls(self.config)(form, state, self.config.updates)
+        with jax.enable_x64(True):
             after = jax.device_get(after._replace(iteration=after.iteration + 1))
         passes = 2 * self.config.updates
         nodes, transitions = passes * int(np.sum(self.tree.player >= 0)), passes * self.tree.num_histories

@@ -25,15 +25,18 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
+from collections.abc import Generator
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 
 from dream.algorithms.tabular.cfr import Tabular
 from dream.algorithms.types import Algorithm, Metrics, Resources, needs_tree
+from dream.compiled.bounded import BoundedCalls, long_loop
 from dream.config.settings import choice, number
 from dream.game_tree.sampling import BASELINES, SamplingTree, Scheme, Visits, sampling_tree, traverse
 from envs import Game, Policy
@@ -151,7 +154,13 @@ def _moved(config: ExternalConfig, baseline: Array, levels: list[Visits], player
 @functools.partial(jax.jit, static_argnums=0)
 def run_updates(config: ExternalConfig, tree: SamplingTree, state: MccfrState, updates: Array | int) -> MccfrState:
     """Runs some updates in one compiled loop (float64: call under jax.enable_x64)."""
-    return lax.fori_loop(0, updates, lambda _, state: update(config, tree, state), state)
+    first = state.updates
+    return long_loop(lambda at: at.updates - first < updates, lambda at: update(config, tree, at), state)
+
+
+@functools.lru_cache(maxsize=64)
+def _update_calls(config: ExternalConfig) -> BoundedCalls:
+    return BoundedCalls(functools.partial(inspect.unwrap(run_updates), config), x64=True)
 
 
 def make(config: ExternalConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
@@ -166,7 +175,7 @@ def make(config: ExternalConfig, network: Any, game: Game, resources: Resources)
         )
     needs_tree(config.name, game)
     solver = _Mccfr(config, game, resources)
-    return Algorithm(solver.init, solver.iterate, solver.policies)
+    return Algorithm(solver.init, solver.iterate, solver.policies, calls=solver.calls)
 
 
 class _Mccfr(Tabular):
@@ -178,10 +187,12 @@ class _Mccfr(Tabular):
         baseline = np.zeros(sizes[self.config.baseline])
         return MccfrState(zeros, zeros, baseline, np.zeros(3, np.int64), np.int64(0), key, np.int32(0))
 
-    def iterate(self, state: MccfrState) -> tuple[MccfrState, Metrics]:
+    def calls(self, state: MccfrState) -> Generator[None, None, tuple[MccfrState, Metrics]]:
+        updates = self.config.trajectories // self.config.batch
         with jax.enable_x64(True):
-            updates = self.config.trajectories // self.config.batch
-            after = run_updates(self.config, sampling_tree(self.tree), state, updates)
+            tree = sampling_tree(self.tree)
+        after = yield from _update_calls(self.config)(tree, state, updates)
+        with jax.enable_x64(True):
             after = jax.device_get(after._replace(key=None, iteration=after.iteration + 1))
         decisions, nodes, transitions = (after.counts - np.asarray(state.counts)).tolist()
         metrics = {

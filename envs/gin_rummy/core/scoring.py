@@ -7,7 +7,9 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
+from envs import cards
 from envs.gin_rummy.core.rules import GinRules
+from envs.gin_rummy.melding import melds
 from envs.gin_rummy.melding.arrangement import arrange
 from envs.gin_rummy.melding.layoffs import deadwood_against, melds_first_deadwood
 
@@ -32,14 +34,16 @@ class Settlement(NamedTuple):
     ending: Array
 
 
-def settle(rules: GinRules, knocker: Array, defender: Array, deadwood: Array) -> Settlement:
+def settle(rules: GinRules, knocker: Array, defender: Array, deadwood: Array, discard: Array) -> Settlement:
     """Settles a knock: gin admits no layoffs, else the defender melds and lays off as the rules say.
 
     Args:
-      rules: bonuses, the rule for equal deadwood, and how the defender answers.
+      rules: bonuses, the rule for equal deadwood, and how the defender answers. Where big gin is played, a knock with
+        gin whose discard could have been melded too is big gin: the discard is the game's form, and changes nothing.
       knocker: int32[4] suit masks, after the knock's discard.
       defender: int32[4] suit masks.
       deadwood: int32, the defender's own deadwood before layoffs.
+      discard: int32, the card the knock discarded.
     """
     laid = arrange(knocker)
     is_gin = laid.deadwood == 0
@@ -48,7 +52,11 @@ def settle(rules: GinRules, knocker: Array, defender: Array, deadwood: Array) ->
     margin = against - laid.deadwood
     undercut = (margin <= 0) if rules.undercut_on_tie else (margin < 0)
     after_knock = margin - jnp.where(undercut, rules.undercut_bonus, 0)
-    points = jnp.where(is_gin, deadwood + rules.gin_bonus, after_knock)
+    gin_bonus = jnp.int32(rules.gin_bonus)
+    if rules.big_gin_bonus:
+        eleven = knocker | cards.card_mask(discard, rules.num_ranks).astype(jnp.int32)
+        gin_bonus = jnp.where(melds.deadwood(eleven) == 0, rules.big_gin_bonus, gin_bonus)
+    points = jnp.where(is_gin, deadwood + gin_bonus, after_knock)
     ending = jnp.where(is_gin, GIN, jnp.where(undercut, UNDERCUT, KNOCK))
     return Settlement(points, ending)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -19,11 +20,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs import cards
+from envs import cards, dealing, drawing
 from envs.batching import where_needed
 from envs.game import CardFeatures, EventLog, Game
-from envs.gin_rummy.core import scoring, table, text
-from envs.gin_rummy.core.rules import PRESETS, GinRules
+from envs.gin_rummy.core import scene, scoring, table, text
+from envs.gin_rummy.core.rules import PRESETS, GinRules, match_rules, preset_name
 from envs.gin_rummy.core.table import Table
 from envs.gin_rummy.event_log import determinize, encoding
 from envs.gin_rummy.event_log.state import (
@@ -37,7 +38,8 @@ from envs.gin_rummy.event_log.state import (
     GinState,
     GinView,
 )
-from envs.rules import build_rules
+from envs.match_rules import MatchRules
+from envs.rules import build_rules, chosen_preset
 
 _STOCK, _TAKE, _PASS, _DISCARDS = 0, 1, 2, 3
 
@@ -81,6 +83,10 @@ class GinRummy(Game):
         """What the observation says of each card; of the full deck only."""
         return encoding.features(self.rules, _DISCARDS)
 
+    def match_rules(self, preset: str | None = None) -> MatchRules:
+        """Returns how rounds make a game: of a preset, by default the one these rules are."""
+        return match_rules(self.rules, preset)
+
     def init(self, key: Array) -> GinState:
         """Deals a shuffled deck."""
         return self.from_deck(cards.shuffle(key, self.rules.num_cards))
@@ -123,6 +129,7 @@ class GinRummy(Game):
             table.hand_of(after, player),
             table.hand_of(after, 1 - player),
             jnp.where(player == 1, after.deadwood[0], after.deadwood[1]),
+            (action - _DISCARDS) % rules.num_cards,
         )
         new = dataclasses.replace(
             state,
@@ -238,7 +245,40 @@ class GinRummy(Game):
         """Describes the round: hands, pile oldest first, stock next card first, phase, who acts, how it ended."""
         return text.of_round(self.rules, state, PHASES)
 
+    def deal_of(self, state: GinState) -> tuple[int, ...]:
+        """Returns the deck."""
+        return dealing.whole_deck(jax.device_get(state.table.deck), self.rules.num_cards)
 
-def make(**rules: Any) -> GinRummy:
-    """Builds `gin_rummy`: the preset `dream` with the given rules replaced."""
-    return GinRummy(build_rules(GinRules, PRESETS["dream"], rules))
+    def from_deal(self, deal: Sequence[int | float]) -> GinState:
+        """Deals a deck.
+
+        Raises:
+          InputError: it is no permutation of the cards.
+        """
+        return dealing.dealt(self, dealing.check_deck(deal, self.rules.num_cards))
+
+    @property
+    def preset(self) -> str | None:
+        """The name of the preset that the rules are."""
+        return preset_name(self.rules)
+
+    def action_name(self, action: int) -> str:
+        """Returns what an action does, e.g. "discard 7H"."""
+        if action < _DISCARDS:
+            return ("draw from the stock", "take the top of the pile", "pass")[action]
+        knocks, card = divmod(int(action) - _DISCARDS, self.rules.num_cards)
+        return f"{'knock, discarding' if knocks else 'discard'} {cards.card_name(card, self.rules.num_ranks)}"
+
+    def scene(self, state: GinState, viewer: int | None = None) -> drawing.Scene:
+        """Returns both hands with their melds and deadwood, the stock and the pile."""
+        return scene.of_round(self.rules, state, PHASES, viewer, title="Gin rummy")
+
+
+def make(preset: str = "dream", **rules: Any) -> GinRummy:
+    """Builds `gin_rummy`: a preset with the given rules replaced.
+
+    Args:
+      preset: one of PRESETS.
+      **rules: fields of GinRules.
+    """
+    return GinRummy(build_rules(GinRules, chosen_preset(preset, PRESETS), rules))

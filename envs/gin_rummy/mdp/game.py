@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -30,21 +31,29 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs import cards
+from envs import cards, dealing, drawing
 from envs.batching import where_needed
 from envs.cards import NUM_CARDS
 from envs.game import CardFeatures, Game, OpponentIds
-from envs.gin_rummy.core import scoring, table, text
-from envs.gin_rummy.core.rules import PRESETS, MdpRules
+from envs.gin_rummy.core import scene, scoring, table, text
+from envs.gin_rummy.core.rules import MDP_PRESETS, MdpRules, match_rules, preset_name
 from envs.gin_rummy.core.table import Table
 from envs.gin_rummy.mdp import card_features as features
 from envs.gin_rummy.mdp import encoding
 from envs.gin_rummy.mdp.encoding import DISCARD, DRAW, KINDS, KNOCK, NO_CARD, OVER, PHASES, SLOTS, MdpView
 from envs.gin_rummy.melding import melds
-from envs.rules import build_rules
+from envs.match_rules import MatchRules
+from envs.rules import build_rules, chosen_preset
 
 STOCK, TAKE, DISCARDS, CONTINUE, KNOCKS, GIN = 0, 1, 2, 13, 14, 15
 NUM_ACTIONS = 16
+_ACTION_NAMES = {
+    STOCK: "draw from the stock",
+    TAKE: "take the top of the pile",
+    CONTINUE: "play on",
+    KNOCKS: "knock",
+    GIN: "knock with gin",
+}
 
 
 @jax.tree_util.register_dataclass
@@ -80,7 +89,7 @@ class MdpState:
 class MdpGinRummy(Game):
     """Gin rummy with the knock decided after the discard; rules and actions as the module says."""
 
-    rules: MdpRules = PRESETS["r42"]
+    rules: MdpRules = MDP_PRESETS["r42"]
     name = "gin_rummy_mdp"
     version = "1"
     num_actions = NUM_ACTIONS
@@ -110,6 +119,10 @@ class MdpGinRummy(Game):
     def zero_sum(self) -> bool:
         """Of points; categorical rewards are not."""
         return self.rules.reward == "points"
+
+    def match_rules(self, preset: str | None = None) -> MatchRules:
+        """Returns how rounds make a game: of a preset, by default that of `r42`."""
+        return match_rules(self.rules, preset)
 
     def init(self, key: Array) -> MdpState:
         """Deals a shuffled deck."""
@@ -162,6 +175,7 @@ class MdpGinRummy(Game):
             table.hand_of(after, player),
             table.hand_of(after, 1 - player),
             jnp.where(player == 1, after.deadwood[0], after.deadwood[1]),
+            jnp.maximum(table.top_card(after), 0),
         )
         phase = jnp.where(decides, KNOCK, jnp.where(ends_turn, DRAW, DISCARD))
         top = cards.card_mask(table.top_card(board))
@@ -269,6 +283,40 @@ class MdpGinRummy(Game):
         """Describes the round: hands, pile oldest first, stock next card first, phase, who acts, how it ended."""
         return {**text.of_round(self.rules, state, PHASES), "turns": int(state.turns), "points": int(state.points)}
 
+    def deal_of(self, state: MdpState) -> tuple[int, ...]:
+        """Returns the deck."""
+        return dealing.whole_deck(jax.device_get(state.table.deck), self.rules.num_cards)
+
+    def from_deal(self, deal: Sequence[int | float]) -> MdpState:
+        """Deals a deck.
+
+        Raises:
+          InputError: it is no permutation of the cards.
+        """
+        return dealing.dealt(self, dealing.check_deck(deal, self.rules.num_cards))
+
+    @property
+    def preset(self) -> str | None:
+        """The name of the preset that the rules are."""
+        return preset_name(self.rules)
+
+    def action_name(self, action: int) -> str:
+        """Returns what an action does, e.g. "discard card 3" of the own hand in the order of the ids."""
+        if DISCARDS <= action < CONTINUE:
+            return f"discard card {int(action) - DISCARDS + 1}"
+        return _ACTION_NAMES[int(action)]
+
+    def describe_action(self, state: MdpState, action: int, viewer: int | None = None) -> str:
+        """Returns what an action does, a discard with the name of its card."""
+        if not DISCARDS <= action < CONTINUE:
+            return self.action_name(action)
+        held = cards.cards_in(jax.device_get(state.table.hands[state.current_player]))
+        return f"discard {cards.card_name(held[int(action) - DISCARDS])}"
+
+    def scene(self, state: MdpState, viewer: int | None = None) -> drawing.Scene:
+        """Returns both hands with their melds and deadwood, the stock and the pile."""
+        return scene.of_round(self.rules, state, PHASES, viewer, title="Gin rummy, 16 actions")
+
 
 def _by_slot(hand: Array) -> Array:
     """Returns the deadwood left by discarding each slot's card: int32[11], NO_CARD for empty slots."""
@@ -284,6 +332,11 @@ def _with_top(hand: Array, top: Array) -> Array:
     return jnp.where(top < 0, NO_CARD, jnp.minimum(least, NO_CARD))
 
 
-def make(**rules: Any) -> MdpGinRummy:
-    """Builds `gin_rummy_mdp`: the preset `r42` with the given rules replaced."""
-    return MdpGinRummy(build_rules(MdpRules, PRESETS["r42"], rules))
+def make(preset: str = "r42", **rules: Any) -> MdpGinRummy:
+    """Builds `gin_rummy_mdp`: a preset with the given rules replaced.
+
+    Args:
+      preset: one of MDP_PRESETS.
+      **rules: fields of MdpRules.
+    """
+    return MdpGinRummy(build_rules(MdpRules, chosen_preset(preset, MDP_PRESETS), rules))

@@ -30,9 +30,10 @@ In enumerated states the order of the stock is not decided (UNDECIDED in the dec
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -40,16 +41,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from envs import cards
-from envs.errors import InputError, unknown
+from envs import cards, dealing, drawing
+from envs.errors import InputError
 from envs.game import EnumerableGame
-from envs.gin_rummy.core import table
+from envs.gin_rummy.core import scene, table
 from envs.gin_rummy.core.rules import MINI_PRESETS, MiniRules
 from envs.gin_rummy.core.table import Table
 from envs.gin_rummy.event_log.game import GinRummy
-from envs.gin_rummy.event_log.state import GinState, GinView
+from envs.gin_rummy.event_log.state import PHASES, GinState, GinView
 from envs.gin_rummy.mini import suits
-from envs.rules import build_rules
+from envs.rules import build_rules, chosen_preset
 
 UNDECIDED = 255
 """Stands in the deck where chance has not decided the card."""
@@ -254,6 +255,59 @@ class MiniGinRummy(GinRummy, EnumerableGame):
             words["suits"] = ["".join(cards.SUITS[s] for s in np.argsort(labels)) for labels in state.labels]
         return words
 
+    def deal_of(self, state: MiniState) -> tuple[int, ...]:
+        """Returns the deck; with suit symmetry also what both players call the suits."""
+        deck = super().deal_of(state)
+        return (*deck, *jax.device_get(state.labels).reshape(-1).tolist()) if self.rules.suit_symmetry else deck
+
+    def from_deal(self, deal: Sequence[int | float]) -> MiniState:
+        """Deals a deck, the players naming the suits as the deal says.
+
+        Raises:
+          InputError: it is no permutation of the cards, or the names do not follow from the hands.
+        """
+        if not self.rules.suit_symmetry:
+            return super().from_deal(deal)
+        size, both = self.rules.num_cards, 2 * cards.NUM_SUITS
+        deck = dealing.check_deck(deal[:size], size)
+        labels = [x if type(x) is int and 0 <= x < cards.NUM_SUITS else 0 for x in deal[size:]]
+        if len(labels) == both:
+            state = _dealt(self, deck, np.array(labels, np.int32).reshape(2, -1))
+            if np.asarray(state.labels).reshape(-1).tolist() == list(deal[size:]):
+                return state
+        raise InputError("the deal's names of the suits are not those that follow from the hands")
+
+    def action_name(self, action: int) -> str:
+        """Returns what an action does, e.g. "discard 3H", cards as the player to act names them."""
+        if self._one_knock and action == _DISCARDS + self.rules.num_cards:
+            return "knock with the best discard"
+        return super().action_name(action)
+
+    def describe_action(self, state: MiniState, action: int, viewer: int | None = None) -> str:
+        """Returns what an action does, its card as the viewer names it, or as the table does."""
+        if action < _DISCARDS or not self.rules.suit_symmetry:
+            return self.action_name(action)
+        actor, *_ = names = jax.device_get((state.labels[state.current_player], state.labels))
+        knocks, card = divmod(int(action) - _DISCARDS, self.rules.num_cards)
+        suit, rank = divmod(card, self.rules.num_ranks)
+        suit = int(np.argsort(actor)[suit])
+        named = (suit if viewer is None else int(names[1][viewer][suit])) * self.rules.num_ranks + rank
+        if knocks and self._one_knock:
+            return self.action_name(action)
+        return self.action_name(_DISCARDS + knocks * self.rules.num_cards + named)
+
+    def scene(self, state: MiniState, viewer: int | None = None) -> drawing.Scene:
+        """Returns both hands, the stock and the pile; a viewer sees the suits by its own names."""
+        letters = cards.SUITS
+        if viewer is not None and self.rules.suit_symmetry:
+            letters = "".join(cards.SUITS[int(label)] for label in jax.device_get(state.labels[viewer]))
+        return scene.of_round(self.rules, state, PHASES, viewer, title="Mini gin rummy", suits=letters)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _dealt(game: MiniGinRummy, deck: Array, orders: Array) -> MiniState:
+    return game._dealt(deck, orders)
+
 
 def make(preset: str = "4x2", **rules: Any) -> MiniGinRummy:
     """Builds `mini_gin_rummy`: a preset with the given rules replaced.
@@ -262,6 +316,4 @@ def make(preset: str = "4x2", **rules: Any) -> MiniGinRummy:
       preset: "4x2", "3x3", "5x2" or "3x4".
       **rules: fields of MiniRules.
     """
-    if not isinstance(preset, str) or preset not in MINI_PRESETS:
-        raise unknown("preset", preset, MINI_PRESETS)
-    return MiniGinRummy(build_rules(MiniRules, MINI_PRESETS[preset], rules))
+    return MiniGinRummy(build_rules(MiniRules, chosen_preset(preset, MINI_PRESETS), rules))

@@ -28,13 +28,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from envs import cards
+from envs import cards, dealing, drawing
 from envs.cards import NUM_SUITS
 from envs.errors import unknown
 from envs.game import CardFeatures, Game
+from envs.gin_rummy.core.rules import match_rules
 from envs.gin_rummy.melding import melds
-from envs.gin_rummy.openspiel import encoding, ids, legal, meld_ids, moves
+from envs.gin_rummy.openspiel import encoding, ids, legal, meld_ids, moves, words
 from envs.gin_rummy.openspiel.state import OpenSpielRules, OpenSpielState, OpenSpielView, in_words, select_player
+from envs.match_rules import MatchRules
 from envs.rules import build_rules
 
 
@@ -74,6 +76,10 @@ class OpenSpielGinRummy(Game):
         """Two passes, two actions a turn by stock or pile, and the end: a knock, melds and the defender's answer."""
         stock = self.rules.num_cards - self.rules.dealt
         return 2 + 2 * (stock + 1) + 2 * ids.MOST_TAKES + (1 + ids.MOST_MELDS + 1) + (self.rules.hand_size + 2) + 1
+
+    def match_rules(self, preset: str | None = None) -> MatchRules:
+        """Returns how rounds make a game: of a preset, by default `eaai`, as OpenSpiel has single rounds only."""
+        return match_rules(self.rules, preset)
 
     def init(self, key: Array) -> OpenSpielState:
         """Deals a shuffled deck; `key` is consumed."""
@@ -223,6 +229,32 @@ class OpenSpielGinRummy(Game):
         """Describes the round in words, cards named as OpenSpiel does ("As" is the ace of spades)."""
         return in_words(self.rules, jax.device_get(state))
 
+    def deal_of(self, state: OpenSpielState) -> tuple[int, ...]:
+        """Returns the deck."""
+        return dealing.whole_deck(jax.device_get(state.deck), self.rules.num_cards)
+
+    def from_deal(self, deal: Sequence[int | float]) -> OpenSpielState:
+        """Deals a deck.
+
+        Raises:
+          InputError: it is no permutation of the cards.
+        """
+        return dealing.dealt(self, dealing.check_deck(deal, self.rules.num_cards))
+
+    def action_name(self, action: int) -> str:
+        """Returns what an action does, e.g. "put down 7H", which is a discard or a card laid off."""
+        return words.action_name(self.rules, int(action))
+
+    def describe_action(self, state: OpenSpielState, action: int, viewer: int | None = None) -> str:
+        """Returns what an action does in a state, e.g. "discard 7H" or "lay off 7H"."""
+        return words.action_in(self.rules, jax.device_get(state), int(action))
+
+    def scene(self, state: OpenSpielState, viewer: int | None = None) -> drawing.Scene:
+        """Returns both hands, the melds laid, the cards laid off, the stock, the upcard and the pile."""
+        if viewer is not None and self.observation == "open_hands":
+            viewer = None
+        return words.scene_of(self.rules, jax.device_get(state), viewer)
+
 
 def make(observation: str = "tensor", **rules: Any) -> OpenSpielGinRummy:
     """Builds `gin_rummy_openspiel`: OpenSpiel's defaults with the given rules replaced.
@@ -233,6 +265,6 @@ def make(observation: str = "tensor", **rules: Any) -> OpenSpielGinRummy:
     Raises:
       InputError: an unknown name, or a value out of range.
     """
-    if observation not in encoding.OBSERVATIONS:
+    if not isinstance(observation, str) or observation not in encoding.OBSERVATIONS:
         raise unknown("observation", observation, encoding.OBSERVATIONS)
     return OpenSpielGinRummy(build_rules(OpenSpielRules, OpenSpielRules(), rules), observation)

@@ -141,16 +141,16 @@ def _play_out(rules: GinRules, turns: int, stock: Array, *arrays: Array) -> Arra
         return (carry[0] < turns) & jnp.any(carry[1].ending == PLAYING)
 
     _, end = lax.while_loop(goes_on, body, (jnp.int32(0), state))
-    settled = _settled(rules, end.mine, end.other)
+    settled = _settled(rules, end.mine, end.other, end.top)
     won = jnp.where(end.ending == KNOCKED, settled, 0)
     return jnp.where(end.first, won, -won).astype(jnp.float32)
 
 
-def _settled(rules: GinRules, knocker: Array, defender: Array) -> Array:
+def _settled(rules: GinRules, knocker: Array, defender: Array, discard: Array) -> Array:
     """Returns what the knocker wins: int32 points."""
     if knocker.ndim > 1:
-        return jax.vmap(functools.partial(_settled, rules), -1, -1)(knocker, defender)
-    return scoring.settle(rules, knocker, defender, melds.deadwood(defender)).points
+        return jax.vmap(functools.partial(_settled, rules), -1, -1)(knocker, defender, discard)
+    return scoring.settle(rules, knocker, defender, melds.deadwood(defender), discard).points
 
 
 def play_turn(rules: GinRules, state: PlayoutState, stock: Array, limits: Limits) -> PlayoutState:

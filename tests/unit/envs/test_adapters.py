@@ -120,6 +120,64 @@ def test_pettingzoo_rewards_and_errors(game: Game, game_env: Any) -> None:
     assert sum(game_env.rewards.values()) == pytest.approx(0, abs=1e-5)
 
 
+def test_gymnasium_renders_what_the_seat_sees(capsys: pytest.CaptureFixture[str]) -> None:
+    """As text with its legal actions by name, as a drawing, or printed after each step."""
+    pytest.importorskip("gymnasium")
+    from envs.adapters.gymnasium import single_player_env
+
+    game = envs.make("leduc_poker")
+    shown = {}
+    for mode in ("ansi", "svg", "human", None):
+        env = single_player_env(game, RANDOM, seat=1, render_mode=mode)
+        assert env.render_mode == mode
+        assert mode is None or mode in env.metadata["render_modes"]
+        _, info = env.reset(seed=5)
+        shown[mode] = env.render()
+        assert shown[mode] is None or "face down" in shown[mode]
+        env.step(int(np.flatnonzero(info["action_mask"])[-1]))
+    assert "legal: " in shown["ansi"]
+    assert env.action_name(1) == "call"
+    assert shown["svg"].startswith("<svg")
+    assert shown["human"] is None
+    assert shown[None] is None
+    assert capsys.readouterr().out.count("Leduc poker: ") >= 2
+    with pytest.raises(InputError, match="did you mean 'ansi'"):
+        single_player_env(game, RANDOM, render_mode="ans")
+
+
+def test_pettingzoo_renders_all_cards(capsys: pytest.CaptureFixture[str]) -> None:
+    """As text, as a drawing, or printed; an illegal action is refused with the names of the legal ones."""
+    pytest.importorskip("pettingzoo")
+    from envs.adapters.pettingzoo import aec_env
+
+    game = envs.make("kuhn_poker")
+    env = aec_env(game, render_mode="ansi")
+    env.reset(seed=1)
+    assert "face down" not in env.render()
+    assert env.render().endswith("legal: 0 pass, 1 bet")
+    with pytest.raises(InputError, match="illegal action 7 of player_0; legal: 0 pass, 1 bet"):
+        env.step(7)
+    printed = aec_env(game, render_mode="human")
+    printed.reset(seed=1)
+    printed.step(1)
+    assert capsys.readouterr().out.count("Kuhn poker: ") == 2
+    assert aec_env(game).render() is None
+
+
+def test_openspiel_states_are_readable() -> None:
+    """Actions by name, unlike each other, and the position after the history."""
+    pytest.importorskip("pyspiel")
+    from envs.adapters.open_spiel import game as as_pyspiel
+
+    state = as_pyspiel(envs.make("leduc_poker")).new_initial_state()
+    assert state.action_to_string(state.current_player(), 3) == "chance: 3"
+    state.apply_action(state.legal_actions()[0])
+    names = [state.action_to_string(0, action) for action in state.legal_actions()]
+    assert names == ["player 0: call", "player 0: raise"]
+    assert state.string_to_action(0, "player 0: raise") == 2
+    assert str(state).splitlines()[1].startswith("Leduc poker: player 0 to act")
+
+
 @pytest.mark.parametrize(
     ("name", "draw", "discards"), [("gin_rummy", 0, slice(3, 55)), ("gin_rummy_openspiel", 53, slice(0, 52))]
 )

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from jax import Array
 
@@ -174,6 +175,16 @@ def test_outcome_sampling_with_values(values: dict[str, str], looked_at: int, by
         "network_rows": 2 * (3 * (2 + looked_at / 2) * GAMES + STEPS * BATCH + TABLE) + by_row * STEPS * BATCH,
         "gradient_steps": 3 * STEPS,
     }
+
+
+@pytest.mark.parametrize(("sync_every", "steps"), [(1, 3), (2, 2), (5, 5)])
+def test_gradient_steps_of_history_values(sync_every: int, steps: int) -> None:
+    """Whole periods of the target network, one at least: what Adam has counted."""
+    config = {"name": "vr_dcfr_plus", **DEEP, "values": VALUES | {"sync_every": sync_every, "reinitialise": False}}
+    learner = algorithms.make(config, NETWORK, GAME)
+    state, metrics = learner.iterate(learner.init(jax.random.key(0)))
+    assert int(optax.tree.get(state.values.optimizer_state, "count")) == steps
+    assert metrics["gradient_steps"] == 2 * STEPS + steps
 
 
 def test_outcome_sampling_with_cumulative_targets() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pathlib
+import shutil
 import sys
 import types
 from collections.abc import Callable
@@ -15,10 +16,13 @@ from hydra.core.plugins import Plugins
 from hydra.plugins.sweeper import Sweeper
 
 from dream.commands.main import run_command
-from dream.config.compose import Composed
+from dream.config.compose import Composed, compose_config
 from dream.evaluation.statistics import Interval
+from dream.training.beginning import Start
+from dream.training.loop import train
 from dream.training.objective import objective
-from dream.training.start import job_name
+from dream.training.signals import StopRequest
+from dream.training.start import job_name, prepare_run
 from envs import InputError
 
 Result = tuple[int, str, str]
@@ -174,3 +178,25 @@ def test_job_name() -> None:
     assert job_name(("algo=cfr", "run_dir=x", "seed=2")) == "algo=cfr,seed=2"
     assert len(job_name(("eval.opponents=[" + "random," * 40 + "]",))) == 128
     assert job_name(("run_dir=x",)) == "job"
+
+
+def test_a_sweep_in_a_folder_that_is_there(sweep: Callable[..., Result], tmp_path: pathlib.Path) -> None:
+    """Jobs that were done are offered one by one, what is left runs; a run's own folder is no place for a sweep."""
+    command = ("algo=cfr", "env=kuhn_poker", "iterations=1,2", "run_dir=sweep", "eval.opponents=[]")
+    assert sweep(*command, prepare=prepare_run, job=_train)[0] == 0
+    code, _, err = sweep(*command, prepare=prepare_run, job=_train)
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.endswith(f"go on with resume={tmp_path / 'sweep' / '0'}\n")
+    assert _train(prepare_run(compose_config("config", [f"resume={tmp_path / 'sweep' / '0'}"]))) is not None
+    with pytest.raises(InputError, match="is a sweep's folder; go on with one of its jobs, as in resume="):
+        prepare_run(compose_config("config", [f"resume={tmp_path / 'sweep'}"]))
+    shutil.rmtree(tmp_path / "sweep" / "1")
+    code, out, _ = sweep(*command, prepare=prepare_run, job=_train)
+    assert code == 1
+    assert [line.split()[2] for line in out.splitlines()[-2:]] == ["refused:", out.split()[-1]]
+    code, _, err = sweep(*command[:3], f"run_dir={tmp_path / 'sweep' / '0'}", prepare=prepare_run, job=_train)
+    assert (code, "holds a run; a sweep needs a folder of its own" in err) == (2, True)
+
+
+def _train(start: Start) -> float | None:
+    return train(start, StopRequest(listen=False)).objective

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import pytest
 
 from dream.equations.schedules import Schedule, at, constant
+from envs import InputError
 
 
 @pytest.mark.parametrize(
@@ -32,6 +33,15 @@ def test_cosine(start: float, end: float) -> None:
     steps = [float(at(schedule, jnp.int32(n))) for n in (0, 1, 500, 501, 999, 1000)]
     slopes = [abs(after - before) for before, after in zip(steps[::2], steps[1::2], strict=True)]
     assert max(slopes[0], slopes[2]) < slopes[1] / 100
+
+
+def test_inverse_sqrt() -> None:
+    """From 1 to 1/10: 1 / sqrt(1 + 99 s), which is a constant over sqrt(iteration + offset); then it stays."""
+    schedule = Schedule(1.0, 0.1, 990, "inverse_sqrt")
+    for iteration, expected in {0: 1.0, 30: 0.5, 240: 0.2, 990: 0.1, 5000: 0.1}.items():
+        assert at(schedule, jnp.int32(iteration)) == pytest.approx(expected, rel=1e-6)
+    with pytest.raises(InputError, match="inverse_sqrt cannot go from"):
+        Schedule(1.0, 0.0, 990, "inverse_sqrt")
 
 
 def test_constant() -> None:

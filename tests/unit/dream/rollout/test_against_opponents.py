@@ -20,7 +20,7 @@ from dream.rollout.against_opponents import Rollouts
 from dream.rollout.opponents import make_mixture
 from dream.training.loop import Run
 from dream.training.start import prepare_run
-from envs import Game, InputError
+from envs import Game, InputError, records
 
 LANES, STEPS = 64, 60
 TINY = ["env=kuhn_poker", "algo=ppo", "preset=tiny", "tracking.mode=disabled"]
@@ -171,12 +171,14 @@ def test_histories_of_an_evaluation(runs: tuple[Run, Run], tmp_path: pathlib.Pat
     file, (run, _) = tmp_path / "hands.jsonl", runs
     asked = [f"checkpoint={run.run_dir}", "games=40", f"histories={file}"]
     play_match(prepare_match(compose_config("evaluate", asked)))
-    hands = [json.loads(line) for line in file.read_text().splitlines()]
-    assert [(hand["pair"], hand["seat"]) for hand in hands] == [(n // 2, n % 2) for n in range(40)]
-    assert all(2 <= len(hand["actions"]) <= 3 and hand["deal"] for hand in hands)
+    hands = records.read(file)
+    assert [(hand.about["pair"], hand.about["seat"]) for hand in hands] == [(n // 2, n % 2) for n in range(40)]
+    assert all(2 <= len(hand.actions) <= 3 and int(records.replay(hand)[1].current_player) == -1 for hand in hands)
     (path,) = (run.run_dir / "evaluations").iterdir()
     report = json.loads(path.read_text())
-    assert report["points_per_hand"]["mean"] == pytest.approx(sum(hand["points"] for hand in hands) / 40)
+    assert report["points_per_hand"]["mean"] == pytest.approx(
+        sum(hand.result["points"][hand.about["seat"]] for hand in hands) / 40
+    )
 
 
 def test_histories_need_a_folder(runs: tuple[Run, Run], tmp_path: pathlib.Path) -> None:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import signal
+import time
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
+import jax
 import pytest
 from command_support import without_seconds
 
 from dream.config.compose import compose_config
-from dream.training import metrics
+from dream.storage.checkpoint import find
+from dream.training import loop, metrics
+from dream.training.beginning import Start
 from dream.training.loop import train
 from dream.training.signals import StopRequest
 from dream.training.start import prepare_run, with_stored_choices
@@ -72,6 +80,80 @@ def test_a_run_goes_on_with_a_larger_budget(tmp_path: Path) -> None:
     assert without_seconds(went_on[2]) == without_seconds(whole[2])
     assert without_seconds(went_on[3]) == without_seconds(whole[3])
     assert _records(f"resume={run}") == went_on
+
+
+def _slow(start: Start, turns: int, during: Callable[[int], None] = lambda done: None) -> Start:
+    """Returns a start whose iterations take so many calls of 20 ms, the first iteration one."""
+    algorithm, done = start.parts.algorithm, [0]
+
+    def calls(state: Any) -> Generator[None, None, tuple[Any, dict[str, Any]]]:
+        result = algorithm.iterate(state)
+        for _ in range(turns if done[0] else 1):
+            time.sleep(0.02)
+            during(done[0])
+            yield
+        done[0] += 1
+        return result
+
+    parts = dataclasses.replace(start.parts, algorithm=dataclasses.replace(algorithm, calls=calls))
+    return dataclasses.replace(start, parts=parts)
+
+
+def _prepared(folder: Path, *overrides: str) -> Start:
+    settings = (*KUHN, "algo=cfr", "checkpoint.every=1000", f"run_dir={folder / 'run'}", *overrides)
+    return prepare_run(compose_config("config", list(settings)))
+
+
+def test_a_budget_ends_a_long_iteration_between_two_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was finished before it is kept, evaluated and saved, and equals a run of that length."""
+    monkeypatch.setattr(loop, "PATIENCE_SECONDS", 0.1)
+    began = time.monotonic()
+    start = _slow(_prepared(tmp_path, "iterations=3"), 10**6)
+    limit = _with_budget(start, 1.0)
+    train(limit, NEVER)
+    assert time.monotonic() - began < 60
+    records = metrics.read(start.run_dir)
+    assert [record["iteration"] for record in records] == [1]
+    whole = _new(tmp_path / "whole", "algo=cfr", "iterations=1")
+    assert without_seconds(records[0]) == without_seconds(whole[0])
+    assert find(start.run_dir).meta["iteration"] == 1
+    assert json.loads((start.run_dir / "evaluation.json").read_text())["iteration"] == 1
+
+
+def test_a_budget_that_the_first_iteration_spends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line with what to do, and the folder can be used again."""
+    monkeypatch.setattr(loop, "PATIENCE_SECONDS", 0.0)
+    start = _slow(_prepared(tmp_path, "iterations=3"), 10**6)
+    start.parts.algorithm.iterate(start.parts.algorithm.init(jax.random.key(0)))
+    with pytest.raises(
+        InputError, match=r"budget\.seconds=1e-06 is spent within the first iteration, of which nothing"
+    ):
+        train(_with_budget(start, 1e-6), NEVER)
+    assert metrics.read(start.run_dir) == []
+    assert not (start.run_dir / "run.lock").exists()
+
+
+def test_a_signal_ends_a_long_iteration_between_two_calls(tmp_path: Path) -> None:
+    """The iteration before it is saved, and going on gives what an undisturbed run gives."""
+    stop = StopRequest(grace=0.1, listen=False)
+
+    def interrupt(done: int) -> None:
+        stop.received = signal.SIGTERM if done == 1 else None
+
+    start = _slow(_prepared(tmp_path, "iterations=3"), 10**6, interrupt)
+    train(start, stop)
+    assert [record["iteration"] for record in metrics.read(start.run_dir)] == [1]
+    assert not (start.run_dir / "evaluation.json").exists()
+    went_on = _records(f"resume={start.run_dir}")
+    whole = _new(tmp_path / "whole", "algo=cfr", "iterations=3")
+    assert [without_seconds(record) for record in went_on] == [without_seconds(record) for record in whole]
+
+
+def _with_budget(start: Start, seconds: float) -> Start:
+    """Returns a start with a budget in seconds."""
+    budget = dataclasses.replace(start.parts.config.budget, seconds=seconds)
+    config = dataclasses.replace(start.parts.config, budget=budget)
+    return dataclasses.replace(start, parts=dataclasses.replace(start.parts, config=config))
 
 
 @pytest.mark.parametrize(

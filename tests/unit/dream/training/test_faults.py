@@ -17,11 +17,13 @@ import pytest
 from dream.config.compose import compose_config
 from dream.evaluation import match
 from dream.storage import lock
-from dream.storage.checkpoint import FOLDER, CheckpointWriter, find
+from dream.storage.checkpoint import FOLDER, Checkpoint, CheckpointWriter, find
 from dream.storage.files import StorageError, write_json, writing
 from dream.storage.lock import RunLock
 from dream.training import loop, metrics
-from dream.training.loop import Start, train
+from dream.training.beginning import Start
+from dream.training.finished import load_run
+from dream.training.loop import train
 from dream.training.signals import StopRequest
 from dream.training.start import prepare_run, with_stored_choices
 from envs import InputError
@@ -55,7 +57,7 @@ def _poisoned(start: Start, at: int, poison: Callable[[Any, dict[str, Any]], tup
         state, told = algorithm.iterate(state)
         return poison(state, told) if count[0] == at else (state, told)
 
-    parts = dataclasses.replace(start.parts, algorithm=dataclasses.replace(algorithm, iterate=iterate))
+    parts = dataclasses.replace(start.parts, algorithm=dataclasses.replace(algorithm, iterate=iterate, calls=None))
     return dataclasses.replace(start, parts=parts)
 
 
@@ -199,6 +201,41 @@ def test_a_run_directory_in_use(tmp_path: Path) -> None:
             train(new, NEVER)
 
 
+def test_a_run_that_went_on_elsewhere_is_not_taken_back(tmp_path: Path) -> None:
+    """What was read before the lock was held is read again under it: a newer checkpoint, or another meta."""
+    run_dir = tmp_path / "run"
+    train(_start(run_dir, "iterations=2"), NEVER)
+    late = _resume(run_dir, "iterations=6")
+    train(_resume(run_dir, "iterations=4"), NEVER)
+    with pytest.raises(InputError, match=f"{run_dir} has been changed by another process just now; give the same"):
+        train(late, NEVER)
+    assert find(run_dir).meta["iteration"] == 4
+    assert not (run_dir / lock.FILE).exists()
+    edited = dataclasses.replace(_resume(run_dir), checkpoint=Checkpoint(find(run_dir).path, {}))
+    with pytest.raises(InputError, match="has been changed by another process"):
+        train(edited, NEVER)
+
+
+def test_an_evaluation_of_an_earlier_iteration_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run that went on and was stopped before its final matches: whoever reads the old file says so."""
+    run_dir = tmp_path / "run"
+    train(_start(run_dir, "iterations=2", "eval.opponents=[random]", "eval.final_games=8"), NEVER)
+    assert load_run(run_dir).evaluated == 2
+    assert "warning" not in capsys.readouterr().err
+    stopped = StopRequest(listen=False)
+    start = _resume(run_dir, "iterations=9")
+
+    def interrupted(state: Any, told: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        stopped.received = 15
+        return state, told
+
+    train(_poisoned(start, 2, interrupted), stopped)
+    assert "evaluation.json there is of an earlier iteration" in capsys.readouterr().out
+    found = load_run(run_dir)
+    assert (found.iteration, found.evaluated) == (4, 2)
+    assert "evaluation.json is of iteration 2, the checkpoint of iteration 4" in capsys.readouterr().err
+
+
 def test_resuming_changes_nothing_until_it_can_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A damaged state leaves records past it alone; a sound one says what it drops."""
     run_dir = tmp_path / "run"
@@ -221,14 +258,13 @@ def test_resuming_changes_nothing_until_it_can_go_on(tmp_path: Path, capsys: pyt
 
 
 def test_the_final_evaluation_has_deals_of_its_own(tmp_path: Path) -> None:
-    """As many hands as were watched, of the same policy and seed: other hands; the watched ones are the seed's."""
+    """As many hands as were watched, of the same policy and seed: other hands, and others in a later match."""
     games = ("eval.opponents=[random]", "eval.games=400", "eval.final_games=400", "iterations=1", "seed=7")
     run = train(_start(tmp_path / "run", *games), NEVER)
     watched = metrics.read(run.run_dir)[-1]["eval/random/points_per_hand"]
     final = json.loads((run.run_dir / "evaluation.json").read_text())
-    again = match(run.game, run.policy(), run.opponents["random"], games=400, seed=7)["points_per_hand"].mean
-    assert watched == again
-    assert final["by_opponent"]["random"]["points_per_hand"]["mean"] != watched
+    later = match(run.game, run.policy(), run.opponents["random"], games=400, seed=7)["points_per_hand"].mean
+    assert len({watched, later, final["by_opponent"]["random"]["points_per_hand"]["mean"]}) == 3
 
 
 def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:

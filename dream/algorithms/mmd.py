@@ -1,0 +1,91 @@
+"""Magnetic mirror descent with a network: PPO's machinery, a reverse KL to the policy that played, and a magnet.
+
+    loss = PPO's without its entropy + s alpha mean KL(pi, rho) + s beta mean (r log r - (r - 1)),
+    r    = pi(a) / pi_then(a)
+
+rho, the magnet, is uniform play (then KL(pi, rho) is minus the entropy up to a constant) or the policy of a moving
+average of past parameters; s, the strength, falls over iterations by `entropy_decay`. The last term is an unbiased
+sample of KL(pi, pi_then). The last iterate is the answer; nothing is averaged.
+For one information set with action values q the exact step is dream/algorithms/tabular/mmd.py's.
+Source: Sokota et al. 2023, "A unified approach to reinforcement learning, quantal response equilibria, and two-player
+zero-sum games", section 5 and appendix; Rudolph et al. 2026, "Reevaluating policy gradient methods for
+imperfect-information games", for the sampled term next to PPO's clip.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array, lax
+
+from dream.algorithms import ppo
+from dream.algorithms.ppo.regularisation import NewPolicy, Regulariser, negative_entropy
+from dream.algorithms.types import Algorithm, Resources
+from dream.config.settings import choice, number
+from dream.equations.regret_matching import masked_log_softmax
+from dream.networks import Network
+from envs import Game
+
+
+@dataclasses.dataclass(frozen=True)
+class MmdConfig(ppo.PpoConfig):
+    """Settings of MMD: PPO's, of which `entropy_weight` is alpha, and its own; conf/algo/mmd.yaml describes each."""
+
+    name: str = "mmd"
+    entropy_weight: float = number(0.05, 0)
+    kl_weight: float = number(0.05, 0)
+    magnet: str = choice("uniform", "uniform", "moving_average")
+    magnet_tau: float = number(0.01, 0, 1, above=True)
+
+
+def make(config: MmdConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
+    """Builds the learner.
+
+    Raises:
+      InputError: settings that contradict each other, an unknown opponent, or a wrong network node.
+    """
+    return ppo.make_regularised(config, network, game, resources, functools.partial(_regulariser, config))
+
+
+def _regulariser(config: MmdConfig, network: Network) -> Regulariser:
+    """Returns the two KL terms; what is carried is the moving average, or nothing."""
+    moves = config.magnet == "moving_average"
+
+    def penalty(magnet: Any, strength: Array, new: NewPolicy) -> tuple[Array, dict[str, Array]]:
+        to_magnet = negative_entropy(new)
+        if moves:
+            logs = masked_log_softmax(network.apply_inputs(magnet, new.inputs)[0], new.legal)
+            to_magnet = kl_divergence(new.logs, lax.stop_gradient(logs), new.legal)
+        attraction, proximity = jnp.mean(to_magnet), jnp.mean(sampled_kl(new.log_ratio))
+        total = strength * (config.entropy_weight * attraction + config.kl_weight * proximity)
+        return total, {"reverse_kl": proximity, **({"magnet_kl": attraction} if moves else {})}
+
+    def update(magnet: Any, params: Any) -> Any:
+        return optax.incremental_update(params, magnet, config.magnet_tau) if moves else magnet
+
+    def init(params: Any) -> Any:
+        return jax.tree.map(jnp.copy, params) if moves else ()
+
+    return Regulariser(init, penalty, update, networks=1 + moves)
+
+
+def sampled_kl(log_ratio: Array) -> Array:
+    """Returns r log r - (r - 1) of log r: float32[...], its mean over a ~ pi_then is KL(pi, pi_then)."""
+    ratio = jnp.exp(log_ratio)
+    return ratio * log_ratio - (ratio - 1.0)
+
+
+def kl_divergence(logs: Array, other: Array, legal: Array) -> Array:
+    """Returns KL(pi, rho) = sum over legal a of pi(a) (log pi(a) - log rho(a)), in nats: float32[...].
+
+    Args:
+      logs: float32[..., A], log pi.
+      other: float32[..., A], log rho.
+      legal: bool[..., A].
+    """
+    return jnp.sum(jnp.where(legal, jnp.exp(logs) * (logs - other), 0.0), axis=-1)

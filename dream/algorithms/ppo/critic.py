@@ -1,0 +1,110 @@
+"""A centralised critic: action values of histories, which see all hands in training, and advantages averaged by them.
+
+    V(h)    = sum over a of pi(a | h) Q(h, a)
+    delta_t = r_t + gamma V(h_{t+1}) - Q(h_t, a_t)
+    G_t     = Q(h_t, a_t) + sum over k >= t of (gamma lambda)^(k - t) delta_k
+    A_t     = G_t - V(h_t)
+
+to player 0, the negative to player 1. Only the critic sees hidden cards; the actor never does. Q is the value of
+histories that the deep regret minimisers learn, by expected SARSA on the newest games.
+Source: Fan and Farina 2026, "GAE falls short in imperfect-information self-play reinforcement learning", section 4.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dream.algorithms.counters import Counters
+from dream.algorithms.deep import history_values
+from dream.algorithms.deep.history_values import HistoryValueConfig, ValueState
+from dream.algorithms.deep.state import transition_shapes
+from dream.buffers import reservoir
+from dream.equations.returns import expected_sarsa
+from dream.networks import Network
+from dream.rollout.self_play import Record
+from dream.rollout.summary import masked_mean, masked_variance
+from envs import Game
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Critic:
+    """What learns and applies Q.
+
+    Attributes:
+      config: its budget.
+      network: of histories.
+      game: for two players, zero-sum in training too.
+      discount, gae_lambda: gamma and lambda.
+    """
+
+    config: HistoryValueConfig
+    network: Network
+    game: Game
+    discount: float
+    gae_lambda: float
+
+    def init(self, key: Array) -> ValueState:
+        """Initialises the network; the buffer is empty."""
+        params = self.network.init(key)
+        buffer = reservoir.empty(transition_shapes(self.game), self.config.capacity)
+        return ValueState(params, history_values.optimizer(self.config).init(params), buffer)
+
+    def learn(
+        self,
+        state: ValueState,
+        record: Record,
+        policies: Array,
+        rewards: Array,
+        policy: Callable[[Any, Array, Array], Array],
+        key: Array,
+    ) -> tuple[ValueState, dict[str, Array], Counters]:
+        """Adds the moves that were played and fits Q to the newest.
+
+        Args:
+          state: to go on from.
+          record: with all views.
+          policies: float32[T, N, A], what each action was sampled from.
+          rewards: float32[T, N], to player 0.
+          policy: (view, legal, player) -> float32[A], the current one.
+          key: consumed.
+        """
+        moves, moved = history_values.transitions(record, policies, rewards)
+        flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (moves, moved))
+        buffer = reservoir.add(state.buffer, *flat, key, kind="fifo")
+        state, metrics = history_values.learn(self.network, self.config, state._replace(buffer=buffer), policy, key)
+        rows = history_values.network_rows(self.config)
+        return state, metrics, Counters(gradient_steps=self.config.steps, network_rows=rows)
+
+    def advantages(
+        self, state: ValueState, record: Record, policies: Array, rewards: Array
+    ) -> tuple[Array, Array, dict[str, Array]]:
+        """Returns each decision's advantage and return to the player who took it, float32[T, N] each, and metrics.
+
+        Args:
+          state: of Q.
+          record, policies, rewards: as in `learn`.
+        """
+        d = record.decisions
+        legal = jnp.unpackbits(d.legal, axis=-1, count=self.game.num_actions).astype(bool)
+        each = functools.partial(history_values.action_values, self.network, state.params)
+        q = jax.vmap(jax.vmap(each))(d.views, legal)
+        taken = jnp.take_along_axis(q, d.action.astype(jnp.int32)[..., None], axis=-1)[..., 0]
+        values = jnp.sum(policies * q, axis=-1)
+        stream = functools.partial(expected_sarsa, discount=self.discount, gae_lambda=self.gae_lambda)
+        returns = jax.vmap(stream, in_axes=1, out_axes=1)(rewards, d.done | ~record.valid, taken, values)
+        sign = jnp.where(d.player == 0, 1.0, -1.0)
+        residual = masked_variance(returns - taken, record.valid)
+        metrics = {
+            "critic_explained_variance": 1.0
+            - residual / jnp.maximum(masked_variance(returns, record.valid), np.float32(1e-12)),
+            "advantage_rms": jnp.sqrt(masked_mean((returns - values) ** 2, record.valid)),
+        }
+        return sign * (returns - values), sign * returns, metrics

@@ -1,0 +1,65 @@
+"""What keeps a policy from becoming greedy: a penalty on the new policy, and what it carries between fits."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+
+
+class NewPolicy(NamedTuple):
+    """The policy of a minibatch as the loss finds it.
+
+    Attributes:
+      inputs: float32[B, n], what the network read.
+      legal: bool[B, A].
+      logs: float32[B, A], log pi; about -1e9 at illegal actions.
+      log_ratio: float32[B], log pi(a) - log pi_then(a) of the action taken.
+    """
+
+    inputs: Array
+    legal: Array
+    logs: Array
+    log_ratio: Array
+
+
+Penalty = Callable[[NewPolicy], tuple[Array, dict[str, Array]]]
+"""Policy of a minibatch -> (float32, added to the loss; metrics)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Regulariser:
+    """A penalty, and what it carries.
+
+    Attributes:
+      init: parameters at the start -> what is carried, a pytree of arrays.
+      penalty: (what is carried, strength float32, NewPolicy) -> (float32, metrics).
+      update: (what is carried, parameters after the fit) -> what is carried on.
+      networks: how many networks read a row of a minibatch, the learner's own among them.
+    """
+
+    init: Callable[[Any], Any]
+    penalty: Callable[[Any, Array, NewPolicy], tuple[Array, dict[str, Array]]]
+    update: Callable[[Any, Any], Any]
+    networks: int = 1
+
+
+def entropy_bonus(weight: float) -> Regulariser:
+    """Returns the penalty -weight * strength * mean entropy(pi), which carries nothing.
+
+    Up to a constant it is weight * strength * mean KL(pi, uniform).
+    Source: Schulman et al. 2017, eq. 9.
+    """
+
+    def penalty(carried: Any, strength: Array, new: NewPolicy) -> tuple[Array, dict[str, Array]]:
+        return weight * strength * jnp.mean(negative_entropy(new)), {}
+
+    return Regulariser(lambda params: (), penalty, lambda carried, params: carried)
+
+
+def negative_entropy(new: NewPolicy) -> Array:
+    """Returns sum over legal a of pi(a) log pi(a), in nats: float32[B]."""
+    return jnp.sum(jnp.where(new.legal, jnp.exp(new.logs) * new.logs, 0.0), axis=-1)

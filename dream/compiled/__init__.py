@@ -1,0 +1,1 @@
+"""How compiled functions are called."""

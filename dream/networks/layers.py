@@ -1,0 +1,50 @@
+"""A linear layer whose product may be of lower precision, and whose bias and result are float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import haiku as hk
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+POLICY = "policy"
+"""The name of a policy head."""
+SMALL = 0.01
+"""Of the first weights of a head whose outputs are to start near 0, against what its inputs would have them be."""
+
+
+def linear(
+    size: int, name: str, dtype: Any = np.float32, *, with_bias: bool = True, w_init: Any = None
+) -> Callable[[Array], Array]:
+    """Returns x -> product(x, w) + b as a haiku layer; its parameters are float32 arrays of hk.Linear's names.
+
+    Args:
+      size: numbers that it returns.
+      name: of the layer.
+      dtype: of the operands of the product; it is summed in float32.
+      with_bias: whether it has a bias, float32.
+      w_init: of the weights; by default hk.Linear's.
+    """
+    return _Linear(size, np.dtype(dtype), with_bias, w_init, name)
+
+
+class _Linear(hk.Module):
+    """The layer; a class because that is what haiku calls a layer."""
+
+    def __init__(self, size: int, dtype: Any, with_bias: bool, w_init: Any, name: str) -> None:
+        """Keeps the settings."""
+        super().__init__(name=name)
+        self.size, self.dtype, self.with_bias, self.w_init = size, dtype, with_bias, w_init
+
+    def __call__(self, x: Array) -> Array:
+        """Returns float32[..., size] of float[..., n]."""
+        inputs = x.shape[-1]
+        w_init = self.w_init or hk.initializers.TruncatedNormal(1.0 / np.sqrt(inputs))
+        w = hk.get_parameter("w", [inputs, self.size], jnp.float32, init=w_init)
+        out = jnp.matmul(x.astype(self.dtype), w.astype(self.dtype), preferred_element_type=jnp.float32)
+        if not self.with_bias:
+            return out
+        return out + hk.get_parameter("b", [self.size], jnp.float32, init=jnp.zeros)

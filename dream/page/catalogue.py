@@ -1,0 +1,108 @@
+"""What can be played and against whom: games with their variants, rule-based players by name, trained ones by label."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import envs
+from dream.storage.policies import find, game_of
+from envs import Game, InputError, boards
+from envs.errors import unknown
+
+_RUNS = Path("runs")
+_MOST_RUNS = 40
+ADVISORS = ("lookahead", "greedy", "simple_bot")
+"""Rule-based players whose advice is worth most, the best first; a game without them is advised by a trained player."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """A trained player that may be chosen.
+
+    Attributes:
+      label: what the page calls it; it holds no path.
+      reference: where it is.
+      game: what it plays.
+    """
+
+    label: str
+    reference: str
+    game: Game
+
+
+class Catalogue:
+    """What a server offers; what a message names is looked up here, and never in the file system."""
+
+    def __init__(self, references: Sequence[str] = (), runs: Path | None = _RUNS) -> None:
+        """Looks up the players given, and the runs in a folder."""
+        self.trained: list[Trained] = []
+        for reference in references:
+            self._add(reference, game_of(find(reference)))
+        for folder in sorted(runs.iterdir(), reverse=True)[:_MOST_RUNS] if runs and runs.is_dir() else []:
+            if (folder / "checkpoints").is_dir():
+                self._add_if_readable(str(folder))
+
+    def _add_if_readable(self, reference: str) -> None:
+        try:
+            self._add(reference, game_of(find(reference)))
+        except InputError:
+            return
+
+    def _add(self, reference: str, game: Game) -> None:
+        label = re.sub(r"[^\w.+ -]+", "_", Path(reference).name).replace("..", "_")[:80] or "player"
+        taken = {one.label for one in self.trained} | set(envs.bot_names(game))
+        count = 2
+        while label in taken:
+            label, count = f"{label.rpartition(' ')[0] or label} {count}", count + 1
+        self.trained.append(Trained(label, reference, game))
+
+    def games(self) -> list[dict[str, Any]]:
+        """Returns each game with title, seats, variants and players, for the page."""
+        found = []
+        for name in envs.names():
+            ways = [(one.label, boards.make(name, one.label)) for one in boards.variants(name)]
+            known = [game for _, game in ways]
+            ways += [(f"rules of {one.label}", one.game) for one in self.trained
+                     if one.game.name == name and one.game not in known]  # fmt: skip
+            found.append({"game": name, "title": boards.title(name), "variants": [
+                {"label": label, "seats": game.num_players, "unit": game.unit, "players": self.players(game),
+                 "advisor": self.advisor(game)} for label, game in ways]})  # fmt: skip
+        return found
+
+    def game(self, name: str, variant: str) -> Game:
+        """Returns a game in a variant.
+
+        Raises:
+          InputError: an unknown game or variant.
+        """
+        for one in self.trained:
+            if one.game.name == name and variant == f"rules of {one.label}":
+                return one.game
+        return boards.make(name, variant)
+
+    def players(self, game: Game) -> list[str]:
+        """Returns the players of a game by the names that the page uses."""
+        return [*envs.bot_names(game), *(one.label for one in self.trained if one.game == game)]
+
+    def reference(self, label: str, game: Game) -> str:
+        """Returns what a player's label stands for.
+
+        Raises:
+          InputError: the game has no such player.
+        """
+        if label in envs.bot_names(game):
+            return label
+        for one in self.trained:
+            if one.label == label and one.game == game:
+                return one.reference
+        raise unknown(f"player of {game.name}", label, self.players(game))
+
+    def advisor(self, game: Game) -> str:
+        """Returns the player that gives advice where no other is asked for."""
+        names = self.players(game)
+        trained = [name for name in names if name not in envs.bot_names(game)]
+        return next((name for name in (*ADVISORS, *trained) if name in names), names[0])

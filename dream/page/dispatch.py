@@ -1,0 +1,81 @@
+"""Which message does what."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from dream.page.hub import Connection, Hub
+from envs import InputError
+
+Message = dict[str, Any]
+
+
+async def answer(hub: Hub, connection: Connection, message: Message) -> None:
+    """Does what a message asks.
+
+    Raises:
+      InputError: it cannot be done; nothing has changed.
+    """
+    kind = message["type"]
+    if kind != "hello" and connection.key is None:
+        raise InputError("the first message must be hello")
+    await _ANSWERS[kind](hub, connection, message)
+
+
+async def _hello(hub: Hub, connection: Connection, message: Message) -> None:
+    await connection.send(hub.hello(connection, message["key"]))
+
+
+async def _new(hub: Hub, connection: Connection, message: Message) -> None:
+    match = await hub.new(connection, message)
+    await _watch(hub, connection, match)
+
+
+async def _watch(hub: Hub, connection: Connection, match: Any) -> None:
+    connection.stop()
+    connection.watches = match.id
+    await connection.send({"type": "match", "match": hub.snapshot(match)})
+    hub.drive(match)
+
+
+async def _open(hub: Hub, connection: Connection, message: Message) -> None:
+    await _watch(hub, connection, hub.find(connection, message["match"]))
+
+
+async def _act(hub: Hub, connection: Connection, message: Message) -> None:
+    match = hub.find(connection, message["match"])
+    connection.stop()
+    await hub.act(match, message)
+
+
+async def _next(hub: Hub, connection: Connection, message: Message) -> None:
+    connection.stop()
+    await hub.next_round(hub.find(connection, message["match"]), message["round"])
+
+
+async def _pace(hub: Hub, connection: Connection, message: Message) -> None:
+    await hub.pace(hub.find(connection, message["match"]), float(message["pace"]), message["paused"])
+
+
+async def _stop(hub: Hub, connection: Connection, message: Message) -> None:
+    connection.stop()
+
+
+async def _leave(hub: Hub, connection: Connection, message: Message) -> None:
+    hub.find(connection, message["match"])
+    connection.stop()
+    hub.forget(message["match"])
+    await connection.send(hub.hello(connection, connection.key))
+
+
+_ANSWERS: dict[str, Callable[[Hub, Connection, Message], Awaitable[None]]] = {
+    "hello": _hello,
+    "new": _new,
+    "open": _open,
+    "act": _act,
+    "next": _next,
+    "pace": _pace,
+    "stop": _stop,
+    "leave": _leave,
+}

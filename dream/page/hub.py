@@ -1,0 +1,265 @@
+"""All matches of a server, who may see them, and the work between a message and its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from dream.page.catalogue import Catalogue
+from dream.page.compiled import Player, Shelf
+from dream.page.match import Chair, Match, Settings
+from envs import InputError, boards
+
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+MOST_MATCHES, MOST_OWN, MOST_IDLE = 512, 160, 6 * 3600.0
+"""Matches kept by the server and by one key; seconds after which one that nobody touches is forgotten."""
+_THINKING_SHOWN = 0.15
+"""Seconds after which the page is told that a player thinks."""
+
+
+class Connection:
+    """One tab: whose it is, and what it watches."""
+
+    def __init__(self, send: Send) -> None:
+        """Knows nobody yet; the first message says whose it is."""
+        self.send = send
+        self.key: str | None = None
+        self.watches: str | None = None
+        self.task: asyncio.Task[None] | None = None
+
+    def stop(self) -> None:
+        """Ends the advice that is under way."""
+        if self.task is not None:
+            self.task.cancel()
+            self.task = None
+
+
+class Hub:
+    """Matches by id, each of one key; a message about another's match is answered as if there were none."""
+
+    def __init__(self, catalogue: Catalogue, records: Callable[[Match], None] | None = None) -> None:
+        """Begins without matches; `records` is given each match when a round with a person is over."""
+        self.catalogue, self.shelf = catalogue, Shelf()
+        self.matches: dict[str, Match] = {}
+        self.owners: dict[str, str] = {}
+        self.connections: set[Connection] = set()
+        self._records = records
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._paused: set[str] = set()
+        self._drivers: dict[str, asyncio.Task[None]] = {}
+        self.quick = ThreadPoolExecutor(2, "quick")
+        self.slow = ThreadPoolExecutor(2, "slow")
+
+    def close(self) -> None:
+        """Ends all that is under way."""
+        for task in self._drivers.values():
+            task.cancel()
+        for connection in self.connections:
+            connection.stop()
+        self.quick.shutdown(wait=False, cancel_futures=True)
+        self.slow.shutdown(wait=False, cancel_futures=True)
+
+    async def in_thread(self, quick: bool, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Runs a function beside the event loop: short work and long work do not wait for each other."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.quick if quick else self.slow, function, *arguments)
+
+    # --- matches
+
+    def find(self, connection: Connection, name: str) -> Match:
+        """Returns a match of the connection's own.
+
+        Raises:
+          InputError: there is none of that name, or it is another's.
+        """
+        match = self.matches.get(name)
+        if match is None or self.owners[name] != connection.key:
+            raise InputError("there is no such match; it may have been forgotten")
+        return match
+
+    def add(self, connection: Connection, match: Match) -> None:
+        """Keeps a match; the ones that have waited longest are forgotten."""
+        assert connection.key is not None
+        self._forget_old(connection.key)
+        self.matches[match.id], self.owners[match.id] = match, connection.key
+        self._locks[match.id] = asyncio.Lock()
+
+    def _forget_old(self, key: str) -> None:
+        now = time.monotonic()
+        by_age = sorted(self.matches, key=lambda name: self.matches[name].used)
+        own = [name for name in by_age if self.owners[name] == key]
+        for name in by_age:
+            if now - self.matches[name].used > MOST_IDLE:
+                self.forget(name)
+        for name in own[: max(len(own) - MOST_OWN + 1, 0)]:
+            self.forget(name)
+        for name in by_age[: max(len(by_age) - MOST_MATCHES + 1, 0)]:
+            self.forget(name)
+
+    def forget(self, name: str) -> None:
+        """Drops a match."""
+        if task := self._drivers.pop(name, None):
+            task.cancel()
+        for held in (self.matches, self.owners, self._locks):
+            held.pop(name, None)
+        self._paused.discard(name)
+
+    def own(self, key: str) -> list[dict[str, Any]]:
+        """Lists the matches of a key, the last used first."""
+        mine = [self.matches[name] for name, owner in self.owners.items() if owner == key]
+        return [_listed(match) for match in sorted(mine, key=lambda match: -match.used)]
+
+    # --- messages
+
+    def hello(self, connection: Connection, key: str | None) -> dict[str, Any]:
+        """Takes a connection in: by the key it was given before, or with a new one."""
+        known = key is not None and len(key) >= 20
+        connection.key = key if known else secrets.token_urlsafe(24)
+        return {"type": "welcome", "key": connection.key, "games": self.catalogue.games(),
+                "matches": self.own(connection.key)}  # fmt: skip
+
+    async def new(self, connection: Connection, message: dict[str, Any]) -> Match:
+        """Starts a match."""
+        game = self.catalogue.game(message["game"], message["variant"])
+        chairs = []
+        for label in message["seats"]:
+            if label is None:
+                chairs.append(Chair("you"))
+            else:
+                chairs.append(Chair(label, await self.player(label, game)))
+        settings = Settings(message["variant"], message["target"], float(message["pace"]))
+        match = await self.in_thread(False, lambda: Match(self.shelf.game(game), chairs, settings))
+        self.add(connection, match)
+        return match
+
+    async def player(self, label: str, game: Any) -> Player:
+        """Returns a player by its label."""
+        reference = self.catalogue.reference(label, game)
+        return await self.in_thread(False, self.shelf.player, reference, game)
+
+    async def act(self, match: Match, message: dict[str, Any]) -> None:
+        """Plays the person's action.
+
+        Raises:
+          InputError: another round or move is under way by now, it is not the person's turn, or it is not legal.
+        """
+        async with self._locks[match.id]:
+            if (match.round.number, len(match.round.actions)) != (message["round"], message["ply"]):
+                raise InputError("the game has moved on")
+            chair = match.to_act
+            if chair is None or chair.player is not None:
+                raise InputError("it is not your turn")
+            await self.in_thread(True, match.act, message["action"])
+        await self.after_move(match)
+
+    async def next_round(self, match: Match, number: int) -> None:
+        """Deals the next round, once however often it is asked for."""
+        async with self._locks[match.id]:
+            if match.round.number != number:
+                return
+            await self.in_thread(True, match.next_round)
+        await self.show(match)
+        self.drive(match)
+
+    async def after_move(self, match: Match) -> None:
+        """Shows a match to all who watch it, keeps a finished round, and lets players go on."""
+        if match.round.position.done and self._records is not None and match.person is not None:
+            await self.in_thread(False, self._records, match)
+        await self.show(match)
+        self.drive(match)
+
+    async def show(self, match: Match) -> None:
+        """Sends a match as it stands to all who watch it."""
+        message = {"type": "match", "match": self.snapshot(match)}
+        for connection in [one for one in self.connections if one.watches == match.id]:
+            await connection.send(message)
+
+    def snapshot(self, match: Match) -> dict[str, Any]:
+        """Returns what the page shows of a match."""
+        return {**match.snapshot(), "paused": match.id in self._paused}
+
+    async def pace(self, match: Match, pace: float, paused: bool) -> None:
+        """Sets how fast players move among themselves."""
+        match.set_pace(pace)
+        (self._paused.add if paused else self._paused.discard)(match.id)
+        await self.show(match)
+        self.drive(match)
+
+    # --- players
+
+    def drive(self, match: Match) -> None:
+        """Lets the players move until a person is to act or the round is over."""
+        running = self._drivers.get(match.id)
+        if match.id not in self.matches or (running is not None and not running.done()):
+            return
+        self._drivers[match.id] = asyncio.create_task(self._drive(match))
+
+    async def _drive(self, match: Match) -> None:
+        try:
+            while await self._move(match):
+                pass
+        except InputError as error:
+            await self._tell(match, {"type": "error", "text": str(error)})
+        finally:
+            self._drivers.pop(match.id, None)
+
+    async def _move(self, match: Match) -> bool:
+        """Makes one move of a player; returns whether there may be another."""
+        chair = match.to_act
+        if match.id not in self.matches or match.id in self._paused:
+            return False
+        if chair is None:
+            if match.person is not None or match.is_over or not self._is_watched(match):
+                return False
+            await asyncio.sleep(max(match.settings.pace, 0.5))
+            async with self._locks[match.id]:
+                await self.in_thread(True, match.next_round)
+            await self.show(match)
+            return True
+        if chair.player is None or (match.person is None and not self._is_watched(match)):
+            return False
+        async with self._locks[match.id]:
+            action = await self._thought(match, chair)
+            await self.in_thread(True, match.act, action)
+        if match.person is None and match.settings.pace:
+            await asyncio.sleep(match.settings.pace)
+        if match.round.position.done and self._records is not None and match.person is not None:
+            await self.in_thread(False, self._records, match)
+        await self.show(match)
+        return True
+
+    async def _thought(self, match: Match, chair: Chair) -> int:
+        """Returns a player's action; the page is told when it takes its time."""
+        assert chair.player is not None
+        work = asyncio.ensure_future(self.in_thread(chair.player.is_quick, match.choose))
+        try:
+            done, _ = await asyncio.wait({work}, timeout=_THINKING_SHOWN)
+            if not done:
+                usual = chair.player.seconds or None
+                await self._tell(match, {"type": "thinking", "match": match.id, "name": chair.name, "usual": usual})
+            return await work
+        finally:
+            work.cancel()
+
+    def _is_watched(self, match: Match) -> bool:
+        return any(connection.watches == match.id for connection in self.connections)
+
+    async def _tell(self, match: Match, message: dict[str, Any]) -> None:
+        for connection in [one for one in self.connections if one.watches == match.id]:
+            await connection.send(message)
+
+
+def _listed(match: Match) -> dict[str, Any]:
+    return {
+        "id": match.id,
+        "title": boards.title(match.game.name),
+        "chairs": [chair.name for chair in match.chairs],
+        "scores": list(match.scores),
+        "round": match.round.number,
+        "over": match.is_over,
+    }

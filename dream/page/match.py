@@ -1,0 +1,240 @@
+"""A match: rounds of one game between chairs, one of which a person may sit in, with a running score.
+
+A chair is who plays, a seat is where in the round; chairs move on by one seat from round to round, so that everyone is
+first in turn. What is shown to the person comes from the view of its seat alone until the round is over.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from dream.page.compiled import CompiledGame, Player, Position
+from envs import InputError, boards
+from envs.game import Game, State
+
+
+@dataclasses.dataclass(frozen=True)
+class Chair:
+    """Who sits there: `player` is None for the person."""
+
+    name: str
+    player: Player | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What a match is played by.
+
+    Attributes:
+      variant: of the game, its label.
+      target: the match ends when a score reaches it; None: it goes on as long as one likes.
+      pace: seconds between the moves of players, where nobody waits for them.
+      seed: of deals and of the players' choices.
+    """
+
+    variant: str
+    target: int | None = None
+    pace: float = 0.0
+    seed: int = dataclasses.field(default_factory=lambda: secrets.randbits(31))
+
+
+@dataclasses.dataclass
+class Round:
+    """A round: the deal, what was played, and where it stands.
+
+    Attributes:
+      number: from 0, in the match.
+      deal: the starting state.
+      position: the present one.
+      actions: ids, in order.
+      actors: their seats.
+      said: what the person (or a spectator) heard of each, None for what is secret.
+      points: float[P], won so far, by seat.
+    """
+
+    number: int
+    deal: State
+    position: Position
+    actions: list[int] = dataclasses.field(default_factory=list)
+    actors: list[int] = dataclasses.field(default_factory=list)
+    said: list[dict[str, Any] | None] = dataclasses.field(default_factory=list)
+    points: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(2))
+
+
+@dataclasses.dataclass(frozen=True)
+class Finished:
+    """A round that was played to its end: what replays it, and the points by chair."""
+
+    number: int
+    deal: State
+    actions: tuple[int, ...]
+    points: tuple[float, ...]
+
+
+class Match:
+    """A match in play; not safe to be used by two threads at once."""
+
+    def __init__(self, compiled: CompiledGame, chairs: Sequence[Chair], settings: Settings) -> None:
+        """Deals the first round.
+
+        Raises:
+          InputError: too few or too many chairs, or two people.
+        """
+        if len(chairs) != compiled.game.num_players:
+            raise InputError(f"{len(chairs)} chairs; {compiled.game.name} has {compiled.game.num_players} players")
+        if sum(chair.player is None for chair in chairs) > 1:
+            raise InputError("two people; one may play, the others are players by name")
+        self.id = secrets.token_urlsafe(12)
+        self.compiled, self.chairs, self.settings = compiled, tuple(chairs), settings
+        self.scores = [0.0] * len(chairs)
+        self.finished: list[Finished] = []
+        self.branched = False
+        self.used = time.monotonic()
+        self._chance = np.random.default_rng(settings.seed)
+        self.round = self._dealt(0)
+
+    @property
+    def game(self) -> Game:
+        """What is played."""
+        return self.compiled.game
+
+    @property
+    def person(self) -> int | None:
+        """The person's chair, None where there is none."""
+        return next((n for n, chair in enumerate(self.chairs) if chair.player is None), None)
+
+    def seat(self, chair: int) -> int:
+        """Returns where a chair sits in the present round."""
+        return (chair + self.round.number) % len(self.chairs)
+
+    def chair(self, seat: int) -> int:
+        """Returns who sits in a seat of the present round."""
+        return (seat - self.round.number) % len(self.chairs)
+
+    @property
+    def to_act(self) -> Chair | None:
+        """The chair to act, None once the round is over."""
+        current = self.round.position.current
+        return None if current < 0 else self.chairs[self.chair(current)]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the target has been reached."""
+        target = self.settings.target
+        return self.round.position.done and (self.branched or (target is not None and max(self.scores) >= target))
+
+    def set_pace(self, pace: float) -> None:
+        """Sets the seconds between the moves of players."""
+        self.settings = dataclasses.replace(self.settings, pace=pace)
+
+    def choose(self) -> int:
+        """Returns the action of the player to act: one drawn by its probabilities."""
+        position, chair = self.round.position, self.to_act
+        if chair is None or chair.player is None:
+            raise InputError("no player is to act")
+        probs = chair.player.probabilities(position.views[position.current], position.legal)
+        return int(self._chance.choice(len(probs), p=probs))
+
+    def act(self, action: int) -> None:
+        """Plays an action of whoever is to act.
+
+        Raises:
+          InputError: the round is over, or the action is not legal.
+        """
+        played, before = self.round, self.round.position
+        if before.done:
+            raise InputError("the round is over")
+        if not 0 <= action < len(before.legal) or not before.legal[action]:
+            raise InputError(f"action {action} is not legal")
+        after = self.compiled.step(before, action)
+        person = self.person
+        hears = before.current if person is None else self.seat(person)
+        own = hears == before.current
+        played.said.append(boards.said(self.game, before.state, before.views[hears], action, after.views[hears], own))
+        played.actions.append(action)
+        played.actors.append(before.current)
+        played.points = np.round(played.points + after.rewards * self.game.reward_scale, 4)
+        played.position = after
+        self.used = time.monotonic()
+        if after.done:
+            self._score(played)
+
+    def next_round(self) -> None:
+        """Deals the next round.
+
+        Raises:
+          InputError: the present one is not over, or the match is.
+        """
+        if not self.round.position.done:
+            raise InputError("the round is not over")
+        if self.is_over:
+            raise InputError("the match is over")
+        self.used = time.monotonic()
+        self.round = self._dealt(self.round.number + 1)
+
+    def _dealt(self, number: int) -> Round:
+        position = self.compiled.deal(int(self._chance.integers(2**31)))
+        return Round(number, position.state, position, points=np.zeros(len(self.chairs)))
+
+    def _score(self, played: Round) -> None:
+        points = [float(played.points[self.seat(chair)]) for chair in range(len(self.chairs))]
+        scores = self.compiled.scores(played.position.state)
+        for chair in range(len(self.chairs)):
+            gained = points[chair]
+            if scores is not None:
+                gained = scores[self.seat(chair)]
+            elif len(self.chairs) == 2 and self.settings.target is not None:
+                gained = max(gained, 0.0)
+            self.scores[chair] += gained
+        self.finished.append(Finished(played.number, played.deal, tuple(played.actions), tuple(points)))
+
+    def snapshot(self) -> dict[str, Any]:
+        """Returns all that the page shows of the match: JSON values."""
+        played, person = self.round, self.person
+        position = played.position
+        viewer = None if person is None else self.seat(person)
+        if position.done or viewer is None:
+            board = boards.opened(self.game, jax.device_get(position.state), played.actions)
+        else:
+            board = boards.seen(self.game, position.state, position.views[viewer], viewer)
+        mine = not position.done and viewer is not None and position.current == viewer
+        legal = [int(action) for action in np.flatnonzero(position.legal)] if mine else []
+        log = [
+            {"seat": seat, "ply": ply, **heard}
+            for ply, (seat, heard) in enumerate(zip(played.actors, played.said, strict=True))
+            if heard is not None
+        ]
+        return {
+            "id": self.id,
+            "game": self.game.name,
+            "title": boards.title(self.game.name),
+            "variant": self.settings.variant,
+            "unit": self.game.unit,
+            "chairs": [
+                {"name": chair.name, "person": chair.player is None, "seat": self.seat(n), "score": self.scores[n]}
+                for n, chair in enumerate(self.chairs)
+            ],
+            "viewer": viewer,
+            "to_act": position.current,
+            "target": self.settings.target,
+            "pace": self.settings.pace,
+            "round": played.number,
+            "ply": len(played.actions),
+            "board": board,
+            "choices": [boards.choice(self.game, position.state, position.views[viewer], action) for action in legal]
+            if mine
+            else [],
+            "log": log,
+            "done": position.done,
+            "over": self.is_over,
+            "branched": self.branched,
+            "points": [float(x) for x in played.points] if position.done else None,
+            "rounds": [{"round": one.number, "points": list(one.points)} for one in self.finished],
+        }

@@ -1,0 +1,102 @@
+// Where a game is chosen, and games under way are gone on with.
+
+import { el, button, remember } from "./dom.js";
+import { T, whole } from "./strings.js";
+
+const TARGETS = [null, 100, 250, 500];
+const PACES = [0, 0.5, 1, 2, 5];
+
+export function lobby(app, welcome) {
+  const chosen = stored(welcome.games);
+  const form = el("form", { class: "lobby-form", onsubmit: (event) => start(event) });
+  const draw = () => form.replaceChildren(...fields());
+
+  function fields() {
+    const game = welcome.games.find((one) => one.game === chosen.game);
+    const variant = game.variants.find((one) => one.label === chosen.variant) ?? game.variants[0];
+    chosen.variant = variant.label;
+    chosen.seats = Array.from({ length: variant.seats }, (_, n) => fitting(chosen.seats[n], n, variant));
+    if (chosen.seats.filter((one) => one === null).length > 1) chosen.seats = chosen.seats.map((one, n) => (n ? one ?? variant.advisor : one));
+    return [
+      el("fieldset", { class: "games" }, el("legend", {}, T.game), ...welcome.games.map((one) => gameTile(one))),
+      el("div", { class: "row" },
+        pick(T.variant, "variant", game.variants.map((one) => [one.label, one.label]), chosen.variant, (value) => { chosen.variant = value; draw(); }),
+        pick(T.target, "target", TARGETS.map((n) => [n ?? "", n ? T.points(n) : T.noTarget]), chosen.target ?? "", (value) => { chosen.target = value ? Number(value) : null; })),
+      el("div", { class: "row" }, ...chosen.seats.map((one, n) =>
+        pick(T.seat(n), `seat-${n}`, [["", T.yourself], ...variant.players.map((name) => [name, name])], one ?? "", (value) => sit(n, value || null, variant)))),
+      chosen.seats.includes(null) ? null : el("div", { class: "row" },
+        pick(T.pace, "pace", PACES.map((s) => [s, T.paceOf(s)]), chosen.pace, (value) => { chosen.pace = Number(value); })),
+      el("div", { class: "row" }, el("button", { type: "submit", class: "primary", id: "start" }, T.start)),
+    ].filter(Boolean);
+  }
+
+  function sit(n, value, variant) {
+    if (value === null) chosen.seats = chosen.seats.map((one) => one ?? variant.advisor);
+    chosen.seats[n] = value;
+    draw();
+    form.querySelector(`[name=seat-${n}]`).focus();
+  }
+
+  function gameTile(one) {
+    const input = el("input", { type: "radio", name: "game", value: one.game, onchange: () => {
+      Object.assign(chosen, { game: one.game, variant: null, seats: [null] });
+      draw();
+      form.querySelector(`input[value="${one.game}"]`).focus();
+    } });
+    input.checked = one.game === chosen.game;
+    return el("label", { class: "tile" }, input, el("span", {}, one.title));
+  }
+
+  function start(event) {
+    event.preventDefault();
+    remember("lobby", JSON.stringify(chosen));
+    const pace = chosen.seats.includes(null) ? 0 : chosen.pace;
+    app.send({ type: "new", game: chosen.game, variant: chosen.variant, seats: chosen.seats, target: chosen.target, pace });
+  }
+
+  draw();
+  return el("div", { class: "lobby" },
+    el("section", { class: "panel" }, el("h1", {}, T.lobbyTitle), el("p", { class: "lead" }, T.lobbyLead), form),
+    el("div", { class: "stack" },
+      welcome.matches.length ? el("section", { class: "panel" }, el("h2", {}, T.recent), el("ul", { class: "matches" }, ...welcome.matches.slice(0, 12).map((one) => listed(app, one)))) : null,
+      recordPanel(app)));
+}
+
+function fitting(value, n, variant) {
+  if (value === null || variant.players.includes(value)) return value;
+  return n === 0 ? null : variant.advisor;
+}
+
+function stored(games) {
+  const plain = { game: games.some((one) => one.game === "gin_rummy") ? "gin_rummy" : games[0].game, variant: null, seats: [null], target: 100, pace: 1 };
+  try {
+    const found = { ...plain, ...JSON.parse(remember("lobby") ?? "{}") };
+    return games.some((one) => one.game === found.game) && Array.isArray(found.seats) ? found : plain;
+  } catch {
+    return plain;
+  }
+}
+
+export function pick(label, name, options, value, onchange) {
+  const select = el("select", { name, onchange: () => onchange(select.value) },
+    ...options.map(([key, text]) => el("option", { value: key }, text)));
+  select.value = value;
+  return el("label", { class: "field" }, el("span", {}, label), select);
+}
+
+function listed(app, one) {
+  const scores = one.chairs.map((name, n) => `${name} ${whole(one.scores[n])}`).join(" · ");
+  return el("li", {},
+    el("div", {}, el("b", {}, one.title), el("small", {}, `${T.round(one.round)} · ${scores}`)),
+    button(T.resume, () => app.open(one.id), { "aria-label": `${T.resume}: ${one.title}, ${scores}` }),
+    button(T.remove, () => app.send({ type: "leave", match: one.id }), { class: "quiet", "aria-label": `${T.remove}: ${one.title}, ${scores}` }));
+}
+
+function recordPanel(app) {
+  const input = el("input", { type: "file", accept: ".json,.jsonl,.txt", id: "record", onchange: async () => {
+    const file = input.files[0];
+    if (file) app.send({ type: "record", text: await file.slice(0, 262144).text() });
+  } });
+  return el("section", { class: "panel" }, el("h2", {}, T.openRecord), el("p", { class: "lead" }, T.openRecordLead),
+    el("label", { class: "field" }, el("span", {}, T.chooseFile), input));
+}

@@ -1,0 +1,138 @@
+// The page: which of its parts is shown, and the switches in the bar.
+
+import { el, button, remember } from "./dom.js";
+import { T } from "./strings.js";
+import { Net } from "./net.js";
+import { lobby } from "./lobby.js";
+import { Table } from "./table.js";
+
+const root = document.getElementById("app");
+const byId = (id) => document.getElementById(id);
+
+const app = {
+  welcome: null,
+  table: null,
+
+  send(message) {
+    if (!net.send(message)) this.toast(T.lost);
+  },
+
+  open(id) {
+    location.hash = `match=${id}`;
+  },
+
+  goHome() {
+    history.pushState(null, "", location.pathname);
+    this.table = null;
+    this.send({ type: "stop" });
+    this.send({ type: "hello", key: remember("key") });
+  },
+
+  live(text) {
+    byId("live").textContent = text;
+  },
+
+  toast(text) {
+    const toast = byId("toast");
+    toast.textContent = text;
+    toast.hidden = false;
+    clearTimeout(this.hiding);
+    this.hiding = setTimeout(() => { toast.hidden = true; }, 5000);
+  },
+
+  put(...children) {
+    root.replaceChildren(...children);
+  },
+};
+
+const wanted = () => new URLSearchParams(location.hash.slice(1)).get("match");
+
+const on = {
+  welcome(message) {
+    remember("key", message.key);
+    app.welcome = message;
+    const id = wanted();
+    if (id) app.send({ type: "open", match: id });
+    else showLobby();
+  },
+  match({ match }) {
+    if (!app.table || app.table.match?.id !== match.id) app.table = new Table(app);
+    if (wanted() !== match.id) history.pushState(null, "", `#match=${match.id}`);
+    app.table.show(match);
+    if (!app.table.root.isConnected) app.put(app.table.root);
+    byId("match-name").textContent = `${match.title} · ${match.variant}`;
+  },
+  thinking: (message) => app.table?.thinking(message),
+  hint: (message) => app.table?.advise("hint", message),
+  belief: (message) => app.table?.advise("belief", message),
+  error({ text }) {
+    app.toast(text);
+    if (!app.table && app.welcome && wanted()) app.goHome();
+  },
+};
+
+function showLobby() {
+  app.table = null;
+  byId("match-name").textContent = "";
+  app.put(lobby(app, app.welcome));
+}
+
+const net = new Net(
+  (message) => on[message.type]?.(message),
+  (status) => {
+    byId("link").textContent = T[status === "lost" ? "lost" : "connecting"];
+    document.body.dataset.link = status;
+  },
+);
+const heard = net.onMessage;
+net.onMessage = (message) => {
+  byId("link").textContent = T.connected;
+  document.body.dataset.link = "open";
+  heard(message);
+};
+
+window.addEventListener("hashchange", () => {
+  const id = wanted();
+  if (id && app.table?.match?.id !== id) app.send({ type: "open", match: id });
+  else if (!id && app.table) app.goHome();
+});
+window.addEventListener("popstate", () => {
+  if (!wanted() && app.table) app.goHome();
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, dialog")) return;
+  if (event.key === "?") return help();
+  if (app.table?.key(event)) event.preventDefault();
+});
+
+function help() {
+  const dialog = byId("dialog");
+  dialog.replaceChildren(
+    el("h2", { id: "dialog-title" }, T.keysTitle),
+    el("dl", { class: "keys" }, ...T.keys.flatMap(([key, text]) => [el("dt", {}, key), el("dd", {}, text)])),
+    el("p", { class: "muted" }, T.dragHelp),
+    button(T.close, () => dialog.close(), { class: "primary" }));
+  dialog.showModal();
+}
+
+function toggle(id, name, values, apply) {
+  const made = byId(id);
+  const set = (value) => { remember(name, value); apply(value); };
+  apply(remember(name) ?? values[0]);
+  made.addEventListener("click", () => set(values[(values.indexOf(remember(name) ?? values[0]) + 1) % values.length]));
+}
+
+byId("skip").textContent = T.skip;
+byId("home").append(el("img", { src: "icon.svg", alt: "" }), el("span", {}, T.brand));
+byId("home").title = T.home;
+byId("home").addEventListener("click", () => app.goHome());
+byId("colours").textContent = T.colours;
+byId("theme").textContent = T.theme;
+byId("help").textContent = T.help;
+byId("help").addEventListener("click", help);
+toggle("colours", "colours", ["four", "two"], (value) => {
+  document.documentElement.dataset.colours = value;
+  byId("colours").setAttribute("aria-pressed", String(value === "four"));
+});
+toggle("theme", "theme", ["auto", "light", "dark"], (value) => { document.documentElement.dataset.theme = value; });

@@ -1,0 +1,193 @@
+// Every sentence of the page, and the names of cards. Nothing else here.
+
+export const SUIT_SIGNS = { S: "♠", H: "♥", D: "♦", C: "♣", s: "♠", h: "♥", d: "♦", c: "♣" };
+const SUIT_NAMES = { S: "spades", H: "hearts", D: "diamonds", C: "clubs" };
+const RANK_NAMES = {
+  A: "ace", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight", 9: "nine", T: "ten",
+  J: "jack", Q: "queen", K: "king",
+};
+
+export const cardText = (card) => (card[0] === "T" ? "10" : card[0]) + (SUIT_SIGNS[card[1]] ?? "");
+export const cardName = (card) =>
+  (RANK_NAMES[card[0]] ?? card[0]) + (card[1] ? ` of ${SUIT_NAMES[card[1].toUpperCase()]}` : "");
+export const cardsText = (cards) => cards.map(cardText).join(" ");
+const plural = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
+export const signed = (x, digits = 1) => `${x > 0 ? "+" : x < 0 ? "−" : ""}${Math.abs(x).toFixed(digits)}`;
+export const whole = (x) => (Number.isInteger(x) ? String(x) : x.toFixed(1)).replace("-", "−");
+export const percent = (x) => (x > 0 && x < 0.005 ? "<1 %" : `${Math.round(100 * x)} %`);
+
+export const T = {
+  brand: "Dream rummy",
+  skip: "Skip to the table",
+  home: "All games",
+  theme: "Light or dark",
+  colours: "Four colours",
+  help: "Keys and help",
+  close: "Close",
+  connected: "",
+  connecting: "Connecting …",
+  lost: "Connection lost. Trying again …",
+  lobbyTitle: "Play",
+  lobbyLead: "Choose a game and who sits at the table.",
+  game: "Game",
+  variant: "Rules",
+  seats: "Seats",
+  seat: (n) => `Seat ${n + 1}`,
+  you: "You",
+  yourself: "You play",
+  target: "Play to",
+  noTarget: "round by round",
+  points: (n) => `${n} points`,
+  pace: "Pace of players among themselves",
+  paceOf: (s) => (s === 0 ? "at once" : `${s} s a move`),
+  start: "Deal the cards",
+  recent: "Your tables",
+  resume: "Go on",
+  remove: "Leave",
+  openRecord: "Open a record",
+  openRecordLead: "Rounds from a file: this project's records, OpenSpiel action histories, evaluation histories.",
+  chooseFile: "Choose a file",
+  round: (n) => `Round ${n + 1}`,
+  toTarget: (n) => (n ? `to ${n}` : ""),
+  against: (names) => names.join(" · "),
+  turnYours: "Your turn",
+  turnOf: (name) => `${name} to move`,
+  thinking: (name, seconds, usual) =>
+    `${name} is thinking … ${seconds.toFixed(1)} s` + (usual && usual > 0.2 ? ` of about ${usual.toFixed(1)} s` : ""),
+  stock: "Stock",
+  pile: "Discards",
+  emptyPile: "no card",
+  stockLeft: (n) => plural(n, "card"),
+  handLabel: "Your hand",
+  handOf: (name) => `${name}'s hand`,
+  cardsHeld: (n) => plural(n, "card"),
+  known: "known to be held",
+  deadwood: (n) => `Deadwood ${n}`,
+  afterDiscard: (n) => `leaves ${n}`,
+  sortSuit: "By suit",
+  sortRank: "By rank",
+  sortMelds: "By melds",
+  sortLabel: "Sort the hand",
+  meld: "meld",
+  drawn: "just drawn",
+  pickDiscard: "Choose a card to discard.",
+  pickDraw: "Draw from the stock, or take the discard.",
+  pickOffer: "Take the first discard, or pass.",
+  pickForced: "Draw from the stock.",
+  pickAny: "Choose an action.",
+  moves: "Moves",
+  advice: "Advice",
+  beliefs: "Beliefs",
+  noMoves: "No move yet.",
+  next: "Next round",
+  newMatch: "New game",
+  reviewRound: "Review this round",
+  score: "Score",
+  pot: (n) => `Pot ${n}`,
+  chips: (n) => plural(n, "chip"),
+  publicCard: "Table card",
+  faceDown: "face down",
+  bids: "Bids",
+  noBids: "no bid yet",
+  die: (face) => `die showing ${face}`,
+  paused: "Paused",
+  pause: "Pause",
+  goOn: "Go on",
+  matchWon: (name, score) => `${name} wins the match with ${whole(score)}.`,
+  keysTitle: "Keys",
+  keys: [
+    ["← →", "move along the hand"],
+    ["Enter", "choose a card; again to discard it"],
+    ["S", "draw from the stock"],
+    ["T", "take the discard"],
+    ["P", "pass"],
+    ["D", "discard the chosen card"],
+    ["K", "knock with the chosen card, or go gin"],
+    ["1 … 9", "the actions in the bar, in order"],
+    ["N", "next round"],
+    ["H", "hint"],
+    ["B", "beliefs"],
+    ["R", "sort the hand another way"],
+  ],
+  dragHelp: "With a mouse or finger: click a card and then the discards, or drag it there.",
+};
+
+const VERBS = {
+  stock: ["You draw", "draws from the stock"],
+  take: ["You take", "takes"],
+  pass: ["You pass", "passes"],
+  discard: ["You discard", "discards"],
+  knock: ["You knock with", "knocks with"],
+  gin: ["You go gin with", "goes gin with"],
+  check: ["You check", "checks"],
+  fold: ["You fold", "folds"],
+  bet: ["You bet", "bets"],
+  call: ["You call", "calls"],
+  raise: ["You raise", "raises"],
+  bid: ["You bid", "bids"],
+  liar: ["You call: liar!", "calls: liar!"],
+  lay: ["You lay", "lays"],
+  layoff: ["You lay off", "lays off"],
+  end: ["You play on", "plays on"],
+  done: ["You are done", "is done"],
+};
+
+const bidText = ([quantity, face]) => `${quantity} × ${face}`;
+
+export function moveText(move, isYou) {
+  const verb = VERBS[move.kind];
+  if (!verb) return move.label ?? "moves";
+  const about = move.bid ? bidText(move.bid) : cardsText(move.cards ?? []);
+  return `${isYou ? verb[0] : verb[1]}${about ? ` ${about}` : ""}${move.where ? ` ${move.where}` : ""}`;
+}
+
+const LABELS = {
+  stock: () => "Draw from the stock",
+  take: (c) => `Take ${cardsText(c.cards.slice(0, 1))}${c.cards.length > 1 ? ` and ${c.cards.length - 1} above` : ""}`,
+  pass: () => "Pass",
+  discard: (c) => `Discard ${cardsText(c.cards)}`,
+  knock: (c) => (c.cards.length ? `Knock with ${cardsText(c.cards)}` : "Knock"),
+  gin: (c) => (c.cards.length ? `Gin with ${cardsText(c.cards)}` : "Gin"),
+  check: () => "Check",
+  fold: () => "Fold",
+  bet: () => "Bet",
+  call: () => "Call",
+  raise: () => "Raise",
+  bid: (c) => bidText(c.bid),
+  liar: () => "Liar!",
+  lay: (c) => `Lay ${cardsText(c.cards)}`,
+  layoff: (c) => `Lay off ${cardsText(c.cards)}${c.where ? ` ${c.where}` : ""}`,
+  end: () => "Play on",
+  done: () => "Done",
+};
+export const choiceText = (choice) => (LABELS[choice.kind] ? LABELS[choice.kind](choice) : choice.label);
+
+const TERMS = {
+  deadwood: "deadwood",
+  "own deadwood": "own deadwood",
+  "gin bonus": "gin bonus",
+  "undercut bonus": "undercut bonus",
+};
+
+export function sumText(terms, total) {
+  const parts = terms.map(({ points }, n) => (n === 0 ? whole(points) : `${points < 0 ? "−" : "+"} ${whole(Math.abs(points))}`));
+  return `${parts.join(" ")} = ${whole(total)}`;
+}
+export const termsText = (terms) => terms.map(({ kind, points }) => `${TERMS[kind] ?? kind} ${whole(Math.abs(points))}`).join(", ");
+
+export function endingText(settlement, name, you) {
+  const who = (seat) => (seat === you ? "You" : name(seat));
+  const verb = (seat, one, other) => `${who(seat)} ${seat === you ? one : other}`;
+  const { ending, winner, knocker, total } = settlement;
+  switch (ending) {
+    case "tie": return winner === undefined ? "Nobody knocked. The round is a tie." : "Equal cards. The round is a tie.";
+    case "gin": return `Gin! ${verb(knocker, "win", "wins")} ${whole(total)} points.`;
+    case "knock": return winner === null ? "Equal deadwood. Nobody scores." : `${verb(knocker, "knock and win", "knocks and wins")} ${whole(total)} points.`;
+    case "undercut": return `Undercut! ${verb(winner, "win", "wins")} ${whole(total)} points.`;
+    case "fold": return `${verb(winner, "win", "wins")} ${plural(total, "chip")}; the other folded.`;
+    case "showdown": return `${verb(winner, "win", "wins")} ${plural(total, "chip")} at the showdown.`;
+    case "called": return `There ${settlement.found === 1 ? "is 1 die" : `are ${settlement.found} dice`} of that face. ${verb(winner, "win", "wins")}.`;
+    case "out": return `${verb(winner, "go out", "goes out")}.`;
+    default: return "The round is over.";
+  }
+}

@@ -1,0 +1,262 @@
+// The table: a match on the screen, and what the person does there.
+
+import { el, button } from "./dom.js";
+import { T, cardsText, choiceText, endingText, moveText, sumText, termsText, signed, whole } from "./strings.js";
+import { hand, nextSort } from "./hand.js";
+import { middle, opponents, opened } from "./boards.js";
+import { advicePanel } from "./advice.js";
+
+export class Table {
+  constructor(app) {
+    this.app = app;
+    this.root = el("div", { class: "table-page" });
+    this.chosen = null;
+    this.focused = null;
+    this.tab = "moves";
+    this.thought = null;
+    this.advice = {};
+  }
+
+  // --- what the server says
+
+  show(match) {
+    const before = this.match;
+    const moved = !before || before.id !== match.id || before.round !== match.round || before.ply !== match.ply;
+    if (moved) { this.thought = null; this.advice = before?.id === match.id && before.round === match.round ? { stale: true } : {}; this.danger = null; }
+    if (!before || before.id !== match.id || before.round !== match.round) this.chosen = this.focused = null;
+    this.match = match;
+    this.redraw();
+    if (moved) this.say(before);
+  }
+
+  thinking(message) {
+    this.thought = { ...message, since: performance.now() };
+    this.tick();
+  }
+
+  tick() {
+    const status = this.root.querySelector("#status");
+    if (!this.thought || !status?.isConnected) return;
+    status.textContent = T.thinking(this.thought.name, (performance.now() - this.thought.since) / 1000, this.thought.usual);
+    setTimeout(() => this.tick(), 100);
+  }
+
+  advise(kind, message) {
+    this.advice[kind] = message;
+    delete this.advice.stale;
+    if (message.danger) this.danger = message.danger;
+    this.redraw();
+  }
+
+  say(before) {
+    const { match } = this;
+    const from = before && before.id === match.id && before.round === match.round ? before.ply : 0;
+    const news = match.log.filter((move) => move.ply >= from && move.seat !== match.viewer).map((move) => this.told(move));
+    this.app.live([...news, match.done ? this.ending() : match.to_act === match.viewer ? T.turnYours : ""].filter(Boolean).join(". "));
+  }
+
+  // --- names
+
+  name(seat) {
+    const chair = this.match.chairs.find((one) => one.seat === seat);
+    return chair.person ? T.you : chair.name;
+  }
+
+  told(move) {
+    const isYou = move.seat === this.match.viewer;
+    return `${isYou ? "" : `${this.name(move.seat)} `}${moveText(move, isYou)}`;
+  }
+
+  ending() {
+    const { board, points, viewer } = this.match;
+    if (board.settlement) return endingText(board.settlement, (seat) => this.name(seat), viewer);
+    return points.map((won, seat) => `${this.name(seat)} ${signed(won)}`).join(", ");
+  }
+
+  // --- what the person does
+
+  act(choice) {
+    const { id, round, ply } = this.match;
+    this.app.send({ type: "act", match: id, round, ply, action: choice.id });
+  }
+
+  choices(...kinds) {
+    return this.match.choices.filter((choice) => kinds.includes(choice.kind));
+  }
+
+  byCard(...kinds) {
+    return new Map(this.choices(...kinds).filter((choice) => choice.cards.length === 1).map((choice) => [choice.cards[0], choice]));
+  }
+
+  clickCard(card) {
+    if (this.chosen === card) {
+      const choice = this.byCard("discard").get(card);
+      if (choice) return this.act(choice);
+    }
+    this.chosen = this.chosen === card ? null : card;
+    this.focused = card;
+    this.redraw();
+    this.root.querySelector(`.hand [data-card="${card}"]`)?.focus();
+  }
+
+  dropCard(card, where) {
+    const kinds = where === "knock" ? ["knock", "gin"] : where === "pile" ? ["discard"] : ["layoff"];
+    const choice = this.byCard(...kinds).get(card);
+    if (choice) this.act(choice);
+  }
+
+  clickPile(card) {
+    if (this.chosen) {
+      const choice = this.byCard("discard").get(this.chosen);
+      if (choice) return this.act(choice);
+    }
+    const take = this.choices("take").find((choice) => choice.cards[0] === card) ?? this.choices("take").at(-1);
+    if (take) this.act(take);
+  }
+
+  first(...kinds) {
+    const choice = this.choices(...kinds)[0];
+    if (choice) this.act(choice);
+  }
+
+  next() {
+    if (this.match?.done && !this.match.over) this.app.send({ type: "next", match: this.match.id, round: this.match.round });
+  }
+
+  key(event) {
+    if (!this.match) return false;
+    const key = event.key.toLowerCase();
+    const chosen = (...kinds) => { const found = this.byCard(...kinds).get(this.chosen ?? this.focused); if (found) this.act(found); };
+    const keys = {
+      s: () => this.first("stock"), t: () => this.first("take"), p: () => this.first("pass", "end", "done"),
+      d: () => chosen("discard"), k: () => { this.byCard("knock", "gin").size ? chosen("knock", "gin") : this.first("knock", "gin"); },
+      n: () => this.next(), r: () => { nextSort(); this.redraw(); },
+      h: () => this.ask("hint"), b: () => this.ask("belief"),
+    };
+    if (keys[key]) keys[key]();
+    else if (/^[1-9]$/.test(key)) this.root.querySelectorAll(".actions button")[Number(key) - 1]?.click();
+    else return false;
+    return true;
+  }
+
+  ask(kind) {
+    this.tab = kind === "hint" ? "advice" : "beliefs";
+    this.advice[kind] = { waiting: true };
+    this.app.send({ type: kind, match: this.match.id, advisor: this.advisor ?? null });
+    this.redraw();
+  }
+
+  // --- drawing
+
+  redraw() {
+    const { match } = this;
+    const kept = document.activeElement?.closest?.(".table-page") ? where(document.activeElement) : null;
+    this.root.replaceChildren(
+      el("div", { class: `felt kind-${match.board.kind}` }, this.scores(), match.done || match.viewer === null ? opened(this) : opponents(this),
+        match.done ? null : middle(this), this.bottom()),
+      this.side());
+    if (kept) this.root.querySelector(kept)?.focus({ preventScroll: true });
+    this.tick();
+  }
+
+  scores() {
+    const { match } = this;
+    return el("div", { class: "scores", "aria-label": T.score },
+      el("span", { class: "round" }, T.round(match.round), match.target ? el("small", {}, T.toTarget(match.target)) : null),
+      ...match.chairs.map((chair) => el("span", { class: `chair ${chair.seat === match.to_act ? "on-turn" : ""}` },
+        el("span", { class: "who" }, chair.person ? T.you : chair.name), el("b", {}, whole(chair.score)))));
+  }
+
+  status() {
+    const { match } = this;
+    if (match.done) return "";
+    if (match.to_act !== match.viewer) return match.paused ? T.paused : T.turnOf(this.name(match.to_act));
+    if (!["gin", "rummy"].includes(match.board.kind)) return `${T.turnYours}. ${T.pickAny}`;
+    const can = (kind) => this.choices(kind).length > 0;
+    const what = can("discard") ? T.pickDiscard : can("pass") && can("take") ? T.pickOffer : can("take") ? T.pickDraw : can("stock") ? T.pickForced : T.pickAny;
+    return `${T.turnYours}. ${what}`;
+  }
+
+  bottom() {
+    const { match } = this;
+    const parts = [];
+    if (!match.done && match.viewer !== null && match.board.hand && ["gin", "rummy"].includes(match.board.kind)) {
+      const made = hand(this, match.board, this.byCard("discard"));
+      parts.push(made.list, el("div", { class: "hand-foot" },
+        match.board.unmatched === undefined ? null : el("span", { class: "deadwood", id: "deadwood" }, T.deadwood(match.board.unmatched)), made.sorts));
+    }
+    return el("div", { class: "bottom" },
+      el("p", { class: "status", id: "status" }, this.status()),
+      el("div", { class: "actions", id: "actions" }, ...this.buttons()), ...parts);
+  }
+
+  buttons() {
+    const { match } = this;
+    if (match.done) return this.endButtons();
+    if (match.viewer === null) return [this.pauseButton()];
+    const focus = this.chosen;
+    const cardKinds = ["discard", "knock", "gin"];
+    const shown = match.choices.filter((choice) => !cardKinds.includes(choice.kind) || choice.cards.length !== 1 || choice.cards[0] === focus);
+    const made = shown.map((choice) => button(choiceText(choice), () => this.act(choice), {
+      class: ["knock", "gin", "liar"].includes(choice.kind) ? "accent" : ["discard", "stock"].includes(choice.kind) ? "primary" : "",
+      "data-kind": choice.kind, "data-action": choice.id }));
+    for (const kind of ["gin", "knock"]) {
+      const found = this.byCard(kind);
+      if (found.size && !found.has(focus)) {
+        const best = [...found.values()].reduce((a, b) => ((b.left ?? 0) < (a.left ?? 0) ? b : a));
+        made.push(button(choiceText(best), () => this.act(best), { class: "accent", "data-kind": kind, "data-action": best.id, "data-drop": "knock" }));
+        break;
+      }
+    }
+    return made;
+  }
+
+  pauseButton() {
+    const { id, pace, paused } = this.match;
+    return button(paused ? T.goOn : T.pause, () => this.app.send({ type: "pace", match: id, pace, paused: !paused }), { id: "pause" });
+  }
+
+  endButtons() {
+    const { match } = this;
+    const made = [];
+    if (!match.over) made.push(button(T.next, () => this.next(), { class: "primary", id: "next" }));
+    else made.push(button(T.newMatch, () => this.app.goHome(), { class: "primary" }));
+    if (match.rounds.length) made.push(button(T.reviewRound, () => this.app.send({ type: "review", match: match.id, round: match.round, advisor: null }), { id: "review" }));
+    return made;
+  }
+
+  side() {
+    const tabs = [["moves", T.moves], ["advice", T.advice], ["beliefs", T.beliefs]];
+    return el("aside", { class: "side" },
+      el("div", { class: "tabs", role: "tablist" }, ...tabs.map(([key, text]) =>
+        button(text, () => { this.tab = key; this.redraw(); }, { role: "tab", id: `tab-${key}`, "aria-selected": String(this.tab === key), "aria-controls": "side-panel" }))),
+      el("div", { class: "side-panel", id: "side-panel", role: "tabpanel", "aria-labelledby": `tab-${this.tab}` },
+        this.tab === "moves" ? this.moves() : advicePanel(this, this.tab)));
+  }
+
+  moves() {
+    const { log } = this.match;
+    if (!log.length) return el("p", { class: "muted" }, T.noMoves);
+    return el("ol", { class: "moves", reversed: true }, ...[...log].reverse().map((move) =>
+      el("li", { value: move.ply + 1, class: move.seat === this.match.viewer ? "mine" : "" }, this.told(move))));
+  }
+
+  result() {
+    const { match } = this;
+    const { settlement } = match.board;
+    const winner = match.over && !match.branched ? match.chairs.reduce((a, b) => (b.score > a.score ? b : a)) : null;
+    return el("div", { class: "result", id: "result" },
+      el("h2", {}, this.ending()),
+      settlement?.terms ? el("p", { class: "sum" }, el("b", {}, sumText(settlement.terms, settlement.total)), el("small", {}, termsText(settlement.terms))) : null,
+      settlement?.layoffs?.length ? el("p", {}, `${this.told({ kind: "layoff", seat: 1 - settlement.knocker, cards: [] })} ${cardsText(settlement.layoffs.map((one) => one.card))}`) : null,
+      winner ? el("p", { class: "winner" }, T.matchWon(winner.person ? T.you : winner.name, winner.score)) : null);
+  }
+}
+
+function where(element) {
+  if (element.id) return `#${element.id}`;
+  const { card, action, sort } = element.dataset;
+  if (card) return `.hand [data-card="${card}"]`;
+  if (action) return `[data-action="${action}"]`;
+  return sort ? `[data-sort="${sort}"]` : null;
+}

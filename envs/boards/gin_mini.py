@@ -1,0 +1,34 @@
+"""The board of `mini_gin_rummy`: that of `gin_rummy`, where a knock may choose its own discard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from envs.boards import Variant, gin
+from envs.boards.gin import deck, hands, opened, seen
+from envs.game import Game, View
+
+__all__ = ["TITLE", "VARIANTS", "choice", "deck", "hands", "opened", "said", "seen"]
+
+TITLE = "Mini gin rummy"
+VARIANTS = (
+    Variant("4 ranks, 2 suits", {"preset": "4x2"}),
+    Variant("3 ranks, 3 suits", {"preset": "3x3"}),
+    Variant("5 ranks, 2 suits", {"preset": "5x2"}),
+)
+
+
+def choice(game: Game, view: View, action: int) -> dict[str, Any]:
+    """Shows an action as in `gin_rummy`; a knock with the best discard names no card."""
+    return {"kind": "knock", "cards": []} if _is_knock(game, action) else gin.choice(game, view, action)
+
+
+def said(game: Game, before: View, action: int, after: View) -> dict[str, Any]:
+    """Returns an action as a player hears of it; the card a knock discarded is the pile's top."""
+    if not _is_knock(game, action):
+        return gin.said(game, before, action, after)
+    return {"kind": "knock", "cards": gin.named([int(after.top)], game.rules.num_ranks)}
+
+
+def _is_knock(game: Game, action: int) -> bool:
+    return game.rules.knock_form == "best_discard" and action == gin.DISCARDS + game.rules.num_cards

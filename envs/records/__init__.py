@@ -1,0 +1,52 @@
+"""Games that were played, one JSON object each: made, written, read, replayed and drawn, for every game.
+
+| key | content |
+|---|---|
+| format | 2, of this table |
+| game, version | name and version of the game |
+| preset | name of the rule preset, null where the rules are no preset's |
+| rules | every rule that can be set, by name |
+| deal | the numbers that `Game.from_deal` takes; of a game with a deck, the card ids |
+| actions | the action ids of all players, in order |
+| result | points: what each player won; ending: how it ended, in words, where the game says so |
+| players | optional: who played, by seat |
+| about | optional: what else belongs to it, names to texts and numbers, for instance `pair` and `seat` of a match |
+
+A file holds one record per line (.jsonl), or one record or a list of them (.json). Format 1, which only gin rummy had,
+calls the deal `deck`; it is read too. So are OpenSpiel's histories, see `envs.records.openspiel`.
+"""
+
+from envs.records.files import append, parse, read, to_line, write
+from envs.records.openspiel import of_history, to_history
+from envs.records.record import (
+    FORMAT,
+    Record,
+    finished,
+    moves,
+    points_of,
+    positions,
+    record,
+    replay,
+    rounded,
+    scene,
+)
+
+__all__ = [
+    "FORMAT",
+    "Record",
+    "append",
+    "finished",
+    "moves",
+    "of_history",
+    "parse",
+    "points_of",
+    "positions",
+    "read",
+    "record",
+    "replay",
+    "rounded",
+    "scene",
+    "to_history",
+    "to_line",
+    "write",
+]

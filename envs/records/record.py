@@ -1,0 +1,312 @@
+"""One game that was played: as plain data, played through its game, in words and as a picture (host side)."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+import envs
+from envs import drawing
+from envs.errors import InputError, shown
+from envs.game import Game, State
+
+FORMAT = 2
+_OLD_ENDINGS = {"draw": "tie"}
+"""Words for an ending in records written before they changed."""
+_TOLERANCE = 1e-3
+"""By which points may differ, as they are sums of float32."""
+_MOST_NAME = 40
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """A game that was played; the fields are the keys of its JSON object.
+
+    Attributes:
+      game, version: of the game.
+      rules: by name.
+      deal: the numbers that `Game.from_deal` takes.
+      actions: action ids.
+      result: `points` of each player, and `ending` in words where the game has one.
+      players: who played, by seat; empty where not known.
+      preset: name of the rules, None where they have none.
+      about: what else belongs to it, names to texts and numbers.
+      place: where the record was read, for messages.
+    """
+
+    game: str
+    version: str
+    rules: Mapping[str, Any]
+    deal: tuple[int | float, ...]
+    actions: tuple[int, ...]
+    result: Mapping[str, Any]
+    players: tuple[str, ...] = ()
+    preset: str | None = None
+    about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    place: str = "record"
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the JSON object."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        del fields["place"]
+        if not self.about:
+            del fields["about"]
+        plain = {key: list(value) if isinstance(value, tuple) else value for key, value in fields.items()}
+        return {"format": FORMAT, **plain}
+
+    def _repr_svg_(self) -> str:
+        """Draws the last position and the moves, in notebooks."""
+        return drawing.to_svg(scene(self))
+
+
+def finished(
+    game: Game,
+    deal: State | Sequence[int | float],
+    actions: Sequence[int],
+    points: Sequence[float],
+    players: Sequence[str] = (),
+    *,
+    about: Mapping[str, Any] | None = None,
+) -> Record:
+    """Makes the record of a game whose result is known already; nothing is played or checked.
+
+    Args:
+      game: what was played.
+      deal: the starting state, or the numbers `from_deal` takes.
+      actions: action ids of all players, to the end.
+      points: what each player won.
+      players: who played, by seat.
+      about: what else belongs to it.
+    """
+    numbers = game.deal_of(deal) if hasattr(deal, "current_player") else deal
+    return Record(
+        game=game.name,
+        version=game.version,
+        rules=rules_of(game),
+        deal=tuple(number if isinstance(number, float) else int(number) for number in numbers),
+        actions=tuple(int(action) for action in actions),
+        result={"points": rounded(points)},
+        players=tuple(players),
+        preset=game.preset,
+        about=dict(about or {}),
+    )
+
+
+def rules_of(game: Game) -> dict[str, Any]:
+    """Returns the rules that `envs.make` takes to make a game again."""
+    fields = _settable(game)
+    rules = fields.pop("rules", None)
+    return (_settable(rules) if dataclasses.is_dataclass(rules) else dict(rules or {})) | fields
+
+
+def _settable(given: Any) -> dict[str, Any]:
+    if not dataclasses.is_dataclass(given):
+        return {}
+    values = {field.name: getattr(given, field.name) for field in dataclasses.fields(given) if field.init}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def rounded(points: Sequence[float]) -> list[float]:
+    """Returns points as records hold them, to four digits."""
+    return [round(float(x), 4) + 0.0 for x in points]
+
+
+def record(
+    game: Game,
+    deal: State | Sequence[int | float],
+    actions: Sequence[int],
+    players: Sequence[str] = (),
+    *,
+    about: Mapping[str, Any] | None = None,
+) -> Record:
+    """Plays a game's actions and makes its record.
+
+    Args:
+      game: of any kind.
+      deal: the starting state, or the numbers `from_deal` takes: of a game with a deck, the card ids.
+      actions: action ids of all players, to the end.
+      players: who played, by seat.
+      about: what else belongs to it, names to texts and numbers.
+    Raises:
+      InputError: no such deal, an action that is not legal, or the game is not over.
+    """
+    made = finished(game, deal, actions, (), players, about=about)
+    return dataclasses.replace(made, result=_played(made, game)[1])
+
+
+def replay(given: Record) -> tuple[Game, State]:
+    """Plays a record through its game and checks the result.
+
+    Returns:
+      The game, and the state it ended in.
+    Raises:
+      InputError: an unknown game, version or rule, a deal or an action that cannot be, or another result; the record
+        and the reason are named.
+    """
+    game = game_of(given)
+    state, result = _played(given, game)
+    ending = given.result.get("ending")
+    stored = given.result | {"ending": _OLD_ENDINGS.get(ending, ending)} if isinstance(ending, str) else given.result
+    for name, value in result.items():
+        if name != "points" and name not in stored:
+            continue
+        if not (_near(stored.get(name), value) if name == "points" else stored[name] == value):
+            raise InputError(
+                f"{given.place}: result {name}={shown(repr(stored.get(name)))}; the game played gives {value!r}"
+            )
+    return game, state
+
+
+def game_of(given: Record) -> Game:
+    """Returns the game a record is of; raises InputError where there is none such."""
+    try:
+        game = envs.make(given.game, **given.rules)
+    except InputError as error:
+        raise InputError(f"{given.place}: {shown(str(error), 300)}") from error
+    if game.version != given.version:
+        raise InputError(
+            f"{given.place}: {game.name} version {shown(given.version)}; this project has version {game.version}"
+        )
+    return game
+
+
+def positions(given: Record) -> tuple[Game, list[State]]:
+    """Checks a record as `replay` does and returns its positions.
+
+    Returns:
+      The game, and its states, of NumPy arrays: the deal, and that after each action.
+    Raises:
+      InputError: as `replay`.
+    """
+    game, _ = replay(given)
+    padded = np.zeros(game.max_length, np.int32)
+    padded[: len(given.actions)] = given.actions
+    states = jax.device_get(_states(game, _start(given, game), padded))
+    return game, [jax.tree.map(lambda x, n=n: x[n], states) for n in range(len(given.actions) + 1)]
+
+
+def points_of(game: Game, state: State, rewards: Array) -> Array:
+    """Returns what each player won: float32[P], from a finished state and the rewards paid on the way to it."""
+    seats = jnp.arange(game.num_players)
+    report = jax.vmap(lambda seat: game.result(state, seat))(seats)
+    return jnp.asarray(report.get("points_per_hand", rewards * game.reward_scale), jnp.float32)
+
+
+def _near(stored: Any, points: list[float]) -> bool:
+    numbers = isinstance(stored, list) and all(type(x) in (int, float) for x in stored)
+    return numbers and len(stored) == len(points) and bool(np.allclose(stored, points, rtol=0, atol=_TOLERANCE))
+
+
+def _start(given: Record, game: Game) -> State:
+    try:
+        return game.from_deal(given.deal)
+    except InputError as error:
+        raise InputError(f"{given.place}: {shown(str(error), 300)}") from error
+
+
+def _played(given: Record, game: Game) -> tuple[State, dict[str, Any]]:
+    """Returns the state a record's actions lead to, and the result it has."""
+    start, count = _start(given, game), len(given.actions)
+    wrong = next((n for n, action in enumerate(given.actions) if not 0 <= action < game.num_actions), None)
+    if wrong is not None:
+        action = given.actions[wrong]
+        raise InputError(
+            f"{given.place}: action {wrong + 1}, {shown(action)}, is not one of 0 to {game.num_actions - 1}"
+        )
+    if count > game.max_length:
+        raise InputError(f"{given.place}: {count} actions; a game of {game.name} has {game.max_length} at most")
+    padded = np.zeros(game.max_length, np.int32)
+    padded[:count] = given.actions
+    state, legal, over, points = jax.device_get(_walk(game, start, padded, count))
+    for n in range(count):
+        if n and over[n - 1]:
+            raise InputError(f"{given.place}: action {n + 1}, {given.actions[n]}, comes after the end of the game")
+        if not legal[n]:
+            raise InputError(f"{given.place}: action {n + 1}, {_illegal(game, start, padded, n)}")
+    if not count or not over[count - 1]:
+        raise InputError(f"{given.place}: the game is not over after its {count} actions")
+    words = game.to_dict(state)
+    ending = {"ending": words["ending"]} if isinstance(words.get("ending"), str) else {}
+    return state, {"points": rounded(points), **ending}
+
+
+def _illegal(game: Game, start: State, actions: np.ndarray, n: int) -> str:
+    """Returns what is said of an illegal action: its name, and those of the legal ones."""
+    state = _walk(game, start, actions, n)[0]
+    legal = np.flatnonzero(game.legal_actions(state)).tolist()
+    could = ", ".join(f"{action} ({game.describe_action(state, action)})" for action in legal[:20])
+    more = f" and {len(legal) - 20} more" if len(legal) > 20 else ""
+    return f"{actions[n]} ({game.action_name(int(actions[n]))}), is not legal; legal are {could}{more}"
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _walk(game: Game, start: State, actions: Array, count: Array) -> tuple[State, Array, Array, Array]:
+    """Plays the first `count` actions: the last state; bool[T], whether each was legal, and over after it; points."""
+
+    def body(carry: tuple[State, Array], now: tuple[Array, Array]) -> tuple[Any, Any]:
+        (state, paid), (t, action) = carry, now
+        legal = game.legal_actions(state)[action]
+        after, gained, over = game.step(state, action)
+        plays = t < count
+        state = jax.tree.map(lambda a, b: jnp.where(plays, a, b), after, state)
+        return (state, paid + jnp.where(plays, gained, 0)), (legal, over)
+
+    first = (start, jnp.zeros(game.num_players))
+    (state, paid), (legal, over) = lax.scan(body, first, (np.arange(game.max_length), actions))
+    return state, legal, over, points_of(game, state, paid)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _states(game: Game, start: State, actions: Array) -> State:
+    """Returns the states before each action, and the last one: leading axis [T + 1]."""
+
+    def body(state: State, action: Array) -> tuple[State, State]:
+        after = game.step(state, action)[0]
+        return after, after
+
+    _, states = lax.scan(body, start, actions)
+    return jax.tree.map(lambda x, rest: jnp.concatenate([jnp.asarray(x)[None], rest]), start, states)
+
+
+def moves(given: Record) -> list[str]:
+    """Returns a record's moves in words, each with its player, checked as `replay` does.
+
+    Raises:
+      InputError: as `replay`.
+    """
+    game, states = positions(given)
+    names = player_names(given, game.num_players)
+    return [
+        f"{names[int(state.current_player)]}: {game.describe_action(state, action)}"
+        for state, action in zip(states, given.actions, strict=False)
+    ]
+
+
+def scene(given: Record) -> drawing.Scene:
+    """Returns a record's last position, all cards open, with its players, result and moves.
+
+    Raises:
+      InputError: as `replay`.
+    """
+    game, states = positions(given)
+    names = player_names(given, game.num_players)
+    last = game.scene(states[-1])
+    points = ", ".join(f"{name} {won:g}" for name, won in zip(names, given.result["points"], strict=True))
+    played = [f"{n}. {move}" for n, move in enumerate(moves(given), 1)]
+    lines = [f"{game.unit}: {points}", *(" · ".join(played[n : n + 3]) for n in range(0, len(played), 3))]
+    return dataclasses.replace(last, lines=(*last.lines, *lines))
+
+
+def player_names(given: Record, num_players: int) -> list[str]:
+    """Returns who played by seat, "player 0" and so on where that is not known; long names are cut."""
+    seats = range(num_players)
+    if len(given.players) != num_players:
+        return [f"player {seat}" for seat in seats]
+    return [name if len(name) <= _MOST_NAME else f"{name[:_MOST_NAME]}..." for name in given.players]

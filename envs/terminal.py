@@ -1,0 +1,229 @@
+"""Games in a plain terminal: people and players at one table, one line a move (host side).
+
+Of a game nothing is used but what `envs.Game` promises. A person sees what the view of its seat shows, and of others'
+moves what `envs.boards` lets it hear.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from envs import boards, records
+from envs.adapters.single_game import SingleGame
+from envs.errors import InputError
+from envs.game import Game, Policy
+from envs.players import HostPlayer
+
+_HELP = "a number or a name of the list (its beginning or any part will do), ? for the list, h for a hint, q to leave"
+
+
+class _LeftError(Exception):
+    """The person has left."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Table:
+    """Who plays what, and where it is shown.
+
+    Attributes:
+      game: what is played.
+      play: the round under way.
+      players: by seat, None for a person.
+      names: by seat.
+      hint: who gives advice, None for nobody.
+      read: prompt -> the line that a person answers.
+      write: prints a text.
+      rng: of deals and the players' choices.
+    """
+
+    game: Game
+    play: SingleGame
+    players: tuple[Policy | HostPlayer | None, ...]
+    names: tuple[str, ...]
+    hint: Policy | None
+    read: Callable[[str], str]
+    write: Callable[[str], None]
+    rng: np.random.Generator
+
+    @property
+    def watcher(self) -> int | None:
+        """The seat of the one person; None where nobody or several play."""
+        people = [seat for seat, player in enumerate(self.players) if player is None]
+        return people[0] if len(people) == 1 else None
+
+
+def play_in_terminal(
+    game: Game,
+    players: Sequence[Policy | HostPlayer | None],
+    *,
+    names: Sequence[str] = (),
+    hint: Policy | None = None,
+    target: int | None = None,
+    rounds: int | None = None,
+    seed: int | None = None,
+    keep: str | Path | None = None,
+    read: Callable[[str], str] = input,
+    write: Callable[[str], None] = print,
+) -> list[float]:
+    """Plays rounds until a person leaves, a score reaches the target, or there have been enough.
+
+    Args:
+      game: of any kind.
+      players: by seat, None for a person; several people take turns at the terminal.
+      names: by seat, "you" and "player 1" and so on by default.
+      hint: who is asked for advice; None: nobody.
+      target: score that ends it; None: there is no end.
+      rounds: most rounds; None: as many as a person likes, one where nobody is a person.
+      seed: of deals and the players' choices; None: random ones.
+      keep: file that the record of each finished round is added to.
+      read, write: the terminal.
+    Returns:
+      The scores by seat.
+    Raises:
+      InputError: not as many players as seats, or a player does what is not legal.
+    """
+    if len(players) != game.num_players:
+        raise InputError(f"{len(players)} players; {game.name} here has {game.num_players} seats")
+    people = sum(player is None for player in players)
+    alone = [("you" if people == 1 else f"player {n}") if player is None else f"player {n}"
+             for n, player in enumerate(players)]  # fmt: skip
+    rng = np.random.default_rng(seed)
+    named = tuple(names) if names else tuple(alone)
+    table = _Table(game, SingleGame(game), tuple(players), named, hint, read, write, rng)
+    scores, most = np.zeros(game.num_players), rounds if rounds is not None or people else 1
+    played = 0
+    try:
+        while played != most and (target is None or scores.max() < target):
+            if played and people:
+                _answer(table, "Enter for the next round, q to leave: ")
+            one = _round(table)
+            played += 1
+            if keep is not None:
+                records.append(keep, one)
+            scores += _gained(table, one, target)
+            write(_sums(table, one, scores, target))
+    except (_LeftError, EOFError):
+        write("left the table")
+    return scores.tolist()
+
+
+def _round(table: _Table) -> records.Record:
+    """Plays a round to its end and returns its record."""
+    play, players = table.play, table.players
+    play.deal(int(table.rng.integers(2**31)))
+    deal, actions = play.state, []
+    hosts = {id(player): (player, seat) for seat, player in enumerate(players) if isinstance(player, HostPlayer)}
+    for player, seat in hosts.values():
+        player.begin(jax.device_get(jax.tree.map(lambda x: x[None], deal)), [seat])
+    while play.current_player >= 0:
+        seat = play.current_player
+        player = players[seat]
+        if player is None:
+            action = _asked(table, seat)
+        elif isinstance(player, HostPlayer):
+            action = int(player.choose(0))
+        else:
+            action = play.sample(player, table.rng)
+        if not play.legal()[action]:
+            raise InputError(f"{table.names[seat]} chose {action} {table.game.action_name(action)}, which is not legal")
+        for host, _ in hosts.values():
+            host.see(0, seat, action)
+        _tell(table, seat, action)
+        actions.append(action)
+    points = np.asarray(records.points_of(table.game, play.state, play.rewards))
+    return records.finished(table.game, deal, actions, points, table.names)
+
+
+def _tell(table: _Table, seat: int, action: int) -> None:
+    """Plays an action and prints what may be heard of it."""
+    play, game, watcher = table.play, table.game, table.watcher
+    before, state = play.state, jax.device_get(play.state)
+    play.step(action)
+    text = game.describe_action(state, action, watcher)
+    if watcher not in (None, seat):
+        views = [jax.device_get(game.view(one, np.int32(watcher))) for one in (before, play.state)]
+        if boards.said(game, views[0], action, views[1], False) is None:
+            text = "moves"
+    if table.players[seat] is not None or table.watcher is None:
+        table.write(f"{table.names[seat]}: {text}")
+
+
+def _asked(table: _Table, seat: int) -> int:
+    """Returns the action a person chooses: by its number in the list, its name, or a part of it that is its alone."""
+    play, game = table.play, table.game
+    legal = np.flatnonzero(play.legal()).tolist()
+    choices = [game.describe_action(play.state, action, seat) for action in legal]
+    listed = "\n".join(f"{n:4d}  {name}" for n, name in enumerate(choices, 1))
+    table.write(f"\n{game.render(jax.device_get(play.state), seat)}\n{listed}")
+    while True:
+        answer = _answer(table, f"{table.names[seat]}> ").strip().lower()
+        if answer in ("h", "hint"):
+            table.write(_advice(table, seat, legal, choices))
+            continue
+        if answer == "?":
+            table.write(f"{listed}\n{_HELP}")
+            continue
+        found = _matches(answer, choices)
+        if len(found) == 1:
+            return legal[found[0]]
+        table.write(f"which of {', '.join(choices[n] for n in found)}?" if found else f"not understood; {_HELP}")
+
+
+def _matches(answer: str, choices: Sequence[str]) -> list[int]:
+    """Returns the places of the choices that an answer may mean: one by number or name, else those it is a part of."""
+    if answer.isdecimal() and len(answer) < 6 and 1 <= int(answer) <= len(choices):
+        return [int(answer) - 1]
+    lower = [name.lower() for name in choices]
+    ways: tuple[Callable[[str], bool], ...] = (
+        lambda name: name == answer,
+        lambda name: name.startswith(answer),
+        lambda name: answer in name,
+    )
+    for fits in ways:
+        found = [n for n, name in enumerate(lower) if answer and fits(name)]
+        if found:
+            return found
+    return []
+
+
+def _advice(table: _Table, seat: int, legal: Sequence[int], choices: Sequence[str]) -> str:
+    """Returns what the adviser would do, the likeliest first."""
+    if table.hint is None:
+        return "nobody gives hints here"
+    view = table.game.view(table.play.state, np.int32(seat))
+    chances = np.asarray(table.hint(view, table.play.legal()))
+    order = sorted(range(len(legal)), key=lambda n: -chances[legal[n]])
+    return "\n".join(f"{100 * chances[legal[n]]:5.1f} %  {choices[n]}" for n in order[:5])
+
+
+def _answer(table: _Table, prompt: str) -> str:
+    """Returns a person's line; raises _LeftError where it wants to leave."""
+    answer = table.read(prompt)
+    if answer.strip().lower() in ("q", "quit"):
+        raise _LeftError
+    return answer
+
+
+def _gained(table: _Table, one: records.Record, target: int | None) -> np.ndarray:
+    """Returns what a round adds to the scores: a game's own score where it has one, with a target what was won by two."""
+    game, state = table.game, table.play.state
+    own: dict[str, Any] = game.result(state, 0)
+    if "score" in own:
+        return np.array([float(game.result(state, seat)["score"]) for seat in range(game.num_players)])
+    points = np.array(one.result["points"])
+    return np.maximum(points, 0) if target is not None and len(points) == 2 else points
+
+
+def _sums(table: _Table, one: records.Record, scores: np.ndarray, target: int | None) -> str:
+    """Returns how a round ended: all cards open, points and scores."""
+    shown = table.game.render(jax.device_get(table.play.state))
+    points = ", ".join(f"{name} {won:g}" for name, won in zip(table.names, one.result["points"], strict=True))
+    total = ", ".join(f"{name} {score:g}" for name, score in zip(table.names, scores, strict=True))
+    goal = f" of {target}" if target is not None else ""
+    return f"\n{shown}\n{table.game.unit}: {points}\nscore{goal}: {total}"

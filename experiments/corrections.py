@@ -1,0 +1,99 @@
+"""A grid of algo.correction: what clipped traces between DREAM and ESCHER do on full gin rummy and on Leduc.
+
+    python experiments/corrections.py gin_rummy --cells 0.9:11 0:11 1:null --seeds 0 1
+    python experiments/corrections.py leduc_poker --cells 0.9:3 --seeds 0
+    python experiments/corrections.py gin_rummy --collect
+
+Own actions are sampled uniformly (--exploration 1) and the value assumes today's policies, in every cell. Each cell and
+seed is a run of `python -m dream.run` under --runs, which is not run again where it has ended; their results go into
+experiments/results/corrections_<game>.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from collect_runs import overrides
+
+from dream.storage.files import write_json
+from dream.training import metrics
+
+RESULTS = Path(__file__).resolve().parent / "results"
+SAMPLING = ("regret_second_moment", "effective_sample_size", "baseline_explained_variance")
+GAMES = {
+    "gin_rummy": [
+        "iterations=10", "eval.every=10", "eval.games=512", "eval.final_games=1000",
+        "eval.opponents=[random,simple_bot]",
+    ],
+    "leduc_poker": ["iterations=1000000", "budget.nodes=1e6", "eval.every=10", "eval.opponents=[]"],
+}  # fmt: skip
+"""How long a run is, and how it is measured: 5,120 rounds of gin, a million nodes of Leduc."""
+
+
+def cell_overrides(game: str, cell: str, exploration: float) -> list[str]:
+    """Returns the overrides of a cell's runs, "<trace>:<clip>"."""
+    trace, clip = cell.split(":")
+    correction = [f"algo.correction.trace={trace}", f"algo.correction.clip={clip}"]
+    return [
+        f"env={game}", "algo=dream", *correction, f"algo.exploration={exploration:g}", "algo.values.policy=current",
+        *GAMES[game],
+    ]  # fmt: skip
+
+
+def collected(run: Path) -> dict[str, Any]:
+    """Returns what is kept of one run that has ended."""
+    records = metrics.read(run)
+    last = records[-1]
+    means = {name: sum(r[f"sampling/{name}"] for r in records) / len(records) for name in SAMPLING}
+    kept = {name: last[name] for name in (*metrics.COUNTERS, "seconds", "compile_seconds")}
+    versions = json.loads((run / "versions.json").read_text())
+    made = {name: versions[name] for name in ("git_commit", "device", "jax", "load_1_minute")}
+    if (run / "evaluation.json").exists():
+        report = json.loads((run / "evaluation.json").read_text())
+        result = {"final_by_opponent": report["by_opponent"]}
+    else:
+        key = "eval/exploitability/average"
+        result = {"exploitability": [record[key] for record in records if record.get(key) is not None][-1]}
+    return {**result, "sampling": means, "iterations": last["iteration"], **kept, **made, "overrides": overrides(run)}
+
+
+def ended(run: Path, game: str) -> bool:
+    """Returns whether a run has ended."""
+    if game == "gin_rummy":
+        return (run / "evaluation.json").exists()
+    return (run / metrics.FILE).exists() and metrics.read(run)[-1]["nodes"] >= 1e6
+
+
+def main() -> None:
+    """Runs the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("game", choices=sorted(GAMES))
+    parser.add_argument("--cells", nargs="+", default=[], help="<trace>:<clip>, as on a command line")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--exploration", type=float, default=1.0)
+    parser.add_argument("--runs", type=Path, default=Path("runs") / "corrections", help="where the runs are kept")
+    parser.add_argument("--collect", action="store_true", help="run nothing; write the result of what is there")
+    given = parser.parse_args()
+    folder = given.runs / given.game
+    for cell in () if given.collect else given.cells:
+        for seed in given.seeds:
+            run = folder / f"{cell.replace(':', '_')}_{given.exploration:g}" / f"seed{seed}"
+            if ended(run, given.game):
+                continue
+            end = [f"seed={seed}", f"run_dir={run}", "tracking.mode=disabled"]
+            command = [*cell_overrides(given.game, cell, given.exploration), *end]
+            if code := subprocess.call([sys.executable, "-m", "dream.run", *command]):
+                sys.exit(code)
+    runs = sorted(run for run in folder.glob("*/seed*") if ended(run, given.game))
+    result = {f"{run.parent.name}/{run.name}": collected(run) for run in runs}
+    write_json(RESULTS / f"corrections_{given.game}.json", result)
+    print(RESULTS / f"corrections_{given.game}.json")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""A page's server in the tests' own process, and a client that talks to it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import uvicorn
+from websockets.sync.client import ClientConnection, connect
+
+from dream.page.catalogue import Catalogue
+from dream.page.hub import Hub
+from dream.page.server import Site, configured, listen, names
+
+TOKEN = "token-of-the-tests"
+PATIENCE = 60.0
+
+
+@contextlib.contextmanager
+def served(hub: Hub | None = None) -> Iterator[tuple[Hub, int]]:
+    """Serves a page until the end; gives the hub and the port."""
+    hub = hub or Hub(Catalogue(runs=None))
+    listening = listen("127.0.0.1", 0)
+    port = listening.getsockname()[1]
+    server = uvicorn.Server(configured(Site(hub, TOKEN, names("127.0.0.1", port))))
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield hub, port
+    finally:
+        server.should_exit = True
+        thread.join(PATIENCE)
+        listening.close()
+
+
+class Client:
+    """One tab."""
+
+    def __init__(self, port: int, key: str | None = None, **options: Any) -> None:
+        """Connects and says hello."""
+        self.sent: list[str] = []
+        self.socket = open_socket(port, **options)
+        self.welcome = self.ask({"type": "hello", "key": key}, "welcome")
+        self.key = self.welcome["key"]
+
+    def send(self, message: dict[str, Any] | str) -> None:
+        """Sends a message."""
+        self.socket.send(message if isinstance(message, str) else json.dumps(message))
+
+    def receive(self) -> dict[str, Any]:
+        """Returns the next message; its text is kept."""
+        text = self.socket.recv(PATIENCE)
+        self.sent.append(text)
+        return json.loads(text)
+
+    def wait(self, kind: str, holds: Callable[[dict[str, Any]], bool] = lambda message: True) -> dict[str, Any]:
+        """Returns the next message of a type of which something holds; an error in its place fails."""
+        while True:
+            message = self.receive()
+            if message["type"] == kind and holds(message):
+                return message
+            assert message["type"] != "error" or kind == "error", message
+
+    def ask(self, message: dict[str, Any] | str, kind: str) -> dict[str, Any]:
+        """Sends a message and returns the first answer of a type."""
+        self.send(message)
+        return self.wait(kind)
+
+    def new(self, game: str, seats: list[str | None], variant: str | None = None, **settings: Any) -> dict[str, Any]:
+        """Starts a match and returns it once the person is to act."""
+        way = variant or next(one for one in self.welcome["games"] if one["game"] == game)["variants"][0]["label"]
+        message = {"type": "new", "game": game, "variant": way, "seats": seats, "target": None, "pace": 0, **settings}
+        self.send(message)
+        return self.my_turn()
+
+    def my_turn(self) -> dict[str, Any]:
+        """Returns the match once the person is to act, or the round is over."""
+        found = self.wait("match", lambda message: bool(message["match"]["choices"]) or message["match"]["done"])
+        return found["match"]
+
+    def act(self, match: dict[str, Any], action: int) -> dict[str, Any]:
+        """Plays an action and returns the match when it is the person's turn again."""
+        self.send(act(match, action))
+        return self.my_turn()
+
+    def play(self, match: dict[str, Any]) -> dict[str, Any]:
+        """Plays a round to its end: a knock where it is allowed, else what leaves the least, else the last choice."""
+        while not match["done"]:
+            match = self.act(match, chosen(match))
+        return match
+
+    def close(self) -> None:
+        """Leaves."""
+        self.socket.close()
+
+
+def open_socket(port: int, token: str = TOKEN, origin: str | None = "own", host: str | None = None) -> ClientConnection:
+    """Opens a WebSocket, as a page from this server does by default."""
+    own = f"http://127.0.0.1:{port}"
+    headers = {} if host is None else {"Host": host}
+    origin = own if origin == "own" else origin
+    return connect(f"ws://127.0.0.1:{port}/{token}/socket", origin=origin, additional_headers=headers, max_size=None)
+
+
+def act(match: dict[str, Any], action: int) -> dict[str, Any]:
+    """Returns the message that plays an action."""
+    return {"type": "act", "match": match["id"], "round": match["round"], "ply": match["ply"], "action": action}
+
+
+def chosen(match: dict[str, Any]) -> int:
+    """Returns a sensible action."""
+    choices = match["choices"]
+    ends = [choice for choice in choices if choice["kind"] in ("knock", "gin", "lay", "layoff")]
+    if ends:
+        return ends[0]["id"]
+    discards = [choice for choice in choices if "left" in choice]
+    return min(discards, key=lambda choice: choice["left"])["id"] if discards else choices[-1]["id"]
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Yields every text in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from texts(item)

@@ -1,0 +1,105 @@
+"""Is deep MMD's loss the equation, is its minimum the exact step, and does the tabular solver find equilibria?"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tree_values import tree_of
+
+import envs
+from dream import algorithms
+from dream.algorithms.mmd import MmdConfig, _regulariser, kl_divergence, sampled_kl
+from dream.algorithms.ppo import clipped_loss
+from dream.algorithms.ppo.regularisation import NewPolicy
+from dream.algorithms.types import Resources
+from dream.equations.mirror_descent import magnetic_step
+from dream.equations.regret_matching import masked_log_softmax
+from dream.game_tree.sequence_form import nash_conv
+from dream.game_tree.tabular_policy import tabulate
+from dream.networks import make_network
+
+RESOURCES = Resources(find_tree=lambda game: tree_of(game.name))
+OLD = np.array([0.5, 0.25, 0.25, 0.0])
+LEGAL = np.array([True, True, True, False])
+TAKEN = np.array([0, 0, 1, 2])
+"""Four rows that hold each action as often as OLD plays it."""
+
+
+def test_the_sampled_divergence_is_unbiased() -> None:
+    """Its mean over actions of the old policy is KL(new, old); elementwise it is never negative."""
+    logs = np.asarray(masked_log_softmax(jnp.array([0.3, -1.0, 0.8, 5.0]), LEGAL))
+    samples = np.asarray(sampled_kl(logs[TAKEN] - np.log(OLD[TAKEN])))
+    exact = float(kl_divergence(logs, np.log(np.where(LEGAL, OLD, 1.0)), LEGAL))
+    assert samples.mean() == pytest.approx(exact, rel=1e-5)
+    assert (samples >= 0).all()
+
+
+@pytest.mark.parametrize("magnet", ["uniform", "moving_average"])
+def test_the_least_loss_is_the_exact_step(magnet: str) -> None:
+    """Gradient descent on the loss of one information set ends at `magnetic_step` with eta = 1 / beta."""
+    config = MmdConfig(entropy_weight=0.3, kl_weight=0.5, magnet=magnet)
+    game = envs.make("leduc_poker")
+    network = make_network({"name": "dueling", "hidden": [4]}, game)
+    regulariser = _regulariser(config, network)
+    carried = regulariser.init(network.init(jax.random.key(0)))
+    inputs = jnp.ones((4, network.inputs.size))
+    actions = game.num_actions
+    legal = np.zeros((4, actions), bool)
+    legal[:, :3] = True
+    values = np.array([1.0, -0.5, 0.2])
+
+    def loss(logits: jax.Array) -> jax.Array:
+        logs = masked_log_softmax(jnp.broadcast_to(logits, (4, actions)), legal)
+        log_ratio = jnp.take_along_axis(logs, TAKEN[:, None], axis=1)[:, 0] - np.log(OLD[TAKEN])
+        penalty, _ = regulariser.penalty(carried, jnp.float32(1.0), NewPolicy(inputs, legal, logs, log_ratio))
+        return jnp.mean(clipped_loss(jnp.exp(log_ratio), values[TAKEN], 1e9)) + penalty
+
+    descend = jax.jit(lambda x: jax.lax.fori_loop(0, 3000, lambda n, x: x - 0.3 * jax.grad(loss)(x), x))
+    found = np.exp(np.asarray(masked_log_softmax(descend(jnp.zeros(actions)), legal[0])))[:3]
+    rho = np.zeros(3)
+    if magnet == "moving_average":
+        rho = np.asarray(network.apply_inputs(carried, inputs[0])[0])[:3]
+    exact = magnetic_step(np.log(OLD[:3]), values, rho, np.ones(3, bool), step=1 / 0.5, strength=0.3)
+    np.testing.assert_allclose(found, np.exp(np.asarray(exact)), atol=2e-4)
+
+
+def test_the_magnet_moves_and_the_strength_falls() -> None:
+    """The moving average goes magnet_tau of the way in each iteration; the first strength is 1, later less."""
+    settings = {
+        "name": "mmd", "episodes_per_iteration": 8, "batch_size": 16, "epochs": 1, "magnet": "moving_average",
+        "magnet_tau": 0.25,
+        "entropy_decay": {"start": 1.0, "end": 0.5, "transition_steps": 3, "form": "inverse_sqrt"},
+    }  # fmt: skip
+    learner = algorithms.make(settings, {"name": "dueling", "hidden": [8]}, envs.make("kuhn_poker"))
+    before = learner.init(jax.random.key(0))
+    after, first = learner.iterate(before)
+    for old, new, magnet in zip(
+        *(jax.tree.leaves(x) for x in (before.params, after.params, after.magnet)), strict=True
+    ):
+        np.testing.assert_allclose(magnet, 0.75 * np.asarray(old) + 0.25 * np.asarray(new), atol=1e-6)
+    _, second = learner.iterate(after)
+    assert first["regularisation"] == 1.0
+    assert second["regularisation"] == pytest.approx(1 / np.sqrt(2.0))
+
+
+def _solved(game: str, updates: int, **settings: float | None) -> float:
+    """Returns the exploitability of the solver's last policy."""
+    solver = algorithms.make({"name": "tabular_mmd", "updates": updates, **settings}, {}, envs.make(game), RESOURCES)
+    state, _ = solver.iterate(solver.init(jax.random.key(0)))
+    return nash_conv(tree_of(game), tabulate(tree_of(game), solver.policies(state)["current"])) / 2
+
+
+def test_the_last_policy_of_the_solver_goes_to_an_equilibrium() -> None:
+    """Kuhn, 1,000 updates: a falling strength 0.0050, a magnet that follows the policy below 1e-5."""
+    assert _solved("kuhn_poker", 1000) < 0.006
+    assert _solved("kuhn_poker", 1000, learning_rate=4.0, halving=None, magnet_tau=0.05) < 1e-5
+
+
+def test_at_a_fixed_strength_steps_end_at_one_policy() -> None:
+    """The regularised equilibrium does not depend on the step, and its exploitability falls with the strength."""
+    fixed = {"halving": None, "magnet_weight": 0.2}
+    slow, fast = (_solved("kuhn_poker", 3000, learning_rate=step, **fixed) for step in (0.5, 2.0))
+    assert slow == pytest.approx(fast, abs=1e-6)
+    assert _solved("kuhn_poker", 3000, halving=None, magnet_weight=0.05) < slow / 2

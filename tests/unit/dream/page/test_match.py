@@ -1,0 +1,142 @@
+"""Matches: turns, scores, and what a person is shown."""
+
+from __future__ import annotations
+
+import re
+
+import jax
+import numpy as np
+import pytest
+from page_support import chosen, texts
+
+import envs
+from dream.page.compiled import QUICK, Shelf
+from dream.page.match import Chair, Match, Settings
+from envs import InputError, boards
+
+_SHELF = Shelf()
+_GAMES = {"gin_rummy": "heuristic", "gin_rummy_mdp": "heuristic", "gin_rummy_openspiel": "simple_bot",
+          "mini_gin_rummy": "random", "rummy500": "greedy", "kuhn_poker": "random", "leduc_poker": "random",
+          "liars_dice": "random", "phantom_ttt": "random"}  # fmt: skip
+
+
+def _match(name: str, person: bool = True, seed: int = 0, target: int | None = None) -> Match:
+    game = boards.make(name, boards.variants(name)[0].label)
+    player = Chair(_GAMES[name], _SHELF.player(_GAMES[name], game))
+    chairs = [Chair("you") if person else player, *[player] * (game.num_players - 1)]
+    return Match(_SHELF.game(game), chairs, Settings("", target=target, seed=seed))
+
+
+def _to_my_turn(match: Match) -> None:
+    while match.to_act is not None and match.to_act.player is not None:
+        match.act(match.choose())
+
+
+def _hidden(match: Match) -> set[str]:
+    """Returns the cards that the person may not know: in the stock, or in a hand and never seen taken."""
+    board = boards.board_of(match.game)
+    deck = board.deck(match.game)
+    seat = match.seat(match.person)
+    open_cards = set(texts(board.seen(match.game, match.round.position.views[seat])))
+    held = np.asarray(board.hands(match.game, match.round.position.state))
+    others = {deck[card] for n in range(len(held)) if n != seat for card in np.flatnonzero(held[n])}
+    return others - open_cards
+
+
+@pytest.mark.parametrize("name", _GAMES)
+def test_a_round_ends_and_is_scored(name: str) -> None:
+    """Played by sensible actions; points sum to zero, chairs change seats, and the sum spelled out is what was paid."""
+    match = _match(name)
+    for number in range(4):
+        _to_my_turn(match)
+        while not match.round.position.done:
+            match.act(chosen(match.snapshot()))
+            _to_my_turn(match)
+        shown = match.snapshot()
+        assert shown["done"]
+        assert sum(shown["points"]) == pytest.approx(0, abs=1e-3)
+        settlement = shown["board"].get("settlement", {})
+        if "total" in settlement and settlement["winner"] is not None:
+            assert shown["points"][settlement["winner"]] == pytest.approx(settlement["total"])
+        assert shown["chairs"][0]["seat"] == number % len(shown["chairs"])
+        if number < 3:
+            match.next_round()
+    assert len(match.finished) == 4
+
+
+@pytest.mark.parametrize("name", [name for name in _GAMES if name != "phantom_ttt"])
+def test_a_person_is_shown_no_hidden_card(name: str) -> None:
+    """At no decision of a round does a card that the person cannot know occur in what is sent."""
+    match = _match(name, seed=5)
+    _to_my_turn(match)
+    while not match.round.position.done:
+        shown = match.snapshot()
+        hidden = _hidden(match)
+        if name not in ("liars_dice", "leduc_poker"):
+            assert hidden
+        words = {word for text in texts({**shown, "title": "", "chairs": []}) for word in re.findall(r"\w+", text)}
+        if name != "liars_dice":
+            assert not words & hidden
+        match.act(chosen(shown))
+        _to_my_turn(match)
+    assert not match.snapshot()["choices"]
+
+
+@pytest.mark.parametrize("name", ["gin_rummy", "kuhn_poker", "leduc_poker", "liars_dice", "mini_gin_rummy"])
+def test_what_is_shown_depends_on_the_view_alone(name: str) -> None:
+    """With everything hidden dealt anew the message is the same, letter by letter."""
+    match = _match(name, seed=2)
+    redeal = jax.jit(match.game.determinize, compiler_options=QUICK)
+    _to_my_turn(match)
+    changed = 0
+    while not match.round.position.done:
+        before, position = match.snapshot(), match.round.position
+        view = position.views[match.seat(match.person)]
+        state = redeal(view, jax.random.key(match.round.number + len(match.round.actions)))
+        match.round.position = match.compiled.look(state)
+        assert match.snapshot() == before
+        same = jax.tree.map(lambda a, b: np.array_equal(a, b), jax.device_get(state), jax.device_get(position.state))
+        changed += not all(jax.tree.leaves(same))
+        match.round.position = position
+        match.act(chosen(before))
+        _to_my_turn(match)
+    assert changed or name in ("kuhn_poker", "leduc_poker", "liars_dice")
+
+
+def test_an_opponents_secret_moves_are_not_told() -> None:
+    """Of a game without a board only the own actions are in the log until it is over."""
+    match = _match("phantom_ttt", seed=1)
+    _to_my_turn(match)
+    while not match.round.position.done:
+        assert {move["seat"] for move in match.snapshot()["log"]} <= {match.seat(0)}
+        match.act(chosen(match.snapshot()))
+        _to_my_turn(match)
+
+
+def test_a_match_ends_at_its_target() -> None:
+    """The winner's points add up until they reach it; then nothing is dealt any more."""
+    match = _match("kuhn_poker", person=False, target=5)
+    for _ in range(200):
+        while not match.round.position.done:
+            match.act(match.choose())
+        if match.is_over:
+            break
+        match.next_round()
+    assert max(match.scores) >= 5
+    with pytest.raises(InputError, match="over"):
+        match.next_round()
+
+
+def test_wrong_actions_change_nothing() -> None:
+    """An illegal action, one after the end, a new round too early."""
+    match = _match("kuhn_poker")
+    with pytest.raises(InputError, match="not legal"):
+        match.act(7)
+    with pytest.raises(InputError, match="not over"):
+        match.next_round()
+    assert match.round.actions == []
+    game = envs.make("kuhn_poker")
+    with pytest.raises(InputError, match="2 players"):
+        Match(_SHELF.game(game), [Chair("you")], Settings(""))
+    with pytest.raises(InputError, match="two people"):
+        Match(_SHELF.game(game), [Chair("a"), Chair("b")], Settings(""))

@@ -1,0 +1,63 @@
+"""Messages of the page: what is well formed, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dream.page import protocol
+from envs import InputError
+
+_NEW = {
+    "type": "new",
+    "game": "kuhn_poker",
+    "variant": "standard",
+    "seats": [None, "random"],
+    "target": None,
+    "pace": 0,
+}
+_ACT = {"type": "act", "match": "abc", "round": 0, "ply": 3, "action": 1}
+
+
+@pytest.mark.parametrize("message", [_NEW, _ACT, {"type": "hello"}, {"type": "stop", "match": "a"}])
+def test_a_message_is_read(message: dict) -> None:
+    """With every field of its type, None where it is left out."""
+    read = protocol.parse(json.dumps(message))
+    assert {name: read[name] for name in message} == message
+    assert set(read) == {"type", *protocol.FIELDS[message["type"]]}
+
+
+_WRONG = {
+    "no JSON": "{",
+    "no object": "[1]",
+    "not a number": json.dumps(_ACT | {"action": float("nan")}),
+    "nesting": "[" * 100_000,
+    "no type": "{}",
+    "unknown type": json.dumps({"type": "eval"}),
+    "type of another kind": json.dumps({"type": ["act"]}),
+    "unknown field": json.dumps(_ACT | {"admin": True}),
+    "missing field": json.dumps({"type": "act", "match": "abc"}),
+    "boolean for a number": json.dumps(_ACT | {"ply": True}),
+    "negative": json.dumps(_ACT | {"ply": -1}),
+    "huge": json.dumps(_ACT | {"action": 10**30}),
+    "a path as a game": json.dumps(_NEW | {"game": "../../etc/passwd"}),
+    "a path as a player": json.dumps(_NEW | {"seats": [None, "runs/first"]}),
+    "a path of another system": json.dumps(_NEW | {"seats": [None, "runs\\first"]}),
+    "a parent as a player": json.dumps(_NEW | {"seats": [None, ".."]}),
+    "no seats": json.dumps(_NEW | {"seats": []}),
+    "too many seats": json.dumps(_NEW | {"seats": [None] * 9}),
+    "control characters": json.dumps(_NEW | {"variant": "a\x00b"}),
+    "oversized": json.dumps(_NEW | {"variant": "x" * protocol.MOST_BYTES}),
+    "oversized record": json.dumps({"type": "record", "text": "x" * (protocol.MOST_RECORD_BYTES + 1)}),
+    "far oversized": "x" * (2 * protocol.MOST_RECORD_BYTES),
+}
+
+
+@pytest.mark.parametrize("text", _WRONG.values(), ids=_WRONG)
+def test_a_wrong_message_is_refused_in_one_line(text: str) -> None:
+    """Whatever is wrong, the answer is short and has no control characters."""
+    with pytest.raises(InputError) as raised:
+        protocol.parse(text)
+    assert len(str(raised.value)) < 400
+    assert str(raised.value).isprintable()

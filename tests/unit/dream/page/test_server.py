@@ -1,0 +1,191 @@
+"""The server on the wire: who gets in, what is refused, and what goes on when a tab is lost."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import resource
+import time
+from collections.abc import Iterator
+
+import pytest
+from page_support import TOKEN, Client, act, chosen, open_socket, served
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from dream.page.hub import Hub
+from dream.page.server import FILES
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[tuple[Hub, int]]:
+    """A server that all tests here share."""
+    with served() as (hub, port):
+        yield hub, port
+
+
+def _get(port: int, path: str, host: str | None = None) -> http.client.HTTPResponse:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("GET", path, headers={} if host is None else {"Host": host})
+    return connection.getresponse()
+
+
+def test_the_page_and_its_files_are_served(page: tuple[Hub, int]) -> None:
+    """With headers that allow nothing from elsewhere, and no address of another place in them."""
+    for path in sorted(FILES.iterdir()):
+        answer = _get(page[1], f"/{TOKEN}/{path.name}")
+        assert answer.status == 200
+        assert answer.read() == path.read_bytes()
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+        outside = path.read_text().replace("http://www.w3.org/2000/svg", "")
+        assert "http" + "://" not in outside
+        assert "https" + "://" not in outside
+    assert _get(page[1], f"/{TOKEN}/").read() == (FILES / "index.html").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/wrong/", "/wrong/main.js", f"/{TOKEN}/../../pyproject.toml", f"/{TOKEN}/%2e%2e/server.py",
+     f"/{TOKEN}/..%2fserver.py", f"/{TOKEN}//etc/passwd", f"/{TOKEN}/server.py", f"/{TOKEN}/nothing.js"],
+)  # fmt: skip
+def test_what_is_not_the_page_is_not_found(page: tuple[Hub, int], path: str) -> None:
+    """No token, a wrong one, or a path."""
+    assert _get(page[1], path).status == 404
+
+
+def test_another_host_is_refused(page: tuple[Hub, int]) -> None:
+    """A name that was made to point to this machine does not open the page, nor its socket."""
+    assert _get(page[1], f"/{TOKEN}/", "evil.example").status == 404
+    with pytest.raises(InvalidStatus):
+        open_socket(page[1], host="evil.example")
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", None, "http://127.0.0.1:1"])
+def test_another_origin_is_refused(page: tuple[Hub, int], origin: str | None) -> None:
+    """A page from elsewhere cannot talk to the server, though it runs in the same browser."""
+    with pytest.raises(InvalidStatus):
+        open_socket(page[1], origin=origin)
+
+
+def test_a_wrong_token_is_refused(page: tuple[Hub, int]) -> None:
+    """At the socket too."""
+    with pytest.raises(InvalidStatus):
+        open_socket(page[1], token="wrong")
+
+
+def test_wrong_messages_are_answered_and_the_tab_lives_on(page: tuple[Hub, int]) -> None:
+    """Each is one error; the game is as before."""
+    client = Client(page[1])
+    match = client.new("kuhn_poker", [None, "random"])
+    good = act(match, match["choices"][0]["id"])
+    kuhn = {"type": "new", "game": "kuhn_poker", "variant": "standard", "seats": [None], "target": None, "pace": 0}
+    wrong = [
+        "{", "[]", {"type": "boom"}, good | {"action": 99}, good | {"ply": 7}, good | {"match": "other"},
+        {"type": "new", "game": "nothing", "variant": "", "seats": [None], "target": None, "pace": 0},
+        kuhn | {"seats": [None, "nobody"]}, kuhn | {"seats": [None]}, kuhn | {"seats": [None, "../x"]},
+        kuhn | {"variant": "none"},
+        {"type": "next", "match": match["id"], "round": 0},
+    ]  # fmt: skip
+    for message in wrong:
+        error = client.ask(message, "error")
+        assert error["text"].isprintable()
+        assert "Traceback" not in error["text"]
+    client.send({"type": "open", "match": match["id"]})
+    assert client.my_turn() == match
+    assert client.play(match)["done"]
+
+
+def test_an_oversized_message_ends_the_connection(page: tuple[Hub, int]) -> None:
+    """It is not read."""
+    client = Client(page[1])
+    client.send("x" * 2_000_000)
+    with pytest.raises(ConnectionClosed):
+        client.receive()
+
+
+def test_the_first_message_must_be_hello(page: tuple[Hub, int]) -> None:
+    """Before it, nothing is answered."""
+    socket = open_socket(page[1])
+    socket.send(json.dumps({"type": "open", "match": "x"}))
+    assert json.loads(socket.recv(20)) == {"type": "error", "text": "the first message must be hello"}
+
+
+def test_another_sessions_game_does_not_exist(page: tuple[Hub, int]) -> None:
+    """Neither to be seen nor to be played; the answer is the same as for none."""
+    mine, other = Client(page[1]), Client(page[1])
+    match = mine.new("kuhn_poker", [None, "random"])
+    for message in ({"type": "open", "match": match["id"]}, act(match, 0), {"type": "leave", "match": match["id"]}):
+        stolen = other.ask(message, "error")["text"]
+        assert stolen == other.ask({**message, "match": "nothing"}, "error")["text"]
+    guessed = Client(page[1], key="x")
+    assert guessed.key != "x"
+
+
+def test_a_reload_goes_on(page: tuple[Hub, int]) -> None:
+    """A lost connection's key opens the match as it was, and it is in the list of tables."""
+    client = Client(page[1])
+    match = client.new("leduc_poker", [None, "random"])
+    client.close()
+    again = Client(page[1], key=client.key)
+    assert [one["id"] for one in again.welcome["matches"]] == [match["id"]]
+    again.send({"type": "open", "match": match["id"]})
+    assert again.my_turn() == match
+    assert again.play(match)["done"]
+
+
+def test_two_tabs_show_the_same(page: tuple[Hub, int]) -> None:
+    """What is played in one is seen in the other, and a move counts once."""
+    one = Client(page[1])
+    match = one.new("leduc_poker", [None, "random"])
+    two = Client(page[1], key=one.key)
+    two.send({"type": "open", "match": match["id"]})
+    assert two.my_turn() == match
+    message = act(match, chosen(match))
+    one.send(message)
+    two.send(message)
+    seen = two.wait("match", lambda m: m["match"]["ply"] > match["ply"])["match"]
+    assert seen["log"][match["ply"]]["seat"] == match["viewer"]
+    own = [move for move in one.my_turn()["log"] if move["seat"] == match["viewer"]]
+    assert len(own) == 1
+
+
+def test_players_play_each_other(page: tuple[Hub, int]) -> None:
+    """At a pace, and not while they are paused."""
+    client = Client(page[1])
+    client.send({"type": "new", "game": "kuhn_poker", "variant": "standard", "seats": ["random", "random"],
+                 "target": None, "pace": 0.01})  # fmt: skip
+    match = client.wait("match", lambda m: m["match"]["round"] == 1)["match"]
+    client.send({"type": "pace", "match": match["id"], "pace": 0, "paused": True})
+    client.wait("match", lambda m: m["match"]["paused"])
+    client.send({"type": "pace", "match": match["id"], "pace": 0, "paused": False})
+    client.wait("match", lambda m: m["match"]["round"] == 2)
+    client.send({"type": "leave", "match": match["id"]})
+    assert match["id"] not in [one["id"] for one in client.wait("welcome")["matches"]]
+
+
+def test_a_hundred_games_answer_in_time() -> None:
+    """Each move of a hundred tables at once within 100 ms at the median, and memory is flat from round to round."""
+    with served() as (hub, port):
+        clients = [Client(port) for _ in range(100)]
+        matches = [client.new("leduc_poker", [None, "random"]) for client in clients]
+        times, memory = [], []
+        for _ in range(6):
+            for _ in range(12):
+                going = [n for n in range(100) if not matches[n]["done"]]
+                for n in going:
+                    clients[n].send(act(matches[n], chosen(matches[n])))
+                started = time.perf_counter()
+                for n in going:
+                    matches[n] = clients[n].my_turn()
+                times += [(time.perf_counter() - started) / max(len(going), 1)] * bool(going)
+            for n, client in enumerate(clients):
+                client.send({"type": "next", "match": matches[n]["id"], "round": matches[n]["round"]})
+                matches[n] = client.my_turn()
+                while matches[n]["done"]:  # the other may have folded at once
+                    client.send({"type": "next", "match": matches[n]["id"], "round": matches[n]["round"]})
+                    matches[n] = client.my_turn()
+            memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        assert len(hub.matches) == 100
+        assert sorted(times)[len(times) // 2] < 0.1
+        assert memory[-1] - memory[1] < 32 * 1024
+        for client in clients:
+            client.close()

@@ -1,0 +1,282 @@
+"""Games as JSON: written, read back, replayed through their game, and refused where they cannot be."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import envs
+from envs import InputError, records
+
+DECK = np.random.default_rng(11).permutation(52).tolist()
+
+
+def _hand(game: envs.Game, rng: np.random.Generator) -> list[int]:
+    """Plays a hand at random but for knocks, which are taken as soon as they come."""
+    legal_actions, step = jax.jit(game.legal_actions), jax.jit(game.step)
+    state, actions, done = jax.jit(game.from_deck)(np.array(DECK)), [], False
+    while not done:
+        legal = np.nonzero(np.asarray(legal_actions(state)))[0]
+        actions.append(int(legal[-1] if legal[-1] >= 55 else rng.choice(legal)))
+        state, _, done = step(state, actions[-1])
+    return actions
+
+
+@pytest.fixture(scope="module")
+def made() -> records.Record:
+    """A hand of `gin_rummy` cut short by its rules."""
+    game = envs.make("gin_rummy", max_actions=12, knock_limit=60)
+    return records.record(game, DECK, _hand(game, np.random.default_rng(1)), players=("anna", "lv5"))
+
+
+def test_a_record_tells_the_hand(made: records.Record) -> None:
+    """Game, version, rules, deal, actions, result and players; the points are the hand's own, zero-sum."""
+    told = made.as_json()
+    assert (told["format"], told["game"], told["version"], told["preset"]) == (2, "gin_rummy", "1", None)
+    assert told["rules"]["max_actions"] == 12
+    assert told["deal"] == DECK
+    assert told["players"] == ["anna", "lv5"]
+    assert sum(told["result"]["points"]) == 0
+    assert told["result"]["ending"] in ("tie", "knock", "gin", "undercut")
+
+
+def test_presets_go_by_name(made: records.Record) -> None:
+    """Each game's own preset is known, and kept when read back."""
+    assert envs.make("gin_rummy").preset == "dream"
+    assert envs.make("gin_rummy_mdp").preset == "r42"
+    assert envs.make("mini_gin_rummy", preset="3x3").preset == "3x3"
+    assert envs.make("gin_rummy", gin_bonus=49).preset is None
+    assert envs.make("kuhn_poker").preset is None
+    named = dataclasses.replace(made, preset="dream")
+    assert records.parse(json.dumps(named.as_json()))[0].preset == "dream"
+
+
+def test_written_read_and_replayed(made: records.Record, tmp_path: pathlib.Path) -> None:
+    """One a line, appended, or a JSON list: the same records, and each replays to its result."""
+    path = tmp_path / "hands.jsonl"
+    records.write(path, [made])
+    records.append(path, made)
+    (tmp_path / "list.json").write_text(json.dumps([made.as_json()], indent=1))
+    (tmp_path / "one.json").write_text(json.dumps(made.as_json(), indent=1))
+    found = records.read(path) + records.read(tmp_path / "list.json") + records.read(tmp_path / "one.json")
+    assert [one.as_json() for one in found] == [made.as_json()] * 4
+    game, state = records.replay(found[1])
+    assert game.rules.max_actions == 12
+    assert int(state.current_player) == -1
+
+
+def test_a_hand_of_the_sixteen_action_game() -> None:
+    """Its record names its preset and replays; a knock decision is an action of its own; a tie was once a "draw"."""
+    game = envs.make("gin_rummy_mdp", max_actions=6)
+    made = records.record(game, DECK, [0, 2, 0, 2, 0, 2])
+    assert made.rules["reward"] == "points"
+    assert made.result["ending"] == "tie"
+    assert records.replay(made)[0] == game
+    assert records.replay(dataclasses.replace(made, result={**made.result, "ending": "draw"}))[0] == game
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "action": (
+        {"actions": (0,)},
+        "action 1, 0 (draw from the stock), is not legal; legal are 1 (take the top of the pile), 2 (pass)",
+    ),
+    "no action": ({"actions": (2, 500)}, "action 2, 500, is not one of 0 to 106"),
+    "short": ({"actions": (2, 2)}, "not over after its 2 actions"),
+    "deck": ({"deal": (1, *DECK[1:])}, "not each of the cards 0 to 51 once"),
+    "version": ({"version": "0"}, "version 0; this project has version 1"),
+    "game": ({"game": "gin_rumy"}, "did you mean 'gin_rummy'"),
+    "rule": ({"rules": {"knock_limt": 10}}, "did you mean 'knock_limit'"),
+    "result": ({"result": {"points": [1.0, -1.0], "ending": "gin"}}, "the game played gives"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_record_that_cannot_be_is_refused(made: records.Record, tmp_path: pathlib.Path, what: str) -> None:
+    """The file, the record's number and the reason are in the line."""
+    changes, reason = WRONG[what]
+    records.write(tmp_path / "hands.jsonl", [made, dataclasses.replace(made, **changes)])
+    first, second = records.read(tmp_path / "hands.jsonl")
+    records.replay(first)
+    with pytest.raises(InputError) as told:
+        records.replay(second)
+    assert f"{tmp_path / 'hands.jsonl'}, record 2: " in str(told.value)
+    assert reason in str(told.value)
+
+
+def test_actions_after_the_end_are_refused(made: records.Record) -> None:
+    """One more than the hand took."""
+    assert len(made.actions) < 12
+    with pytest.raises(InputError, match=f"action {len(made.actions) + 1}, 0, comes after the end"):
+        records.replay(dataclasses.replace(made, actions=(*made.actions, 0)))
+
+
+BAD_FILES = {
+    "no json": ("{'a': 1}", "record 1: no JSON"),
+    "a list of numbers": ("[1.5]", "record 1: a float; it must be an object"),
+    "another format": ('{"format": 3}', "format 3; it must be 2"),
+    "no deck": ('{"format": 1, "game": "g", "version": "1", "rules": {}}', "deck is None"),
+    "no deal": ('{"format": 2, "game": "g", "version": "1", "rules": {}}', "deal is None"),
+    "a history": ("[1, 2]", "does not name its game; give game="),
+}
+
+
+@pytest.mark.parametrize("what", BAD_FILES)
+def test_a_file_of_something_else_is_refused(tmp_path: pathlib.Path, what: str) -> None:
+    """What is wrong, and in which record."""
+    text, reason = BAD_FILES[what]
+    (tmp_path / "file.jsonl").write_text(text)
+    with pytest.raises(InputError, match=reason):
+        records.read(tmp_path / "file.jsonl")
+
+
+def test_keys_and_numbers_are_checked(made: records.Record, tmp_path: pathlib.Path) -> None:
+    """An unknown key, and a deck of text."""
+    for change, reason in (({"dck": []}, "unknown key 'dck'"), ({"deal": ["AS"]}, "deal holds 'AS'")):
+        (tmp_path / "file.json").write_text(json.dumps(made.as_json() | change))
+        with pytest.raises(InputError, match=reason):
+            records.read(tmp_path / "file.json")
+    with pytest.raises(InputError, match="cannot be read"):
+        records.read(tmp_path / "missing.json")
+
+
+EVERY: list[tuple[str, dict[str, Any]]] = [
+    ("kuhn_poker", {}),
+    ("leduc_poker", {}),
+    ("liars_dice", {}),
+    ("mini_gin_rummy", {"preset": "3x4"}),
+    ("mini_gin_rummy", {"preset": "4x2", "knock_form": "best_discard"}),
+    ("gin_rummy_openspiel", {"oklahoma": True, "observation": "planes"}),
+    ("rummy500", {"num_players": 3, "hand_size": 5, "max_turns": 30}),
+]
+
+
+def _played(game: envs.Game, seed: int) -> tuple[Any, list[int], np.ndarray]:
+    """A game at random: the deal, the actions, and what all were paid."""
+    legal_actions, step = jax.jit(game.legal_actions), jax.jit(game.step)
+    rng, deal = np.random.default_rng(seed), jax.jit(game.init)(jax.random.key(seed))
+    state, actions, paid, done = deal, [], np.zeros(game.num_players), False
+    while not done:
+        actions.append(int(rng.choice(np.flatnonzero(np.asarray(legal_actions(state))))))
+        state, rewards, done = step(state, actions[-1])
+        paid += np.asarray(rewards)
+    return deal, actions, paid
+
+
+@pytest.fixture(scope="module", params=EVERY, ids=lambda given: "-".join([given[0], *map(str, given[1].values())]))
+def every(request: pytest.FixtureRequest) -> tuple[envs.Game, list[tuple[Any, records.Record, np.ndarray]]]:
+    """A game, and a few rounds of it with their records."""
+    game = envs.make(request.param[0], **request.param[1])
+    names = [f"seat {seat}" for seat in range(game.num_players)]
+    made = []
+    for seed in range(3):
+        deal, actions, paid = _played(game, seed)
+        made.append((deal, records.record(game, deal, actions, names, about={"round": seed}), paid))
+    return game, made
+
+
+def test_every_game_is_recorded_and_replayed(
+    every: tuple[envs.Game, list[tuple[Any, records.Record, np.ndarray]]], tmp_path: pathlib.Path
+) -> None:
+    """The deal comes back to the bit, the game with its rules, and the points are those paid."""
+    game, made = every
+    records.write(tmp_path / "rounds.jsonl", [one for _, one, _ in made])
+    found = records.read(tmp_path / "rounds.jsonl")
+    for (deal, one, paid), back in zip(made, found, strict=True):
+        assert back.as_json() == one.as_json()
+        assert back.about["round"] == one.about["round"]
+        assert back.result["points"] == pytest.approx(paid * game.reward_scale, abs=1e-3)
+        same, states = records.positions(back)
+        assert same == game
+        assert len(states) == len(one.actions) + 1
+        for ours, theirs in zip(jax.tree.leaves(states[0]), jax.tree.leaves(deal), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+        assert len(records.moves(back)) == len(one.actions)
+        assert records.moves(back)[0].startswith(f"seat {int(states[0].current_player)}: ")
+
+
+def test_a_result_that_is_another_is_refused_in_every_game(
+    every: tuple[envs.Game, list[tuple[Any, records.Record, np.ndarray]]],
+) -> None:
+    """Points off by one, and of too few players."""
+    _, made = every
+    one = made[0][1]
+    for points in ([x + 1 for x in one.result["points"]], one.result["points"][1:], "none"):
+        with pytest.raises(InputError, match="result points="):
+            records.replay(dataclasses.replace(one, result={"points": points}))
+
+
+def test_a_game_from_outside_is_recorded_by_its_state() -> None:
+    """Its deal is all numbers of the state; numbers that no state has are refused."""
+
+    class Plain(type(envs.make("leduc_poker"))):
+        name = "plain_leduc"
+        deal_of, from_deal = envs.Game.deal_of, envs.Game.from_deal
+
+    game = Plain()
+    envs.register("plain_leduc", Plain)
+    deal, actions, paid = _played(game, 5)
+    one = records.record(game, deal, actions)
+    assert len(one.deal) == sum(np.size(leaf) for leaf in jax.tree.leaves(deal))
+    assert records.replay(records.parse(records.to_line(one))[0])[0] == game
+    assert one.result["points"] == pytest.approx(paid)
+    for wrong, reason in (
+        (one.deal[1:], "it must have"),
+        ((2**40, *one.deal[1:]), "no int32"),
+        ((0.5, *one.deal[1:]), "no int32"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            records.replay(dataclasses.replace(one, deal=wrong))
+
+
+def test_the_first_format_is_read(made: records.Record) -> None:
+    """Its deal is called deck."""
+    old = made.as_json() | {"format": 1, "deck": list(made.deal)}
+    del old["deal"]
+    (back,) = records.parse(json.dumps(old))
+    assert back.as_json() == made.as_json()
+    records.replay(back)
+
+
+def test_a_record_draws_itself_with_hostile_names(made: records.Record) -> None:
+    """Names are escaped and cut; the moves stand below the last position."""
+    one = dataclasses.replace(made, players=("<script>alert(1)</script>", "x" * 500))
+    svg = one._repr_svg_()
+    assert "<script" not in svg
+    assert "x" * 41 not in svg
+    text = "".join(ET.fromstring(svg).itertext())
+    assert "1. <script>alert(1)</script>: " in text
+    assert str(made.result["points"][0])[:-2] in text
+
+
+def test_actions_are_named_in_messages(made: records.Record) -> None:
+    """Of what was played, and of what would have been legal."""
+    with pytest.raises(InputError, match=r"action 1, 3 \(discard AS\), is not legal; legal are 1 \(take the top"):
+        records.replay(dataclasses.replace(made, actions=(3, *made.actions[1:])))
+
+
+def test_histories_of_openspiel_need_no_openspiel() -> None:
+    """Numbers alone, in JSON with the game, or as its serialised text; what cannot be is one line."""
+    (first,) = records.parse("2 0 1 1\n", "kuhn_poker")
+    (second,) = records.parse('{"game": "kuhn_poker(players=2)", "history": [2, 0, 1, 1]}')
+    (third,) = records.parse("# Automatically\n[Meta]\nVersion: 1\n\n[Game]\nkuhn_poker()\n\n[State]\n2\n0\n1\n1\n")
+    both = records.parse("[2, 0, 1, 1]\n[0, 1, 0, 0]\n", envs.make("kuhn_poker"))
+    assert first.as_json() == second.as_json() == third.as_json() == both[0].as_json()
+    assert (first.deal, first.actions, first.result["points"]) == ((2, 0, 1), (1, 1), [2.0, -2.0])
+    assert both[1].result["points"] == [-1.0, 1.0]
+    assert records.to_history(first) == [2, 0, 1, 1]
+    for text, reason in (
+        ('{"game": "whist()", "history": [1]}', "unknown game of OpenSpiel"),
+        ('{"game": "kuhn_poker(players=3)", "history": [0, 1, 0]}', "players=2 is"),
+        ('{"game": "kuhn_poker", "history": [0, 0, 1, 1]}', "each once"),
+        ('{"game": "kuhn_poker", "history": [0, 1, 1]}', "not over after its 1 actions"),
+        ("[Game]\nkuhn_poker()\n\n[State]\n2\nx\n", "no list of actions"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            records.parse(text)

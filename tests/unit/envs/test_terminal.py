@@ -1,0 +1,115 @@
+"""Games in the terminal, with scripted people."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable
+
+import pytest
+
+import envs
+from envs import InputError, records
+from envs.terminal import play_in_terminal
+
+
+def _person(lines: list[str], otherwise: str = "1") -> tuple[Callable[[str], str], list[str]]:
+    """Returns one who answers with these lines, then always the same, and the prompts it was shown."""
+    left, asked = iter(lines), []
+
+    def read(prompt: str) -> str:
+        asked.append(prompt)
+        return next(left, otherwise)
+
+    return read, asked
+
+
+def test_a_hand_of_kuhn_by_name_number_and_hint(tmp_path: pathlib.Path) -> None:
+    """Help, a hint and a wrong word do nothing; "be" is bet; the record replays."""
+    game, shown = envs.make("kuhn_poker"), []
+    read, asked = _person(["?", "h", "fold", "be", "q"])
+    bot, file = envs.make_bot("random", game), tmp_path / "hands.jsonl"
+    scores = play_in_terminal(game, [None, bot], hint=bot, seed=2, keep=file, read=read, write=shown.append)
+    text = "\n".join(shown)
+    assert asked[:4] == ["you> "] * 4
+    assert "   1  pass\n   2  bet" in text
+    assert "50.0 %" in text
+    assert "not understood" in text
+    assert "player 1: " in text
+    assert text.endswith("left the table")
+    (one,) = records.read(file)
+    records.replay(one)
+    assert one.actions[0] == 1
+    assert one.players == ("you", "player 1")
+    assert scores == one.result["points"]
+
+
+def test_the_other_hand_is_hidden_until_the_end() -> None:
+    """What a person is shown in play has one open card; the sum shows both."""
+    game, shown = envs.make("kuhn_poker"), []
+    read, _ = _person([], "2")
+    play_in_terminal(game, [None, envs.make_bot("random", game)], rounds=3, seed=1, read=read, write=shown.append)
+    in_play = [text for text in shown if "to act" in text]
+    over = [text for text in shown if "over" in text]
+    assert len(over) == 3
+    assert all("face down" in text for text in in_play)
+    assert not any("face down" in text for text in over)
+
+
+def test_a_part_of_several_names_is_asked_again() -> None:
+    """Of two bids with a six; the full name is one."""
+    game, shown = envs.make("liars_dice"), []
+    read, _ = _person(["bid", "bid 1-6", "call"], "call")
+    play_in_terminal(game, [None, None], rounds=1, seed=1, read=read, write=shown.append)
+    text = "\n".join(shown)
+    assert "which of bid 1-1, bid 1-2" in text
+    assert "player 0: bid 1-6" in text
+
+
+@pytest.mark.parametrize("name", ["gin_rummy", "gin_rummy_mdp", "rummy500", "leduc_poker"])
+def test_a_round_of_every_kind_against_players(name: str, tmp_path: pathlib.Path) -> None:
+    """A person who always takes the last choice, among random players."""
+    game, shown = envs.make(name), []
+    bot = envs.make_bot("random", game)
+
+    def last(prompt: str) -> str:
+        return str(shown[-1].count("\n") - _lines_above(shown[-1]))
+
+    play_in_terminal(
+        game, [None, *[bot] * (game.num_players - 1)], rounds=1, seed=4, keep=tmp_path / "r.jsonl", read=last,
+        write=shown.append,
+    )  # fmt: skip
+    (one,) = records.read(tmp_path / "r.jsonl")
+    records.replay(one)
+
+
+def _lines_above(text: str) -> int:
+    """Returns how many line ends stand above the first choice of a list."""
+    return text[: text.index("\n   1 ")].count("\n")
+
+
+def test_players_alone_to_a_target() -> None:
+    """Without people nothing is asked, all cards are open, and the scores reach the target."""
+    game, shown = envs.make("leduc_poker"), []
+    bot = envs.make_bot("random", game)
+
+    def nobody(prompt: str) -> str:
+        raise AssertionError(prompt)
+
+    scores = play_in_terminal(game, [bot, bot], target=10, rounds=50, seed=3, read=nobody, write=shown.append)
+    assert max(scores) >= 10
+    assert min(scores) >= 0
+    assert not any("1 face down" in text for text in shown if "over" in text and "not turned" not in text)
+
+
+def test_the_end_of_the_input_is_a_way_to_leave() -> None:
+    """As is q in the middle of a round, which counts for nothing."""
+    game = envs.make("kuhn_poker")
+
+    def gone(prompt: str) -> str:
+        raise EOFError
+
+    shown: list[str] = []
+    assert play_in_terminal(game, [None, None], read=gone, write=shown.append) == [0, 0]
+    assert shown[-1] == "left the table"
+    with pytest.raises(InputError, match="1 players; kuhn_poker here has 2 seats"):
+        play_in_terminal(game, [None])
