@@ -44,16 +44,15 @@ class Algorithm:
       iterate: TrainState -> (TrainState, metrics of the iteration, counters and seconds by part among them).
       policies: TrainState -> policies by name; "current" always, "average" where the learner has one.
       value: TrainState -> what the current policy's player expects; None where the learner has no such thing.
-      tables: TrainState -> the policies as tables of the game's exact form, where the learner has them as such.
       calls: the same as `iterate`, as a generator that yields between calls of bounded length, where it may be left and
         closed; None where an iteration is short or one call (see dream/compiled/bounded.py).
+      tables: TrainState -> the policies as tables of the game's exact form, where the learner has them as such.
     """
 
     init: Callable[[Any], TrainState]
     iterate: Callable[[TrainState], tuple[TrainState, Metrics]]
     policies: Callable[[TrainState], dict[str, Policy]]
     value: Callable[[TrainState], Value] | None = None
-    tables: Callable[[TrainState], dict[str, Any]] | None = None
     calls: Callable[[TrainState], Generator[None, None, tuple[TrainState, Metrics]]] | None = None
 
     def in_calls(self, state: TrainState) -> Generator[None, None, tuple[TrainState, Metrics]]:
@@ -61,6 +60,8 @@ class Algorithm:
         if self.calls is not None:
             return (yield from self.calls(state))
         return self.iterate(state)
+
+    tables: Callable[[TrainState], dict[str, Any]] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,6 +8,7 @@ import math
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -26,8 +27,10 @@ from dream.storage.tree_cache import stored_tree
 from dream.training import announce, faults, metrics
 from dream.training.beginning import Start
 from dream.training.objective import objective
+from dream.training.pictures import draw_run
 from dream.training.progress import Pace, RunProgress
 from dream.training.signals import PATIENCE_SECONDS, StopRequest
+from dream.training.tracked import HANDS
 from dream.training.tracking import Tracker
 from dream.training.versions import versions
 from envs import InputError, Policy
@@ -70,6 +73,7 @@ class Run:
         if stored is not None:
             self._restore(stored)
         self.objective: float | None = None
+        self.hands: dict[str, list[dict[str, Any]]] = {}
         self.ended, self._measured = self._at_end(), (-1, {})
         before_writing()
         try:
@@ -251,10 +255,11 @@ class Run:
         """
         games = self._whole(self.config.eval.final_games)
         deals = jax.random.fold_in(jax.random.key(self.config.seed), _FINAL)
-        reports = {
-            name: match(self.game, self.policy(), player, games=games, seed=deals)
-            for name, player in self.opponents.items()
-        }
+        reports = {}
+        for name, player in self.opponents.items():
+            heard = self.hands.setdefault(name, []).append if self.config.tracking.mode != "disabled" else None
+            policy = self.policy()
+            reports[name] = match(self.game, policy, player, games=games, seed=deals, on_hand=heard, hands=HANDS)
         report = {"iteration": self.iteration, "unit": self.game.unit, "num_players": self.game.num_players}
         report["deals"] = "of the final evaluation alone"
         if reports:
@@ -264,6 +269,13 @@ class Run:
             report["exact"] = self._exact()
         files.write_json(self.run_dir / files.EVALUATION_FILE, report)
         return reports
+
+    def draw(self) -> list[Path]:
+        """Writes pictures of the run in its directory and prints where; a drawing that fails loses nothing."""
+        paths = draw_run(self.run_dir, self.start.name, self.tree, self.algorithm.policies(self.state))
+        for path in paths:
+            print(path, flush=True)
+        return paths
 
 
 def train(start: Start, stop: StopRequest) -> Run:
@@ -330,7 +342,9 @@ def _train(run: Run, stop: StopRequest) -> None:
             for opponent, report in reports.items():
                 report_table(f"iteration {run.iteration} against {opponent}", report)
                 tracker.log_evaluation(opponent, report)
+                tracker.log_hands(run.game, opponent, run.hands.get(opponent, []))
             run.objective = objective(run._exact(), reports)
+            tracker.log_pictures(run.draw())
     except Exception:
         tracker.close(failed=True)
         raise
@@ -355,6 +369,7 @@ def _iterate(run: Run, stop: StopRequest, tracker: Tracker) -> None:
             tracker.log(record)
             if run.iteration % run.config.checkpoint.every == 0:
                 run.save()
+                tracker.log_policy(run.iteration, run.policy())
         run.save()
     finally:
         progress.close()

@@ -120,9 +120,8 @@ def run_updates(config: CfrConfig, form: SequenceForm, state: CfrState, updates:
     sums = jax.tree.map(jnp.asarray, (state.regrets, state.weights, state.last))
 
     def update(at: tuple[Array, _PlayerState, _PlayerState]) -> tuple[Array, _PlayerState, _PlayerState]:
-        n, first, second = at
-        t = (state.updates + 1 + n).astype(jnp.float64)
-        return n + 1, *_iteration(config, form, (first, second), t)
+        n, *players = at
+        return n + 1, *_iteration(config, form, tuple(players), (state.updates + 1 + n).astype(jnp.float64))
 
     start = tuple(_player_state(config, player, *(player.entries(x) for x in sums)) for player in form)
     _, *after = long_loop(lambda at: at[0] < updates, update, (jnp.int64(0), *start))
@@ -157,12 +156,12 @@ def make(config: CfrConfig, network: Any, game: Game, resources: Resources) -> A
     Raises:
       InputError: the game is not enumerable.
     """
-    if not isinstance(game, EnumerableGame) and is_exact(game):
-        factored = _CfrWithoutTree(config, game)
-        return Algorithm(factored.init, factored.iterate, factored.policies, tables=factored.tables)
-    needs_tree(config.name, game)
-    solver = _Cfr(config, game, resources)
-    return Algorithm(solver.init, solver.iterate, solver.policies, calls=solver.calls)
+    if isinstance(game, EnumerableGame) or not is_exact(game):
+        needs_tree(config.name, game)
+        solver = _Cfr(config, game, resources)
+        return Algorithm(solver.init, solver.iterate, solver.policies, calls=solver.calls)
+    solver = _CfrWithoutTree(config, game)
+    return Algorithm(solver.init, solver.iterate, solver.policies, tables=solver.tables)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
