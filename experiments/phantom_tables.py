@@ -8,7 +8,7 @@ import result_tables as tables
 def solvers_table() -> list[str]:
     """Returns the lines of the table: exploitability of the average by iteration, until it reached the target."""
     lines = [
-        "| game | algorithm | iterations | exploitability | value for player 0 | iterations to 0.01 | processor seconds |",
+        "| game | algorithm | iterations | exploitability | value for player 0 | iterations to 0.01 | processor s |",
         "|---|---|---|---|---|---|---|",
     ]
     for game, solvers in sorted(tables.stored("phantom_solvers").items()):
