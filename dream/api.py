@@ -33,8 +33,9 @@ Reference = str | os.PathLike[str]
 def train(overrides: Sequence[str] = (), *, quiet: bool = False) -> FinishedRun:
     """Trains as `python -m dream.run` does, and writes the same run directory.
 
-    An interrupt (Ctrl-C, or the notebook's stop button) finishes the iteration, saves a checkpoint and then raises
-    KeyboardInterrupt; `dream.train(["resume=<run directory>"])` goes on. A second interrupt leaves at once.
+    An interrupt (Ctrl-C, or the notebook's stop button) finishes the iteration or leaves it after some seconds, saves
+    a checkpoint and then raises KeyboardInterrupt; `dream.train(["resume=<run directory>"])` goes on. A second
+    interrupt leaves at once.
 
     Args:
       overrides: as on the command line, one setting each, for instance ["env=leduc_poker", "iterations=20"].

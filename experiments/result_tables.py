@@ -57,7 +57,7 @@ def laptop_table() -> list[str]:
     """Returns the lines of the laptop preset's table."""
     runs = stored("laptop")["runs"]
     lines = [
-        "`python -m dream.run preset=laptop seed=<s>` against uniform random play, "
+        "`python -m dream.run experiment=dueling_dream_dense seed=<s>` against uniform random play, "
         f"{runs[0]['final']['n']:,} rounds on mirrored deals, 95 % intervals; {runs[0]['device']}, two cores:",
         "",
         "| seed | rounds won | knocked | points per hand | decisions | minutes | of them compiling |",

@@ -15,10 +15,11 @@ from rich.console import Console
 from rich.table import Table
 
 import envs
-from dream.commands.ladder_plot import can_plot, plot_cross_table, plot_ratings
+from dream.commands.ladder_plot import can_plot, has_matplotlib, plot_cross_table, plot_ratings
 from dream.config import settings
 from dream.config.compose import Composed
 from dream.config.schema import LadderConfig
+from dream.evaluation import charts
 from dream.evaluation.matches import check_games, play_hands
 from dream.evaluation.ratings import PointRatings, Ratings, bradley_terry, point_ratings
 from dream.evaluation.standings import Result
@@ -169,8 +170,15 @@ def _play_and_rate(prepared: Ladder) -> None:
     by_points = point_ratings({place: result.points.mean(axis=1) for place, result in places.items()}, len(names))
     entries = _entries(names, ratings, by_points, results)
     _print(prepared, entries)
-    if prepared.config.plot != "none" and can_plot():
-        title = f"{prepared.game.name}, {prepared.config.games:,} rounds per pairing"
+    title = f"{prepared.game.name}, {prepared.config.games:,} rounds per pairing"
+    if prepared.config.plot == "svg" and not has_matplotlib():
+        path = folder / "ladder_points.svg"
+        cells = [list(entry["points_against"].values()) for entry in entries]
+        shown = [Path(entry["name"]).name for entry in entries]
+        table = charts.heat_map(f"{title}: {prepared.game.unit} per hand", shown, cells)
+        files.write_text(path, charts.page([table]))
+        print(path)
+    elif prepared.config.plot != "none" and can_plot():
         print(plot_ratings(entries, prepared.game.unit, title, folder / f"ladder.{prepared.config.plot}"))
         path = folder / f"ladder_points.{prepared.config.plot}"
         print(plot_cross_table(entries, f"{title}: {prepared.game.unit} per hand", path))

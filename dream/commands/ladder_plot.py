@@ -1,4 +1,4 @@
-"""Figures, where matplotlib (the extra `plots`) is installed."""
+"""Figures by matplotlib (the extra `plots`), where it is installed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from pathlib import Path
 from typing import Any
 
 
+def has_matplotlib() -> bool:
+    """Returns whether matplotlib is installed."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
 def can_plot() -> bool:
     """Returns whether figures can be plotted; prints what is missing where they cannot."""
-    if importlib.util.find_spec("matplotlib") is None:
+    if not has_matplotlib():
         print('no figure: matplotlib is not installed; pip install "dream-rummy[plots]"')
         return False
     return True

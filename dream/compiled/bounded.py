@@ -69,15 +69,21 @@ def long_scan(body: Callable[[Any, Any], tuple[Any, Any]], start: Any, inputs: A
     return carry, outputs
 
 
+def settled(values: Any) -> Any:
+    """Returns values as they are; inside BoundedCalls a call of its own computes them, once for all later loops."""
+    part = _part.get()
+    return values if part is None else part.settle(values)
+
+
 @dataclasses.dataclass(eq=False)
 class _Part:
     """One part of a function while it is traced.
 
     Attributes:
-      over: what the loops that are over gave, in order; the next one ends the part.
+      over: what the loops that are over gave and what is settled, in order; the next one ends the part.
       carry: of that loop; None where the part ends before it.
       turns: of that loop, int32.
-      met: loops met so far.
+      met: loops and settled values met so far.
     """
 
     over: list[Any]
@@ -92,7 +98,7 @@ class _Part:
             return self.over[number]
         if self.turns is None:
             # Copies: the loop's first call may write over its carry, which must not be an argument of the function.
-            raise _LeftError(jax.tree.map(jnp.copy, start))
+            raise _LeftError(_LOOP, jax.tree.map(jnp.copy, start))
 
         def unfinished(at: tuple[Array, Any]) -> Array:
             return (at[0] < self.turns) & more(at[1])
@@ -100,16 +106,23 @@ class _Part:
         token = _part.set(None)  # loops inside a turn are parts of it
         try:
             _, carry = lax.while_loop(unfinished, lambda at: (at[0] + 1, body(at[1])), (jnp.int32(0), self.carry))
-            raise _LeftError((carry, more(carry)))
+            raise _LeftError(_LOOP, (carry, more(carry)))
         finally:
             _part.reset(token)
 
+    def settle(self, values: Any) -> Any:
+        """Returns settled values; leaves the trace with them where they are not settled yet."""
+        number, self.met = self.met, self.met + 1
+        if number < len(self.over):
+            return self.over[number]
+        raise _LeftError(_SETTLED, values)
+
 
 class _LeftError(Exception):
-    """A part has ended; holds what it returns."""
+    """A part has ended: where, and what it returns."""
 
-    def __init__(self, result: Any) -> None:
-        self.result = result
+    def __init__(self, where: Any, result: Any) -> None:
+        self.where, self.result = where, result
 
 
 _part: contextvars.ContextVar[_Part | None] = contextvars.ContextVar("part", default=None)
@@ -145,9 +158,9 @@ class BoundedCalls:
         while True:
             with self._precision():
                 ended, result = self._go_on(over, arguments)
-            if _is_end(ended):
+            if ended == _END:
                 return result
-            over.append((yield from self._loop(over, result, arguments)))
+            over.append(result if ended == _SETTLED else (yield from self._loop(over, result, arguments)))
 
     def _loop(self, over: list[Any], carry: Any, arguments: tuple[Any, ...]) -> Generator[None, None, Any]:
         """Runs the next loop to its end."""
@@ -165,12 +178,12 @@ class BoundedCalls:
             turns = self._turns[len(over)] = int(np.clip(turns * factor, 1, np.iinfo(np.int32).max // 2))
 
     def _after(self, over: list[Any], arguments: tuple[Any, ...]) -> tuple[Any, Any]:
-        """Returns the function's result, or where another loop is met the first carry of that."""
+        """Returns the function's result, or what is settled next, or the first carry of the next loop."""
         token = _part.set(_Part(over))
         try:
             return _END, self._function(*arguments)
         except _LeftError as left:
-            return _LOOP, left.result
+            return left.where, left.result
         finally:
             _part.reset(token)
 
@@ -189,12 +202,18 @@ class BoundedCalls:
         return jax.enable_x64(True) if self._x64 else contextlib.nullcontext()
 
 
-_END, _LOOP = (), ((),)
-"""What tells the end of a function from a loop, in the structure of what is returned: pytrees without arrays."""
+_END, _LOOP, _SETTLED = (), ((),), ((), ())
+"""Where a part has ended, in the structure of what it returns: pytrees without arrays."""
 
 
-def _is_end(mark: Any) -> bool:
-    return mark == _END
+def in_one_call(function: Callable[..., Any]) -> Callable[..., Generator[None, None, Any]]:
+    """Returns a function in the form of bounded calls, though it is one call."""
+
+    def calls(*arguments: Any) -> Generator[None, None, Any]:
+        yield
+        return function(*arguments)
+
+    return calls
 
 
 def whole(calls: Generator[None, None, Any]) -> Any:

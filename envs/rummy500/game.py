@@ -39,7 +39,6 @@ from envs import cards, dealing, drawing
 from envs.batching import where_needed
 from envs.errors import InputError
 from envs.game import Game
-from envs.rules import build_rules
 from envs.rummy500 import actions, plays, words
 from envs.rummy500.rules import HAND_VALUES, RummyRules
 from envs.rummy500.state import (
@@ -360,14 +359,3 @@ class Rummy500(Game):
 
 def _named(ids: Any) -> list[str]:
     return [cards.card_name(int(card)) for card in ids]
-
-
-def make(**rules: Any) -> Rummy500:
-    """Builds `rummy500`.
-
-    Args:
-      **rules: fields of `RummyRules`.
-    Raises:
-      InputError: an unknown rule, or a value out of range.
-    """
-    return Rummy500(build_rules(RummyRules, RummyRules(), rules))

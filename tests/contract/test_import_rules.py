@@ -165,8 +165,8 @@ def test_a_circle_is_seen() -> None:
 
 
 def test_rooms_are_few(repo: pathlib.Path) -> None:
-    """At most 21 rooms at the top of dream/, and 10 of envs/gin_rummy/."""
-    for package, most in (("dream", 21), ("envs/gin_rummy", 10)):
+    """At most 22 rooms at the top of dream/, and 10 of envs/gin_rummy/."""
+    for package, most in (("dream", 22), ("envs/gin_rummy", 10)):
         rooms = {_room(_module(repo, file), package) for file in _files(repo, package)}
         assert len(rooms) <= most, sorted(rooms)
 

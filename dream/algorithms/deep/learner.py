@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import jax
@@ -46,7 +46,7 @@ from dream.algorithms.deep.state import (
 from dream.algorithms.types import Algorithm, Metrics, Resources
 from dream.buffers import reservoir
 from dream.buffers.reservoir import ReservoirBuffer
-from dream.compiled.bounded import BoundedCalls, whole
+from dream.compiled.bounded import BoundedCalls, in_one_call, whole
 from dream.game_tree.tabular_policy import normalised, table_index, table_policy
 from dream.game_tree.tree import Tree
 from dream.networks import Network, make_history_network, make_network
@@ -140,7 +140,9 @@ class _Deep:
         return BoundedCalls.of(self._sample_outcomes)
 
     @functools.cached_property
-    def _regret_fit_calls(self) -> BoundedCalls:
+    def _regret_fit_calls(self) -> Callable[..., Generator[None, None, Any]]:
+        if self.recipe.infoset_sums:  # on a game's whole tree: short, and cut into calls its last bits would differ
+            return in_one_call(self.regret_fit)
         return BoundedCalls.of(self.regret_fit.__call__)
 
     @functools.cached_property

@@ -25,6 +25,7 @@ from dream.algorithms.deep.regret_networks import (
 )
 from dream.algorithms.deep.settings import DeepConfig
 from dream.buffers import infoset_sums, reservoir
+from dream.compiled.bounded import settled
 from dream.game_tree.tree import Tree
 from dream.networks import Network
 
@@ -101,7 +102,7 @@ class RegretFit:
             buffer = infoset_sums.add(buffer, self.sets, rows, valid)
             typical, batch = self._whole_batch(buffer, player)
         else:
-            buffer = reservoir.add(buffer, rows, valid, add_key, kind=self.recipe.row_buffer)
+            buffer = settled(reservoir.add(buffer, rows, valid, add_key, kind=self.recipe.row_buffer))
             kept, weights = buffer.rows, jnp.where(reservoir.held(buffer), buffer.rows.weight, 0.0)
             typical = typical_size(weights, kept.target, self._unpacked(kept.legal))
             batch = batches_of(self.network, buffer, self.config.fit.batch_size, sample_key)

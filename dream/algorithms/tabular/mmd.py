@@ -16,15 +16,18 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
+from collections.abc import Generator
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 
 from dream.algorithms.tabular.cfr import Tabular
 from dream.algorithms.types import Algorithm, Metrics, Resources, needs_tree
+from dream.compiled.bounded import BoundedCalls, long_loop
 from dream.config.settings import number
 from dream.equations.mirror_descent import magnetic_step
 from dream.equations.regret_matching import LOW
@@ -70,16 +73,17 @@ def run_updates(
 ) -> TabularMmdState:
     """Runs some updates in one compiled loop (float64: under jax.enable_x64)."""
 
-    def update(n: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        logs, magnet = carry
+    def update(at: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        n, logs, magnet = at
         t = (state.updates + n).astype(jnp.float64)
         factor = 1.0 if config.halving is None else 1.0 / jnp.sqrt(1.0 + t / config.halving)
         step = config.learning_rate * (factor if config.learning_rate_falls else 1.0)
         values = _values(form, jnp.where(legal, jnp.exp(logs), 0.0))
         logs = magnetic_step(logs, values, magnet, legal, step=step, strength=config.magnet_weight * factor)
-        return logs, jnp.where(legal, (1 - config.magnet_tau) * magnet + config.magnet_tau * logs, 0.0)
+        return n + 1, logs, jnp.where(legal, (1 - config.magnet_tau) * magnet + config.magnet_tau * logs, 0.0)
 
-    logs, magnet = lax.fori_loop(0, updates, update, (jnp.asarray(state.logs), jnp.asarray(state.magnet)))
+    start = (jnp.int64(0), jnp.asarray(state.logs), jnp.asarray(state.magnet))
+    _, logs, magnet = long_loop(lambda at: at[0] < updates, update, start)
     return TabularMmdState(logs, magnet, state.updates + updates, state.iteration)
 
 
@@ -91,6 +95,11 @@ def _values(form: SequenceForm, policy: Array) -> Array:
     return jnp.concatenate(tables)
 
 
+@functools.lru_cache(maxsize=64)
+def _update_calls(config: TabularMmdConfig) -> BoundedCalls:
+    return BoundedCalls(functools.partial(inspect.unwrap(run_updates), config), x64=True)
+
+
 def make(config: TabularMmdConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
     """Builds the solver; the tree is expanded when it starts, the network node is not used.
 
@@ -99,7 +108,7 @@ def make(config: TabularMmdConfig, network: Any, game: Game, resources: Resource
     """
     needs_tree(config.name, game)
     solver = _TabularMmd(config, game, resources)
-    return Algorithm(solver.init, solver.iterate, solver.policies)
+    return Algorithm(solver.init, solver.iterate, solver.policies, calls=solver.calls)
 
 
 class _TabularMmd(Tabular):
@@ -110,10 +119,11 @@ class _TabularMmd(Tabular):
         uniform = np.where(legal, -np.log(np.maximum(legal.sum(axis=1, keepdims=True), 1)), LOW)
         return TabularMmdState(uniform, np.zeros(legal.shape), np.int64(0), np.int32(0))
 
-    def iterate(self, state: TabularMmdState) -> tuple[TabularMmdState, Metrics]:
+    def calls(self, state: TabularMmdState) -> Generator[None, None, tuple[TabularMmdState, Metrics]]:
         with jax.enable_x64(True):
             form, legal = sequence_form(self.tree), jnp.asarray(self.tree.legal)
-            after = run_updates(self.config, form, legal, state, self.config.updates)
+        after = yield from _update_calls(self.config)(form, legal, state, self.config.updates)
+        with jax.enable_x64(True):
             after = jax.device_get(after._replace(iteration=after.iteration + 1))
         passes = self.config.updates
         policy = np.where(self.tree.legal, np.exp(after.logs), 0.0)

@@ -32,7 +32,7 @@ class Group:
     Attributes:
       stones, failures: how many; a won list's last stone is not counted.
       offset: where the group's array starts in the family's flat one.
-      times: int8[rows, stones + failures], the turn at which each cell was tried: stones by cell, then failures by cell.
+      times: int8[rows, stones + failures], the turns of the cells: of the stones by cell, then of the failures by cell.
       boards: int32[columns, 3], masks of the stones counted, of the failures, and of all stones.
     """
 

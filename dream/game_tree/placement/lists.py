@@ -41,7 +41,7 @@ class Lists:
         """Lists."""
         return len(self.tries)
 
-    def take(self, rows: np.ndarray) -> Lists:
+    def take(self, rows: np.ndarray | slice) -> Lists:
         """Returns some of the lists."""
         return Lists(*(getattr(self, field.name)[rows] for field in dataclasses.fields(self)))
 
@@ -49,6 +49,12 @@ class Lists:
 def empty_list() -> Lists:
     """Returns the list without a try."""
     return Lists(*(np.zeros(1, kind) for kind in (np.uint32, np.uint16, np.uint16, np.uint16, np.int32, np.int32)))
+
+
+def digits(tries: np.ndarray, length: int) -> np.ndarray:
+    """Returns the cells of lists of tries in order: int64[R, length]."""
+    powers = BASE ** np.arange(length - 1, -1, -1, dtype=np.int64)
+    return tries.astype(np.int64)[:, None] // powers % BASE - 1
 
 
 def joined(one: Lists, two: Lists) -> Lists:

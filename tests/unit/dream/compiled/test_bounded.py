@@ -12,7 +12,7 @@ import pytest
 from jax import Array
 
 from dream.compiled import bounded
-from dream.compiled.bounded import BoundedCalls, long_loop, long_scan, whole
+from dream.compiled.bounded import BoundedCalls, long_loop, long_scan, settled, whole
 
 
 def _walk(x: Array, key: Array) -> tuple[dict[str, Array], Array, Array]:
@@ -24,7 +24,7 @@ def _walk(x: Array, key: Array) -> tuple[dict[str, Array], Array, Array]:
         return n + 1, long_loop(lambda z: z[0] < 3, lambda z: (z[0] + 1, jnp.cos(z[1] + scaled)), (0, y))[1]
 
     _, first = long_loop(lambda at: at[0] < 37, lambda at: (at[0] + 1, jnp.tanh(at[1]) + scaled), (0, x))
-    middle = first / 7
+    middle = settled({"m": first / 7})["m"]
     _, second = long_loop(lambda at: at[0] < 5, inner, (0, middle))
     carry, rows = long_scan(lambda c, k: (c + jax.random.normal(k), c * 2), second[0], jax.random.split(key, 11))
     return {"a": second, "x": x}, carry, rows
