@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from page_support import TOKEN, served
+from page_support import TOKEN, cut, served
 
 import envs
+from dream.page import server
 from dream.page.hub import Hub
 from dream.page.opened import Keeper
 from envs import records
@@ -220,33 +221,22 @@ def test_two_tabs(page: Any, address: tuple[str, Hub, pathlib.Path]) -> None:
     _settled(page, before)
 
 
-def test_a_lost_connection_is_made_again(browser: Any, address: tuple[str, Hub, pathlib.Path]) -> None:
-    """The page says so, connects again, and the game goes on where it was."""
-    context = browser.new_context()
-    page, lines, down = context.new_page(), [], [False]
-    page.set_default_timeout(_PATIENCE)
-
-    def pass_on(line: Any) -> None:
-        if down[0]:
-            line.close()
-        else:
-            lines.append((line, line.connect_to_server()))
-
-    page.route_web_socket("**/socket", pass_on)
-    page.goto(address[0])
-    page.wait_for_selector("#start")
+def test_a_lost_connection_is_made_again(
+    page: Any, address: tuple[str, Hub, pathlib.Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page says so, connects again as soon as it can, and the game goes on where it was."""
     _deal(page, "leduc_poker")
-    before, down[0] = _ply(page), True
-    for line, server in lines:
-        server.close()
-        line.close()
-    page.wait_for_selector("#link >> text=lost")
-    down[0] = False
+    before = _ply(page)
+    with monkeypatch.context() as down:
+        down.setattr(server, "MOST_CONNECTIONS", 0)
+        cut(address[1])
+        page.wait_for_selector("#link >> text=lost")
+        assert _ply(page) == before
     page.wait_for_selector("body[data-link=open]", state="attached")
+    assert page.locator("#link").inner_text() == ""
     assert _ply(page) == before
     _click_a_move(page)
     _settled(page, before)
-    context.close()
 
 
 def test_an_illegal_message_is_refused(page: Any) -> None:

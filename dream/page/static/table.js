@@ -42,6 +42,7 @@ export class Table {
   }
 
   advise(kind, message) {
+    if (message.match !== this.match.id || message.round !== this.match.round || message.ply !== this.match.ply) return;
     this.advice[kind] = message;
     delete this.advice.stale;
     if (message.danger) this.danger = message.danger;
