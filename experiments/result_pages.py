@@ -96,6 +96,8 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "gin_rummy.md", "variants"): tables.variants_table,
     (PAGES / "results" / "gin_rummy.md", "learners"): tables.learners_table,
     (PAGES / "results" / "gin_rummy.md", "ladder"): tables.ladder_table,
+    (PAGES / "results" / "gin_rummy.md", "games-ladder"): tables.games_ladder_table,
+    (PAGES / "results" / "gin_rummy.md", "relations"): tables.relations_table,
     (PAGES / "results" / "gin_rummy.md", "pairings"): tables.pairings_table,
     (PAGES / "results" / "gin_rummy.md", "bound"): tables.bound_table,
     (PAGES / "results" / "small_games.md", "learners"): tables.exploitability_table,

@@ -185,6 +185,49 @@ def ladder_table() -> list[str]:
     return [*lines, "", "![ratings](../../experiments/results/ladder_gin_rummy.svg)"]
 
 
+def games_ladder_table() -> list[str]:
+    """Returns the lines of the ladder by rounds, games and points under EAAI's rules."""
+    players = stored("ladder_gin_eaai")
+    rounds = players[0]["results"][0]["n"]
+    lines = [
+        f"`experiments/gin_ladder.py`: rounds under the rules of the EAAI 2021 challenge, {rounds:,} per pairing on "
+        "mirrored deals, and the games to 100 they make. All ratings have mean 0.",
+        "",
+        "| player | rating by rounds won | rating by games won | points per hand |",
+        "|---|---|---|---|",
+    ]
+    for x in players:
+        rated = [f"{kind['rating']:.0f} ({kind['low']:.0f} to {kind['high']:.0f})" for kind in (x, x["games"])]
+        lines.append(f"| `{x['name']}` | {' | '.join(rated)} | {_points_rating(x['points'])} |")
+    figure = "../../experiments/results/ladder_gin_eaai_games.svg"
+    return [*lines, "", f"![games to 100 won by the row's player against the column's, %]({figure})"]
+
+
+def _points_rating(points: dict[str, Any]) -> str:
+    return f"{points['rating']:+.2f} ({points['low']:+.2f} to {points['high']:+.2f})"
+
+
+def relations_table() -> list[str]:
+    """Returns the lines of the table of published pairings."""
+    found = stored("gin_relations")
+    lines = [
+        "`experiments/gin_relations.py`: games to 100 under EAAI's rules, from mirrored rounds, against what others "
+        "published of players like these, with 95 % intervals.",
+        "",
+        "| player | against | games won | published | points per hand | deals | core seconds per round |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for x in found["relations"]:
+        win, low, high = (100 * value for value in x["game_win_rate"])
+        mean, bottom, top = x["points_per_hand"]
+        published = "" if x["published"] is None else f"{100 * x['published']:.1f} %"
+        cells = [f"`{x['player']}`", f"`{x['opponent']}`", f"{win:.1f} % ({low:.1f} to {high:.1f})", published]
+        cells += [f"{mean:+.2f} ({bottom:+.2f} to {top:+.2f})", f"{x['deals']:,}"]
+        cells.append(f"{x['core_seconds'] / (2 * x['deals']):.3f}")
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
 def excluding_ties(result: dict[str, Any]) -> dict[str, float]:
     """Returns the win rate excluding ties of a stored pairing."""
     return result.get("win_rate_excluding_ties") or result["decided_win_rate"]

@@ -332,7 +332,7 @@ def test_pictures_for_the_documentation(page: Any) -> None:
 
     def picture(name: str) -> None:
         page.wait_for_timeout(300)
-        page.screenshot(path=folder / f"play_{name}.png")
+        page.screenshot(path=folder / f"play_{name}.jpg", type="jpeg", quality=72)
 
     _deal(page, "gin_rummy", "heuristic", "100")
     for _ in range(8):
