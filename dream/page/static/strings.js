@@ -140,7 +140,7 @@ export const T = {
   reviewDone: (name) => `Every move as ${name} sees it.`,
   worstTitle: "What cost most",
   noWorst: "No move was surely worse than another.",
-  lost: (cost, margin) => `−${cost.toFixed(1)} ± ${margin.toFixed(1)}`,
+  costText: (cost, margin) => `−${cost.toFixed(1)} ± ${margin.toFixed(1)}`,
   opinion: (advisor, name) => `${advisor} in the place of ${name}`,
   tryInstead: (choice) => `Play on: ${choiceText(choice)}`,
   recordOf: (n) => `The file holds ${plural(n, "round")}.`,
