@@ -143,12 +143,13 @@ def _round(table: _Table) -> records.Record:
 def _tell(table: _Table, seat: int, action: int) -> None:
     """Plays an action and prints what may be heard of it."""
     play, game, watcher = table.play, table.game, table.watcher
-    state = jax.device_get(play.state)
-    text = game.describe_action(state, action, watcher)
-    before = None if watcher in (None, seat) else play.view(watcher)
+    before, state = play.state, jax.device_get(play.state)
     play.step(action)
-    if before is not None and boards.said(game, state, before, action, play.view(watcher), False) is None:
-        text = "moves"
+    text = game.describe_action(state, action, watcher)
+    if watcher not in (None, seat):
+        views = [jax.device_get(game.view(one, np.int32(watcher))) for one in (before, play.state)]
+        if boards.said(game, views[0], action, views[1], False) is None:
+            text = "moves"
     if table.players[seat] is not None or table.watcher is None:
         table.write(f"{table.names[seat]}: {text}")
 

@@ -107,7 +107,9 @@ def _belongs(name: str, panel: str) -> bool:
     parts = name.split("/")
     if panel == "exploitability":
         return panel in parts
-    return panel in parts[-1] if panel in ("loss", "entropy") else parts[-1] == panel
+    if panel in ("loss", "entropy"):
+        return panel in parts[-1] and parts[0] != "eval"
+    return parts[-1] == panel
 
 
 def _strategies(tree: Tree | None, policies: Mapping[str, Policy]) -> str:
@@ -132,7 +134,7 @@ def _cells(tree: Tree, places: list[tuple[str, str]], table: np.ndarray) -> dict
     for n, place in enumerate(places):
         sums.setdefault(place, []).append(table[n])
         legal[place] = legal.get(place, False) | tree.legal[n]
-    order = sorted(sums, key=lambda place: (len(place[1]), len(place[0]), place))
+    order = sorted(sums, key=lambda place: (len(place[1]), len(place[0])))
     return {
         place: {
             tree.game.action_name(int(action)): float(np.mean(sums[place], axis=0)[action])

@@ -14,6 +14,7 @@ from jax import Array, lax
 
 import envs
 from envs import drawing
+from envs.dealing import QUICK
 from envs.errors import InputError, shown
 from envs.game import Game, State
 
@@ -23,8 +24,6 @@ _OLD_ENDINGS = {"draw": "tie"}
 _TOLERANCE = 1e-3
 """By which points may differ, as they are sums of float32."""
 _MOST_NAME = 40
-_QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-"""Compiler options for a program that runs once or twice."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -269,7 +268,7 @@ def _walk(game: Game, start: State, actions: Array, count: Array) -> tuple[State
     return state, legal, over, points_of(game, state, paid)
 
 
-@functools.partial(jax.jit, static_argnums=0, compiler_options=_QUICK)
+@functools.partial(jax.jit, static_argnums=0, compiler_options=QUICK)
 def _states(game: Game, start: State, actions: Array) -> State:
     """Returns the states before each action, and the last one: leading axis [T + 1]."""
 

@@ -18,9 +18,9 @@ SHARED = {
     "envs.batching",
     "envs.random_play",
     "envs.boards",
+    "envs.terminal",
     "envs.drawing",
     "envs.records",
-    "envs.terminal",
 }
 """What the learner's side may know of the games."""
 FOREIGN = {"pyspiel", "open_spiel", "pgx", "pettingzoo", "gymnasium", "gym", "rlcard", "torch"}

@@ -18,7 +18,7 @@ def test_a_hand_against_a_player_by_name(
     answers = iter(["hint", "bet"])
     monkeypatch.setattr("builtins.input", lambda prompt: next(answers, "q"))
     file = tmp_path / "hands.jsonl"
-    given = ["terminal=true", "game=kuhn_poker", "players=[random]", "seed=2", f"records={file}", "target=1"]
+    given = ["terminal=true", "env=kuhn_poker", "seats=[you,random]", "seed=2", f"records={file}", "target=1"]
     play(prepare_play(compose_config("play", given)))
     shown = capsys.readouterr().out
     assert "50.0 %  pass" in shown
@@ -31,10 +31,10 @@ def test_a_hand_against_a_player_by_name(
 def test_what_cannot_be_is_one_line(tmp_path: pathlib.Path) -> None:
     """Too many players, an unknown game or player, a folder that is not there."""
     for given, reason in (
-        (["game=kuhn_poker", "players=[random,random]"], "1 seats besides yours"),
-        (["game=kun_poker"], "did you mean 'kuhn_poker'"),
-        (["game=kuhn_poker", "players=[greedyy]"], "greedyy"),
-        (["game=kuhn_poker", f"records={tmp_path / 'no' / 'file'}"], "folder that exists"),
+        (["env=kuhn_poker", "seats=[you,random,random]"], "has 2 seats"),
+        (["env=kun_poker"], "kuhn_poker"),
+        (["env=kuhn_poker", "seats=[you,greedyy]"], "greedyy"),
+        (["env=kuhn_poker", f"records={tmp_path / 'no' / 'file'}"], "folder that exists"),
     ):
         with pytest.raises(InputError, match=reason):
             prepare_play(compose_config("play", ["terminal=true", *given]))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import pathlib
 from typing import Any
 
 import jax
 import numpy as np
 import pytest
+import yaml
 
 import envs
 from envs import InputError, records
@@ -130,6 +132,14 @@ def test_rules_choose_the_kind() -> None:
     ):
         with pytest.raises(InputError, match=reason):
             envs.make("rummy500", **rules)
+
+
+def test_the_configuration_states_the_defaults(repo: pathlib.Path) -> None:
+    """The rules in conf/env/rummy500.yaml are those of the game as it is made without any."""
+    rules = yaml.safe_load((repo / "conf" / "env" / "rummy500.yaml").read_text())["rules"]
+    assert envs.make("rummy500", **rules) == Rummy500()
+    shaped = envs.make("rummy500", **(rules | {"reward": "shaped"}))
+    assert shaped == ShapedRummy500()
 
 
 def test_a_match_of_objects() -> None:
