@@ -54,7 +54,9 @@ def computed_once(values: Array) -> Array:
     return lax.while_loop(lambda carry: carry[0] < turns, lambda carry: (carry[0] + 1, values), start)[1]
 
 
-def where_needed(needed: Array, function: Callable[..., Any], otherwise: Any, *args: Any) -> Any:
+def where_needed(
+    needed: Array, function: Callable[..., Any], otherwise: Any, *args: Any, smallest_chunk: int = _SMALLEST_CHUNK
+) -> Any:
     """Returns function(*args) where needed, else `otherwise`: a cond that stays a branch under vmap.
 
     Plain `lax.cond` becomes a select under vmap and runs the costly branch for every lane. Here the lanes that need it
@@ -66,6 +68,7 @@ def where_needed(needed: Array, function: Callable[..., Any], otherwise: Any, *a
       function: pure, on one unbatched set of arguments.
       otherwise: pytree like the function's result.
       *args: pytrees of arrays.
+      smallest_chunk: lanes that are run together at least; fewer suit a function that fills the lanes of a CPU alone.
     Returns:
       Pytree like `otherwise`, with its dtypes.
     """
@@ -81,7 +84,8 @@ def where_needed(needed: Array, function: Callable[..., Any], otherwise: Any, *a
             (needed, otherwise, args),
             tuple(batched),
         )
-        run = _on_some_lanes if jax.default_backend() == "cpu" else _on_all_lanes
+        on_some = functools.partial(_on_some_lanes, smallest_chunk)
+        run = on_some if jax.default_backend() == "cpu" else _on_all_lanes
         out = run(function, *operands)
         return out, jax.tree.map(lambda _: True, out)
 
@@ -99,9 +103,11 @@ def _on_all_lanes(function: Callable[..., Any], needed: Array, otherwise: Any, a
     )
 
 
-def _on_some_lanes(function: Callable[..., Any], needed: Array, otherwise: Any, args: tuple[Any, ...]) -> Any:
+def _on_some_lanes(
+    smallest: int, function: Callable[..., Any], needed: Array, otherwise: Any, args: tuple[Any, ...]
+) -> Any:
     size = needed.shape[0]
-    chunk = min(size, max(_SMALLEST_CHUNK, size // 32))
+    chunk = min(size, max(smallest, size // 32))
     ranks = _running_count(needed)
 
     def body(carry: tuple[Array, Any]) -> tuple[Array, Any]:

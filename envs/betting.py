@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -26,6 +27,12 @@ def unpacked(bets: Array, slots: int) -> tuple[Array, Array]:
     codes = codes.reshape(-1)
     places = jnp.nonzero(codes > 0, size=codes.size, fill_value=0)[0]
     return codes[places] - 1, jnp.sum(codes > 0)
+
+
+def in_words(bets: int, names: Sequence[str]) -> str:
+    """Returns a packed round in words, "first" where nobody has acted (host side)."""
+    codes = [bets >> shift & (2**CODE_BITS - 1) for shift in range(0, bets.bit_length(), CODE_BITS)]
+    return " ".join(names[code - 1] for code in codes) or "first"
 
 
 def played(game: Game, start: Any, actions: Array, count: Array) -> Any:

@@ -32,7 +32,11 @@ def whole_deck(first: Sequence[int], size: int) -> tuple[int, ...]:
     return (*(card if 0 <= card < size else next(others) for card in known), *others)
 
 
-@functools.partial(jax.jit, static_argnums=0)
+QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+"""Compiler options for programs that run a few times on the host: most of their time would go into compiling."""
+
+
+@functools.partial(jax.jit, static_argnums=0, compiler_options=QUICK)
 def dealt(game: Any, deck: Array) -> Any:
     """Returns game.from_deck(deck), compiled."""
     return game.from_deck(deck)

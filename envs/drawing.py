@@ -141,7 +141,7 @@ _STEP, _HIDDEN_STEP, _GAP = 26, 11, 16
 _MARGIN, _TITLE_HEIGHT, _ROW_GAP = 12, 20, 14
 _MOST_WIDTH = 720
 _BACK, _INK, _FELT, _NOTE = "#31527c", "#1a1a1a", "#f4f1e8", "#4a4a4a"
-_COLOURS = {"S": "#1a1a1a", "H": "#b80f24", "D": "#1657b0", "C": "#11682f"}
+COLOURS = {"S": "#1a1a1a", "H": "#b80f24", "D": "#1657b0", "C": "#11682f"}
 _SUIT_NAMES = {"S": "spades", "H": "hearts", "D": "diamonds", "C": "clubs"}
 _PATHS = {
     "S": "M0-9C3-5 9-1 9 4C9 8 4 9 1.5 6C2 9 3 10 4.5 11H-4.5C-3 10-2 9-1.5 6C-4 9-9 8-9 4C-9-1-3-5 0-9Z",
@@ -239,7 +239,7 @@ def _card(piece: Card, x: int, y: int) -> str:
         inner = f'<rect x="4" y="4" width="{_CARD_WIDTH - 8}" height="{_CARD_HEIGHT - 8}" rx="3" fill="none" '
         back = f'{shape}fill="{_BACK}" stroke="#fff"/>{inner}stroke="#9fb6d4" stroke-dasharray="2 2"/>'
         return f'<g transform="translate({x} {y})" aria-label="face down">{back}</g>'
-    colour = _COLOURS.get(piece.suit, _INK)
+    colour = COLOURS.get(piece.suit, _INK)
     edge = 'stroke="#c77700" stroke-width="3"' if piece.marked else 'stroke="#555"'
     rank = "10" if piece.rank == "T" else piece.rank
     label = f"{rank} of {_SUIT_NAMES[piece.suit]}" if piece.suit in _SUIT_NAMES else rank

@@ -251,6 +251,13 @@ class Game(abc.ABC):
         """
         return self.action_name(action)
 
+    def situation(self, view: View) -> tuple[str, str] | None:
+        """Returns where a view stands in a chart of strategies (host side): what has happened, and what is held.
+
+        None, the default, where a game has too many for a chart.
+        """
+        return None
+
     def scene(self, state: State, viewer: int | None = None) -> drawing.Scene:
         """Returns what there is to see, for `render` and `render_svg` (host side).
 

@@ -187,6 +187,10 @@ class KuhnPoker(EnumerableGame):
         """Returns "pass" or "bet"."""
         return _ACTIONS[action]
 
+    def situation(self, view: KuhnView) -> tuple[str, str]:
+        """Returns the actions so far, and the card held."""
+        return f"{view.seat}: {betting.in_words(int(view.bets), _ACTIONS)}", _NAMES[int(view.card)]
+
     def scene(self, state: KuhnState, viewer: int | None = None) -> drawing.Scene:
         """Returns both cards, the chips put in and the actions."""
         return betting.scene("Kuhn poker", self.to_dict(state), viewer)

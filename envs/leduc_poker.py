@@ -249,6 +249,14 @@ class LeducPoker(EnumerableGame):
         """Returns "fold", "call" (or check) or "raise"."""
         return _ACTIONS[action]
 
+    def situation(self, view: LeducView) -> tuple[str, str]:
+        """Returns the actions so far, and the ranks held and turned."""
+        first, second = (betting.in_words(int(bets), _ACTIONS) for bets in view.bets)
+        held = "JQK"[int(view.card) // 2]
+        if view.public == _NO_CARD:
+            return f"{view.seat}: {first}", held
+        return f"{view.seat}: {first} / {second}", f"{held} with {'JQK'[int(view.public) // 2]}"
+
     def scene(self, state: LeducState, viewer: int | None = None) -> drawing.Scene:
         """Returns both cards, the public one, the chips put in and the actions."""
         words = self.to_dict(state)

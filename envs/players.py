@@ -22,24 +22,31 @@ _RULE_BOTS = (
     "defensive",
     "eaai_simple",
     "camper",
+    "patient",
 )
-_SEARCH_LEVELS = ("lv4", "lv5", "lv7")
+_SEARCH_LEVELS = ("lv4", "lv5", "lv7", "mc:64", "mc:128", "mc:256", "mc:512")
 _OF_GAME: dict[str, dict[str, str]] = {
     "gin_rummy_openspiel": {"simple_bot": "envs.gin_rummy.players.simple_bot:make"},
     "rummy500": {"greedy": "envs.rummy500.bots:greedy_policy"},
     "gin_rummy": {
         "simple_bot": "envs.gin_rummy.players.simple_bot:make",
         "lookahead": "envs.gin_rummy.players.lookahead:make",
+        "marjj": "envs.gin_rummy.players.marjj:make",
         **{name: f"envs.gin_rummy.players.rule_based:{name}" for name in _RULE_BOTS},
         **{name: f"envs.gin_rummy.players.search:{name}" for name in _SEARCH_LEVELS},
     },
 }
 """The same for the players of one game; those in _FOR_ITS_RULES are given the game first."""
-_FOR_ITS_RULES = ("simple_bot", "lookahead", *_SEARCH_LEVELS)
+_FOR_ITS_RULES = ("simple_bot", "lookahead", "marjj", *_SEARCH_LEVELS)
 _added: dict[str, dict[str, str | Callable[..., Policy]]] = {}
 """Game -> name -> player, registered with a game; each is given the game first."""
-_TRANSLATED: dict[str, str] = {"gin_rummy_mdp": "envs.gin_rummy.mdp.players"}
-"""Game -> module: `original(game)` is a game with players of its own, which `translated(player, game)` lets play."""
+_TRANSLATED: dict[str, str] = {
+    "gin_rummy_mdp": "envs.gin_rummy.mdp.players",
+    "gin_rummy_openspiel": "envs.gin_rummy.players.translation",
+}
+"""Game -> module: `original(game)` is a game with players of its own, which `translated(player, game)` lets play.
+
+It is None where they cannot: with a reduced deck, say."""
 _ASSISTANTS: dict[str, dict[str, str]] = {
     "gin_rummy_openspiel": {"exact_endgame": "envs.gin_rummy.players.openspiel_endgame:make"},
 }
@@ -85,7 +92,10 @@ def _players(game: Game) -> dict[str, str | Callable[..., Policy]]:
 
 def _translator(game: Game) -> Any:
     """Returns the module through which players of another game play this one, or None."""
-    return importlib.import_module(_TRANSLATED[game.name]) if game.name in _TRANSLATED else None
+    if game.name not in _TRANSLATED:
+        return None
+    module = importlib.import_module(_TRANSLATED[game.name])
+    return None if module.original(game) is None else module
 
 
 def bot_names(game: Game) -> list[str]:
@@ -113,7 +123,7 @@ def make_bot(name: str, game: Game, **options: Any) -> Policy:
     given, takes_game = _players(game)[name], name in _FOR_ITS_RULES or name in _added.get(game.name, {})
     maker = given
     if isinstance(given, str):
-        module, function = given.split(":")
+        module, _, function = given.partition(":")
         maker = getattr(importlib.import_module(module), function)
     try:
         player = maker(game, **options) if takes_game else maker(**options)

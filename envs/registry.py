@@ -31,7 +31,7 @@ _OWN: dict[str, str] = {
     "liars_dice": "envs.liars_dice:make",
     "mini_gin_rummy": "envs.gin_rummy.mini.game:make",
     "phantom_ttt": "envs.phantom.tic_tac_toe:make",
-    "rummy500": "envs.rummy500.game:make",
+    "rummy500": "envs.rummy500.variants:make",
 }
 """Name -> "module:function"; the function takes the rules as keywords and returns the Game."""
 _registered: dict[str, str | Callable[..., Game]] = {}

@@ -68,8 +68,8 @@ def play_in_terminal(
     rounds: int | None = None,
     seed: int | None = None,
     keep: str | Path | None = None,
-    read: Callable[[str], str] = input,
-    write: Callable[[str], None] = print,
+    read: Callable[[str], str] | None = None,
+    write: Callable[[str], None] | None = None,
 ) -> list[float]:
     """Plays rounds until a person leaves, a score reaches the target, or there have been enough.
 
@@ -82,7 +82,7 @@ def play_in_terminal(
       rounds: most rounds; None: as many as a person likes, one where nobody is a person.
       seed: of deals and the players' choices; None: random ones.
       keep: file that the record of each finished round is added to.
-      read, write: the terminal.
+      read, write: the terminal; by default the real one.
     Returns:
       The scores by seat.
     Raises:
@@ -93,7 +93,7 @@ def play_in_terminal(
     people = sum(player is None for player in players)
     alone = [("you" if people == 1 else f"player {n}") if player is None else f"player {n}"
              for n, player in enumerate(players)]  # fmt: skip
-    rng = np.random.default_rng(seed)
+    rng, read, write = np.random.default_rng(seed), read or input, write or print
     named = tuple(names) if names else tuple(alone)
     table = _Table(game, SingleGame(game), tuple(players), named, hint, read, write, rng)
     scores, most = np.zeros(game.num_players), rounds if rounds is not None or people else 1
@@ -158,9 +158,10 @@ def _asked(table: _Table, seat: int) -> int:
     """Returns the action a person chooses: by its number in the list, its name, or a part of it that is its alone."""
     play, game = table.play, table.game
     legal = np.flatnonzero(play.legal()).tolist()
-    choices = [game.describe_action(play.state, action, seat) for action in legal]
+    state = jax.device_get(play.state)
+    choices = [game.describe_action(state, action, seat) for action in legal]
     listed = "\n".join(f"{n:4d}  {name}" for n, name in enumerate(choices, 1))
-    table.write(f"\n{game.render(jax.device_get(play.state), seat)}\n{listed}")
+    table.write(f"\n{game.render(state, seat)}\n{listed}")
     while True:
         answer = _answer(table, f"{table.names[seat]}> ").strip().lower()
         if answer in ("h", "hint"):
@@ -196,8 +197,7 @@ def _advice(table: _Table, seat: int, legal: Sequence[int], choices: Sequence[st
     """Returns what the adviser would do, the likeliest first."""
     if table.hint is None:
         return "nobody gives hints here"
-    view = table.game.view(table.play.state, np.int32(seat))
-    chances = np.asarray(table.hint(view, table.play.legal()))
+    chances = np.asarray(table.hint(table.play.view(seat), table.play.legal()))
     order = sorted(range(len(legal)), key=lambda n: -chances[legal[n]])
     return "\n".join(f"{100 * chances[legal[n]]:5.1f} %  {choices[n]}" for n in order[:5])
 
@@ -211,7 +211,7 @@ def _answer(table: _Table, prompt: str) -> str:
 
 
 def _gained(table: _Table, one: records.Record, target: int | None) -> np.ndarray:
-    """Returns what a round adds to the scores: a game's own score where it has one, with a target what was won by two."""
+    """Returns what a round adds to the scores: the own score of a game that has one; else what was won."""
     game, state = table.game, table.play.state
     own: dict[str, Any] = game.result(state, 0)
     if "score" in own:

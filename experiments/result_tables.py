@@ -57,7 +57,7 @@ def laptop_table() -> list[str]:
     """Returns the lines of the laptop preset's table."""
     runs = stored("laptop")["runs"]
     lines = [
-        "`python -m dream.run preset=laptop seed=<s>` against uniform random play, "
+        "`python -m dream.run experiment=dueling_dream_dense seed=<s>` against uniform random play, "
         f"{runs[0]['final']['n']:,} rounds on mirrored deals, 95 % intervals; {runs[0]['device']}, two cores:",
         "",
         "| seed | rounds won | knocked | points per hand | decisions | minutes | of them compiling |",
@@ -85,7 +85,11 @@ STRENGTH = (
         "algo.rollout_length=64 algo.batch_size=2048 algo.epochs=2",
     ),
     ("escher_gin_rummy", "algo=escher env=gin_rummy iterations=28"),
-    ("dream_gin_rummy", "algo=dream env=gin_rummy iterations=35"),
+    (
+        "dream_gin_rummy",
+        "algo=dream env=gin_rummy algo.exploration=0.05 algo.weights.clip=20 algo.values.policy=stored "
+        "algo.correction.trace=1 algo.correction.clip=null iterations=35",
+    ),
     ("dueling_dream_cards", "preset=laptop experiment=dueling_dream_cards"),
 )
 """Result file -> overrides of dream.run, without the seed."""
@@ -112,6 +116,30 @@ def strength_table() -> list[str]:
             what = f"`{command} seed={seed}`" + (" (sees the opponent's hand: another game)" if OPEN in command else "")
             cells = [what, *rates, rounds, f"{run['decisions'] / 1e6:.2f} M", minutes]
             lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def corrections_table() -> list[str]:
+    """Returns the lines of the table of algo.correction on full gin rummy."""
+    lines = [
+        "`python experiments/corrections.py gin_rummy --cells <trace>:<clip>`: `algo=dream env=gin_rummy` with own "
+        "actions sampled uniformly and values of today's policies, average policy after 10 iterations, 5,120 rounds. "
+        "Rounds won on mirrored deals, 95 % intervals of one run each; minutes on a core shared with up to twenty "
+        "others, compiling included.",
+        "",
+        "| trace | clip | seed | against random | against the simple bot | points per hand | second moment of regrets "
+        "| rounds | decisions | minutes |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, run in stored("corrections_gin_rummy").items():
+        (cell, seed), reports = name.split("/"), run["final_by_opponent"]
+        trace, clip, _ = cell.split("_")
+        simple = reports["simple_bot"]
+        points = "{mean:.1f} ({low:.1f} to {high:.1f})".format(**simple["points_per_hand"])
+        rates = [percent(reports[x]["win_rate"]) for x in ("random", "simple_bot")]
+        moment = f"{run['sampling']['regret_second_moment']:.2g}"
+        spent = [f"{simple['n']:,}", f"{run['decisions'] / 1e6:.2f} M", f"{run['seconds'] / 60:.0f}"]
+        lines.append("| " + " | ".join([trace, clip, seed.removeprefix("seed"), *rates, points, moment, *spent]) + " |")
     return lines
 
 
@@ -183,6 +211,49 @@ def ladder_table() -> list[str]:
         ),
     ]
     return [*lines, "", "![ratings](../../experiments/results/ladder_gin_rummy.svg)"]
+
+
+def games_ladder_table() -> list[str]:
+    """Returns the lines of the ladder by rounds, games and points under EAAI's rules."""
+    players = stored("ladder_gin_eaai")
+    rounds = players[0]["results"][0]["n"]
+    lines = [
+        f"`experiments/gin_ladder.py`: rounds under the rules of the EAAI 2021 challenge, {rounds:,} per pairing on "
+        "mirrored deals, and the games to 100 they make. All ratings have mean 0.",
+        "",
+        "| player | rating by rounds won | rating by games won | points per hand |",
+        "|---|---|---|---|",
+    ]
+    for x in players:
+        rated = [f"{kind['rating']:.0f} ({kind['low']:.0f} to {kind['high']:.0f})" for kind in (x, x["games"])]
+        lines.append(f"| `{x['name']}` | {' | '.join(rated)} | {_points_rating(x['points'])} |")
+    figure = "../../experiments/results/ladder_gin_eaai_games.svg"
+    return [*lines, "", f"![games to 100 won by the row's player against the column's, %]({figure})"]
+
+
+def _points_rating(points: dict[str, Any]) -> str:
+    return f"{points['rating']:+.2f} ({points['low']:+.2f} to {points['high']:+.2f})"
+
+
+def relations_table() -> list[str]:
+    """Returns the lines of the table of published pairings."""
+    found = stored("gin_relations")
+    lines = [
+        "`experiments/gin_relations.py`: games to 100 under EAAI's rules, from mirrored rounds, against what others "
+        "published of players like these, with 95 % intervals.",
+        "",
+        "| player | against | games won | published | points per hand | deals | core seconds per round |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for x in found["relations"]:
+        win, low, high = (100 * value for value in x["game_win_rate"])
+        mean, bottom, top = x["points_per_hand"]
+        published = "" if x["published"] is None else f"{100 * x['published']:.1f} %"
+        cells = [f"`{x['player']}`", f"`{x['opponent']}`", f"{win:.1f} % ({low:.1f} to {high:.1f})", published]
+        cells += [f"{mean:+.2f} ({bottom:+.2f} to {top:+.2f})", f"{x['deals']:,}"]
+        cells.append(f"{x['core_seconds'] / (2 * x['deals']):.3f}")
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
 
 
 def excluding_ties(result: dict[str, Any]) -> dict[str, float]:

@@ -27,6 +27,8 @@ _REGISTRY: dict[str, str] = {
     "ppo": "dream.algorithms.ppo:PpoConfig",
     "mmd": "dream.algorithms.mmd:MmdConfig",
     **dict.fromkeys(("cfr", "cfr_plus", "linear_cfr", "dcfr", "pcfr_plus"), "dream.algorithms.tabular.cfr:CfrConfig"),
+    "rnad": "dream.algorithms.rnad:RnadConfig",
+    "nfsp": "dream.algorithms.nfsp:NfspConfig",
     "tabular_mmd": "dream.algorithms.tabular.mmd:TabularMmdConfig",
     "external_mccfr": "dream.algorithms.tabular.mccfr:ExternalConfig",
     "outcome_mccfr": "dream.algorithms.tabular.mccfr:OutcomeConfig",

@@ -56,8 +56,8 @@ class MirrorConfig:
     """Settings of mirror descent.
 
     Attributes:
-      eta: step, in 1 / units of reward, over iterations.
-      alpha: pull towards uniform play, in units of reward, over iterations.
+      eta: step, in 1 / the learner's unit, over iterations.
+      alpha: pull towards uniform play, in the learner's unit, over iterations.
     """
 
     eta: Schedule = schedules.constant(1.0)
@@ -84,6 +84,7 @@ class DuelingDreamConfig:
     exploration: float = number(0.0, 0, 1)
     tau: float = number(0.1, 0, 1, above=True)
     target_update_period: int = number(5, 1)
+    unit: str = choice("points", "points", "reward")
     advantage_clip: float = number(10.0, 0, above=True)
     max_grad_norm: float = number(1.0, 0, above=True)
     l2: float = number(1e-5, 0)
@@ -92,7 +93,7 @@ class DuelingDreamConfig:
     untaken_weight: float = number(1.0, 0)
     accumulate: str = choice("none", "none", "mirror_descent")
     mirror: MirrorConfig = MirrorConfig()
-    shaping: ShapingConfig = ShapingConfig()
+    shaping: ShapingConfig = ShapingConfig(form="literal")
 
 
 class DuelingDreamState(NamedTuple):
@@ -126,7 +127,7 @@ class Example(NamedTuple):
       view: what the player who decided saw.
       legal: uint8[ceil(A / 8)], packed by jnp.packbits.
       action: int16.
-      returns: float32, discounted return to that player, in units of reward.
+      returns: float32, discounted return to that player, in the learner's unit.
       policy: float16[A], the network's policy then, before exploration.
     """
 
@@ -286,12 +287,13 @@ class _DuelingDream:
         return self_play.Actor(lambda key: self.reader.start(), act)
 
     def _returns(self, record: self_play.Record, scale: Array) -> Array:
-        """Returns each decision's discounted training return to the player who took it: float32[T, N]."""
+        """Returns each decision's discounted training return to the player who took it, in the unit: float32[T, N]."""
         config, d = self.config, record.decisions
         rewards = reward_shaping.training_rewards(
             config.shaping, d.rewards, d.potentials, d.done,
             unit=self.game.reward_scale, scale=scale, discount=config.discount,
         )  # fmt: skip
+        rewards *= self.game.reward_scale if config.unit == "points" else 1.0
         stream = functools.partial(lambda_returns, discount=config.discount, gae_lambda=config.gae_lambda)
         return jax.vmap(stream, in_axes=1, out_axes=1)(rewards, d.done | ~record.valid, d.player, d.extras.value)
 
@@ -340,7 +342,7 @@ class _DuelingDream:
         taken = jax.nn.one_hot(rows.action, self.game.num_actions, dtype=bool)
         return lax.stop_gradient(Batch(x, legal, taken, targets, rows.returns, rows.policy))
 
-    def _loss(self, params: Any, batch: Batch, *, eta: Array, alpha: Array) -> tuple[Array, dict[str, Array]]:
+    def _loss(self, params: Any, batch: Batch, *, eta: Any = 0.0, alpha: Any = 0.0) -> tuple[Array, dict[str, Array]]:
         """Returns MSE of the advantages over legal actions + value_weight * MSE of the value, + KL of a policy head."""
         x, legal, taken, targets, returns, played = batch
         outputs = self.network.apply_inputs(params, x)

@@ -1,11 +1,14 @@
 """Magnetic mirror descent with a network: PPO's machinery, a reverse KL to the policy that played, and a magnet.
 
-    loss = PPO's without its entropy + s alpha mean KL(pi, rho) + s beta mean (r log r - (r - 1)),
-    r    = pi(a) / pi_then(a)
+    loss = PPO's without its entropy + alpha mean KL(pi, rho) + beta mean (r log r - (r - 1)),  r = pi(a) / pi_then(a)
 
 rho, the magnet, is uniform play (then KL(pi, rho) is minus the entropy up to a constant) or the policy of a moving
-average of past parameters; s, the strength, falls over iterations by `entropy_decay`. The last term is an unbiased
-sample of KL(pi, pi_then). The last iterate is the answer; nothing is averaged.
+average of past parameters. alpha falls over iterations by `entropy_decay`, and with `step_falls` so does the step,
+1 / beta: policies settle where the step is at most a fraction of alpha, and cycle where it is large (exact steps on
+Leduc at alpha 0.3: 0.1 settles, 0.3 does not). The last term is an unbiased sample of KL(pi, pi_then). The last iterate
+is the answer; nothing is averaged.
+With `objective=all_actions` a critic's advantages of all actions take the place of PPO's clipped ratio, and the last
+term is KL(pi, pi_then) itself: - mean sum over a of pi(a) A(h, a) + ..., the step's own objective.
 For one information set with action values q the exact step is dream/algorithms/tabular/mmd.py's.
 Source: Sokota et al. 2023, "A unified approach to reinforcement learning, quantal response equilibria, and two-player
 zero-sum games", section 5 and appendix; Rudolph et al. 2026, "Reevaluating policy gradient methods for
@@ -27,6 +30,7 @@ from dream.algorithms import ppo
 from dream.algorithms.ppo.regularisation import NewPolicy, Regulariser, negative_entropy
 from dream.algorithms.types import Algorithm, Resources
 from dream.config.settings import choice, number
+from dream.equations import schedules
 from dream.equations.regret_matching import masked_log_softmax
 from dream.networks import Network
 from envs import Game
@@ -39,6 +43,7 @@ class MmdConfig(ppo.PpoConfig):
     name: str = "mmd"
     entropy_weight: float = number(0.05, 0)
     kl_weight: float = number(0.05, 0)
+    step_falls: bool = False
     magnet: str = choice("uniform", "uniform", "moving_average")
     magnet_tau: float = number(0.01, 0, 1, above=True)
 
@@ -56,14 +61,17 @@ def _regulariser(config: MmdConfig, network: Network) -> Regulariser:
     """Returns the two KL terms; what is carried is the moving average, or nothing."""
     moves = config.magnet == "moving_average"
 
-    def penalty(magnet: Any, strength: Array, new: NewPolicy) -> tuple[Array, dict[str, Array]]:
+    def penalty(magnet: Any, iteration: Array, new: NewPolicy) -> tuple[Array, dict[str, Array]]:
         to_magnet = negative_entropy(new)
         if moves:
             logs = masked_log_softmax(network.apply_inputs(magnet, new.inputs)[0], new.legal)
             to_magnet = kl_divergence(new.logs, lax.stop_gradient(logs), new.legal)
-        attraction, proximity = jnp.mean(to_magnet), jnp.mean(sampled_kl(new.log_ratio))
-        total = strength * (config.entropy_weight * attraction + config.kl_weight * proximity)
-        return total, {"reverse_kl": proximity, **({"magnet_kl": attraction} if moves else {})}
+        to_played = sampled_kl(new.log_ratio) if new.played == () else _exact_kl(new)
+        attraction, proximity = jnp.mean(to_magnet), jnp.mean(to_played)
+        factor = schedules.at(config.entropy_decay, iteration)
+        alpha, beta = config.entropy_weight * factor, config.kl_weight / (factor if config.step_falls else 1.0)
+        metrics = {"entropy_weight": alpha, "kl_weight": beta, "reverse_kl": proximity}
+        return alpha * attraction + beta * proximity, metrics | ({"magnet_kl": attraction} if moves else {})
 
     def update(magnet: Any, params: Any) -> Any:
         return optax.incremental_update(params, magnet, config.magnet_tau) if moves else magnet
@@ -72,6 +80,12 @@ def _regulariser(config: MmdConfig, network: Network) -> Regulariser:
         return jax.tree.map(jnp.copy, params) if moves else ()
 
     return Regulariser(init, penalty, update, networks=1 + moves)
+
+
+def _exact_kl(new: NewPolicy) -> Array:
+    """Returns KL(pi, pi_then) over all actions: float32[B]."""
+    played = jnp.log(jnp.maximum(new.played.policy, 1e-9))
+    return kl_divergence(new.logs, played, new.legal)
 
 
 def sampled_kl(log_ratio: Array) -> Array:

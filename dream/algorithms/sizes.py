@@ -70,6 +70,9 @@ def _algo(game: Game, name: str, size: Size) -> dict[str, Any]:
     if name in ("ppo", "mmd"):
         sizes = {"episodes_per_iteration": 1024, "batch_size": 512} if small else {"episodes_per_iteration": 256}
         return {"batch_size": 1024, **sizes, "learning_rate": 1e-3, "value_loss": "relative"}
+    if name == "nfsp":
+        # A reservoir of 2 million views of a large game does not fit a laptop.
+        return {"average": {"capacity": 200_000}}
     if name in _OUTCOME + _EXTERNAL:
         return _deep(game, name, small)
     return {}

@@ -46,6 +46,7 @@ class Algorithm:
       value: TrainState -> what the current policy's player expects; None where the learner has no such thing.
       calls: the same as `iterate`, as a generator that yields between calls of bounded length, where it may be left and
         closed; None where an iteration is short or one call (see dream/compiled/bounded.py).
+      tables: TrainState -> the policies as tables of the game's exact form, where the learner has them as such.
     """
 
     init: Callable[[Any], TrainState]
@@ -59,6 +60,8 @@ class Algorithm:
         if self.calls is not None:
             return (yield from self.calls(state))
         return self.iterate(state)
+
+    tables: Callable[[TrainState], dict[str, Any]] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

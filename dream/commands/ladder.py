@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 import time
-import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 import envs
-from dream.commands.ladder_plot import can_plot, plot_cross_table, plot_ratings
+from dream.commands.ladder_play import MATCHES, Rounds
+from dream.commands.ladder_plot import plot_ladder
+from dream.commands.ladder_report import ladder_entries, print_ladder
 from dream.config import settings
 from dream.config.compose import Composed
 from dream.config.schema import LadderConfig
-from dream.evaluation.matches import check_games, play_hands
-from dream.evaluation.ratings import PointRatings, Ratings, bradley_terry, point_ratings
-from dream.evaluation.standings import Result
+from dream.evaluation.games import game_rules
+from dream.evaluation.matches import check_games
+from dream.evaluation.ratings import Ratings, bradley_terry, point_ratings
+from dream.evaluation.standings import Result, Score
 from dream.storage import files
 from dream.storage.lock import FILE as LOCK
 from dream.storage.lock import RunLock
 from dream.storage.policies import find, find_player
-from dream.training.progress import Lines
-from envs import Game, InputError, Policy
+from envs import Game, InputError, MatchRules, Policy
 
-FILE, MATCHES, SETTINGS = "ladder.json", "matches.jsonl", "ladder_settings.json"
+FILE, SETTINGS = "ladder.json", "ladder_settings.json"
 _ROOT = Path("runs")
-_BLOCK = ("players", "block", "points")
-"""What a line of matches.jsonl holds."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +43,7 @@ class Ladder:
       run_dir: where results are kept.
       identity: what results in one run directory must agree in.
       sources: what each player is: a rule-based one, or a checkpoint's checksum.
+      match_rules: how rounds make the games that players are rated by too; None: they are not.
     """
 
     config: LadderConfig
@@ -54,6 +52,7 @@ class Ladder:
     run_dir: Path
     identity: dict[str, Any]
     sources: dict[str, str]
+    match_rules: MatchRules | None
 
 
 def prepare_ladder(composed: Composed) -> Ladder:
@@ -77,9 +76,20 @@ def prepare_ladder(composed: Composed) -> Ladder:
     players = {name: find_player(name, game) for name in names}
     sources = {name: _source(name, game) for name in names}
     identity = {"game": game.identity, "seed": config.seed, "block": min(config.block, config.games)}
-    prepared = Ladder(config, game, players, _run_dir(composed, config), identity, sources)
+    rules = _match_rules(game, config)
+    prepared = Ladder(config, game, players, _run_dir(composed, config), identity, sources, rules)
     _check_folder(prepared)
     return prepared
+
+
+def _match_rules(game: Game, config: LadderConfig) -> MatchRules | None:
+    """Returns how rounds make games; None where no target is set, or the game is of single rounds."""
+    try:
+        return game_rules(game, config.target, config.scoring)
+    except InputError:
+        if config.scoring is not None:
+            raise
+        return None
 
 
 def _source(name: str, game: Game) -> str:
@@ -157,121 +167,28 @@ def _play_and_rate(prepared: Ladder) -> None:
     folder, names = prepared.run_dir, list(prepared.players)
     known = files.decoded((folder / SETTINGS).read_bytes())["players"] if (folder / SETTINGS).exists() else {}
     files.write_json(folder / SETTINGS, prepared.identity | {"players": known | prepared.sources})
-    results = _play_all(prepared)
-    score, rounds, trials = (np.zeros((len(names), len(names))) for _ in range(3))
-    for (one, two), result in results.items():
-        i, j = names.index(one), names.index(two)
-        score[i, j], score[j, i] = result.score, result.rounds - result.score
-        rounds[i, j] = rounds[j, i] = result.rounds
-        trials[i, j] = trials[j, i] = result.trials
-    ratings = bradley_terry(score, rounds, trials)
+    played = Rounds(prepared.game, prepared.players, prepared.config, prepared.identity["block"], folder).play()
+    results = {pair: Result(points, prepared.match_rules) for pair, points in played.items()}
+    ratings = {"rounds": _rated(names, results, lambda result: result.by_rounds)}
+    if prepared.match_rules is not None:
+        ratings["games"] = _rated(names, results, lambda result: result.by_games)
     places = {(names.index(one), names.index(two)): result for (one, two), result in results.items()}
     by_points = point_ratings({place: result.points.mean(axis=1) for place, result in places.items()}, len(names))
-    entries = _entries(names, ratings, by_points, results)
-    _print(prepared, entries)
-    if prepared.config.plot != "none" and can_plot():
-        title = f"{prepared.game.name}, {prepared.config.games:,} rounds per pairing"
-        print(plot_ratings(entries, prepared.game.unit, title, folder / f"ladder.{prepared.config.plot}"))
-        path = folder / f"ladder_points.{prepared.config.plot}"
-        print(plot_cross_table(entries, f"{title}: {prepared.game.unit} per hand", path))
+    entries = ladder_entries(names, ratings, by_points, results)
+    print_ladder(entries, prepared.game, prepared.config.games, prepared.match_rules)
+    title = f"{prepared.game.name}, {prepared.config.games:,} rounds per pairing"
+    for path in plot_ladder(entries, prepared.game.unit, title, folder, prepared.config.plot):
+        print(path)
     files.write_json(folder / FILE, entries)
     print(folder / FILE)
 
 
-def _play_all(prepared: Ladder) -> dict[tuple[str, str], Result]:
-    """Plays the blocks that are missing; returns the result of each pairing."""
-    folder, lines, size = prepared.run_dir, Lines(), prepared.identity["block"]
-    records = [record for record in files.read_lines(folder / MATCHES, _BLOCK) if len(record["players"]) == 2]
-    played = {(*record["players"], record["block"]): record["points"] for record in records}
-    # A line that an interruption cut off is dropped before anything is written after it.
-    kept = [{"players": key[:2], "block": key[2], "points": points} for key, points in played.items()]
-    files.write_text(folder / MATCHES, "".join(json.dumps(record) + "\n" for record in kept))
-    pairings, blocks = _pairings(prepared.players), -(-prepared.config.games // size)
-    total, done, started = len(pairings) * blocks, 0, time.monotonic()
-    results = {}
-    for one, two in pairings:
-        parts = []
-        for block in range(blocks):
-            key = (one, two, block)
-            if key not in played:
-                points = _play_block(prepared, one, two, block)
-                files.append_line(folder / MATCHES, {"players": [one, two], "block": block, "points": points.tolist()})
-                played[key] = points
-            parts.append(np.asarray(played[key], np.float64))
-            done += 1
-            seconds = time.monotonic() - started
-            lines.show(f"block {done}/{total}  {seconds:.0f} s  {one} against {two}", last=done == total)
-        results[one, two] = Result(np.concatenate(parts)[: prepared.config.games // 2])
-    return results
-
-
-def _play_block(prepared: Ladder, one: str, two: str, block: int) -> np.ndarray:
-    """Plays a block of rounds: points of `one`, float[pairs, seats]."""
-    game, size = prepared.game, prepared.identity["block"]
-    seed = zlib.crc32(json.dumps([prepared.config.seed, one, two, block]).encode())
-    values = play_hands(game, prepared.players[one], prepared.players[two], games=size, seed=seed)
-    return np.round(values["points_per_hand"].astype(np.float64), 4)
-
-
-def _pairings(players: dict[str, Policy]) -> list[tuple[str, str]]:
-    """Lists each pairing once, in an order that depends on the two players alone.
-
-    Players that are one function with other parameters stand together, so that one compiled program serves them all.
-    """
-    kinds = {name: (getattr(player.apply, "__qualname__", type(player.apply).__qualname__), name)
-             for name, player in players.items()}  # fmt: skip
-    return list(itertools.combinations(sorted(players, key=kinds.__getitem__), 2))
-
-
-def _entries(
-    names: list[str], ratings: Ratings, by_points: PointRatings, results: dict[tuple[str, str], Result]
-) -> list[dict[str, Any]]:
-    """Returns what ladder.json holds: a record per player, the strongest first."""
-    entries, order = [], [int(n) for n in np.argsort(-ratings.rating, kind="stable")]
-    means = {pair: float(result.points.mean()) for pair, result in results.items()}
-    means |= {(two, one): -mean for (one, two), mean in means.items()}
-    for n in order:
-        name = names[n]
-        ways = [(two, result) for (one, two), result in results.items() if one == name]
-        ways += [(one, result.other_side()) for (one, two), result in results.items() if two == name]
-        entries.append(
-            {
-                "name": name,
-                "rating": float(ratings.rating[n]),
-                "low": float(ratings.low[n]),
-                "high": float(ratings.high[n]),
-                "level": int(ratings.level[n]),
-                "points": {field: float(x[n]) for field, x in by_points._asdict().items()},
-                "points_rank": 1 + int(np.sum(by_points.rating > by_points.rating[n])),
-                "points_against": {names[other]: means.get((name, names[other])) for other in order},
-                "results": [
-                    {"opponent": other, **result.report()} for other, result in sorted(ways, key=lambda way: way[0])
-                ],
-            }
-        )
-    return entries
-
-
-def _print(prepared: Ladder, entries: list[dict[str, Any]]) -> None:
-    unit = f"{prepared.game.unit} per hand"
-    caption = f"{prepared.config.games} rounds per pairing, 95 % intervals; both ratings have mean 0"
-    table = Table(title=f"ladder of {prepared.game.name}", title_justify="left", caption=caption)
-    for column in ("player", "rating by rounds won", "95 % interval", unit, "95 % interval", "rank by points"):
-        table.add_column(column, justify="left" if column == "player" else "right")
-    for entry in entries:
-        points = entry["points"]
-        won = (f"{entry['rating']:.0f}", f"{entry['low']:.0f} to {entry['high']:.0f}")
-        earned = (f"{points['rating']:+.2f}", f"{points['low']:+.2f} to {points['high']:+.2f}")
-        table.add_row(entry["name"], *won, *earned, str(entry["points_rank"]))
-    Console(force_jupyter=False).print(table)
-    cross = Table(title=f"{unit} of the row's player against the column's", title_justify="left")
-    for column in ("", "player", *(str(n + 1) for n in range(len(entries)))):
-        cross.add_column(column, justify="left" if column == "player" else "right")
-    for n, entry in enumerate(entries):
-        cells = ("" if mean is None else f"{mean:+.1f}" for mean in entry["points_against"].values())
-        cross.add_row(str(n + 1), Path(entry["name"]).name, *cells)
-    Console(force_jupyter=False).print(cross)
-    for level in range(max(entry["level"] for entry in entries)):
-        above = ", ".join(entry["name"] for entry in entries if entry["level"] <= level)
-        below = ", ".join(entry["name"] for entry in entries if entry["level"] > level)
-        print(f"{below} won no round against {above}: their distance is finite only by the tie added to each pairing")
+def _rated(names: list[str], results: dict[tuple[str, str], Result], score_of: Callable[[Result], Score]) -> Ratings:
+    """Rates players by what they won of one kind."""
+    score, games, trials = (np.zeros((len(names), len(names))) for _ in range(3))
+    for (one, two), result in results.items():
+        i, j, found = names.index(one), names.index(two), score_of(result)
+        score[i, j], score[j, i] = found.share * found.games, (1 - found.share) * found.games
+        games[i, j] = games[j, i] = found.games
+        trials[i, j] = trials[j, i] = found.trials
+    return bradley_terry(score, games, trials)

@@ -1,4 +1,4 @@
-"""The play command's work: a server on this machine, its address printed and opened in the browser."""
+"""The play command's work: a server on this machine, its address printed and opened in the browser; or the terminal."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ import secrets
 import socket
 import webbrowser
 from pathlib import Path
-from typing import Any
 
+import envs
 from dream.config import settings
 from dream.config.compose import Composed
 from dream.config.schema import PlayConfig
 from dream.page.catalogue import Catalogue
-from envs import InputError
+from dream.storage.policies import find_opponent
+from envs import Game, HostPlayer, InputError, Policy
+from envs.terminal import play_in_terminal
 
 _NEEDED = ("starlette", "uvicorn", "websockets")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_YOU = "you"
 
 
 @dataclasses.dataclass(frozen=True)
-class Play:
+class Page:
     """What is to be served.
 
     Attributes:
@@ -37,44 +40,103 @@ class Play:
     records: Path | None
 
 
-def prepare_play(composed: Composed) -> Play:
+@dataclasses.dataclass(frozen=True)
+class Terminal:
+    """What is to be played in the terminal.
+
+    Attributes:
+      game: what is played.
+      seats: who sits where, by name.
+      players: the same, None for a person.
+      target: the score that ends the match.
+      seed: of deals and players, None for a random one.
+      records: file for finished rounds, None for none.
+    """
+
+    game: Game
+    seats: tuple[str, ...]
+    players: tuple[Policy | HostPlayer | None, ...]
+    target: int | None
+    seed: int | None
+    records: Path | None
+
+
+def prepare_play(composed: Composed) -> Page | Terminal:
     """Checks a composed configuration and takes the port; writes nothing.
 
     Raises:
       InputError: a wrong setting, a player that cannot be loaded, a port that is taken, or a package that is missing.
     """
     config = settings.read(PlayConfig, composed.node, "")
+    records = None if config.records is None else Path(config.records).expanduser().absolute()
+    if records is not None and (records.is_dir() or not records.parent.is_dir()):
+        raise InputError(f"records={config.records} is not valid; it must be a file in a folder that exists")
+    return _terminal(config, records) if config.terminal else _page(config, records)
+
+
+def _page(config: PlayConfig, records: Path | None) -> Page:
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise InputError(f"the page needs {', '.join(missing)}; install the extra: pip install 'dream-rummy[play]'")
+    for setting in ("seats", "target"):
+        if getattr(config, setting) is not None:
+            raise InputError(f"{setting} is of the terminal; on the page it is chosen there. Add terminal=true")
     from dream.page.server import listen
 
     if config.host not in _LOOPBACK and not config.anyone:
         raise InputError(
             f"host={config.host} is not this machine alone; anyone=true lets everybody who knows the address play"
         )
-    records = None if config.records is None else Path(config.records).expanduser().absolute()
-    if records is not None and (records.is_dir() or not records.parent.is_dir()):
-        raise InputError(f"records={config.records} is not valid; it must be a file in a folder that exists")
-    return Play(config, Catalogue(config.players), listen(config.host, config.port), records)
+    return Page(config, Catalogue(config.players), listen(config.host, config.port), records)
 
 
-def play(prepared: Play) -> None:
-    """Serves until it is interrupted; the address is a line of its own."""
+def _terminal(config: PlayConfig, records: Path | None) -> Terminal:
+    game = envs.make(config.env.name, **config.env.rules)
+    best = Catalogue(runs=None).advisor(game)
+    seats = config.seats or (_YOU, *[best] * (game.num_players - 1))
+    if len(seats) != game.num_players:
+        raise InputError(f"seats={list(seats)} names {len(seats)}; {game.name} has {game.num_players} seats")
+    players = tuple(None if name == _YOU else find_opponent(name, game) for name in seats)
+    return Terminal(game, tuple(seats), players, config.target, config.seed, records)
+
+
+def play(prepared: Page | Terminal) -> None:
+    """Serves until it is interrupted, or plays in the terminal until the person leaves."""
+    if isinstance(prepared, Terminal):
+        _play_in_terminal(prepared)
+    else:
+        _serve(prepared)
+
+
+def _play_in_terminal(prepared: Terminal) -> None:
+    game = prepared.game
+    hint = find_opponent(Catalogue(runs=None).advisor(game), game)
+    assert isinstance(hint, Policy)
+    play_in_terminal(
+        game,
+        prepared.players,
+        names=prepared.seats,
+        hint=hint,
+        target=prepared.target,
+        seed=prepared.seed,
+        keep=prepared.records,
+    )
+
+
+def _serve(prepared: Page) -> None:
+    """Serves the page; its address is a line of its own."""
     from dream.page.hub import Hub
+    from dream.page.opened import Keeper
     from dream.page.server import Site, names, serve
 
     config, port = prepared.config, prepared.listening.getsockname()[1]
     token = secrets.token_urlsafe(24)
     host = f"[{config.host}]" if ":" in config.host else config.host
     address = f"http://{host}:{port}/{token}/"
-    site = Site(Hub(prepared.catalogue, _keeper(prepared.records)), token, names(config.host, port))
+    keeper = Keeper(prepared.records) if prepared.records else None
+    site = Site(Hub(prepared.catalogue, keeper), token, names(config.host, port))
     print("Open this address in a browser; whoever knows it can play. Ctrl-C ends.", flush=True)
     print(address, flush=True)
     if config.open_browser:
         webbrowser.open(address)
     serve(site, prepared.listening)
-
-
-def _keeper(path: Path | None) -> Any:
-    return None

@@ -75,6 +75,8 @@ class Sweep:
         failed = [outcome for outcome in self._outcomes if outcome.failure]
         for line in self.table():
             print(line, flush=True)
+        if (picture := self._draw()) is not None:
+            print(picture, flush=True)
         for outcome in failed:
             print(f"error: job {outcome.number} ({outcome.label}): {outcome.failure}", file=sys.stderr, flush=True)
         return code or int(bool(failed))
@@ -104,6 +106,15 @@ class Sweep:
             return self._attempt(number, self._label(composed.overrides), lambda: self._job(self._prepare(composed)))
 
         hydra.main(version_base="1.3", config_path=str(config_dir()), config_name=self._name)(application)()
+
+    def _draw(self) -> Path | None:
+        """Draws the jobs side by side; returns the file, None where there is nothing to compare."""
+        if self._folder is None:
+            return None
+        from dream.training.pictures import draw_sweep  # slow to import, and a refused sweep draws nothing
+
+        jobs = [(one.label, one.objective, self._folder / str(one.number - 1)) for one in self._outcomes]
+        return draw_sweep(self._folder, jobs)
 
     def table(self) -> list[str]:
         """Returns the lines of the table of jobs; [] where they ran in other processes."""

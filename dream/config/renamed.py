@@ -79,10 +79,14 @@ def unknown_option(group: str, option: str, options: Iterable[str]) -> InputErro
 
 
 def translated_algorithm(node: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns an algorithm's stored settings with its present name; a "dream" that counts games is the dueling one."""
+    """Returns an algorithm's stored settings with its present name.
+
+    A "dream" that counts games is the dueling one; where that names no unit, it learned in units of reward.
+    """
     name = node.get("name")
     name = "dueling_dream" if name == "dream" and "games_per_iteration" in node else name
-    return {**node, "name": OPTIONS["algo"].get(name, name)}
+    unit = {"unit": "reward"} if name == "dueling_dream" and "unit" not in node else {}
+    return {**unit, **node, "name": OPTIONS["algo"].get(name, name)}
 
 
 def translated(schema: type, node: Mapping[str, Any]) -> dict[str, Any]:

@@ -100,12 +100,17 @@ class EvaluateConfig:
 class PlayConfig:
     """Settings of `python -m dream.play`."""
 
+    env: EnvConfig
     port: int = number(0, 0, 65535)
     host: str = "127.0.0.1"
     anyone: bool = False
     open_browser: bool = True
     players: tuple[str, ...] = ()
     records: str | None = None
+    terminal: bool = False
+    seats: tuple[str, ...] | None = None
+    target: int | None = number(None, 1, 100_000)
+    seed: int | None = number(None, 0, 2**31 - 1)
 
 
 @dataclasses.dataclass(frozen=True)

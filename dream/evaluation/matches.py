@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -34,18 +35,19 @@ def match(
     seed: int | Array = 0,
     progress: Callable[[int], None] = lambda played: None,
     on_hand: Callable[[dict[str, Any]], None] | None = None,
+    hands: int | None = None,
 ) -> dict[str, Any]:
     """Plays a match of two players and reports it from the first one's side.
 
     Args:
-      game, policy, opponent, games, seed, progress, on_hand: as of `play_hands`.
+      game, policy, opponent, games, seed, progress, on_hand, hands: as of `play_hands`.
     Returns:
       `n` rounds, `n_pairs` deals, and an Interval for each of `win_rate`, `loss_rate`, `tie_rate`, `points_per_hand`
       (in game.unit), `mean_length` and the names of game.result.
     Raises:
       InputError: as `play_hands`.
     """
-    values = play_hands(game, policy, opponent, games=games, seed=seed, progress=progress, on_hand=on_hand)
+    values = play_hands(game, policy, opponent, games=games, seed=seed, progress=progress, on_hand=on_hand, hands=hands)
     return hands_report(values)
 
 
@@ -64,6 +66,7 @@ def play_hands(
     seed: int | Array = 0,
     progress: Callable[[int], None] = lambda played: None,
     on_hand: Callable[[dict[str, Any]], None] | None = None,
+    hands: int | None = None,
 ) -> dict[str, np.ndarray]:
     """Plays mirrored rounds of two players.
 
@@ -75,6 +78,7 @@ def play_hands(
       progress: called with the number of rounds played so far.
       on_hand: called with every round: its number `hand`, `pair`, the policy's `seat` and `points`, what each player
         `won`, and game.history.
+      hands: the rounds that on_hand hears of, the first so many; None: all.
     Returns:
       Every round by name: float32[pairs, P], the policy in seat p; the names are those that `match` reports.
     Raises:
@@ -95,7 +99,8 @@ def play_hands(
         part = jax.device_get(play(chunk_key, size, on_hand is not None))
         refuse_faults(part.pop(_FAULTS, _NO_FAULTS))
         if on_hand is not None:
-            for history in histories(game, chunk_key, part, played, pairs):
+            left = None if hands is None else max(hands - seats * played, 0)
+            for history in itertools.islice(histories(game, chunk_key, part, played, pairs), left):
                 on_hand(history)
             part = {name: x for name, x in part.items() if name not in (ACTIONS, WON)}
         parts.append(part)

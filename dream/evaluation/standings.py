@@ -3,11 +3,47 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
 
-from dream.evaluation.statistics import effective_trials, mean_interval, rate_interval, share_interval
+from dream.evaluation.game_chances import GameChance, game_chance
+from dream.evaluation.games import whole_points
+from dream.evaluation.statistics import (
+    Interval,
+    mean_interval,
+    rate_interval,
+    share_interval,
+    share_trials,
+    wilson,
+)
+from envs import MatchRules
+
+_MOST_TRIALS = 1e9
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """Wins against one opponent, as a rating counts them.
+
+    Attributes:
+      share: of them that were won, 0 to 1.
+      games: how many there were.
+      trials: independent ones that would give the share the same precision.
+    """
+
+    share: float
+    games: float
+    trials: float
+
+    def other_side(self) -> Score:
+        """Returns the same from the opponent's side."""
+        return dataclasses.replace(self, share=1 - self.share)
+
+
+NOTHING_DECIDED = Score(0.5, 1.0, 1.0)
+"""Of players whose rounds were all tied: as good as one tied round."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,41 +52,64 @@ class Result:
 
     Attributes:
       points: float64[pairs, 2], the first player's points in each round of each deal.
+      match_rules: how rounds make a game; None where games are not asked for.
     """
 
     points: np.ndarray
+    match_rules: MatchRules | None = None
 
     @property
     def rounds(self) -> int:
         """Rounds played."""
         return self.points.size
 
-    @property
-    def score(self) -> float:
-        """Rounds won and half of those tied."""
-        return float(np.sum(self.points > 0) + np.sum(self.points == 0) / 2)
+    @functools.cached_property
+    def by_rounds(self) -> Score:
+        """Rounds won among those not tied."""
+        won, lost = np.sum(self.points > 0, axis=1), np.sum(self.points < 0, axis=1)
+        total = float(won.sum() + lost.sum())
+        if not total:
+            return NOTHING_DECIDED
+        return Score(float(won.sum()) / total, total, share_trials(won, lost))
+
+    @functools.cached_property
+    def games(self) -> GameChance | None:
+        """What games to the target come to; None where they are not asked for, or would not end."""
+        return None if self.match_rules is None else game_chance(whole_points(self.points), self.match_rules)
 
     @property
-    def trials(self) -> float:
-        """Independent rounds that would give the score the same precision."""
-        samples = self._each(np.sign(self.points)) / 2 + 0.5
-        return effective_trials(float(samples.mean()), float(samples.var(ddof=1)) / len(samples), self.rounds)
+    def by_games(self) -> Score:
+        """Games won."""
+        found = self.games
+        if found is None:
+            return NOTHING_DECIDED
+        most = min(_MOST_TRIALS, 2.0 * self.rounds)
+        trials = found.win * (1 - found.win) / found.variance if found.variance > 0 else most
+        trials = min(max(trials, 1.0), most)
+        return Score(found.win, trials, trials)
 
     def other_side(self) -> Result:
         """Returns the same from the second player's side."""
-        return Result(-self.points)
+        return Result(-self.points, self.match_rules)
 
     def report(self) -> dict[str, Any]:
-        """Returns rounds, deals, the rates of rounds won, lost and tied, of won ones, ties left out, and points."""
+        """Returns rounds, deals, rates of rounds won, lost and tied, of won ones, ties left out, points, and games."""
         won, lost, tied = self.points > 0, self.points < 0, self.points == 0
         rates = {"win_rate": won, "loss_rate": lost, "tie_rate": tied}
-        return {
+        report = {
             "n": self.rounds,
             "n_pairs": len(self.points),
             **{name: rate_interval(self._each(flags), 2) for name, flags in rates.items()},
             "win_rate_excluding_ties": share_interval(won.sum(axis=1), lost.sum(axis=1)),
             "points_per_hand": mean_interval(self._each(self.points)),
         }
+        if self.match_rules is not None:
+            report["game_win_rate"] = self._game_interval()
+            report["rounds_per_game"] = None if self.games is None else self.games.rounds
+        return report
+
+    def _game_interval(self) -> Interval | None:
+        return None if self.games is None else wilson(self.by_games.share, self.by_games.trials)
 
     @staticmethod
     def _each(values: np.ndarray) -> np.ndarray:

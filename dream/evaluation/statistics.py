@@ -102,13 +102,21 @@ def share_interval(wins: np.ndarray, losses: np.ndarray) -> Interval | None:
     Returns:
       The Interval, None where there is neither.
     """
+    total = float(np.sum(wins) + np.sum(losses))
+    return wilson(float(np.sum(wins)) / total, share_trials(wins, losses)) if total else None
+
+
+def share_trials(wins: np.ndarray, losses: np.ndarray) -> float:
+    """Returns how many independent trials give wins / (wins + losses) the precision it has; some are decided.
+
+    Args:
+      wins, losses: float[n], counts in each sample; n >= 2.
+    """
     wins, decided = np.asarray(wins, np.float64), np.asarray(wins, np.float64) + np.asarray(losses, np.float64)
     total = float(decided.sum())
-    if total == 0:
-        return None
     share = float(wins.sum()) / total
     variance = wins.size * float(np.var(wins - share * decided, ddof=1)) / total**2
-    return wilson(share, effective_trials(share, variance, total))
+    return effective_trials(share, variance, total)
 
 
 def ratio_interval(parts: np.ndarray, sizes: np.ndarray) -> Interval:

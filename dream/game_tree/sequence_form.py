@@ -38,6 +38,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dream.game_tree.exact import ExactValues, values_of
 from dream.game_tree.gather_sum import GatherSum, gather_sum, plan_gather_sum
 from dream.game_tree.tree import EMPTY, Tree
 from envs.errors import InputError
@@ -88,6 +89,55 @@ class PlayerSequences:
         """Returns entries as the player's part of a table: [J, A], from [E]."""
         legal = self.entry_of < entries.shape[0]
         return jnp.where(legal, entries[jnp.where(legal, self.entry_of, 0)], elsewhere)
+
+    def realisation(self, policy: Array) -> Array:
+        """Returns X: each own sequence's product of the player's probabilities, float64[1 + E]; X(EMPTY) = 1."""
+        parts = [jnp.ones(1, policy.dtype)]
+        for n, here in enumerate(self.depths):
+            reach = parts[-1][self.parent_entry[n - 1]] if n else 1.0
+            parts.append(reach * policy[here])
+        return jnp.concatenate(parts)
+
+    def terminal_values(self, opponent: Array) -> Array:
+        """Returns G of each sequence against the opponent's realisation plan: float64[1 + E]."""
+        return gather_sum(self.terminal_sums, opponent)
+
+    def sweep(self, policy: Array | None, terminal: Array) -> tuple[Array, Array]:
+        """Sweeps the player's decisions backwards.
+
+        Args:
+          policy: float64[E], what it plays; None for its best response.
+          terminal: G.
+        Returns:
+          (value of the game to the player, Q float64[E]); Q is meaningless for padding.
+        """
+        without_decision, terminal = terminal[EMPTY], terminal[1:]
+        values, infoset_values = [], None
+        for n in reversed(range(len(self.blocks))):
+            here, blocks = self.depths[n], self.blocks[n]
+            q = terminal[here]
+            if infoset_values is not None:
+                q = q + gather_sum(self.child_sums[n], infoset_values)
+            if policy is None:
+                infoset_values = over_actions(jnp.maximum, blocks, jnp.where(self.uniform[here] > 0, q, -jnp.inf))
+            else:
+                infoset_values = over_actions(jnp.add, blocks, policy[here] * q)
+            values.append(q)
+        total = without_decision if infoset_values is None else without_decision + jnp.sum(infoset_values)
+        return total, jnp.concatenate(values[::-1]) if values else jnp.zeros(0)
+
+    def total(self, entries: Array) -> Array:
+        """Returns for each entry the sum over its information set."""
+        return over_actions(jnp.add, self.every_block, entries)[self.infoset_of]
+
+    def legal_only(self, entries: Array) -> Array:
+        """Returns entries with 0 for padding."""
+        return jnp.where(self.uniform > 0, entries, 0)
+
+    def normalised(self, weights: Array) -> Array:
+        """Divides the weights of each information set by their sum; uniform where they are all 0."""
+        total = self.total(weights)
+        return jnp.where(total > 0, weights / jnp.where(total > 0, total, 1), self.uniform)
 
     @property
     def depths(self) -> list[slice]:
@@ -229,45 +279,25 @@ def _entries_of(sequence: np.ndarray, layout: _Layout) -> np.ndarray:
 
 
 def realisation(own: PlayerSequences, policy: Array) -> Array:
-    """Returns X: each own sequence's product of the player's probabilities, float64[1 + E]; X(EMPTY) = 1."""
-    parts = [jnp.ones(1, policy.dtype)]
-    for n, here in enumerate(own.depths):
-        reach = parts[-1][own.parent_entry[n - 1]] if n else 1.0
-        parts.append(reach * policy[here])
-    return jnp.concatenate(parts)
+    """Returns a player's realisation plan: float64[1 + E]."""
+    return own.realisation(policy)
 
 
 def counterfactual_values(own: PlayerSequences, policy: Array | None, opponent: Array) -> tuple[Array, Array]:
-    """Sweeps a player's decisions backwards.
+    """Returns (value of the game to a player, Q float64[E]), from the opponent's realisation plan.
 
     Args:
       own: the player.
       policy: float64[E], what it plays; None for its best response.
       opponent: the opponent's realisation plan.
-    Returns:
-      (value of the game to the player, Q float64[E]); Q is meaningless for padding.
     """
-    terminal = gather_sum(own.terminal_sums, opponent)
-    without_decision, terminal = terminal[EMPTY], terminal[1:]
-    values, infoset_values = [], None
-    for n in reversed(range(len(own.blocks))):
-        here, blocks = own.depths[n], own.blocks[n]
-        q = terminal[here]
-        if infoset_values is not None:
-            q = q + gather_sum(own.child_sums[n], infoset_values)
-        if policy is None:
-            infoset_values = over_actions(jnp.maximum, blocks, jnp.where(own.uniform[here] > 0, q, -jnp.inf))
-        else:
-            infoset_values = over_actions(jnp.add, blocks, policy[here] * q)
-        values.append(q)
-    total = without_decision if infoset_values is None else without_decision + jnp.sum(infoset_values)
-    return total, jnp.concatenate(values[::-1]) if values else jnp.zeros(0)
+    return own.sweep(policy, own.terminal_values(opponent))
 
 
 @jax.jit
-def _expected_value(form: SequenceForm, table: Array) -> Array:
-    plans = [realisation(own, own.entries(table)) for own in form]
-    return jnp.stack([counterfactual_values(form[p], form[p].entries(table), plans[1 - p])[0] for p in range(2)])
+def _values(form: SequenceForm, table: Array) -> tuple[Array, Array]:
+    expected, best = values_of(form, tuple(own.entries(table) for own in form))
+    return jnp.stack(expected), jnp.stack(best)
 
 
 @functools.partial(jax.jit, static_argnums=2)
@@ -279,17 +309,10 @@ def _best_response(form: SequenceForm, table: Array, player: int) -> tuple[Array
     return value, jax.lax.dynamic_update_slice(table, rows, (own.first_infoset, 0))
 
 
-@jax.jit
-def _nash_conv(form: SequenceForm, table: Array) -> Array:
-    plans = [realisation(own, own.entries(table)) for own in form]
-    best = [counterfactual_values(form[p], None, plans[1 - p])[0] for p in range(2)]
-    return sum(best) - jnp.sum(_expected_value(form, table))
-
-
 def expected_value(tree: Tree, table: np.ndarray) -> np.ndarray:
     """Returns the value of the game to each player when all play a table: float64[2], in units of reward."""
     with jax.enable_x64(True):
-        return np.asarray(_expected_value(sequence_form(tree), checked(tree, table)))
+        return np.asarray(_values(sequence_form(tree), checked(tree, table))[0])
 
 
 def best_response(tree: Tree, table: np.ndarray, player: int) -> tuple[float, np.ndarray]:
@@ -312,8 +335,14 @@ def nash_conv(tree: Tree, table: np.ndarray) -> float:
 
     Exploitability, as reported here, is half of it.
     """
+    return exact_values(tree, table).nash_conv
+
+
+def exact_values(tree: Tree, table: np.ndarray) -> ExactValues:
+    """Returns the value of play and of best responses when all play a table."""
     with jax.enable_x64(True):
-        return float(_nash_conv(sequence_form(tree), checked(tree, table)))
+        expected, best = jax.device_get(_values(sequence_form(tree), checked(tree, table)))
+    return ExactValues(tuple(expected.tolist()), tuple(best.tolist()))
 
 
 def checked(tree: Tree, table: np.ndarray) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -77,7 +77,21 @@ def view_hash(view: Any, salt: Array) -> Array:
     return code
 
 
-def table_index(tree: Tree) -> dict[str, np.ndarray]:
+class HasViews(Protocol):
+    """What is looked up in: a tree, or another list of a game's information sets with their views [I, ...]."""
+
+    game: Any
+
+    @property
+    def views(self) -> Any:
+        """Each information set's view: [I, ...]."""
+
+    @property
+    def num_infosets(self) -> int:
+        """Information sets of all players."""
+
+
+def table_index(tree: HasViews) -> dict[str, np.ndarray]:
     """Returns what `table_policy` finds rows by, for any number of information sets.
 
     Returns:
@@ -85,13 +99,14 @@ def table_index(tree: Tree) -> dict[str, np.ndarray]:
       order, `rows` int32[I], and `probes` int32[K], 0 to the most places at which codes are alike, less one.
     """
     hashes = jax.jit(jax.vmap(view_hash, in_axes=(0, None)))
-    codes = np.asarray(hashes(tree.views, jnp.uint32(0)))
+    views = tree.views
+    codes = np.asarray(hashes(views, jnp.uint32(0)))
     for salt in range(1, 1000):
-        checks = np.asarray(hashes(tree.views, jnp.uint32(salt)))
+        checks = np.asarray(hashes(views, jnp.uint32(salt)))
         order = np.lexsort((checks, codes))
         alike = np.diff(codes[order]) == 0
         if not np.any(alike & (np.diff(checks[order]) == 0)):
-            run = max(len(x) for x in np.split(codes[order], np.flatnonzero(~alike) + 1))
+            run = int(np.diff(np.flatnonzero(np.r_[True, ~alike, True])).max())
             return {
                 "salt": np.uint32(salt),
                 "codes": codes[order],

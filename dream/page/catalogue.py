@@ -101,6 +101,10 @@ class Catalogue:
                 return one.reference
         raise unknown(f"player of {game.name}", label, self.players(game))
 
+    def rule_based(self, game: Game) -> list[str]:
+        """Returns the players of a game that need no training."""
+        return envs.bot_names(game)
+
     def advisor(self, game: Game) -> str:
         """Returns the player that gives advice where no other is asked for."""
         names = self.players(game)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from dream.page import counsel, opened, review
 from dream.page.hub import Connection, Hub
 from envs import InputError
 
@@ -69,6 +70,42 @@ async def _leave(hub: Hub, connection: Connection, message: Message) -> None:
     await connection.send(hub.hello(connection, connection.key))
 
 
+async def _hint(hub: Hub, connection: Connection, message: Message) -> None:
+    match = hub.find(connection, message["match"])
+    connection.begin(counsel.hint(hub, connection, match, message["advisor"]))
+
+
+async def _belief(hub: Hub, connection: Connection, message: Message) -> None:
+    match = hub.find(connection, message["match"])
+    connection.begin(counsel.belief(hub, connection, match, message["advisor"]))
+
+
+async def _review(hub: Hub, connection: Connection, message: Message) -> None:
+    match = hub.find(connection, message["match"])
+    connection.begin(counsel.look_again(hub, connection, match, message["round"], message["advisor"]))
+
+
+async def _branch(hub: Hub, connection: Connection, message: Message) -> None:
+    match = hub.find(connection, message["match"])
+    played = next((one for one in match.finished if one.number == message["round"]), None)
+    if played is None or message["ply"] >= len(played.actions):
+        raise InputError("there is no such position to play on from")
+    positions = await hub.in_thread(False, review.positions, match.compiled, played.deal, played.actions)
+    player = await hub.player(hub.catalogue.advisor(match.game), match.game)
+    other = await hub.in_thread(False, match.branch, played, positions, message["ply"], player)
+    if message["action"] is not None:
+        await hub.in_thread(False, other.act, message["action"])
+    hub.add(connection, other)
+    await _watch(hub, connection, other)
+
+
+async def _record(hub: Hub, connection: Connection, message: Message) -> None:
+    match = await hub.in_thread(False, opened.match_of, message["text"], hub.shelf)
+    hub.add(connection, match)
+    await connection.send({"type": "opened", "match": match.id, "round": 0, "rounds": len(match.finished)})
+    connection.begin(counsel.look_again(hub, connection, match, 0, None))
+
+
 _ANSWERS: dict[str, Callable[[Hub, Connection, Message], Awaitable[None]]] = {
     "hello": _hello,
     "new": _new,
@@ -78,4 +115,9 @@ _ANSWERS: dict[str, Callable[[Hub, Connection, Message], Awaitable[None]]] = {
     "pace": _pace,
     "stop": _stop,
     "leave": _leave,
+    "hint": _hint,
+    "belief": _belief,
+    "review": _review,
+    "branch": _branch,
+    "record": _record,
 }

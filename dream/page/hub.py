@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from dream.page.advice import Adviser
 from dream.page.catalogue import Catalogue
 from dream.page.compiled import Player, Shelf
-from dream.page.match import Chair, Match, Settings
-from envs import InputError, boards
+from dream.page.match import YOU, Chair, Match, Settings
+from envs import Game, InputError, Policy, boards
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 MOST_MATCHES, MOST_OWN, MOST_IDLE = 512, 160, 6 * 3600.0
 """Matches kept by the server and by one key; seconds after which one that nobody touches is forgotten."""
+_MOST_ADVISERS = 16
 _THINKING_SHOWN = 0.15
 """Seconds after which the page is told that a player thinks."""
 
@@ -25,12 +27,23 @@ _THINKING_SHOWN = 0.15
 class Connection:
     """One tab: whose it is, and what it watches."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, close: Callable[[], Awaitable[None]]) -> None:
         """Knows nobody yet; the first message says whose it is."""
-        self.send = send
+        self.send, self.close = send, close
         self.key: str | None = None
         self.watches: str | None = None
         self.task: asyncio.Task[None] | None = None
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Starts advice or a review in place of what is under way; what is wrong with it is sent as an error."""
+        self.stop()
+        self.task = asyncio.create_task(self._guarded(work))
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except InputError as error:
+            await self.send({"type": "error", "text": str(error)})
 
     def stop(self) -> None:
         """Ends the advice that is under way."""
@@ -52,8 +65,9 @@ class Hub:
         self._locks: dict[str, asyncio.Lock] = {}
         self._paused: set[str] = set()
         self._drivers: dict[str, asyncio.Task[None]] = {}
+        self._advisers: dict[Any, Adviser] = {}
         self.quick = ThreadPoolExecutor(2, "quick")
-        self.slow = ThreadPoolExecutor(2, "slow")
+        self.slow = ThreadPoolExecutor(4, "slow")
 
     def close(self) -> None:
         """Ends all that is under way."""
@@ -129,7 +143,7 @@ class Hub:
         chairs = []
         for label in message["seats"]:
             if label is None:
-                chairs.append(Chair("you"))
+                chairs.append(Chair(YOU))
             else:
                 chairs.append(Chair(label, await self.player(label, game)))
         settings = Settings(message["variant"], message["target"], float(message["pace"]))
@@ -141,6 +155,15 @@ class Hub:
         """Returns a player by its label."""
         reference = self.catalogue.reference(label, game)
         return await self.in_thread(False, self.shelf.player, reference, game)
+
+    def adviser(self, game: Game, player: Player, playout: Policy) -> Adviser:
+        """Returns an adviser; the last few are kept with what they have compiled."""
+        name = (game, player.name)
+        if name not in self._advisers:
+            while len(self._advisers) >= _MOST_ADVISERS:
+                self._advisers.pop(next(iter(self._advisers)))
+            self._advisers[name] = Adviser(game, player, playout)
+        return self._advisers[name]
 
     async def act(self, match: Match, message: dict[str, Any]) -> None:
         """Plays the person's action.
@@ -168,10 +191,18 @@ class Hub:
 
     async def after_move(self, match: Match) -> None:
         """Shows a match to all who watch it, keeps a finished round, and lets players go on."""
-        if match.round.position.done and self._records is not None and match.person is not None:
-            await self.in_thread(False, self._records, match)
+        await self._keep(match)
         await self.show(match)
         self.drive(match)
+
+    async def _keep(self, match: Match) -> None:
+        """Keeps the record of a round that has just ended with a person at the table; a branch is none."""
+        if not match.round.position.done or self._records is None or match.person is None or match.branched:
+            return
+        try:
+            await self.in_thread(False, self._records, match)
+        except InputError as error:
+            await self._tell(match, {"type": "error", "text": str(error)})
 
     async def show(self, match: Match) -> None:
         """Sends a match as it stands to all who watch it."""
@@ -195,7 +226,7 @@ class Hub:
     def drive(self, match: Match) -> None:
         """Lets the players move until a person is to act or the round is over."""
         running = self._drivers.get(match.id)
-        if match.id not in self.matches or (running is not None and not running.done()):
+        if match.is_archive or match.id not in self.matches or (running is not None and not running.done()):
             return
         self._drivers[match.id] = asyncio.create_task(self._drive(match))
 
@@ -228,8 +259,7 @@ class Hub:
             await self.in_thread(True, match.act, action)
         if match.person is None and match.settings.pace:
             await asyncio.sleep(match.settings.pace)
-        if match.round.position.done and self._records is not None and match.person is not None:
-            await self.in_thread(False, self._records, match)
+        await self._keep(match)
         await self.show(match)
         return True
 

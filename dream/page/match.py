@@ -19,6 +19,9 @@ from dream.page.compiled import CompiledGame, Player, Position
 from envs import InputError, boards
 from envs.game import Game, State
 
+YOU = "you"
+"""The name of the person's chair."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Chair:
@@ -95,7 +98,7 @@ class Match:
         self.compiled, self.chairs, self.settings = compiled, tuple(chairs), settings
         self.scores = [0.0] * len(chairs)
         self.finished: list[Finished] = []
-        self.branched = False
+        self.branched = self.is_archive = False
         self.used = time.monotonic()
         self._chance = np.random.default_rng(settings.seed)
         self.round = self._dealt(0)
@@ -109,6 +112,39 @@ class Match:
     def person(self) -> int | None:
         """The person's chair, None where there is none."""
         return next((n for n, chair in enumerate(self.chairs) if chair.player is None), None)
+
+    def names(self, number: int) -> list[str]:
+        """Returns who sat in each seat of a round, by name."""
+        count = len(self.chairs)
+        return [self.chairs[(seat - number) % count].name for seat in range(count)]
+
+    def seat_in(self, chair: int | None, number: int) -> int | None:
+        """Returns where a chair sat in a round."""
+        return None if chair is None else (chair + number) % len(self.chairs)
+
+    def points_by_seat(self, played: Finished) -> list[float]:
+        """Returns what a round paid, by seat."""
+        count = len(self.chairs)
+        return [played.points[(seat - played.number) % count] for seat in range(count)]
+
+    def branch(self, played: Finished, positions: Sequence[Position], ply: int, other_player: Player) -> Match:
+        """Returns a match of one round that goes on from a position of a finished one.
+
+        The person sits where it did; where there was none it takes the seat to act, and in a record's round the others
+        are a player that is given.
+        """
+        chairs = list(self.chairs)
+        if self.is_archive:
+            chairs = [Chair(other_player.name, other_player) for _ in chairs]
+        if self.person is None:
+            chairs[(positions[ply].current - played.number) % len(chairs)] = Chair(YOU)
+        other = Match(self.compiled, chairs, self.settings)
+        other.branched = True
+        going = Round(played.number, played.deal, positions[0], points=np.zeros(len(self.chairs)))
+        other.round = going
+        for action in played.actions[:ply]:
+            other.act(action)
+        return other
 
     def seat(self, chair: int) -> int:
         """Returns where a chair sits in the present round."""
@@ -157,7 +193,7 @@ class Match:
         person = self.person
         hears = before.current if person is None else self.seat(person)
         own = hears == before.current
-        played.said.append(boards.said(self.game, before.state, before.views[hears], action, after.views[hears], own))
+        played.said.append(boards.said(self.game, before.views[hears], action, after.views[hears], own, before.state))
         played.actions.append(action)
         played.actors.append(before.current)
         played.points = np.round(played.points + after.rewards * self.game.reward_scale, 4)
@@ -235,6 +271,7 @@ class Match:
             "done": position.done,
             "over": self.is_over,
             "branched": self.branched,
+            "archive": self.is_archive,
             "points": [float(x) for x in played.points] if position.done else None,
             "rounds": [{"round": one.number, "points": list(one.points)} for one in self.finished],
         }

@@ -21,7 +21,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from dream.page import dispatch, protocol
 from dream.page.hub import Connection, Hub
@@ -101,10 +101,10 @@ class Site:
                 with contextlib.suppress(WebSocketDisconnect, RuntimeError):
                     await socket.send_text(json.dumps(message))
 
-        connection = Connection(send)
+        connection = Connection(send, socket.close)
         self.hub.connections.add(connection)
         try:
-            while True:
+            while WebSocketState.CONNECTED is socket.client_state is socket.application_state:
                 await self._answer(connection, await socket.receive_text())
         except (WebSocketDisconnect, KeyError):  # KeyError: a message of bytes
             pass

@@ -8,6 +8,7 @@ import math
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -15,8 +16,8 @@ from omegaconf import OmegaConf
 
 from dream.evaluation import match
 from dream.evaluation.report import report_table
-from dream.game_tree.sequence_form import nash_conv
-from dream.game_tree.tabular_policy import tabulate
+from dream.game_tree.exact import is_exact
+from dream.game_tree.forms import TreeForm, exact_form
 from dream.storage import files
 from dream.storage.checkpoint import Checkpoint, CheckpointWriter, find, has_checkpoint, newest
 from dream.storage.finite import not_finite
@@ -26,11 +27,13 @@ from dream.storage.tree_cache import stored_tree
 from dream.training import announce, faults, metrics
 from dream.training.beginning import Start
 from dream.training.objective import objective
+from dream.training.pictures import draw_run
 from dream.training.progress import Pace, RunProgress
 from dream.training.signals import PATIENCE_SECONDS, StopRequest
+from dream.training.tracked import HANDS
 from dream.training.tracking import Tracker
 from dream.training.versions import versions
-from envs import EnumerableGame, InputError, Policy
+from envs import HostPlayer, InputError, Policy
 
 _FINAL, _WATCHED = 1, 2
 """Folded into the seed's key for the deals of the final evaluation, and for those watched during training: neither are
@@ -63,15 +66,14 @@ class Run:
         self.config, self.game, self.algorithm = start.parts.config, start.parts.game, start.parts.algorithm
         self.opponents = start.parts.opponents
         key, stored = jax.random.key(self.config.seed), start.checkpoint
-        self.tree = None
-        if self.config.eval.exact and isinstance(self.game, EnumerableGame):
-            self.tree = stored_tree(self.game)
+        self.form = exact_form(self.game, stored_tree) if self.config.eval.exact and is_exact(self.game) else None
         self.totals, self.seconds_before, self.compiled_before = dict.fromkeys(metrics.COUNTERS, 0), 0.0, 0.0
         self.iteration, self.wandb_id, self.saved = 0, uuid.uuid4().hex[:12], None
         self.state = self.algorithm.init(key)
         if stored is not None:
             self._restore(stored)
         self.objective: float | None = None
+        self.hands: dict[str, list[dict[str, Any]]] = {}
         self.ended, self._measured = self._at_end(), (-1, {})
         before_writing()
         try:
@@ -185,11 +187,31 @@ class Run:
         games, flat = self._whole(self.config.eval.games), {}
         deals = jax.random.fold_in(jax.random.key(self.config.seed), _WATCHED)
         for name, opponent in self.opponents.items():
-            report = match(self.game, self.policy(), opponent, games=games, seed=deals, progress=look)
+            report = self._match(name, opponent, games, deals, progress=look)
             flat |= {f"eval/{name}/{k}": v.mean for k, v in report.items() if hasattr(v, "mean")}
         for name, values in self._exact().items():
             flat |= {f"eval/{quantity}/{name}": value for quantity, value in values.items()}
         return flat
+
+    def _match(
+        self,
+        name: str,
+        opponent: Policy | HostPlayer,
+        games: int,
+        deals: Any,
+        *,
+        hands: int = 0,
+        progress: Callable[[int], None] = lambda played: None,
+    ) -> dict[str, Any]:
+        """Returns the report of a match; its first hands are kept for W&B, where a run is tracked.
+
+        Matches of one size are one compiled program, whether hands are kept or not.
+        """
+        heard = self.hands.setdefault(name, []).append if self.config.tracking.mode != "disabled" else None
+        policy = self.policy()
+        return match(
+            self.game, policy, opponent, games=games, seed=deals, progress=progress, on_hand=heard, hands=hands
+        )
 
     def _whole(self, games: int) -> int:
         """Returns the rounds of whole deals, each played from every seat, nearest to a number of rounds from below."""
@@ -197,12 +219,16 @@ class Run:
         return max(games // players, 2) * players
 
     def _exact(self) -> dict[str, dict[str, float]]:
-        """Returns NashConv and exploitability of every policy, in the game's unit; {} where there is no tree."""
-        if self.tree is None or self._measured[0] == self.iteration:
+        """Returns NashConv and exploitability of every policy, in the game's unit; {} where they are out of reach."""
+        if self.form is None or self._measured[0] == self.iteration:
             return self._measured[1]
         exact = {}
-        for name, policy in self.algorithm.policies(self.state).items():
-            value = nash_conv(self.tree, tabulate(self.tree, policy)) * self.game.reward_scale
+        if self.algorithm.tables is not None:
+            tables = self.algorithm.tables(self.state)
+        else:
+            tables = {n: self.form.tabulate(policy) for n, policy in self.algorithm.policies(self.state).items()}
+        for name, table in tables.items():
+            value = self.form.values(table).nash_conv * self.game.reward_scale
             exact[name] = {"nash_conv": value, "exploitability": value / 2}
         self._measured = self.iteration, exact
         return exact
@@ -249,19 +275,27 @@ class Run:
         """
         games = self._whole(self.config.eval.final_games)
         deals = jax.random.fold_in(jax.random.key(self.config.seed), _FINAL)
-        reports = {
-            name: match(self.game, self.policy(), player, games=games, seed=deals)
-            for name, player in self.opponents.items()
-        }
+        reports = {}
+        for name, player in self.opponents.items():
+            reports[name] = self._match(name, player, games, deals, hands=HANDS)
         report = {"iteration": self.iteration, "unit": self.game.unit, "num_players": self.game.num_players}
         report["deals"] = "of the final evaluation alone"
         if reports:
             first = next(iter(reports))
             report |= {"opponent": first, **reports[first], "by_opponent": reports}
-        if self.tree is not None:
+        if self.form is not None:
             report["exact"] = self._exact()
         files.write_json(self.run_dir / files.EVALUATION_FILE, report)
         return reports
+
+    def draw(self) -> list[Path]:
+        """Writes pictures of the run in its directory and prints where; a drawing that fails loses nothing."""
+        tree = self.form.tree if isinstance(self.form, TreeForm) else None
+        policies = {} if tree is None else self.algorithm.policies(self.state)
+        paths = draw_run(self.run_dir, self.start.name, tree, policies)
+        for path in paths:
+            print(path, flush=True)
+        return paths
 
 
 def train(start: Start, stop: StopRequest) -> Run:
@@ -328,7 +362,9 @@ def _train(run: Run, stop: StopRequest) -> None:
             for opponent, report in reports.items():
                 report_table(f"iteration {run.iteration} against {opponent}", report)
                 tracker.log_evaluation(opponent, report)
+                tracker.log_hands(run.game, opponent, run.hands.get(opponent, []))
             run.objective = objective(run._exact(), reports)
+            tracker.log_pictures(run.draw())
     except Exception:
         tracker.close(failed=True)
         raise
@@ -353,6 +389,7 @@ def _iterate(run: Run, stop: StopRequest, tracker: Tracker) -> None:
             tracker.log(record)
             if run.iteration % run.config.checkpoint.every == 0:
                 run.save()
+                tracker.log_policy(run.iteration, run.policy())
         run.save()
     finally:
         progress.close()

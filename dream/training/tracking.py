@@ -7,11 +7,13 @@ import dataclasses
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dream.config.schema import TrackingConfig
+from dream.training import tracked
+from envs import Game, Policy
 
 _CONNECT_SECONDS = 30
 _FINISH_SECONDS = 60.0
@@ -35,6 +37,7 @@ class Tracker:
           settings: the resolved configuration, plain.
         """
         self._run: Any = None
+        self._name = name
         if config.mode == "disabled":
             return
         config = dataclasses.replace(config, group=config.group or group)
@@ -42,6 +45,7 @@ class Tracker:
         if config.mode == "online":
             try:
                 self._run = _start(config, run_dir, name, run_id, settings)
+                print(f"W&B: {self._run.url}", flush=True)
                 return
             except Exception as error:
                 _say(f"W&B cannot be reached ({_brief(error)}); the run is kept offline, to be sent with `wandb sync`")
@@ -57,6 +61,21 @@ class Tracker:
         """Sends a final evaluation as a table, and its means as the run's summary."""
         if self._run is not None:
             self._try(lambda: _log_table(self._run, opponent, report))
+
+    def log_hands(self, game: Game, opponent: str, played: Sequence[dict[str, Any]]) -> None:
+        """Sends a few hands of a final evaluation as pictures."""
+        if self._run is not None:
+            self._try(lambda: tracked.log_hands(self._run, game, opponent, self._name, played))
+
+    def log_pictures(self, paths: Iterable[Path]) -> None:
+        """Sends pictures of the run."""
+        if self._run is not None:
+            self._try(lambda: tracked.log_pictures(self._run, paths))
+
+    def log_policy(self, iteration: int, policy: Policy) -> None:
+        """Sends a checkpoint's policy as an artifact."""
+        if self._run is not None:
+            self._try(lambda: tracked.log_policy(self._run, iteration, policy))
 
     def close(self, *, failed: bool = False) -> None:
         """Ends the W&B run, as a failed one where asked, or leaves it where that takes too long."""
@@ -116,7 +135,7 @@ def _start(config: TrackingConfig, run_dir: Path, name: str, run_id: str, settin
         entity=config.entity,
         group=config.group,
         job_type=config.job_type,
-        tags=list(config.tags),
+        tags=_tags(config.tags, settings),
         name=name,
         id=run_id,
         resume="allow",
@@ -130,6 +149,13 @@ def _start(config: TrackingConfig, run_dir: Path, name: str, run_id: str, settin
         run.define_metric(axis, summary="max")
     run.define_metric("*", step_metric="iteration")
     return run
+
+
+def _tags(given: Sequence[str], settings: Any) -> list[str]:
+    """Returns the tags of a run: those given, and the names of algorithm, game and network."""
+    parts = settings if isinstance(settings, Mapping) else {}
+    names = [parts[part]["name"] for part in ("algo", "env", "network") if "name" in (parts.get(part) or {})]
+    return list(dict.fromkeys([*given, *map(str, names)]))
 
 
 def _finish(run: Any, failed: bool) -> None:

@@ -49,6 +49,10 @@ class SingleGame:
         """Returns a player's observation: float32[observation_size]."""
         return np.array(self._functions["observe"](self.state, np.int32(player)))
 
+    def view(self, player: int) -> Any:
+        """Returns what a player may know."""
+        return jax.device_get(self._functions["view"](self.state, np.int32(player)))
+
     def step(self, action: int) -> np.ndarray:
         """Plays a legal action and returns what it paid: float32[P]."""
         self.state, paid, _ = self._functions["step"](self.state, np.int32(action))

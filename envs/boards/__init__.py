@@ -13,6 +13,7 @@ A board is a module with these functions:
 | said(game, before, action, after) | what a player hears of an action, given its own views before and after |
 | hands(game, state) | bool[P, cards], who holds which card; may be traced |
 | deck(game) | the cards by name, in the order of `hands` |
+| insight(game, view, held, weights) | optional: what a sample of `hands` says of outs, dangers and chances |
 
 and has TITLE and VARIANTS (label and rules).
 """
@@ -114,16 +115,18 @@ def choice(game: Game, state: State, view: View, action: int) -> dict[str, Any]:
     return {"id": int(action), "cards": [], "label": label, **found}
 
 
-def said(game: Game, state: State, before: View, action: int, after: View, own: bool) -> dict[str, Any] | None:
+def said(
+    game: Game, before: View, action: int, after: View, own: bool, state: State | None = None
+) -> dict[str, Any] | None:
     """Returns what a player hears of an action.
 
     Args:
       game: what is played.
-      state: before the action.
       before: the view of the one who hears, before the action.
-      action: of `state.current_player`.
+      action: of the player to act.
       after: the same player's view after it.
       own: whether it is the player's own.
+      state: before the action; some games name an action better with it.
     Returns:
       `kind`, `cards` and perhaps more; None where it may be secret: of a game without a board, another's action.
     """
@@ -132,7 +135,9 @@ def said(game: Game, state: State, before: View, action: int, after: View, own: 
         return {"cards": [], **board.said(game, before, action, after)}
     if not own:
         return None
-    return {"kind": "other", "cards": [], "label": game.describe_action(state, action, int(state.current_player))}
+    known = state is None or int(state.current_player) < 0
+    name = game.action_name(action) if known else game.describe_action(state, action, int(state.current_player))
+    return {"kind": "other", "cards": [], "label": name}
 
 
 def drawing(game: Game, state: State, viewer: int | None) -> str:

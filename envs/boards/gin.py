@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from envs import cards
-from envs.boards import Variant, settlement
+from envs.boards import Variant, gin_insight, settlement
 from envs.boards.settlement import named
 from envs.game import Game, State, View
 from envs.gin_rummy.core import table
@@ -135,3 +135,12 @@ def hands(game: Game, state: State) -> jax.Array:
 def deck(game: Game) -> tuple[str, ...]:
     """Returns the cards by name, in the order of `hands`."""
     return tuple(named(range(game.rules.num_cards), game.rules.num_ranks))
+
+
+def insight(game: Game, view: View, held: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
+    """Returns outs, dangers and the chance to knock, from worlds bool[N, 2, cards] and their weights."""
+    rules = game.rules
+    ranks, own = rules.num_ranks, int(view.seat)
+    seen = [*cards.cards_in(view.pile, ranks), *cards.cards_in(view.known, ranks)]
+    hand = cards.cards_in(view.hand, ranks)
+    return gin_insight.of_hand(hand, rules.hand_size, ranks, rules.knock_limit, held[:, 1 - own], weights, seen)

@@ -9,11 +9,11 @@ from typing import Any
 
 from envs import cards
 from envs.boards import Variant, gin
-from envs.boards.gin import deck, hands, opened, seen
+from envs.boards.gin import deck, hands, insight, opened, seen
 from envs.boards.settlement import named
 from envs.game import Game, View
 
-__all__ = ["TITLE", "VARIANTS", "choice", "deck", "hands", "opened", "said", "seen"]
+__all__ = ["TITLE", "VARIANTS", "choice", "deck", "hands", "insight", "opened", "said", "seen"]
 
 TITLE = "Gin rummy, 16 actions"
 VARIANTS = (Variant("gin 25, undercut 25"), Variant("layoffs at the joint optimum", {"layoff": "exact"}))

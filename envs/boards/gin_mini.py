@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from envs.boards import Variant, gin
-from envs.boards.gin import deck, hands, opened, seen
+from envs.boards.gin import deck, hands, insight, opened, seen
 from envs.game import Game, View
 
-__all__ = ["TITLE", "VARIANTS", "choice", "deck", "hands", "opened", "said", "seen"]
+__all__ = ["TITLE", "VARIANTS", "choice", "deck", "hands", "insight", "opened", "said", "seen"]
 
 TITLE = "Mini gin rummy"
 VARIANTS = (

@@ -64,7 +64,7 @@ def _choices(hand: tuple[int, ...], ranks: int) -> list[tuple[Meld, ...]]:
     return found
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=1 << 15)
 def arranged(hand: tuple[int, ...], ranks: int) -> tuple[tuple[Meld, ...], tuple[int, ...]]:
     """Returns the melds a hand lays and the cards left: least deadwood; ties: most cards in sets, then lowest ids."""
     ids = {meld: n for n, meld in enumerate(possible_melds(hand, ranks))}

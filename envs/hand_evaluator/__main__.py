@@ -9,6 +9,7 @@ import argparse
 import heapq
 import itertools
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 from rich.console import Console
@@ -16,6 +17,7 @@ from rich.table import Table
 
 from envs import cards
 from envs.errors import InputError
+from envs.hand_evaluator import article, picture
 from envs.hand_evaluator.combo import JOKER, RANKS, SUITS, Combo, best_first, name
 from envs.hand_evaluator.evaluator import METHODS, HandEvaluator
 from envs.hand_evaluator.search import LEVELS
@@ -34,22 +36,39 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: list[str] | None = None) -> None:
     """Reads the hand and prints; wrong input gets one line and exit code 2."""
     parser = _Parser(prog="python -m envs.hand_evaluator", description=__doc__.splitlines()[0])
-    parser.add_argument("cards", nargs="+", help='names such as 3H, 10S, JD; "*" or joker for a joker')
+    parser.add_argument(
+        "cards", nargs="+", help='names such as 3H, 10S, JD, 11D, 3♥, blanks or | between; "*" or joker'
+    )
     parser.add_argument("--level", default="maximal", help=f"combos to show: {', '.join(LEVELS)} (%(default)s)")
     parser.add_argument("--method", default="exact", help=f"{', '.join(METHODS)} (%(default)s)")
     parser.add_argument("--ace-high", action="store_true", help="an ace may follow the king as well")
     parser.add_argument("--top", type=int, default=10, help="combos to show (%(default)s)")
+    parser.add_argument("--flags", action="store_true", help="show the article's flag map and lines")
+    parser.add_argument("--svg", default=None, help="file for a picture of islands, control points and combos")
     given = parser.parse_args(arguments)
     if given.top < 1:
         parser.error(f"--top={given.top} is not valid; it must be at least 1")
     try:
-        hand = HandEvaluator(given.cards, jokers=True, ace_high=given.ace_high)
+        hand = HandEvaluator(" ".join(given.cards), jokers=True, ace_high=given.ace_high)
+        flags = _flags(hand) if given.flags else ""
         combos = list(itertools.islice(hand.combos(given.level, given.method), _MOST_COMBOS + 1))
-    except InputError as error:
+        if given.svg is not None:
+            Path(given.svg).write_text(picture.to_svg(hand))
+    except (InputError, OSError) as error:
         parser.error(str(error))
     console = Console(file=sys.stdout)
     console.print(_grid(hand))
+    if flags:
+        print(flags)
     console.print(_combos(hand, combos, given.level, given.top))
+
+
+def _flags(hand: HandEvaluator) -> str:
+    """Returns the article's flag map and lines in words."""
+    across, down = hand.lines
+    rows = ", ".join(f"{cards.SUITS[suit]} {first}-{last}" for suit, first, last in across) or "none"
+    columns = ", ".join(map(str, down)) or "none"
+    return f"{picture.flag_table(hand)}\nhorizontal lines: {rows}\nvertical lines: {columns}\n"
 
 
 def _grid(hand: HandEvaluator) -> Table:
@@ -59,7 +78,8 @@ def _grid(hand: HandEvaluator) -> Table:
     for rank in cards.RANKS:
         table.add_column(rank, justify="center")
     where = {card: n for n, island in enumerate(hand.islands) for card in island.cards}
-    choices = set(hand.control_points)
+    knows = article.knows(hand.cards, hand.ace_high)
+    choices = set(hand.control_points) if knows else set()
     for suit in range(SUITS):
         row = []
         for card in range(RANKS * suit, RANKS * suit + RANKS):
@@ -72,7 +92,8 @@ def _grid(hand: HandEvaluator) -> Table:
             row.append(f"[{_COLOURS[n % len(_COLOURS)]}]{copies}{letter}{mark}[/]")
         table.add_row(cards.SUITS[suit], *row)
     jokers = hand.cards.count(JOKER)
-    table.caption = "copies and island; ! a control point" + (f"; jokers: {jokers}, so one island" if jokers else "")
+    marked = "; ! a control point" if knows else ""
+    table.caption = f"copies and island{marked}" + (f"; jokers: {jokers}, so one island" if jokers else "")
     table.caption_justify = "left"
     return table
 

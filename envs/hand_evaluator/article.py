@@ -17,9 +17,9 @@ rank with at least six cards, so that the choices cover all merged combos.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from envs.hand_evaluator.combo import RANKS, SUITS, Combo, Meld, Options, card_of, make_combo, unpack
+from envs.hand_evaluator.combo import JOKER, RANKS, SUITS, Combo, Meld, Options, card_of, make_combo, unpack
 from envs.hand_evaluator.search import fits
 
 RUN, SECOND_RUN, SET, SECOND_SET = 1, 2, 4, 8
@@ -44,6 +44,16 @@ def flag_map(code: int, repaired: bool = False) -> dict[int, int]:
             second = full and (repaired or _copies(code, kind) == 2)
             flags[kind] |= SET | (SECOND_SET if second else 0)
     return flags
+
+
+def knows(hand: Iterable[int], ace_high: bool) -> bool:
+    """Returns whether the article's procedures know a hand: no jokers, and the ace low."""
+    return not ace_high and JOKER not in set(hand)
+
+
+def lines(code: int) -> tuple[list[list[int]], list[list[int]]]:
+    """Returns a packed hand's horizontal and vertical lines, each the kinds in it."""
+    return _rows(code), _columns(code)
 
 
 def control_points(code: int) -> list[int]:

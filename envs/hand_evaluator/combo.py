@@ -6,6 +6,7 @@ kind 4 * rank + suit has bits 2 * kind and 2 * kind + 1. Taking a meld out is th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,12 @@ JOKER_NAME = "*"
 MAX_COPIES = 2
 MAX_JOKERS = 4
 SUITS, RANKS = cards.NUM_SUITS, cards.NUM_RANKS
+
+
+_SUIT_SIGNS = {sign: n for n, signs in enumerate(("S♠♤", "H♥♡", "D♦♢", "C♣♧")) for sign in signs}
+_RANK, _SUIT = f"1[0-3]|[1-9{cards.RANKS}]", "".join(_SUIT_SIGNS)
+_CARD = re.compile(f"[\\s|,;]+|(?P<rank>{_RANK})(?P<suit>[{_SUIT}])\ufe0f?|(?P<joker>\\*|joker)", re.IGNORECASE)
+"""A card, or what stands between two."""
 
 
 class Options(NamedTuple):
@@ -83,15 +90,16 @@ def name(card: int) -> str:
 
 
 def read_card(card: str | int) -> int:
-    """Returns the id of a card given as "3H", "10S", "JD", "*" or "joker", or as an id.
+    """Returns the id of a card given as "3H", "10S", "JD", "11D", "1S", "3♥", "*" or "joker", or as an id.
 
     Raises:
       InputError: no such card.
     """
     if isinstance(card, str):
-        if card.strip().upper() in (JOKER_NAME, "JOKER"):
-            return JOKER
-        return cards.card_id(card)
+        found = read_cards(card)
+        if len(found) != 1:
+            raise InputError(f"unknown card {card!r}; it must be one card, such as 3H, 11C, 3♥ or *")
+        return found[0]
     try:
         number = int(card)
     except (TypeError, ValueError):
@@ -99,6 +107,30 @@ def read_card(card: str | int) -> int:
     if isinstance(card, bool) or not 0 <= number <= JOKER or number != card:
         raise InputError(f"unknown card {card!r}; an id is 0 to {JOKER - 1}, and {JOKER} a joker")
     return number
+
+
+def read_cards(text: str) -> list[int]:
+    """Returns the ids of cards in a text, with or without blanks, commas or bars between them.
+
+    Names are those of `read_card`: ranks A, 2 to 10, T, J, Q, K or 1 to 13, suits S, H, D, C or their symbols.
+
+    Raises:
+      InputError: something in it is no card.
+    """
+    found, place = [], 0
+    while place < len(text):
+        token = _CARD.match(text, place)
+        if token is None:
+            wrong = re.split(r"[\s|,;]+", text[place:].strip())[0]
+            raise InputError(f"unknown card {wrong!r}; a card is a rank and a suit such as 3H, 10S, 11C, 1D, 3♥, or *")
+        place = token.end()
+        if token["rank"]:
+            rank = token["rank"].upper()
+            number = int(rank) - 1 if rank.isdecimal() else cards.RANKS.index(rank)
+            found.append(RANKS * _SUIT_SIGNS[token["suit"].upper()] + number)
+        elif token["joker"]:
+            found.append(JOKER)
+    return found
 
 
 def kind_of(card: int) -> int:

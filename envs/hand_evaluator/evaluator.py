@@ -6,8 +6,10 @@ import functools
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
+
 from envs.errors import InputError, unknown
-from envs.hand_evaluator import article, search
+from envs.hand_evaluator import article, picture, search
 from envs.hand_evaluator.combo import (
     JOKER,
     MAX_COPIES,
@@ -22,6 +24,7 @@ from envs.hand_evaluator.combo import (
     pack,
     points,
     read_card,
+    read_cards,
     unpack,
 )
 
@@ -91,7 +94,7 @@ class HandEvaluator:
 
     def __init__(
         self,
-        cards: Iterable[str | int] = (),
+        cards: str | Iterable[str | int] = (),
         *,
         values: Sequence[int] | None = None,
         jokers: bool = False,
@@ -101,7 +104,8 @@ class HandEvaluator:
         """Takes a hand.
 
         Args:
-          cards: names ("3H", "10S", "JD", "*" for a joker) or ids.
+          cards: names ("3H", "10S", "JD", "11D", "3♥", "*" for a joker) or ids; or a text of them, with blanks, commas
+            or bars between them or without.
           values: dump points of the ranks A to K, none negative; ace 1 to ten and court cards 10 by default.
           jokers: whether up to four jokers may be held; each stands for any card, in a meld with a card of its own.
           joker_value: dump points of a joker.
@@ -111,7 +115,7 @@ class HandEvaluator:
         """
         self._options = _options(values, joker_value, ace_high)
         self._wild, self._memo = bool(jokers), search.new_memo()
-        code, wild = pack(cards)
+        code, wild = pack(read_cards(cards) if isinstance(cards, str) else cards)
         if wild and not jokers:
             raise InputError("a joker in a hand without jokers; pass jokers=True")
         self.islands = self._split(code, wild)
@@ -138,8 +142,50 @@ class HandEvaluator:
 
     @property
     def control_points(self) -> tuple[int, ...]:
-        """The card ids whose copies have more melds to go to than there are copies, as the article counts them."""
+        """The card ids whose copies have more melds to go to than there are copies, as the article counts them.
+
+        Raises:
+          InputError: a joker is held, or the ace may follow the king; the article knows neither.
+        """
+        self._check_article("control points")
         return tuple(card for island in self.islands for card in article.control_points(island.code))
+
+    @property
+    def ace_high(self) -> bool:
+        """Whether an ace may follow the king as well."""
+        return self._options.ace_high
+
+    @property
+    def flag_map(self) -> np.ndarray:
+        """The article's table of flags: uint8[4, 13] by suit S, H, D, C and rank, 0 where no card is held.
+
+        Bit 0: the card belongs to a run, 1: to a second run, 2: to a set, 3: to a second set.
+
+        Raises:
+          InputError: as of `control_points`.
+        """
+        self._check_article("flag map")
+        table = np.zeros((SUITS, RANKS), np.uint8)
+        for kind, bits in article.flag_map(self._code).items():
+            table[kind % SUITS, kind // SUITS] = bits
+        return table
+
+    @property
+    def lines(self) -> tuple[list[tuple[int, int, int]], list[int]]:
+        """The article's lines: (suit, first, last rank) of the horizontal ones, ranks of the vertical ones, from 1.
+
+        Raises:
+          InputError: as of `control_points`.
+        """
+        self._check_article("lines")
+        return picture.lines_of(self._code)
+
+    def _check_article(self, what: str) -> None:
+        if not article.knows(self.cards, self._options.ace_high):
+            raise InputError(f"the article's {what} know neither jokers nor the ace after the king")
+
+    def _repr_svg_(self) -> str:
+        return picture.to_svg(self)
 
     def combos(self, level: str = "maximal", method: str = "exact") -> Iterator[Combo]:
         """Yields the hand's combos, each once, in an order that depends on the hand alone; computed as they are drawn.

@@ -28,6 +28,7 @@ from envs.records.record import (
     record,
     replay,
     rounded,
+    rules_of,
     scene,
 )
 
@@ -45,6 +46,7 @@ __all__ = [
     "record",
     "replay",
     "rounded",
+    "rules_of",
     "scene",
     "to_history",
     "to_line",

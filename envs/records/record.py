@@ -14,6 +14,7 @@ from jax import Array, lax
 
 import envs
 from envs import drawing
+from envs.dealing import QUICK
 from envs.errors import InputError, shown
 from envs.game import Game, State
 
@@ -177,15 +178,19 @@ def game_of(given: Record) -> Game:
     return game
 
 
-def positions(given: Record) -> tuple[Game, list[State]]:
-    """Checks a record as `replay` does and returns its positions.
+def positions(given: Record, *, checked: bool = True) -> tuple[Game, list[State]]:
+    """Returns a record's positions, after it was checked as `replay` does.
+
+    Args:
+      given: the record.
+      checked: False of a record that was made just now, whose actions need no check.
 
     Returns:
       The game, and its states, of NumPy arrays: the deal, and that after each action.
     Raises:
       InputError: as `replay`.
     """
-    game, _ = replay(given)
+    game = replay(given)[0] if checked else game_of(given)
     padded = np.zeros(game.max_length, np.int32)
     padded[: len(given.actions)] = given.actions
     states = jax.device_get(_states(game, _start(given, game), padded))
@@ -263,7 +268,7 @@ def _walk(game: Game, start: State, actions: Array, count: Array) -> tuple[State
     return state, legal, over, points_of(game, state, paid)
 
 
-@functools.partial(jax.jit, static_argnums=0)
+@functools.partial(jax.jit, static_argnums=0, compiler_options=QUICK)
 def _states(game: Game, start: State, actions: Array) -> State:
     """Returns the states before each action, and the last one: leading axis [T + 1]."""
 
@@ -275,13 +280,13 @@ def _states(game: Game, start: State, actions: Array) -> State:
     return jax.tree.map(lambda x, rest: jnp.concatenate([jnp.asarray(x)[None], rest]), start, states)
 
 
-def moves(given: Record) -> list[str]:
-    """Returns a record's moves in words, each with its player, checked as `replay` does.
+def moves(given: Record, *, checked: bool = True) -> list[str]:
+    """Returns a record's moves in words, each with its player; arguments as of `positions`.
 
     Raises:
       InputError: as `replay`.
     """
-    game, states = positions(given)
+    game, states = positions(given, checked=checked)
     names = player_names(given, game.num_players)
     return [
         f"{names[int(state.current_player)]}: {game.describe_action(state, action)}"
@@ -289,17 +294,17 @@ def moves(given: Record) -> list[str]:
     ]
 
 
-def scene(given: Record) -> drawing.Scene:
-    """Returns a record's last position, all cards open, with its players, result and moves.
+def scene(given: Record, *, checked: bool = True) -> drawing.Scene:
+    """Returns a record's last position, all cards open, with its players, result and moves; as `positions`.
 
     Raises:
       InputError: as `replay`.
     """
-    game, states = positions(given)
+    game, states = positions(given, checked=checked)
     names = player_names(given, game.num_players)
     last = game.scene(states[-1])
     points = ", ".join(f"{name} {won:g}" for name, won in zip(names, given.result["points"], strict=True))
-    played = [f"{n}. {move}" for n, move in enumerate(moves(given), 1)]
+    played = [f"{n}. {move}" for n, move in enumerate(moves(given, checked=False), 1)]
     lines = [f"{game.unit}: {points}", *(" · ".join(played[n : n + 3]) for n in range(0, len(played), 3))]
     return dataclasses.replace(last, lines=(*last.lines, *lines))
 

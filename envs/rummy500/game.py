@@ -39,8 +39,7 @@ from envs import cards, dealing, drawing
 from envs.batching import where_needed
 from envs.errors import InputError
 from envs.game import Game
-from envs.rules import build_rules
-from envs.rummy500 import actions, plays, words
+from envs.rummy500 import actions, determinize, plays, words
 from envs.rummy500.rules import HAND_VALUES, RummyRules
 from envs.rummy500.state import (
     HAND,
@@ -264,6 +263,16 @@ class Rummy500(Game):
         """Returns the own hand, the table, the pile in order, and whatever all saw."""
         return view_of(state, player, self.num_players)
 
+    def determinize(self, view: RummyView, key: Array) -> RummyState:
+        """Deals anew what a player cannot see, as `determinize.sample` says.
+
+        Raises:
+          InputError: where the pile is made a new stock; who saw it remembers more than the view.
+        """
+        if self.rules.reshuffle:
+            raise InputError(f"{self.name} with reshuffle cannot deal anew what a view does not show")
+        return determinize.sample(self.num_players, view, key)
+
     def encode(self, view: RummyView) -> Array:
         """Returns the observation vector, as in the module's table."""
         players = np.arange(self.num_players)
@@ -360,14 +369,3 @@ class Rummy500(Game):
 
 def _named(ids: Any) -> list[str]:
     return [cards.card_name(int(card)) for card in ids]
-
-
-def make(**rules: Any) -> Rummy500:
-    """Builds `rummy500`.
-
-    Args:
-      **rules: fields of `RummyRules`.
-    Raises:
-      InputError: an unknown rule, or a value out of range.
-    """
-    return Rummy500(build_rules(RummyRules, RummyRules(), rules))

@@ -6,6 +6,7 @@ names, "2Dia" and "AceSpades", are read as well, and so are those of `envs.cards
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 from collections.abc import Iterable
@@ -15,13 +16,14 @@ import jax
 import numpy as np
 
 from envs import cards
-from envs.errors import InputError
+from envs.errors import InputError, unknown
 from envs.hand_evaluator.combo import Meld, Options, kind_of, lowest
 from envs.hand_evaluator.search import melds_at_lowest
 from envs.rummy500 import actions
-from envs.rummy500.game import Rummy500, make
-from envs.rummy500.rules import HAND_VALUES, HIGH_ACE, LOW_ACE
-from envs.rummy500.state import HAND, PILE
+from envs.rummy500.game import Rummy500
+from envs.rummy500.rules import ACES, HAND_VALUES, HIGH_ACE, LOW_ACE
+from envs.rummy500.state import HAND, PILE, melds_of
+from envs.rummy500.variants import make
 
 _SUIT_NAMES = ("Spades", "Hearts", "Diamonds", "Clubs")
 _RANK_WORDS = {"ACE": "A", "TEN": "T", "10": "T", "JACK": "J", "QUEEN": "Q", "KING": "K"}
@@ -76,8 +78,14 @@ class Deck:
             raise InputError(f"{key} is not there; there are {', '.join(self.cards) or 'no cards'}")
         del self.cards[key]
 
-    def __contains__(self, card: str | int) -> bool:
-        return key_of(_number(card)) in self.cards
+    def __contains__(self, card: object) -> bool:
+        """Returns whether a card is there; what is no card is not."""
+        if not isinstance(card, str | int | np.integer):
+            return False
+        try:
+            return key_of(_number(card)) in self.cards
+        except InputError:
+            return False
 
     def __len__(self) -> int:
         return len(self.cards)
@@ -97,32 +105,50 @@ def _number(card: str | int) -> int:
 class Hand(Deck):
     """A player's cards, with the melds they make."""
 
-    def __init__(self, held: Iterable[str | int] = ()) -> None:
-        """Takes cards by name or id; none by default."""
+    def __init__(self, held: Iterable[str | int] = (), ace_in_runs: str = "both") -> None:
+        """Takes cards by name or id; none by default.
+
+        Args:
+          held: the cards.
+          ace_in_runs: the table's rule, as of `RummyRules`.
+        Raises:
+          InputError: an unknown card, one twice, or no such rule.
+        """
+        if ace_in_runs not in ACES:
+            raise unknown("ace_in_runs", ace_in_runs, ACES)
+        self.ace_in_runs = ace_in_runs
         super().__init__(held)
 
     def summary(self) -> tuple[int, int, int]:
         """Returns the document's three-tuple.
 
         The number of melds in the hand (sets of three and four, runs of three), their type (NO_MELD, SETS, RUNS or
-        BOTH), and the points of the best of them, of any length, that share no card.
+        BOTH), and the points of the best of them, of any length, that share no card. Runs have the ace where the
+        table's rule has it.
         """
+        low, high = self.ace_in_runs != "high", self.ace_in_runs != "low"
         held = np.zeros(cards.NUM_CARDS, bool)
         held[list(self.cards.values())] = True
         melds = actions.LAID[actions.SET : actions.ON_SET]
-        complete = ~np.any(melds & ~held, axis=1)
+        starts = np.arange(actions.RUN, actions.ON_SET) - actions.RUN
+        allowed = np.ones(len(melds), bool)
+        runs_of = starts % actions.NUM_STARTS
+        allowed[actions.RUN - actions.SET :] = (low | (runs_of != 0)) & (high | (runs_of != actions.NUM_STARTS - 1))
+        complete = ~np.any(melds & ~held, axis=1) & allowed
         sets, runs = complete[: actions.RUN - actions.SET].any(), complete[actions.RUN - actions.SET :].any()
         code = sum(1 << 2 * kind_of(card) for card in self.cards.values())
-        return int(complete.sum()), SETS * int(sets) + RUNS * int(runs), _most_points(code)
+        return int(complete.sum()), SETS * int(sets) + RUNS * int(runs), _most_points(code, low, high)
 
 
 @functools.lru_cache(maxsize=4096)
-def _most_points(code: int) -> int:
+def _most_points(code: int, low: bool, high: bool) -> int:
+    """Returns the points of the best melds of a packed hand, with the ace below the two, above the king, or both."""
     if not code:
         return 0
-    rest = _most_points(code & ~(3 << 2 * lowest(code)))
-    melds = melds_at_lowest(code, 0, Options(ace_high=True))
-    return max([rest, *(_points(meld) + _most_points(code - meld.mask) for meld in melds)])
+    rest = _most_points(code & ~(3 << 2 * lowest(code)), low, high)
+    found = melds_at_lowest(code, 0, Options(ace_high=high))
+    melds = [meld for meld in found if low or not (meld.is_run and meld.cards[0] % cards.NUM_RANKS == 0)]
+    return max([rest, *(_points(meld) + _most_points(code - meld.mask, low, high) for meld in melds)])
 
 
 def _points(meld: Meld) -> int:
@@ -148,7 +174,8 @@ class Player:
     @property
     def hand(self) -> Hand:
         """The cards held."""
-        return Hand(np.flatnonzero(np.asarray(self._game.state.zone) == HAND + self.seat).tolist())
+        held = np.flatnonzero(np.asarray(self._game.state.zone) == HAND + self.seat).tolist()
+        return Hand(held, self._game.rules.rules.ace_in_runs)
 
     @property
     def score(self) -> int:
@@ -164,6 +191,11 @@ class Player:
             tuple(a for a in legal if actions.SET <= a < actions.DISCARD),
             tuple(a for a in legal if a >= actions.DISCARD),
         )
+
+    @property
+    def action_names(self) -> dict[int, str]:
+        """What the player may do now: the legal action ids with their names."""
+        return {action: actions.action_name(action) for part in self.action_space for action in part}
 
     @property
     def observation_space(self) -> dict[str, tuple[int, ...]]:
@@ -212,6 +244,10 @@ class RummyGame:
             self.state = self.rules.init(jax.random.key(seed))
         self.players = tuple(Player(self, seat) for seat in range(num_players))
 
+    def begin(self, first: int) -> None:
+        """Lets another player act first; before anyone has acted."""
+        self.state = dataclasses.replace(self.state, current_player=np.int32(first))
+
     @property
     def current_player(self) -> int:
         """The seat to act, -1 once the round is over."""
@@ -233,12 +269,23 @@ class RummyGame:
         """Returns the legal action ids, ascending."""
         return np.flatnonzero(np.asarray(_legal(self.rules, self.state))).tolist()
 
-    def step(self, action: int) -> None:
-        """Plays an action of the player to act.
+    def legal_names(self) -> dict[int, str]:
+        """Returns what the player to act may do: action ids with their names."""
+        return {action: actions.action_name(action) for action in self.legal_actions()}
+
+    @property
+    def melds(self) -> list[list[str]]:
+        """The melds on the table, sets by rank, then runs by suit, by the document's names of the cards."""
+        return [[key_of(card) for card in meld] for meld in melds_of(self.state)]
+
+    def step(self, action: int | str) -> None:
+        """Plays an action of the player to act, by its id or its name.
 
         Raises:
           InputError: an illegal action.
         """
+        if isinstance(action, str):
+            action = self._named(action)
         legal = self.legal_actions()
         if action not in legal:
             known = 0 <= int(action) < actions.NUM_ACTIONS
@@ -246,6 +293,14 @@ class RummyGame:
             ways = "; ".join(f"{a} {actions.action_name(a)}" for a in legal) or "none, the round is over"
             raise InputError(f"illegal action {action} ({name}) of player {self.current_player}; legal: {ways}")
         self.state, _, _ = _step(self.rules, self.state, np.int32(action))
+
+    def _named(self, name: str) -> int:
+        """Returns the legal action of a name."""
+        names = self.legal_names()
+        found = next((action for action, known in names.items() if known.lower() == name.strip().lower()), None)
+        if found is None:
+            raise unknown("or illegal action", name, names.values())
+        return found
 
     def scores(self) -> list[int]:
         """Returns each player's points laid less those in hand, as if the round ended now."""
@@ -255,6 +310,13 @@ class RummyGame:
         """Returns the seats of the highest score; empty while the round is on."""
         scores = self.scores()
         return [seat for seat, score in enumerate(scores) if score == max(scores)] if self.is_over else []
+
+    def __str__(self) -> str:
+        """Returns the table in words, all cards open."""
+        return self.rules.render(self.state)
+
+    def _repr_svg_(self) -> str:
+        return self.rules.render_svg(self.state)
 
     def __repr__(self) -> str:
         return f"RummyGame(players {len(self.players)}, to act {self.current_player}, scores {self.scores()})"

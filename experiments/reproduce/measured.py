@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from omegaconf import OmegaConf
 from rows import GameSpec, Row, Spec, short
 
 import envs
 from dream.config.compose import compose_config
 from dream.evaluation.statistics import positive_interval
-from dream.storage.files import VERSIONS_FILE
+from dream.storage.files import CONFIG_FILE, VERSIONS_FILE
 from dream.training import metrics
 from envs.errors import InputError
 
@@ -24,18 +25,23 @@ COUNTED = ("seconds", "compile_seconds", "seconds_evaluate", *metrics.COUNTERS, 
 CURVE = ("nodes", "seconds", "exploitability")
 
 
-def measured(spec: Spec, name: str, run_dirs: dict[int, Path]) -> dict[str, Any]:
+def measured(spec: Spec, name: str, run_dirs: dict[int, Path], earlier: dict[str, Any] | None = None) -> dict[str, Any]:
     """Returns the result of a row.
 
     Args:
       spec: the rows.
       name: the row's.
       run_dirs: seed -> run directory.
+      earlier: the row's stored result, whose other seeds are kept; None for none.
     Raises:
-      InputError: a run that is not there, or not evaluated.
+      InputError: a run that is not there, or not evaluated; an earlier result of other settings.
     """
     row, game = spec.row(name), spec.games[spec.row(name).game]
     runs = [one_run(row, game.thresholds, seed, run_dir) for seed, run_dir in run_dirs.items()]
+    overrides = [text for text in spec.run_overrides(row, 0) if not text.startswith("seed=")]
+    if earlier is not None and earlier["overrides"] != overrides:
+        raise InputError(f"the stored result of {name} is of other overrides than the row's; run all seeds anew")
+    runs = sorted([*_others(earlier, run_dirs), *runs], key=lambda run: run["seed"])
     values = np.array([run["exploitability"] for run in runs])
     low, high = interval(values.tolist(), row.deterministic)
     mean = float(values.mean())
@@ -44,6 +50,7 @@ def measured(spec: Spec, name: str, run_dirs: dict[int, Path]) -> dict[str, Any]
         "row": name,
         "game": row.game,
         "algorithm": row.algorithm,
+        "kind": row.kind,
         "policy": row.policy,
         "unit": f"{_unit(game)} / 1000",
         **{key: _rounded(value) for key, value in (("mean", mean), ("low", low), ("high", high))},
@@ -59,11 +66,33 @@ def measured(spec: Spec, name: str, run_dirs: dict[int, Path]) -> dict[str, Any]
         **{key: _rounded(float(np.mean([run[key] for run in runs]))) for key in COUNTED},
         "seconds_to": {str(level): _time_to(level, runs) for level in game.thresholds},
         "deterministic": row.deterministic,
-        "overrides": [text for text in spec.run_overrides(row, 0) if not text.startswith("seed=")],
-        "machine": {key: sorted({str(one[key]) for one in made}) for key in ("device", "cores", "jax", "git_commit")},
-        "load_1_minute": max(one["load_1_minute"] for one in made),
+        "overrides": overrides,
+        "recipe": recipe(next(iter(run_dirs.values()))),
+        "machine": {key: _made(key, made, earlier) for key in ("device", "cores", "jax", "git_commit")},
+        "load_1_minute": max(one["load_1_minute"] for one in (*made, *([earlier] if earlier else []))),
         "runs": runs,
     }
+
+
+def _others(earlier: dict[str, Any] | None, run_dirs: dict[int, Path]) -> list[dict[str, Any]]:
+    """Returns the runs of an earlier result whose seeds are not run again."""
+    return [run for run in earlier["runs"] if run["seed"] not in run_dirs] if earlier else []
+
+
+def _made(key: str, made: list[dict[str, Any]], earlier: dict[str, Any] | None) -> list[str]:
+    """Returns what the runs ran on, or of which commit, those of an earlier result included."""
+    return sorted({str(one[key]) for one in made} | set(earlier["machine"][key] if earlier else ()))
+
+
+def recipe(run_dir: Path) -> dict[str, Any] | None:
+    """Returns every setting of a run's algorithm and network, as resolved; None where the run stored none."""
+    path = run_dir / CONFIG_FILE
+    return resolved(OmegaConf.load(path)) if path.exists() else None
+
+
+def resolved(node: Any) -> dict[str, Any]:
+    """Returns the settings of a configuration's algorithm and network."""
+    return {part: OmegaConf.to_container(node[part], resolve=True) for part in ("algo", "network")}
 
 
 def _unit(game: GameSpec) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 
 from dream.config import settings
 from dream.config.settings import choice, number
+from dream.config.tuned import config_dir
 from envs.errors import InputError, unknown
 
 HERE = Path(__file__).resolve().parent
@@ -82,6 +83,8 @@ class Row:
       game: a name under `games`.
       algorithm: a name of conf/algo.
       budget: where the number is read.
+      kind: "paper": the settings of conf/algo, which are the paper's own, whatever conf/tuned changes for the game;
+        "ours": the game's tuned settings.
       policy: the policy measured.
       run: the row whose runs this one reads; they differ in the budget alone. None: its own.
       published: exploitability x 1000, or None where nobody has published one.
@@ -97,6 +100,7 @@ class Row:
     game: str
     algorithm: str
     budget: Budget
+    kind: str = choice("ours", "ours", "paper")
     policy: str = choice("average", "average", "current")
     run: str | None = None
     published: float | None = number(None, 0)
@@ -130,7 +134,28 @@ class Spec:
     def run_overrides(self, row: Row, seed: int) -> list[str]:
         """Returns the overrides of a row's run, its end left out."""
         chosen = [*self.games[row.game].overrides, f"algo={row.algorithm}"]
+        if row.kind == "paper":
+            chosen += published_settings(row.algorithm)
         return [*chosen, *self.overrides, *row.overrides, f"seed={seed}"]
+
+
+def published_settings(algorithm: str) -> list[str]:
+    """Returns every setting of conf/algo/<algorithm>.yaml as an override, so that no tuned value replaces it."""
+    node = OmegaConf.to_container(OmegaConf.load(config_dir() / "algo" / f"{algorithm}.yaml"))
+    return [f"algo.{name}={_written(value)}" for name, value in _leaves(node) if name != "name"]
+
+
+def _leaves(node: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in node.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _written(value: Any) -> str:
+    """Returns a value as it is written on a command line."""
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def read_spec(path: Path = SPEC) -> Spec:
@@ -158,7 +183,7 @@ def _completed(name: str, nodes: dict[str, Any]) -> dict[str, Any]:
         return nodes[name]
     if run not in nodes or nodes[run].get("run") is not None:
         raise unknown(f"rows.{name}.run", run, [other for other in nodes if nodes[other].get("run") is None])
-    taken = ("game", "algorithm", "policy", "seeds", "deterministic", "mean_over", "overrides")
+    taken = ("game", "algorithm", "kind", "policy", "seeds", "deterministic", "mean_over", "overrides")
     if twice := [key for key in taken if key in nodes[name]]:
         raise InputError(f"rows.{name}.{twice[0]} is not to be given: it is that of rows.{run}, whose runs are read")
     return {key: nodes[run][key] for key in taken if key in nodes[run]} | nodes[name]

@@ -3,6 +3,7 @@
     python experiments/reproduce/run.py --list
     python experiments/reproduce/run.py leduc_cfr
     python experiments/reproduce/run.py leduc_dream seeds=0 seconds=600    # shorter, and the result says so
+    python experiments/reproduce/run.py leduc_dream seeds=3,4 --keep       # the stored seeds stay in the result
 
 What is done already is not done again: a finished seed is read, an interrupted one goes on from its last checkpoint.
 """
@@ -20,7 +21,7 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from measured import measured, written
+from measured import measured, resolved, written
 from omegaconf import OmegaConf
 from rows import RESULTS, Budget, Row, Spec, read_spec
 
@@ -106,6 +107,20 @@ def _call(overrides: list[str]) -> int:
             signal.signal(number, handler)
 
 
+def with_recipes(spec: Spec, folder: Path) -> list[str]:
+    """Adds to stored results that have none the recipe of rows.yaml and conf as they stand; returns their rows."""
+    added = []
+    for path in sorted(folder.glob("*.json")):
+        result = json.loads(path.read_text())
+        row = spec.row(path.stem)
+        overrides = [text for text in spec.run_overrides(row, 0) if not text.startswith("seed=")]
+        if result.get("recipe") is None and result["overrides"] == overrides:
+            recipe = resolved(compose_config("config", overrides).node)
+            written(result | {"kind": row.kind, "recipe": recipe, "recipe_resolved": "after the run"}, path)
+            added.append(path.stem)
+    return added
+
+
 def listed(spec: Spec) -> str:
     """Returns the rows as lines."""
     lines = []
@@ -129,6 +144,8 @@ def main() -> None:
     )
     parser.add_argument("--list", action="store_true", help="print the rows and do nothing")
     parser.add_argument("--collect", action="store_true", help="run nothing; write the result of what is there")
+    parser.add_argument("--recipes", action="store_true", help="add the recipe to stored results that have none")
+    parser.add_argument("--keep", action="store_true", help="keep the stored result's other seeds")
     parser.add_argument("--runs", type=Path, default=RUNS, help="where the runs are kept (default %(default)s)")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where the result is written")
     given = parser.parse_args()
@@ -136,6 +153,9 @@ def main() -> None:
         spec = read_spec()
         if given.list:
             print(listed(spec))
+            return
+        if given.recipes:
+            print("\n".join(with_recipes(spec, given.results)))
             return
         if given.row is None:
             raise InputError("no row is named; --list prints them")
@@ -145,11 +165,13 @@ def main() -> None:
         for seed in () if given.collect else seeds:
             if code := go_through(spec, row, seed, end, folder / f"seed{seed}"):
                 sys.exit(code)
-        result = measured(spec, given.row, {seed: folder / f"seed{seed}" for seed in seeds})
+        stored = given.results / f"{given.row}.json"
+        earlier = json.loads(stored.read_text()) if given.keep and stored.exists() else None
+        result = measured(spec, given.row, {seed: folder / f"seed{seed}" for seed in seeds}, earlier)
     except InputError as error:
         parser.error(str(error))
     given.results.mkdir(parents=True, exist_ok=True)
-    print(written(result, given.results / f"{given.row}.json"))
+    print(written(result, stored))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from measured import interval
-from rows import RESULTS, Spec, read_spec
+from rows import RESULTS, Row, Spec, read_spec
 
 from envs.errors import InputError
 
@@ -20,9 +20,13 @@ HEAD = [
     "Exploitability (NashConv / 2) in thousandths of the game's unit: mean over seeds and its 95 % interval, on a log",
     "scale as it is positive, at the last evaluation within the budget. Nodes are decisions of both players. Minutes",
     "are those of a whole run, with compiling and evaluating; the last column says when exploitability first was 0.1,",
-    "then 0.06. `python experiments/reproduce/run.py <row>` runs a row of `experiments/reproduce/rows.yaml` again.",
+    "then 0.06. `paper` rows have all settings of `conf/algo`, the paper's own. `ours` have those of `conf/tuned`: on",
+    "small games sums over information sets instead of minibatches of a reservoir, warm starts, exact averages, and",
+    "chance in the baseline. Each result's file has its recipe, all settings resolved. A value below `at least` is",
+    "better than the published one by a factor; the row says why. `python experiments/reproduce/run.py <row>` runs a",
+    "row of `experiments/reproduce/rows.yaml` again.",
 ]
-COLUMNS = ("game", "method", "budget", "value x 1000", "seeds", "published", "bound", "minutes", "to 0.1; 0.06")
+COLUMNS = ("game", "method", "kind", "budget", "value x 1000", "seeds", "published", "bound", "minutes", "to 0.1; 0.06")
 
 
 def collected(spec: Spec, folder: Path) -> list[dict[str, Any]]:
@@ -57,25 +61,28 @@ def _cells(spec: Spec, result: dict[str, Any]) -> list[str]:
     window = result.get("mean_over", 1)
     remarks = [f"mean of the last {window} evaluations"] if window > 1 else []
     remarks += [f"**shortened:** {result['shortened']}"] if result["shortened"] else []
-    remarks += [result["note"]] if result["note"] else []
+    note = spec.row(result["row"]).note
+    remarks += [note] if note else []
     published = "" if result["published"] is None else f"{result['published']:g}"
     return [
         spec.games[result["game"]].title,
         f"`{result['algorithm']}`" + (", current policy" if result["policy"] == "current" else ""),
+        spec.row(result["row"]).kind,
         "; ".join([str(spec.row(result["row"]).budget), *remarks]),
         _number(result["mean"]) + spread,
         "exact" if result["deterministic"] else str(result["seeds"]),
         f"{published} ({result['source']})" if published and result["source"] else published,
-        _bound(result),
+        _bound(spec.row(result["row"]), result),
         _minutes(result["seconds"]),
         _times(result),
     ]
 
 
-def _bound(result: dict[str, Any]) -> str:
-    """Returns the bound of a row and whether the mean keeps to it."""
-    limits = [f"{name.replace('_', ' ')} {limit:g}" for name, limit in result["tolerance"].items() if limit is not None]
-    return ", ".join(limits) + (": yes" if result["within_tolerance"] else ": no") if limits else ""
+def _bound(row: Row, result: dict[str, Any]) -> str:
+    """Returns the bounds of a row and whether the mean keeps to them."""
+    both = {"at least": row.tolerance.at_least, "at most": row.tolerance.at_most}
+    limits = [f"{name} {limit:g}" for name, limit in both.items() if limit is not None]
+    return ", ".join(limits) + (": yes" if row.tolerance.allows(result["mean"]) else ": no") if limits else ""
 
 
 def _times(result: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ from dream.algorithms.ppo import PpoConfig
 from dream.algorithms.tabular.cfr import CfrConfig
 from dream.config import settings
 from dream.config.compose import compose_config, config_dir, groups_of
-from dream.config.tuned import FOLDER, OWNERS, parse_choices, tuned_settings
+from dream.config.tuned import FOLDER, OWNERS, parse_choices, presets_of, tuned_settings
 from dream.networks.dueling import DuelingConfig
 from dream.training.start import build_run
 from envs import EnumerableGame, InputError
@@ -37,6 +37,7 @@ TABULAR = {name for name in ALGORITHMS if "cfr" in name or "tabular" in name} - 
     "vr_dcfr_plus",
     *DEEP_ON_TREES,
 }
+CFR = {name for name in TABULAR if name.endswith(("cfr", "cfr_plus")) and "mccfr" not in name}
 WITH_HISTORY_VALUES = {"dream", "escher", "vr_dcfr_plus"}
 
 
@@ -136,6 +137,10 @@ def _refusal(env: str, algo: str, network: str) -> str | None:
     deep = DEEP_ON_TREES | WITH_HISTORY_VALUES | {"os_sd_cfr"}
     if algo in deep and game.num_players != 2:
         return "these regret minimisers are for two"
+    if algo == "rnad" and game.num_players != 2:
+        return "is for two players"
+    if algo in CFR and game.hidden_placement is not None:
+        return None
     if algo in DEEP_ON_TREES | TABULAR and not isinstance(game, EnumerableGame):
         return f"algo={algo} needs the whole tree of its game"
     if algo in WITH_HISTORY_VALUES and network != "dueling":
@@ -156,12 +161,47 @@ def test_every_combination_builds_or_is_refused_for_its_subject(env: str) -> Non
                 build_run(_composed(choices))
 
 
+def _overrides(experiment: str, preset: str) -> list[str]:
+    return [f"experiment={experiment}", f"preset={preset}"]
+
+
+def _allowed(experiment: str, preset: str) -> set[str]:
+    """Returns the settings, by their paths, that an experiment's own file lets a preset change."""
+    sections = OmegaConf.to_container(OmegaConf.load(CONF / FOLDER / f"{experiment}.yaml"))
+    own = [changes for key, changes in sections.items() if preset in parse_choices(key).get("preset", ())]
+    return {path for changes in own for path in _paths(changes)}
+
+
+def _paths(node: Any, prefix: str = "") -> dict[str, Any]:
+    """Returns the leaves of nested mappings by their paths."""
+    if not isinstance(node, dict):
+        return {prefix: node}
+    return {path: leaf for key, value in node.items() for path, leaf in _paths(value, f"{prefix}.{key}").items()}
+
+
 @pytest.mark.parametrize(("experiment", "preset"), list(itertools.product(EXPERIMENTS, PRESETS)))
-def test_experiment_is_valid_with_every_preset(experiment: str, preset: str) -> None:
-    """And with every network that it is not tuned for."""
+def test_an_experiment_is_a_whole_recipe(experiment: str, preset: str) -> None:
+    """A preset is refused in one line, or changes of an experiment what the experiment's own file says, alone."""
+    if preset not in presets_of(experiment):
+        with pytest.raises(InputError, match=f"preset={preset} does not go with experiment={experiment}") as refused:
+            compose_config("config", _overrides(experiment, preset))
+        assert "\n" not in str(refused.value)
+        return
+    plain, changed = (
+        _paths(OmegaConf.to_container(compose_config("config", _overrides(experiment, name)).node, resolve=True))
+        for name in ("none", preset)
+    )
+    differ = {path for path in plain.keys() | changed.keys() if plain.get(path) != changed.get(path)}
+    follows = {".algo.learning_rate_decay.transition_steps"}  # from the number of iterations
+    assert differ <= _allowed(experiment, preset) | follows
     for network in (None, *NETWORKS):
         chosen = [] if network is None else [f"network={network}"]
-        build_run(compose_config("config", [f"experiment={experiment}", f"preset={preset}", *chosen]).node)
+        build_run(compose_config("config", [*_overrides(experiment, preset), *chosen]).node)
+
+
+def test_every_experiment_has_a_size_for_tests() -> None:
+    """preset=tiny goes with each of them."""
+    assert all("tiny" in presets_of(experiment) for experiment in EXPERIMENTS)
 
 
 @pytest.mark.parametrize("tracking", GROUPS["tracking"])
@@ -217,6 +257,7 @@ def test_document_values_of_dream() -> None:
     assert (algo.value_weight, algo.untaken_weight) == (0.5, 1.0)
     assert algo.shaping.scale.start == algo.shaping.scale.end == 0.5
     assert algo.shaping.tie_penalty == -5.0
+    assert (algo.unit, algo.shaping.form, algo.epoch_unit) == ("points", "literal", "minibatches"), "left open"
     network = settings.read(DuelingConfig, config.network, "network")
     assert network.hidden == (1024, 1024, 512, 256)
     assert network.log_window is None
@@ -260,6 +301,10 @@ def test_document_values_of_r42() -> None:
         "heuristic": 0.30, "aggressive_knock": 0.15, "meld_builder": 0.10, "early_knock": 0.10, "defensive": 0.10,
         "lv5": 0.10, "past_self": 0.05, "lv4": 0.05, "lv7": 0.05,
     }  # fmt: skip
+    per_checkpoint = algo.pool_every * 4096 * 128
+    assert per_checkpoint == pytest.approx(1e8, rel=0.01)
+    assert algo.pool_size == 14 == node.iterations // algo.pool_every + 1
+    assert (node.checkpoint.every, node.checkpoint.keep) == (algo.pool_every, algo.pool_size)
     assert node.env.rules.reward == "categorical"
     assert (node.network.name, node.network.width, node.network.blocks) == ("simba", 1024, 2)
 
@@ -272,13 +317,26 @@ def test_gin_rummy_mdp_file_states_its_preset() -> None:
 
 
 def test_gin_rummy_file_states_the_rules_of_the_document() -> None:
-    """The game's file repeats its preset."""
+    """The game's file names the preset of the document, whose values are these."""
     rules = OmegaConf.to_container(OmegaConf.load(CONF / "env" / "gin_rummy.yaml")).pop("rules")
-    assert envs.make("gin_rummy", **rules) == envs.make("gin_rummy")
-    assert rules == {
-        "knock_limit": 10, "gin_bonus": 50, "undercut_bonus": 50, "undercut_on_tie": True, "first_offer": True,
-        "stock_floor": 2, "max_actions": 80,
+    game = envs.make("gin_rummy", **rules)
+    assert game == envs.make("gin_rummy")
+    values = dataclasses.asdict(game.rules)
+    assert {name: values[name] for name in values if name not in ("num_ranks", "num_suits", "hand_size")} == {
+        "knock_limit": 10, "gin_bonus": 50, "big_gin_bonus": 0, "undercut_bonus": 50, "undercut_on_tie": True,
+        "first_offer": True, "layoff": "exact", "stock_floor": 2, "max_actions": 80,
     }  # fmt: skip
+
+
+def test_document_small_is_the_documents_recipe() -> None:
+    """Fewer games, smaller minibatches and a narrower network that reads the newest events; nothing else."""
+    small, whole = (compose_config("config", overrides).node for overrides in (["experiment=document_small"], []))
+    assert small.iterations == whole.iterations
+    assert {name for name in whole.algo if small.algo[name] != whole.algo[name]} == {
+        "episodes_per_iteration",
+        "batch_size",
+    }
+    assert {name for name in whole.network if small.network[name] != whole.network[name]} == {"hidden", "log_window"}
 
 
 def test_preset_h200_is_the_documents_own_run() -> None:

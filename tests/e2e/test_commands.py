@@ -39,7 +39,7 @@ def test_files_of_a_run(whole: pathlib.Path) -> None:
     assert sorted(p.name for p in (whole / "checkpoints").iterdir()) == ["2", "4"]
     assert find(whole).meta["iteration"] == 4
     assert find(whole).meta["game"] == envs.make("gin_rummy").identity
-    left = {"config.yaml", "versions.json", "metrics.jsonl", "evaluation.json", "checkpoints", "wandb"}
+    left = {"config.yaml", "versions.json", "metrics.jsonl", "evaluation.json", "checkpoints", "wandb", "curves.svg"}
     assert {p.name for p in whole.iterdir()} == left
     assert {p.name for p in whole.parent.iterdir()} == {"whole", "stdout"}
 

@@ -49,6 +49,11 @@ def test_ladder_json(played: pathlib.Path) -> None:
         assert entry["points_against"][entry["name"]] is None
         assert entry["points"]["low"] <= entry["points"]["rating"] <= entry["points"]["high"]
         assert entry["points"]["rating"] == pytest.approx(sum(filter(None, entry["points_against"].values())) / 3)
+        for other, chance in entry["games_against"].items():
+            assert (chance is None) == (other == entry["name"])
+            assert chance is None or chance + by_name[other]["games_against"][entry["name"]] == pytest.approx(1)
+        assert entry["games"]["low"] <= entry["games"]["rating"] <= entry["games"]["high"]
+    assert sorted(entry["games_rank"] for entry in entries) == [1, 2, 3]
     assert sum(entry["points"]["rating"] for entry in entries) == pytest.approx(0, abs=1e-9)
     assert sorted(entry["points_rank"] for entry in entries) == [1, 2, 3]
 
@@ -59,9 +64,10 @@ def test_what_is_shown_and_drawn(played: pathlib.Path) -> None:
     assert "block 6/6" in shown
     for name in PLAYERS:
         assert name in shown
-    for figure in ("ladder.svg", "ladder_points.svg"):
+    for figure in ("ladder.svg", "ladder_points.svg", "ladder_games.svg"):
         assert "<svg" in (played / "ladder" / figure).read_text()[:2000]
     assert "rating by rounds won" in shown
+    assert "games to 100, % won by the row's player" in shown
     assert "points per hand of the row's player against the column's" in shown
     levels = {entry["level"] for entry in json.loads((played / "ladder" / "ladder.json").read_text())}
     assert ("finite only by the tie added" in shown) == (len(levels) > 1)
@@ -81,6 +87,12 @@ def test_an_interrupted_ladder_is_gone_on_with(played: pathlib.Path) -> None:
     assert files.read_lines(folder / "matches.jsonl") == records
 
 
+def test_several_processes_come_to_the_same(played: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Each block has its own seed, so that it does not matter who plays it and when."""
+    succeed("dream.ladder", *ARGUMENTS, "processes=2", "plot=none", cwd=tmp_path)
+    assert (tmp_path / "ladder" / "ladder.json").read_text() == (played / "ladder" / "ladder.json").read_text()
+
+
 WRONG = {
     "unknown player": (["players=[random,gredy]"], "unknown opponent 'gredy'"),
     "one player": (["players=[random]"], "it must name two different players"),
@@ -88,6 +100,7 @@ WRONG = {
     "odd number of hands": (["games=7"], "games=7 is not valid"),
     "odd block": (["block=7"], "block=7 is odd"),
     "unknown plot": (["plot=sgv"], "did you mean 'svg'"),
+    "unknown scoring": (["scoring=palce"], "did you mean 'palace'"),
     "unknown game": (["env.name=gin_rumy"], "did you mean 'gin_rummy'"),
     "more than two players": (["env=rummy500", "players=[random,greedy]"], "a ladder needs a game of two"),
     "unknown key": (["gmaes=4"], "did you mean 'games'"),

@@ -58,6 +58,9 @@ def test_the_wheel_holds_all_files(wheel: pathlib.Path) -> None:
     for package in ("dream", "envs"):
         assert {str(path.relative_to(REPO)) for path in (REPO / package).rglob("*.py")} <= names
         assert f"{package}/py.typed" in names
+    page = {str(path.relative_to(REPO)) for path in (REPO / "dream" / "page" / "static").iterdir()}
+    assert len(page) > 5
+    assert page <= names
     assert {f"dream/{path.relative_to(REPO)}" for path in (REPO / "conf").rglob("*.yaml")} <= names
     assert not [name for name in names if name.startswith(("tests", "experiments"))]
     (scripts,) = (name for name in names if name.endswith("entry_points.txt"))

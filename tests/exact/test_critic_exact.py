@@ -125,7 +125,7 @@ def test_any_critic_leaves_returns_unbiased_at_lambda_one(name: str) -> None:
 
 @pytest.mark.parametrize("name", GAMES)
 def test_exact_values_leave_no_variance_but_of_cards(name: str) -> None:
-    """With exact critics: below GAE at lambda 0.95; nothing varies given a history of Kuhn and its action."""
+    """With exact critics: less than GAE's; on Kuhn nothing varies given a history and the action."""
     tree, table, lanes = tree_of(name), _table(name), _lanes(name)
     q = action_values(tree, table)
     mine = _by_critic(name, q, 0.95)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import threading
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import uvicorn
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import connect
 
 from dream.page.catalogue import Catalogue
 from dream.page.hub import Hub
@@ -21,13 +22,18 @@ PATIENCE = 60.0
 
 
 @contextlib.contextmanager
-def served(hub: Hub | None = None) -> Iterator[tuple[Hub, int]]:
+def served(keeper: Callable[[Any], None] | None = None) -> Iterator[tuple[Hub, int]]:
     """Serves a page until the end; gives the hub and the port."""
-    hub = hub or Hub(Catalogue(runs=None))
+    hub = Hub(Catalogue(runs=None), keeper)
     listening = listen("127.0.0.1", 0)
     port = listening.getsockname()[1]
     server = uvicorn.Server(configured(Site(hub, TOKEN, names("127.0.0.1", port))))
-    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+
+    async def run() -> None:
+        hub.loop = asyncio.get_running_loop()
+        await server.serve([listening])
+
+    thread = threading.Thread(target=asyncio.run, args=(run(),), daemon=True)
     thread.start()
     while not server.started:
         time.sleep(0.01)
@@ -39,13 +45,20 @@ def served(hub: Hub | None = None) -> Iterator[tuple[Hub, int]]:
         listening.close()
 
 
+def cut(hub: Hub) -> None:
+    """Closes every connection from the server's side."""
+    for connection in list(hub.connections):
+        asyncio.run_coroutine_threadsafe(connection.close(), hub.loop).result(PATIENCE)
+
+
 class Client:
     """One tab."""
 
     def __init__(self, port: int, key: str | None = None, **options: Any) -> None:
         """Connects and says hello."""
         self.sent: list[str] = []
-        self.socket = open_socket(port, **options)
+        self._opened = open_socket(port, **options)
+        self.socket = self._opened.__enter__()
         self.welcome = self.ask({"type": "hello", "key": key}, "welcome")
         self.key = self.welcome["key"]
 
@@ -97,11 +110,11 @@ class Client:
 
     def close(self) -> None:
         """Leaves."""
-        self.socket.close()
+        self._opened.__exit__(None, None, None)
 
 
-def open_socket(port: int, token: str = TOKEN, origin: str | None = "own", host: str | None = None) -> ClientConnection:
-    """Opens a WebSocket, as a page from this server does by default."""
+def open_socket(port: int, token: str = TOKEN, origin: str | None = "own", host: str | None = None) -> connect:
+    """Returns what opens a WebSocket, as a page from this server does by default, in a `with`."""
     own = f"http://127.0.0.1:{port}"
     headers = {} if host is None else {"Host": host}
     origin = own if origin == "own" else origin

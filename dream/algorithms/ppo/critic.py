@@ -5,8 +5,12 @@
     G_t     = Q(h_t, a_t) + sum over k >= t of (gamma lambda)^(k - t) delta_k
     A_t     = G_t - V(h_t)
 
-to player 0, the negative to player 1. Only the critic sees hidden cards; the actor never does. Q is the value of
-histories that the deep regret minimisers learn, by expected SARSA on the newest games.
+to player 0, the negative to player 1. Of all actions, the one taken corrected:
+
+    A(h, a) = Q(h, a) + [a taken] min(1 / pi(a | h), c) (G_t - Q(h, a)) - V(h)
+
+which is unbiased without the bound c, and the critic's alone where c = 0. Only the critic sees hidden cards; the actor
+never does. Q is the value of histories that the deep regret minimisers learn, by expected SARSA on the newest games.
 Source: Fan and Farina 2026, "GAE falls short in imperfect-information self-play reinforcement learning", section 4.
 """
 
@@ -15,7 +19,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -34,6 +38,20 @@ from dream.rollout.summary import masked_mean, masked_variance
 from envs import Game
 
 
+class Judged(NamedTuple):
+    """What a critic says of decisions, to the player who took them.
+
+    Attributes:
+      advantages: float32[T, N], of the action taken.
+      returns: float32[T, N], G.
+      of_all: float32[T, N, A], the advantage of every action, 0 at illegal ones.
+    """
+
+    advantages: Array
+    returns: Array
+    of_all: Array
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Critic:
     """What learns and applies Q.
@@ -43,6 +61,7 @@ class Critic:
       network: of histories.
       game: for two players, zero-sum in training too.
       discount, gae_lambda: gamma and lambda.
+      correction_clip: c.
     """
 
     config: HistoryValueConfig
@@ -50,6 +69,7 @@ class Critic:
     game: Game
     discount: float
     gae_lambda: float
+    correction_clip: float
 
     def init(self, key: Array) -> ValueState:
         """Initialises the network; the buffer is empty."""
@@ -85,8 +105,8 @@ class Critic:
 
     def advantages(
         self, state: ValueState, record: Record, policies: Array, rewards: Array
-    ) -> tuple[Array, Array, dict[str, Array]]:
-        """Returns each decision's advantage and return to the player who took it, float32[T, N] each, and metrics.
+    ) -> tuple[Judged, dict[str, Array]]:
+        """Returns what Q says of each decision to the player who took it, and metrics.
 
         Args:
           state: of Q.
@@ -107,4 +127,26 @@ class Critic:
             - residual / jnp.maximum(masked_variance(returns, record.valid), np.float32(1e-12)),
             "advantage_rms": jnp.sqrt(masked_mean((returns - values) ** 2, record.valid)),
         }
-        return sign * (returns - values), sign * returns, metrics
+        of_all = corrected(q, policies, d.action.astype(jnp.int32), returns, legal, self.correction_clip)
+        judged = Judged(sign * (returns - values), sign * returns, sign[..., None] * of_all)
+        return judged, metrics
+
+
+def corrected(q: Array, policy: Array, action: Array, returns: Array, legal: Array, clip: float) -> Array:
+    """Returns the advantage of every action, the one taken corrected by what came of it: float32[..., A].
+
+        A(h, a) = Q(h, a) + [a taken] min(1 / pi(a), c) (G - Q(h, a)) - sum over b of pi(b) Q(h, b), 0 where illegal
+
+    Args:
+      q: float32[..., A], 0 at illegal actions.
+      policy: float32[..., A], what the action was sampled from.
+      action: int32[...].
+      returns: float32[...], G.
+      legal: bool[..., A].
+      clip: c.
+    Source: Steinberger, Lerer and Brown 2020, "DREAM", eq. 6, without c; with it as Munos et al. 2016 bound theirs.
+    """
+    taken = jax.nn.one_hot(action, q.shape[-1], dtype=q.dtype)
+    weight = jnp.minimum(1.0 / jnp.maximum(policy, 1e-9), clip)
+    values = q + taken * weight * (returns[..., None] - q)
+    return jnp.where(legal, values - jnp.sum(policy * q, axis=-1, keepdims=True), 0.0)

@@ -80,7 +80,9 @@ def make(config: PpoConfig, network: Any, game: Game, resources: Resources) -> A
     Raises:
       InputError: settings that contradict each other, an unknown opponent, or a wrong network node.
     """
-    return make_regularised(config, network, game, resources, lambda built: entropy_bonus(config.entropy_weight))
+    return make_regularised(
+        config, network, game, resources, lambda built: entropy_bonus(config.entropy_weight, config.entropy_decay)
+    )
 
 
 def make_regularised(
@@ -106,7 +108,9 @@ def make_against(config: PpoConfig, network: Any, game: Game, mixture: Mixture) 
     Raises:
       InputError: settings that contradict each other, an unknown assistant, or a wrong network node.
     """
-    return _make(config, network, game, mixture, lambda built: entropy_bonus(config.entropy_weight))
+    return _make(
+        config, network, game, mixture, lambda built: entropy_bonus(config.entropy_weight, config.entropy_decay)
+    )
 
 
 def _make(
@@ -122,7 +126,7 @@ def _make(
     critic = None
     if config.advantage == "expected_sarsa":
         history = make_history_network(network, game)
-        critic = Critic(config.critic, history, game, config.discount, config.gae_lambda)
+        critic = Critic(config.critic, history, game, config.discount, config.gae_lambda, config.correction_clip)
     parts = Parts(config, game, built, make_reader(game, built), mixture, num_envs, assistant, critic)
     learner = _Ppo(parts, regulariser(built))
     return Algorithm(learner.init, learner.iterate, learner.policies, learner.value, learner.calls)
@@ -222,7 +226,6 @@ class _Ppo:
         config, (_, key) = self.parts.config, self._keys(state)
         steps = config.epochs * batches_per_pass(replay, config.batch_size)
         learning_rate = config.learning_rate * schedules.at(config.learning_rate_decay, state.iteration)
-        strength = schedules.at(config.entropy_decay, state.iteration)
 
         def batch(n: Array) -> Example:
             return nth_of_passes(replay, key, n, config.batch_size)
@@ -232,7 +235,7 @@ class _Ppo:
                 config,
                 self.parts.network,
                 self.parts.game.num_actions,
-                functools.partial(self.regulariser.penalty, state.magnet, strength),
+                functools.partial(self.regulariser.penalty, state.magnet, state.iteration),
             ),
             self.optimizer,
             state.params,
@@ -247,4 +250,4 @@ class _Ppo:
         magnet = self.regulariser.update(state.magnet, params)
         after = PpoState(params, optimizer_state, state.key, done, state.lanes, pool, magnet, state.values)
         counters = Counters(gradient_steps=steps, network_rows=steps * config.batch_size * self.regulariser.networks)
-        return after, metrics | {"learning_rate": learning_rate, "regularisation": strength}, counters
+        return after, metrics | {"learning_rate": learning_rate}, counters

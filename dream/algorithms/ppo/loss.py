@@ -26,6 +26,7 @@ class Example(NamedTuple):
       advantage: float32, of the action taken, in units of reward.
       returns: float32, lambda-return, in units of reward.
       auxiliary: float32, game.auxiliary; () where no head predicts it.
+      played: policy and advantages of all actions, where the objective is over them; else ().
     """
 
     view: Any
@@ -35,6 +36,19 @@ class Example(NamedTuple):
     advantage: Array
     returns: Array
     auxiliary: Any
+    played: Any = ()
+
+
+class Played(NamedTuple):
+    """What was known of all actions of a decision when it was played; float32[A] each.
+
+    Attributes:
+      policy: what the action was sampled from.
+      advantages: of each action to the player who decided, in units of reward; 0 at illegal ones.
+    """
+
+    policy: Array
+    advantages: Array
 
 
 def clipped_loss(ratio: Array, advantage: Array, clip: float) -> Array:
@@ -43,6 +57,11 @@ def clipped_loss(ratio: Array, advantage: Array, clip: float) -> Array:
     Source: Schulman et al. 2017, eq. 7.
     """
     return -jnp.minimum(ratio * advantage, jnp.clip(ratio, 1 - clip, 1 + clip) * advantage)
+
+
+def mean_size(played: Played) -> Array:
+    """Returns the root mean square of a minibatch's advantages under the policy that played: float32, positive."""
+    return jnp.sqrt(jnp.mean(jnp.sum(played.policy * played.advantages**2, axis=-1))) + 1e-8
 
 
 def make_loss(
@@ -70,12 +89,19 @@ def make_loss(
         logs = masked_log_softmax(logits, legal)
         action = rows.action.astype(jnp.int32)[:, None]
         log_ratio = jnp.take_along_axis(logs, action, axis=-1)[:, 0] - jnp.log(jnp.maximum(rows.behaviour_prob, 1e-9))
-        advantage = (rows.advantage - jnp.mean(rows.advantage)) / (jnp.std(rows.advantage) + 1e-8)
-        policy_loss = jnp.mean(clipped_loss(jnp.exp(log_ratio), advantage, config.clip_epsilon))
+        if rows.played == ():
+            advantage = rows.advantage
+            if config.advantage_unit == "batch":
+                advantage = (advantage - jnp.mean(advantage)) / (jnp.std(advantage) + 1e-8)
+            policy_loss = jnp.mean(clipped_loss(jnp.exp(log_ratio), advantage, config.clip_epsilon))
+        else:
+            new = jnp.where(legal, jnp.exp(logs), 0.0)
+            scale = 1.0 if config.advantage_unit == "reward" else mean_size(rows.played)
+            policy_loss = -jnp.mean(jnp.sum(new * rows.played.advantages, axis=-1)) / scale
         value_loss = jnp.mean((value - rows.returns) ** 2)
         if config.value_loss == "relative":
             value_loss = value_loss / jnp.maximum(jnp.var(rows.returns), 1e-6)
-        regularised, penalty_metrics = penalty(NewPolicy(x, legal, logs, log_ratio))
+        regularised, penalty_metrics = penalty(NewPolicy(x, legal, logs, log_ratio, rows.played))
         total = policy_loss + config.value_weight * value_loss + regularised
         total = total + config.auxiliary_weight * metrics.get("loss_auxiliary", 0.0)
         metrics |= penalty_metrics

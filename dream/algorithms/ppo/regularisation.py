@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
+from dream.equations import schedules
+from dream.equations.schedules import Schedule
+
 
 class NewPolicy(NamedTuple):
     """The policy of a minibatch as the loss finds it.
@@ -18,12 +21,14 @@ class NewPolicy(NamedTuple):
       legal: bool[B, A].
       logs: float32[B, A], log pi; about -1e9 at illegal actions.
       log_ratio: float32[B], log pi(a) - log pi_then(a) of the action taken.
+      played: Played of the minibatch, where the objective is over all actions; else ().
     """
 
     inputs: Array
     legal: Array
     logs: Array
     log_ratio: Array
+    played: Any = ()
 
 
 Penalty = Callable[[NewPolicy], tuple[Array, dict[str, Array]]]
@@ -36,7 +41,7 @@ class Regulariser:
 
     Attributes:
       init: parameters at the start -> what is carried, a pytree of arrays.
-      penalty: (what is carried, strength float32, NewPolicy) -> (float32, metrics).
+      penalty: (what is carried, iteration int32, NewPolicy) -> (float32, metrics).
       update: (what is carried, parameters after the fit) -> what is carried on.
       networks: how many networks read a row of a minibatch, the learner's own among them.
     """
@@ -47,15 +52,16 @@ class Regulariser:
     networks: int = 1
 
 
-def entropy_bonus(weight: float) -> Regulariser:
-    """Returns the penalty -weight * strength * mean entropy(pi), which carries nothing.
+def entropy_bonus(weight: float, decay: Schedule) -> Regulariser:
+    """Returns the penalty -weight * decay * mean entropy(pi), which carries nothing.
 
-    Up to a constant it is weight * strength * mean KL(pi, uniform).
+    Up to a constant it is weight * decay * mean KL(pi, uniform).
     Source: Schulman et al. 2017, eq. 9.
     """
 
-    def penalty(carried: Any, strength: Array, new: NewPolicy) -> tuple[Array, dict[str, Array]]:
-        return weight * strength * jnp.mean(negative_entropy(new)), {}
+    def penalty(carried: Any, iteration: Array, new: NewPolicy) -> tuple[Array, dict[str, Array]]:
+        strength = weight * schedules.at(decay, iteration)
+        return strength * jnp.mean(negative_entropy(new)), {"entropy_weight": strength}
 
     return Regulariser(lambda params: (), penalty, lambda carried, params: carried)
 

@@ -42,6 +42,9 @@ class PpoConfig:
     discount: float = number(1.0, 0, 1)
     gae_lambda: float = number(0.95, 0, 1)
     advantage: str = choice("gae", "gae", "expected_sarsa")
+    advantage_unit: str = choice("batch", "batch", "reward")
+    objective: str = choice("sampled", "sampled", "all_actions")
+    correction_clip: float = number(1.0, 0)
     critic: HistoryValueConfig = HistoryValueConfig(steps=32, batch_size=512, capacity=20_000, policy="current")
     clip_epsilon: float = number(0.2, 0, above=True)
     entropy_weight: float = number(0.01, 0)
@@ -67,6 +70,11 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
         )
     if config.keep_inputs and config.rollout_length is None:
         raise InputError("algo.keep_inputs=true needs algo.rollout_length; with whole games it must be false")
+    if config.objective == "all_actions" and config.advantage != "expected_sarsa":
+        raise InputError(
+            f"algo.objective=all_actions needs a critic of all actions; algo.advantage={config.advantage} must be "
+            "expected_sarsa"
+        )
     if config.advantage == "expected_sarsa":
         _check_critic(config, game, mixture)
     kinds = game.opponent_ids.kinds if game.opponent_ids else 0

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from dream.algorithms.counters import Counters
-from dream.algorithms.ppo.loss import Example
+from dream.algorithms.ppo.critic import Judged
+from dream.algorithms.ppo.loss import Example, Played
 from dream.algorithms.ppo.parts import ActorOutput, Generated, Parts
 from dream.buffers.replay import collect
 from dream.equations import reward_shaping
@@ -51,15 +52,17 @@ def play_games(parts: Parts, params: Any, values: Any, mixture: Mixture, key: Ar
     )  # fmt: skip
     if parts.critic is None:
         returns = parts.returns(rewards, d.done | ~record.valid, d.player, extras.value)
-        advantages, judged, learning = returns - extras.value, {}, Counters()
+        advantages, played, critic_metrics, learning = returns - extras.value, (), {}, Counters()
     else:
-        values, advantages, returns, judged, learning = _by_critic(parts, params, values, record, rewards[..., 0], key)
+        values, judged, critic_metrics, learning = _by_critic(parts, params, values, record, rewards[..., 0], key)
+        advantages, returns = judged.advantages, judged.returns
+        played = Played(extras.policy, judged.of_all) if config.objective == "all_actions" else ()
     learned = record.valid & extras.is_learner
     auxiliary = d.auxiliary if parts.network.auxiliary_prediction else ()
     view = d.view
     if mixture.opponent_id_prob:
         view = jax.vmap(jax.vmap(game.opponent_ids.name))(view, extras.opponent_id)
-    examples = Example(view, d.legal, d.action, extras.behaviour_prob, advantages, returns, auxiliary)
+    examples = Example(view, d.legal, d.action, extras.behaviour_prob, advantages, returns, auxiliary, played)
     moves, dealt = jnp.sum(record.valid), record.results["games"]
     metrics = rollout_metrics(
         game, results=record.results, moves=moves, learned=learned, phase=d.phase,
@@ -67,7 +70,7 @@ def play_games(parts: Parts, params: Any, values: Any, mixture: Mixture, key: Ar
     )  # fmt: skip
     seats = jnp.arange(game.num_players) == extras.seat[..., None]
     earned = jnp.sum(jnp.where(record.valid[..., None] & seats, d.rewards, 0.0))
-    metrics |= judged | {"shaping_scale": scale, "learner_reward": earned / config.episodes_per_iteration}
+    metrics |= critic_metrics | {"shaping_scale": scale, "learner_reward": earned / config.episodes_per_iteration}
     counters = Counters(
         episodes=dealt,
         decisions=jnp.sum(learned),
@@ -81,8 +84,8 @@ def play_games(parts: Parts, params: Any, values: Any, mixture: Mixture, key: Ar
 
 def _by_critic(
     parts: Parts, params: Any, values: Any, record: self_play.Record, rewards: Array, key: Array
-) -> tuple[Any, Array, Array, dict[str, Array], Counters]:
-    """Fits the critic to the games; returns it, advantages and returns float32[T, N], metrics and counters."""
+) -> tuple[Any, Judged, dict[str, Array], Counters]:
+    """Fits the critic to the games; returns it, what it says of their decisions, metrics and counters."""
 
     def policy(view: Any, legal: Array, player: Array) -> Array:
         logits, _ = parts.network.apply_inputs(params, parts.network.inputs.of_view(view))
@@ -90,9 +93,9 @@ def _by_critic(
 
     policies = record.decisions.extras.policy
     values, fitted, counters = parts.critic.learn(values, record, policies, rewards, policy, jax.random.fold_in(key, 3))
-    advantages, returns, metrics = parts.critic.advantages(values, record, policies, rewards)
+    judged, metrics = parts.critic.advantages(values, record, policies, rewards)
     counters += Counters(network_rows=jnp.sum(record.valid))
-    return values, advantages, returns, fitted | metrics, counters
+    return values, judged, fitted | metrics, counters
 
 
 def _actor(parts: Parts, params: Any, mixture: Mixture) -> self_play.Actor:

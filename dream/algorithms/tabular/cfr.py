@@ -29,17 +29,12 @@ from dream.algorithms.types import Algorithm, Metrics, Resources, needs_tree
 from dream.compiled.bounded import BoundedCalls, long_loop, whole
 from dream.config.settings import number
 from dream.equations.regret_matching import regret_matching
-from dream.game_tree.sequence_form import (
-    PlayerSequences,
-    SequenceForm,
-    counterfactual_values,
-    over_actions,
-    realisation,
-    sequence_form,
-)
+from dream.game_tree.exact import OwnSequences, is_exact
+from dream.game_tree.placement.form import PlacementForm, Table, kept_form
+from dream.game_tree.sequence_form import SequenceForm, sequence_form
 from dream.game_tree.tabular_policy import normalised, table_index, table_policy
 from dream.game_tree.tree import Tree
-from envs import Game, Policy
+from envs import EnumerableGame, Game, Policy
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,34 +80,38 @@ class _PlayerState(NamedTuple):
     plan: Array
 
 
-def _player_state(
-    config: CfrConfig, player: PlayerSequences, regrets: Array, weights: Array, last: Array
-) -> _PlayerState:
+def _player_state(config: CfrConfig, player: OwnSequences, regrets: Array, weights: Array, last: Array) -> _PlayerState:
     matched = regrets + last if config.predictive else regrets
-    positive = jnp.maximum(matched, 0)
-    total = over_actions(jnp.add, player.every_block, positive)[player.infoset_of]
-    policy = jnp.where(total > 0, positive / jnp.where(total > 0, total, 1), player.uniform)
-    return _PlayerState(regrets, weights, last, policy, realisation(player, policy))
+    policy = player.normalised(matched.clip(min=0))
+    return _PlayerState(regrets, weights, last, policy, player.realisation(policy))
 
 
-def _updated(
-    config: CfrConfig, player: PlayerSequences, own: _PlayerState, other: _PlayerState, t: Array
-) -> _PlayerState:
-    _, q = counterfactual_values(player, own.policy, other.plan)
-    value = over_actions(jnp.add, player.every_block, own.policy * q)[player.infoset_of]
-    regret = jnp.where(player.uniform > 0, q - value, 0)
+def _updated(config: CfrConfig, player: OwnSequences, own: _PlayerState, other: _PlayerState, t: Array) -> _PlayerState:
+    _, q = player.sweep(own.policy, player.terminal_values(other.plan))
+    regret = player.legal_only(q - player.total(own.policy * q))
     regrets = _discounted(config, own.regrets, t) + regret
-    regrets = jnp.maximum(regrets, 0) if config.plus else regrets
+    regrets = regrets.clip(min=0) if config.plus else regrets
     return _player_state(config, player, regrets, own.weights + t**config.average_power * own.plan[1:], regret)
 
 
 def _discounted(config: CfrConfig, regrets: Array, t: Array) -> Array:
     """Returns the regrets before iteration t, discounted; nothing is lost before the first."""
+    if config.positive_power is None and config.negative_power is None:
+        return regrets
 
     def factor(power: float | None) -> Array | float:
         return 1.0 if power is None else (t - 1) ** power / ((t - 1) ** power + 1)
 
-    return regrets * jnp.where(regrets > 0, factor(config.positive_power), factor(config.negative_power))
+    positive, negative = factor(config.positive_power), factor(config.negative_power)
+    return positive * regrets.clip(min=0) + negative * regrets.clip(max=0)
+
+
+def _iteration(
+    config: CfrConfig, form: tuple[OwnSequences, OwnSequences], players: tuple[_PlayerState, _PlayerState], t: Array
+) -> tuple[_PlayerState, _PlayerState]:
+    """Updates player 0, then player 1 against its newest policy; t counts iterations from 1."""
+    first = _updated(config, form[0], players[0], players[1], t)
+    return first, _updated(config, form[1], players[1], first, t)
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -121,10 +120,8 @@ def run_updates(config: CfrConfig, form: SequenceForm, state: CfrState, updates:
     sums = jax.tree.map(jnp.asarray, (state.regrets, state.weights, state.last))
 
     def update(at: tuple[Array, _PlayerState, _PlayerState]) -> tuple[Array, _PlayerState, _PlayerState]:
-        n, first, second = at
-        t = (state.updates + 1 + n).astype(jnp.float64)
-        first = _updated(config, form[0], first, second, t)
-        return n + 1, first, _updated(config, form[1], second, first, t)
+        n, *players = at
+        return n + 1, *_iteration(config, form, tuple(players), (state.updates + 1 + n).astype(jnp.float64))
 
     start = tuple(_player_state(config, player, *(player.entries(x) for x in sums)) for player in form)
     _, *after = long_loop(lambda at: at[0] < updates, update, (jnp.int64(0), *start))
@@ -140,15 +137,31 @@ def _update_calls(config: CfrConfig) -> BoundedCalls:
     return BoundedCalls(functools.partial(inspect.unwrap(run_updates), config), x64=True)
 
 
+def run_updates_without_tree(config: CfrConfig, form: PlacementForm, state: CfrState, updates: int) -> CfrState:
+    """The same for a game without a stored tree: on the host, the state's arrays both players' entries in turn."""
+    cut = form.players[0].num_entries
+    start = [[x[:cut] if p == 0 else x[cut:] for x in (state.regrets, state.weights, state.last)] for p in range(2)]
+    players = tuple(_player_state(config, own, *parts) for own, parts in zip(form.players, start, strict=True))
+    for n in range(updates):
+        players = _iteration(config, form.players, players, float(state.updates + 1 + n))
+    regrets, weights, last = (
+        np.concatenate([getattr(one, name) for one in players]) for name in ("regrets", "weights", "last")
+    )
+    return CfrState(regrets, weights, last, state.updates + updates, state.iteration)
+
+
 def make(config: CfrConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
     """Builds the solver; the tree is expanded when it starts, the network node is not used.
 
     Raises:
       InputError: the game is not enumerable.
     """
-    needs_tree(config.name, game)
-    solver = _Cfr(config, game, resources)
-    return Algorithm(solver.init, solver.iterate, solver.policies, calls=solver.calls)
+    if isinstance(game, EnumerableGame) or not is_exact(game):
+        needs_tree(config.name, game)
+        solver = _Cfr(config, game, resources)
+        return Algorithm(solver.init, solver.iterate, solver.policies, calls=solver.calls)
+    solver = _CfrWithoutTree(config, game)
+    return Algorithm(solver.init, solver.iterate, solver.policies, tables=solver.tables)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -202,3 +215,38 @@ class _Cfr(Tabular):
     def policies(self, state: CfrState) -> dict[str, Policy]:
         regrets, last, weights = jax.device_get((state.regrets, state.last, state.weights))
         return self.policies_of(regrets + last if self.config.predictive else regrets, weights)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _CfrWithoutTree:
+    """CFR on a game whose payoffs factor; the state's arrays are float64[E], player 0's entries, then player 1's."""
+
+    config: CfrConfig
+    game: Game
+
+    @property
+    def form(self) -> PlacementForm:
+        """The game's sequences, built when first asked for."""
+        return kept_form(self.game)
+
+    def init(self, key: Array) -> CfrState:
+        entries = sum(own.num_entries for own in self.form.players)
+        return CfrState(*np.zeros((3, entries)), np.int64(0), np.int32(0))
+
+    def iterate(self, state: CfrState) -> tuple[CfrState, Metrics]:
+        after = run_updates_without_tree(self.config, self.form, state, self.config.updates)
+        after = after._replace(iteration=np.int32(after.iteration + 1))
+        sets = 2 * self.config.updates * self.form.num_infosets
+        return after, {"nodes": sets, "regret_positive": float(after.regrets.clip(min=0).sum())}
+
+    def tables(self, state: CfrState) -> dict[str, Table]:
+        """Returns the tables of the regrets, "current", and of the average."""
+        cut = self.form.players[0].num_entries
+        regrets = state.regrets + state.last if self.config.predictive else state.regrets
+        return {
+            name: tuple(own.normalised(x) for own, x in zip(self.form.players, (x[:cut], x[cut:]), strict=True))
+            for name, x in (("current", regrets.clip(min=0)), ("average", np.asarray(state.weights)))
+        }
+
+    def policies(self, state: CfrState) -> dict[str, Policy]:
+        return {name: self.form.policy(table) for name, table in self.tables(jax.device_get(state)).items()}

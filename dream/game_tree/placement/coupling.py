@@ -19,7 +19,10 @@ import numpy as np
 from scipy import sparse
 
 from dream.game_tree.placement.families import Group
-from dream.game_tree.placement.times import applied, applied_back, encoded, fitting
+from dream.game_tree.placement.times import TimeMatrix, applied, applied_back, encoded, fitting
+
+_MOST_OF_THEM = 0.6
+"""Share of the boards with a partner beyond which the others are carried along."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -27,12 +30,12 @@ class Choice:
     """One choice of the stones, counted by cell, that the other player found.
 
     Attributes:
-      boards: int32, the boards of the group with a partner.
+      boards: int32, the boards of the group with a partner; None: all, as most have one.
       columns: slice, theirs among all choices.
       sums: csr [keys, rows], 1 where a row has a key.
     """
 
-    boards: np.ndarray
+    boards: np.ndarray | None
     columns: slice
     sums: sparse.csr_matrix
 
@@ -50,13 +53,18 @@ class Side:
         """Returns the sums of a group's values by key and column: [keys, columns], from [rows, boards]."""
         out = np.empty((self.keys, self.columns))
         for choice in self.choices:
-            out[:, choice.columns] = choice.sums @ np.take(values, choice.boards, axis=1)
+            chosen = values if choice.boards is None else np.take(values, choice.boards, axis=1)
+            out[:, choice.columns] = choice.sums @ chosen
         return out
 
     def spread(self, values: np.ndarray, out: np.ndarray) -> None:
         """Adds values by key and column to a group's: [rows, boards]."""
         for choice in self.choices:
-            out[:, choice.boards] += choice.sums.T @ np.ascontiguousarray(values[:, choice.columns])
+            gained = choice.sums.T @ np.ascontiguousarray(values[:, choice.columns])
+            if choice.boards is None:
+                out += gained
+            else:
+                out[:, choice.boards] += gained
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -71,7 +79,7 @@ class Coupling:
 
     won: Side
     waiting: Side
-    times: list[sparse.csr_matrix]
+    times: list[TimeMatrix]
     boards: sparse.csr_matrix
 
     def to_won(self, weights: np.ndarray, out: np.ndarray) -> None:
@@ -96,14 +104,24 @@ class Coupling:
     def work(self) -> int:
         """Multiplications and additions of one pass."""
         columns = min(self.waiting.columns, self.won.columns)
-        rows = sum(choice.sums.nnz * len(choice.boards) for side in (self.won, self.waiting) for choice in side.choices)
-        return rows + columns * sum(matrix.nnz for matrix in self.times) + self.boards.nnz * self.won.keys
+        rows = sum(side.columns * side.group.shape[0] for side in (self.won, self.waiting))
+        return rows + columns * sum(map(_entries, self.times)) + self.boards.nnz * self.won.keys
 
     @property
     def nbytes(self) -> int:
         """Memory of the matrices."""
         choices = [choice.sums for side in (self.won, self.waiting) for choice in side.choices]
-        return sum(m.data.nbytes + m.indices.nbytes + m.indptr.nbytes for m in [*choices, *self.times, self.boards])
+        return sum(map(_bytes, [*choices, *self.times, self.boards]))
+
+
+def _entries(matrix: TimeMatrix) -> int:
+    return matrix.size if isinstance(matrix, np.ndarray) else matrix.nnz
+
+
+def _bytes(matrix: TimeMatrix) -> int:
+    if isinstance(matrix, np.ndarray):
+        return matrix.nbytes
+    return matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes
 
 
 def _right(values: np.ndarray, boards: sparse.spmatrix) -> np.ndarray:
@@ -184,15 +202,18 @@ def _side(
 ) -> tuple[Side, np.ndarray]:
     """Returns a player's part, and each column's number among those used."""
     boards, number = columns.shape[1], np.full(columns.shape[0] * columns.shape[1], -1)
-    number[used] = np.arange(len(used))
-    choices = []
+    choices, start = [], 0
     for n, code in enumerate(codes):
         mine = used[(used >= n * boards) & (used < (n + 1) * boards)]
         if not len(mine):
             continue
+        if len(mine) > _MOST_OF_THEM * boards:
+            mine = np.arange(n * boards, (n + 1) * boards)
+        number[mine] = start + np.arange(len(mine))
         at = np.minimum(np.searchsorted(keys, code), len(keys) - 1)
         row = np.flatnonzero(keys[at] == code)
         sums = sparse.csr_matrix((np.ones(len(row)), (at[row], row)), shape=(len(keys), len(code)))
-        start = int(number[mine[0]])
-        choices.append(Choice((mine - n * boards).astype(np.int32), slice(start, start + len(mine)), sums))
-    return Side(group, tuple(choices), len(keys), len(used)), number
+        chosen = None if len(mine) == boards else (mine - n * boards).astype(np.int32)
+        choices.append(Choice(chosen, slice(start, start + len(mine)), sums))
+        start += len(mine)
+    return Side(group, tuple(choices), len(keys), start), number

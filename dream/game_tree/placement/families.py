@@ -32,7 +32,7 @@ class Group:
     Attributes:
       stones, failures: how many; a won list's last stone is not counted.
       offset: where the group's array starts in the family's flat one.
-      times: int8[rows, stones + failures], the turn at which each cell was tried: stones by cell, then failures by cell.
+      times: int8[rows, stones + failures], the turns of the cells: of the stones by cell, then of the failures by cell.
       boards: int32[columns, 3], masks of the stones counted, of the failures, and of all stones.
     """
 
@@ -108,6 +108,8 @@ def family(game: HiddenPlacement, reach: Reach, player: int, turns: int, *, won:
             continue
         orders = _orders(game, reach, stones, failures, won)
         masks = _masks(reach, last_stones, stones, failures, won)
+        opening = sum(1 << cell for cell in game.forced[player][: stones + failures])
+        masks = masks[(masks[:, 0] | masks[:, 1]) & opening == opening]
         if not len(orders) or not len(masks):
             continue
         boards = _boards(masks, last_stones, won)

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import jax
 import numpy as np
+from jax import Array
 
-from dream.game_tree.placement.lists import Lists, empty_list, expand
+from dream.game_tree.exact import ExactValues, values_of
+from dream.game_tree.placement.lists import Lists, digits, empty_list, expand, open_cells
 from dream.game_tree.placement.payoff import Payoff, Places, families_of, meetings_of, places
 from dream.game_tree.placement.reach import reach_of
-from envs.game import Game, HiddenPlacement
+from dream.game_tree.tabular_policy import table_index, table_policy
+from envs import check_plays
+from envs.errors import InputError
+from envs.game import Game, HiddenPlacement, Policy
+
+Table = tuple[np.ndarray, np.ndarray]
+"""Action probabilities of each player's entries: float64[E] each."""
+_BATCH = 1 << 15
+_MANY = 1 << 20
+_TOLERANCE = 1e-4
+"""How far from 1 a row of probabilities, perhaps float32, may sum."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -20,6 +33,7 @@ class Stage:
     """A player's decisions after so many own tries: R information sets of W actions each.
 
     Attributes:
+      depth: own tries before.
       lists: of the information sets.
       width: W.
       parent: int32[R], the entry of the stage before that each set follows; first those after a success.
@@ -27,6 +41,7 @@ class Stage:
       entries: where the stage's [W, R] block is among the player's entries.
     """
 
+    depth: int
     lists: Lists
     width: int
     parent: np.ndarray
@@ -86,19 +101,17 @@ class PlacementSequences:
         """Returns G: the payoff of ending play with each sequence, against an opponent's plan; float64[1 + E]."""
         return self.payoff.values(self.player, opponent)
 
-    def counterfactual_values(self, policy: np.ndarray | None, opponent: np.ndarray) -> tuple[float, np.ndarray]:
+    def sweep(self, policy: np.ndarray | None, terminal: np.ndarray) -> tuple[float, np.ndarray]:
         """Sweeps the decisions backwards.
 
         Args:
           policy: float64[E], what the player plays; None for its best response.
-          opponent: the opponent's realisation plan.
+          terminal: float64[1 + E], the payoff of ending play with each sequence.
         Returns:
-          (value of the game to the player, Q float64[E]).
+          (value of the game to the player, counterfactual values Q float64[E]).
         """
-        values = self.terminal_values(opponent)
-        nothing, q = values[0], values[1:]
+        q, below = terminal[1:].copy(), None
         chosen = None if policy is None else self.blocks(policy)
-        below = None
         for n in reversed(range(len(self.stages))):
             here = q[self.stages[n].entries]
             if below is not None:
@@ -107,14 +120,18 @@ class PlacementSequences:
                 here[after.parent[after.split :]] += below[after.split :]
             block = here.reshape(self.stages[n].shape)
             below = block.max(axis=0) if chosen is None else np.einsum("wr,wr->r", chosen[n], block)
-        return float(nothing + below.sum()), q
+        return float(terminal[0] + below.sum()), q
 
-    def over_actions(self, entries: np.ndarray) -> np.ndarray:
-        """Returns the sum over each information set's actions, for each action: float64[E]."""
+    def total(self, entries: np.ndarray) -> np.ndarray:
+        """Returns for each entry the sum over its information set: float64[E]."""
         out = np.empty_like(entries)
         for block, total in zip(self.blocks(entries), self.blocks(out), strict=True):
             total[:] = block.sum(axis=0)
         return out
+
+    def legal_only(self, entries: np.ndarray) -> np.ndarray:
+        """Returns the entries: there is no padding."""
+        return entries
 
     def normalised(self, weights: np.ndarray) -> np.ndarray:
         """Divides the weights of each information set by their sum; uniform where they are all 0."""
@@ -135,7 +152,7 @@ class PlacementSequences:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PlacementForm:
-    """A game of hidden stones: both players' sequences.
+    """A game of hidden stones: both players' sequences. A table is a pair of float64[E], one for each player.
 
     Attributes:
       game: the game.
@@ -149,6 +166,118 @@ class PlacementForm:
     def num_infosets(self) -> int:
         """Information sets of both players."""
         return sum(own.num_infosets for own in self.players)
+
+    def uniform(self) -> Table:
+        """Returns the table of uniform play."""
+        return tuple(own.uniform() for own in self.players)
+
+    def values(self, table: Table) -> ExactValues:
+        """Returns what a table is worth to each player, and what its best response earns."""
+        expected, best = values_of(self.players, table)
+        return ExactValues(tuple(map(float, expected)), tuple(map(float, best)))
+
+    def best_response(self, table: Table, player: int) -> tuple[float, Table]:
+        """Returns a player's best answer to a table.
+
+        Args:
+          table: what the opponent plays.
+          player: who answers.
+        Returns:
+          (its value to the player, in units of reward; the table with the player's part replaced).
+        """
+        own, other = self.players[player], self.players[1 - player]
+        value, q = own.sweep(None, own.terminal_values(other.realisation(table[1 - player])))
+        best = own.best_actions(q)
+        return value, (best, table[1]) if player == 0 else (table[0], best)
+
+    def mixed(self, first: Table, second: Table) -> Table:
+        """Returns the table whose player 0 plays one table and whose player 1 another."""
+        return first[0], second[1]
+
+    def decisions(self, batch: int) -> Iterator[tuple[int, slice, Any, np.ndarray, Stage]]:
+        """Goes through all information sets, at most `batch` of a stage at a time.
+
+        Yields:
+          (player, which sets of the stage, their views [n, ...], their legal cells uint8[n, W], the stage).
+        """
+        rules = self.game.hidden_placement
+        for own in self.players:
+            for depth, stage in enumerate(own.stages):
+                cells = open_cells(rules, own.player, depth)
+                for start in range(0, len(stage.lists), batch):
+                    rows = slice(start, min(start + batch, len(stage.lists)))
+                    lists = stage.lists.take(rows)
+                    views = rules.view(own.player, digits(lists.tries, depth), lists.stones)
+                    yield own.player, rows, views, cells[lists.stones | lists.failures], stage
+
+    @property
+    def views(self) -> Any:
+        """The view of every information set, by player and number of tries: [I, ...]."""
+        views = [views for _, _, views, _, _ in self.decisions(_MANY)]
+        return jax.tree.map(lambda *parts: np.concatenate(parts), *views)
+
+    @functools.cached_property
+    def index(self) -> dict[str, np.ndarray]:
+        """The index by which a policy finds its rows."""
+        return table_index(self)
+
+    def policy(self, table: Table) -> Policy:
+        """Returns the policy that plays a table, in float32."""
+        rows = np.zeros((self.num_infosets, self.game.num_actions), np.float32)
+        first = 0
+        for player, sets, _, cells, stage in self.decisions(_MANY):
+            block = table[player][stage.entries].reshape(stage.shape)[:, sets]
+            np.put_along_axis(
+                rows[first : first + len(cells)], cells.astype(np.int64), block.T.astype(np.float32), axis=1
+            )
+            first += len(cells)
+        return table_policy(self.index, rows, self.game)
+
+    def tabulate(self, policy: Policy, progress: Callable[[int, int], None] = lambda done, all_of_them: None) -> Table:
+        """Evaluates a policy on every information set.
+
+        Args:
+          policy: of the game.
+          progress: called with how many information sets are done, and of how many.
+        Raises:
+          InputError: it is no distribution over the legal actions somewhere, or a policy of another game.
+        """
+        check_plays(policy, self.game)
+        table, done = tuple(np.empty(own.num_entries) for own in self.players), 0
+        for player, rows, views, cells, stage in self.decisions(_BATCH):
+            count, missing = len(cells), _BATCH - len(cells)
+            padded = jax.tree.map(lambda x, missing=missing: np.pad(x, (0, missing), mode="edge"), views)
+            legal = np.zeros((_BATCH, self.game.num_actions), bool)
+            legal[np.arange(count)[:, None], cells] = True
+            legal[count:] = legal[count - 1]
+            probs = np.asarray(_apply(policy, padded, legal))[:count].astype(np.float64)
+            chosen = np.take_along_axis(probs, cells.astype(np.int64), axis=1)
+            sums = chosen.sum(axis=1)
+            wrong = ~(np.abs(sums - 1) <= _TOLERANCE) | (chosen < 0).any(axis=1)
+            wrong |= ~(np.abs(probs.sum(axis=1) - 1) <= _TOLERANCE)
+            if wrong.any():
+                first = int(np.argmax(wrong))
+                raise InputError(
+                    f"the policy is no distribution over the legal actions in {int(wrong.sum())} of {count} "
+                    f"information sets of player {player} after {stage.depth} tries, first in number "
+                    f"{rows.start + first}: {np.round(probs[first], 4).tolist()}"
+                )
+            block = table[player][stage.entries].reshape(stage.shape)
+            block[:, rows] = (chosen / sums[:, None]).T
+            done += count
+            progress(done, self.num_infosets)
+        return table
+
+
+@jax.jit
+def _apply(policy: Policy, views: Any, legal: Array) -> Array:
+    return jax.vmap(policy)(views, legal)
+
+
+@functools.lru_cache(maxsize=1)
+def kept_form(game: Game) -> PlacementForm:
+    """Returns a game's form, built when first asked for; the last one stays in memory."""
+    return placement_form(game)
 
 
 def placement_form(
@@ -168,9 +297,7 @@ def placement_form(
     meetings = meetings_of(laid, functools.partial(progress, "payoffs"))
     sizes = tuple(1 + stages[-1].entries.stop for stages, _ in listed)
     payoff = Payoff(meetings, (listed[0][1], listed[1][1]), sizes)
-    return PlacementForm(
-        game, tuple(PlacementSequences(player, listed[player][0], payoff) for player in range(2))
-    )
+    return PlacementForm(game, tuple(PlacementSequences(player, listed[player][0], payoff) for player in range(2)))
 
 
 def _stages(
@@ -183,7 +310,7 @@ def _stages(
         if not len(sets):
             break
         found = expand(rules, reach, player, sets, depth)
-        stages.append(Stage(sets, found.width, parent, split, slice(first, first + found.width * len(sets))))
+        stages.append(Stage(depth, sets, found.width, parent, split, slice(first, first + found.width * len(sets))))
         for outcome, won in ((found.won, True), (found.waiting[0], False), (found.waiting[1], False)):
             turns = np.bitwise_count(outcome.lists.stones) if rules.failure_keeps_turn else depth + 1
             for turn in np.unique(turns):

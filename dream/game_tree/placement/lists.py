@@ -41,7 +41,7 @@ class Lists:
         """Lists."""
         return len(self.tries)
 
-    def take(self, rows: np.ndarray) -> Lists:
+    def take(self, rows: np.ndarray | slice) -> Lists:
         """Returns some of the lists."""
         return Lists(*(getattr(self, field.name)[rows] for field in dataclasses.fields(self)))
 
@@ -49,6 +49,12 @@ class Lists:
 def empty_list() -> Lists:
     """Returns the list without a try."""
     return Lists(*(np.zeros(1, kind) for kind in (np.uint32, np.uint16, np.uint16, np.uint16, np.int32, np.int32)))
+
+
+def digits(tries: np.ndarray, length: int) -> np.ndarray:
+    """Returns the cells of lists of tries in order: int64[R, length]."""
+    powers = BASE ** np.arange(length - 1, -1, -1, dtype=np.int64)
+    return tries.astype(np.int64)[:, None] // powers % BASE - 1
 
 
 def joined(one: Lists, two: Lists) -> Lists:
@@ -144,9 +150,7 @@ def expand(game: HiddenPlacement, reach: Reach, player: int, sets: Lists, depth:
         both.append([np.flatnonzero(masks & kind[depth + 1][lists.order]) for kind in (reach.waiting, reach.to_act)])
     waiting = tuple(_outcome(lists, rows[0]) for lists, rows in zip((placed, failed), both, strict=True))
     after = [_outcome(lists, rows[1]) for lists, rows in zip((placed, failed), both, strict=True)]
-    following = Outcome(
-        joined(after[0].lists, after[1].lists), np.concatenate([after[0].entry, after[1].entry])
-    )
+    following = Outcome(joined(after[0].lists, after[1].lists), np.concatenate([after[0].entry, after[1].entry]))
     return Depth(sets, wide, _outcome(placed, won), waiting, following, len(after[0].entry))
 
 

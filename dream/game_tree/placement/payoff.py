@@ -74,7 +74,10 @@ def meetings_of(
     with ThreadPoolExecutor(workers()) as pool:
         maps = []
         for done, coupled in enumerate(
-            pool.map(lambda job: couple(found[job[0]][0], found[job[0]][1].groups[job[1]], found[job[0]][2].groups[job[2]]), jobs)
+            pool.map(
+                lambda job: couple(found[job[0]][0], found[job[0]][1].groups[job[1]], found[job[0]][2].groups[job[2]]),
+                jobs,
+            )
         ):
             maps.append(coupled)
             progress(done + 1, len(jobs))

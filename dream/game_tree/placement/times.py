@@ -4,7 +4,7 @@ On the cells that both have tried, a key holds one turn per cell: for one player
 kind were found by the winner to be the waiting player's, cells of the second kind the other way round. A pair of keys
 fits exactly if on every cell the stone came before the failure that found it; so the matrix of fitting pairs is a
 product over cells, and is applied cell by cell: after n steps a key holds the winner's turns on the first n cells and
-the waiting player's on the others.
+the waiting player's on the others. Where several steps at once make a small matrix, that is applied instead, dense.
 """
 
 from __future__ import annotations
@@ -17,6 +17,11 @@ from scipy import sparse
 BITS = 4
 """Of a turn in a key."""
 _DIGIT = (1 << BITS) - 1
+_DENSE_GAIN = 24
+"""How many times faster an entry of a dense matrix is dealt with than one of a sparse matrix."""
+_MOST_DENSE = 1 << 22
+"""Entries of a dense matrix, at most."""
+TimeMatrix = sparse.csr_matrix | np.ndarray
 
 
 def encoded(turns: np.ndarray) -> np.ndarray:
@@ -32,7 +37,7 @@ def before(player: int, turn: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 def fitting(
     winner: int, founds: int, winners: np.ndarray, waiters: np.ndarray, cells: int
-) -> tuple[list[sparse.csr_matrix], np.ndarray, np.ndarray]:
+) -> tuple[list[TimeMatrix], np.ndarray, np.ndarray]:
     """Builds the chain from the waiting player's keys to the winner's.
 
     Args:
@@ -62,12 +67,10 @@ def fitting(
         place = np.cumsum(wanted) - 1
         matrices.append(_matrix(number[row], place[column], shape))
         keys[n] = keys[n][wanted]
-    return _merged(matrices[::-1]), keys[-1], keys[0]
+    return _planned(matrices[::-1]) if matrices else [], keys[-1], keys[0]
 
 
-def _moved(
-    winner: int, cell: int, found: bool, keys: np.ndarray, winners: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _moved(winner: int, cell: int, found: bool, keys: np.ndarray, winners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns the keys with a cell's turn replaced by one of the winner's that fits, and the places they come from."""
     shift = BITS * cell
     theirs = keys >> shift & _DIGIT
@@ -89,24 +92,31 @@ def _matrix(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> sp
     return sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=shape)
 
 
-def _merged(matrices: list[sparse.csr_matrix]) -> list[sparse.csr_matrix]:
-    """Multiplies neighbours where that leaves no more to do."""
-    kept: list[sparse.csr_matrix] = []
-    for matrix in matrices:
-        kept.append(matrix)
-        while len(kept) > 1 and kept[-1].nnz + kept[-2].nnz < 2_000_000:
-            product = (kept[-1] @ kept[-2]).tocsr()
-            if product.nnz > kept[-1].nnz + kept[-2].nnz:
-                break
-            kept[-2:] = [product]
-    return kept
+def _planned(matrices: list[sparse.csr_matrix]) -> list[TimeMatrix]:
+    """Multiplies neighbours into dense matrices where that is less work, a dense product being so much faster."""
+    sizes = [matrices[0].shape[1], *(matrix.shape[0] for matrix in matrices)]
+    best: list[tuple[float, list[tuple[int, int]]]] = [(0.0, [])]
+    for end in range(1, len(sizes)):
+        options = [(best[end - 1][0] + matrices[end - 1].nnz, [*best[end - 1][1], (end - 1, end)])]
+        for start in range(end):
+            area = sizes[start] * sizes[end]
+            if area <= _MOST_DENSE:
+                options.append((best[start][0] + area / _DENSE_GAIN, [*best[start][1], (-start - 1, end)]))
+        best.append(min(options, key=lambda option: option[0]))
+    return [
+        matrices[start] if start >= 0 else _product(matrices[-start - 1 : end]).toarray() for start, end in best[-1][1]
+    ]
 
 
-def applied(matrices: list[sparse.csr_matrix], values: np.ndarray) -> np.ndarray:
+def _product(matrices: list[sparse.csr_matrix]) -> sparse.csr_matrix:
+    return functools.reduce(lambda product, matrix: matrix @ product, matrices)
+
+
+def applied(matrices: list[TimeMatrix], values: np.ndarray) -> np.ndarray:
     """Carries values of the waiting player's keys to the winner's: [keys, n]."""
     return functools.reduce(lambda x, matrix: matrix @ x, matrices, values)
 
 
-def applied_back(matrices: list[sparse.csr_matrix], values: np.ndarray) -> np.ndarray:
+def applied_back(matrices: list[TimeMatrix], values: np.ndarray) -> np.ndarray:
     """Carries values of the winner's keys to the waiting player's: [keys, n]."""
     return functools.reduce(lambda x, matrix: matrix.T @ x, reversed(matrices), values)

@@ -8,6 +8,8 @@ export const rankOf = (card) => RANKS.indexOf(card[0]);
 
 // Spades, hearts, clubs, diamonds: black and red take turns.
 const SUIT_ORDER = "SHCDshcd";
+export const SUITS_SHOWN = ["S", "H", "C", "D"];
+export const suitClass = (card) => (card[1] ? `suit-${card[1].toUpperCase()}` : "suitless");
 export const suitOf = (card) => SUIT_ORDER.indexOf(card[1] ?? "S");
 
 export const bySuit = (a, b) => suitOf(a) - suitOf(b) || rankOf(a) - rankOf(b);

@@ -5,6 +5,7 @@ import { T } from "./strings.js";
 import { Net } from "./net.js";
 import { lobby } from "./lobby.js";
 import { Table } from "./table.js";
+import { Review } from "./review.js";
 
 const root = document.getElementById("app");
 const byId = (id) => document.getElementById(id);
@@ -12,6 +13,7 @@ const byId = (id) => document.getElementById(id);
 const app = {
   welcome: null,
   table: null,
+  review: null,
 
   send(message) {
     if (!net.send(message)) this.toast(T.lost);
@@ -23,9 +25,17 @@ const app = {
 
   goHome() {
     history.pushState(null, "", location.pathname);
-    this.table = null;
-    this.send({ type: "stop" });
+    this.table = this.review = null;
+    this.send({ type: "stop", match: "" });
     this.send({ type: "hello", key: remember("key") });
+  },
+
+  leaveReview() {
+    const { match } = this.review.message;
+    this.review = null;
+    this.send({ type: "stop", match });
+    if (this.table?.match?.id === match) this.put(this.table.root);
+    else this.goHome();
   },
 
   live(text) {
@@ -56,6 +66,9 @@ const on = {
     else showLobby();
   },
   match({ match }) {
+    if (match.archive) return app.send({ type: "review", match: match.id, round: match.rounds[0].round, advisor: null });
+    if (app.review && app.review.message.match === match.id && app.table?.match?.ply === match.ply) return app.table.show(match);
+    app.review = null;
     if (!app.table || app.table.match?.id !== match.id) app.table = new Table(app);
     if (wanted() !== match.id) history.pushState(null, "", `#match=${match.id}`);
     app.table.show(match);
@@ -65,6 +78,18 @@ const on = {
   thinking: (message) => app.table?.thinking(message),
   hint: (message) => app.table?.advise("hint", message),
   belief: (message) => app.table?.advise("belief", message),
+  opened({ match, rounds }) {
+    app.live(T.recordOf(rounds));
+    history.pushState(null, "", `#match=${match}`);
+  },
+  review(message) {
+    app.review = new Review(app, message);
+    byId("match-name").textContent = `${message.title} · ${message.variant}`;
+    app.put(app.review.root);
+  },
+  judged(message) {
+    if (app.review?.message.match === message.match && app.review.message.round === message.round) app.review.judge(message);
+  },
   error({ text }) {
     app.toast(text);
     if (!app.table && app.welcome && wanted()) app.goHome();
@@ -72,7 +97,7 @@ const on = {
 };
 
 function showLobby() {
-  app.table = null;
+  app.table = app.review = null;
   byId("match-name").textContent = "";
   app.put(lobby(app, app.welcome));
 }
@@ -80,7 +105,8 @@ function showLobby() {
 const net = new Net(
   (message) => on[message.type]?.(message),
   (status) => {
-    byId("link").textContent = T[status === "lost" ? "lost" : "connecting"];
+    if (status === "connecting" && document.body.dataset.link === "lost") return;
+    byId("link").textContent = T[status];
     document.body.dataset.link = status;
   },
 );
@@ -93,7 +119,7 @@ net.onMessage = (message) => {
 
 window.addEventListener("hashchange", () => {
   const id = wanted();
-  if (id && app.table?.match?.id !== id) app.send({ type: "open", match: id });
+  if (id && app.table?.match?.id !== id && app.review?.message.match !== id) app.send({ type: "open", match: id });
   else if (!id && app.table) app.goHome();
 });
 window.addEventListener("popstate", () => {
@@ -103,7 +129,7 @@ window.addEventListener("popstate", () => {
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, dialog")) return;
   if (event.key === "?") return help();
-  if (app.table?.key(event)) event.preventDefault();
+  if ((app.review ?? app.table)?.key(event)) event.preventDefault();
 });
 
 function help() {

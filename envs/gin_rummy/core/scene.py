@@ -12,6 +12,7 @@ import numpy as np
 from jax import Array
 
 from envs import cards, drawing
+from envs.dealing import QUICK
 from envs.gin_rummy.core.rules import GinRules
 from envs.gin_rummy.core.scoring import ENDINGS
 from envs.gin_rummy.melding import arrangement, melds
@@ -28,7 +29,7 @@ def _analyse() -> Any:
         laid = arrangement.arrange(masks)
         return arrangement.meld_rows(laid), laid.deadwood, jnp.min(melds.deadwood_after_discard(masks))
 
-    return jax.jit(of_hand)
+    return jax.jit(of_hand, compiler_options=QUICK)
 
 
 def hand_row(

@@ -173,7 +173,7 @@ class Lookahead:
         value = jnp.concatenate([jnp.broadcast_to(jnp.asarray(_POINTS)[held][:, None], by_held.shape), _POINTS[None]])
         stays = jnp.zeros(partners.shape, bool).at[-1].set(kept)
         best = None
-        for unmatched in _unmatched(masks):
+        for unmatched in without_melds(masks):
             is_unmatched = (
                 ((unmatched[suit] >> rank[:, None]) & 1 == 1).at[-1].set(jnp.any(unmatched & _ONE_CARD != 0, axis=0))
             )
@@ -222,7 +222,7 @@ def _two_draws(params: LookaheadParams, limit: int, drawn: _Drawn, unseen: Array
         left, free = some
         masks = left[..., None] | _ONE_CARD[:, None]
         both = []
-        for unmatched in _unmatched(masks):
+        for unmatched in without_melds(masks):
             count = jnp.maximum(melds.over_suits(lax.population_count(unmatched)) - 1, 0)
             deadwood = melds.over_suits(melds.points(unmatched)) - melds.highest_card(unmatched)
             both.append(deadwood << _POINTS_AT | count)
@@ -243,7 +243,7 @@ def _two_draws(params: LookaheadParams, limit: int, drawn: _Drawn, unseen: Array
     return jnp.where(drawn.wins, -params.win, cost - params.partner_count_later * drawn.partners)
 
 
-def _unmatched(masks: Array) -> tuple[Array, Array]:
+def without_melds(masks: Array) -> tuple[Array, Array]:
     """Returns the cards outside melds, int32[4, ...] each: runs melded first, and sets first."""
     after_runs = masks & ~melds.run_cards(masks)
     after_sets = masks & ~melds.threes(masks)

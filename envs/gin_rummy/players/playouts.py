@@ -18,12 +18,13 @@ import numpy as np
 from jax import Array, lax
 
 from envs import cards
-from envs.batching import lanes_last
+from envs.batching import lanes_last, where_needed
 from envs.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, VALUES
 from envs.gin_rummy.core import scoring, table
 from envs.gin_rummy.core.rules import GinRules
 from envs.gin_rummy.event_log.state import DISCARD, DRAW, FIRST_OFFER, SECOND_OFFER, GinView
 from envs.gin_rummy.melding import melds
+from envs.gin_rummy.players import rollout_queue
 
 _STOCK, _TAKE, _PASS, _DISCARDS = 0, 1, 2, 3
 _VALUES = np.tile(VALUES, NUM_SUITS).astype(np.int32)
@@ -108,7 +109,7 @@ def open_view(view: GinView, key: Array) -> tuple[PlayoutState, Array]:
 def act(rules: GinRules, state: PlayoutState, stock: Array, action: Array) -> PlayoutState:
     """Plays a legal action of `gin_rummy`."""
     discards, knocks = action >= _DISCARDS, action >= _DISCARDS + rules.num_cards
-    drawn = _drawn(rules, state, stock, action == _TAKE)
+    drawn = _drawn(rules, state, stock[jnp.clip(state.place, 0, NUM_CARDS - 1)], action == _TAKE)
     discard = _discarded(rules, state, (action - _DISCARDS) % rules.num_cards, knocks)
     return _choose(discards, discard, _choose(action == _PASS, _passed(rules, state), drawn))
 
@@ -121,7 +122,7 @@ def play_out(rules: GinRules, state: PlayoutState, stock: Array, mine: Limits, t
       state: in play or over.
       stock: int32[52], its order.
       mine, theirs: limits of the player whose result is returned, and of the other.
-      turns: after so many more turns the round counts as a tie.
+      turns: after so many more turns, rounded up to a multiple of three, the round counts as a tie.
     Returns:
       float32, points the player wins.
     """
@@ -130,37 +131,46 @@ def play_out(rules: GinRules, state: PlayoutState, stock: Array, mine: Limits, t
 
 
 def _play_out(rules: GinRules, turns: int, stock: Array, *arrays: Array) -> Array:
-    limits, state = arrays[:6], PlayoutState(*arrays[6:])
+    shape = stock.shape[1:]
+    stock, *arrays = (x.reshape(*x.shape[: x.ndim - len(shape)], -1) for x in (stock, *arrays))
+    limits, state = jnp.stack(arrays[:6]), PlayoutState(*arrays[6:])
+    cards_flat, total = stock.reshape(-1), stock.shape[1]
 
-    def body(carry: tuple[Array, PlayoutState]) -> tuple[Array, PlayoutState]:
-        n, state = carry
-        now = Limits(*(jnp.where(state.first, limits[k], limits[k + 3]) for k in range(3)))
-        return n + 1, _choose(state.ending == PLAYING, play_turn(rules, state, stock, now), state)
+    def step(state: PlayoutState, numbers: Array) -> PlayoutState:
+        next_card = cards_flat[jnp.clip(state.place, 0, NUM_CARDS - 1) * total + numbers]
+        own = limits[:, numbers]
+        now = Limits(*jnp.where(state.first, own[:3], own[3:]))
+        return _choose(state.ending == PLAYING, play_turn(rules, state, next_card, now), state)
 
-    def goes_on(carry: tuple[Array, PlayoutState]) -> Array:
-        return (carry[0] < turns) & jnp.any(carry[1].ending == PLAYING)
+    def keep(state: PlayoutState) -> Array:
+        return jnp.stack([*state.mine, *state.other, state.top, state.ending, state.first.astype(jnp.int32)])
 
-    _, end = lax.while_loop(goes_on, body, (jnp.int32(0), state))
-    settled = _settled(rules, end.mine, end.other, end.top)
-    won = jnp.where(end.ending == KNOCKED, settled, 0)
-    return jnp.where(end.first, won, -won).astype(jnp.float32)
-
-
-def _settled(rules: GinRules, knocker: Array, defender: Array, discard: Array) -> Array:
-    """Returns what the knocker wins: int32 points."""
-    if knocker.ndim > 1:
-        return jax.vmap(functools.partial(_settled, rules), -1, -1)(knocker, defender, discard)
-    return scoring.settle(rules, knocker, defender, melds.deadwood(defender), discard).points
+    end = rollout_queue.finish(step, lambda state: state.ending == PLAYING, keep, state, turns)
+    mine, other, (top, ending, first) = end[:NUM_SUITS], end[NUM_SUITS : 2 * NUM_SUITS], end[2 * NUM_SUITS :]
+    won = _settled(rules, ending == KNOCKED, mine, other, top)
+    return jnp.where(first == 1, won, -won).astype(jnp.float32).reshape(shape)
 
 
-def play_turn(rules: GinRules, state: PlayoutState, stock: Array, limits: Limits) -> PlayoutState:
-    """Plays the turn of the player to act, or what is left of it."""
+def _settled(rules: GinRules, knocked: Array, knocker: Array, defender: Array, discard: Array) -> Array:
+    """Returns what knockers win, 0 where none knocked: int32[N] points, from arrays [..., N]."""
+
+    def one(knocker: Array, defender: Array, discard: Array) -> Array:
+        return scoring.settle(rules, knocker, defender, melds.deadwood(defender), discard).points
+
+    def each(knocked: Array, *hands: Array) -> Array:
+        return where_needed(knocked, one, jnp.int32(0), *hands)
+
+    return jax.vmap(each, -1, -1)(knocked, knocker, defender, discard)
+
+
+def play_turn(rules: GinRules, state: PlayoutState, next_card: Array, limits: Limits) -> PlayoutState:
+    """Plays the turn of the player to act, or what is left of it; `next_card` int32 is the stock's."""
     offer = (state.phase == FIRST_OFFER) | (state.phase == SECOND_OFFER)
     bit = _bit(state.top)
     bigger = state.mine | bit
     joins = melds.over_suits((melds.run_cards(bigger) | melds.threes(bigger)) & bit) != 0
     takes = joins & (offer | (state.phase == DRAW))
-    full = _choose(state.phase == DISCARD, state, _drawn(rules, state, stock, takes))
+    full = _choose(state.phase == DISCARD, state, _drawn(rules, state, next_card, takes))
     card, kept = _discard(full.mine, full.taken)
     limit = jnp.where(state.turn <= 4, limits.early, jnp.where(state.turn <= 8, limits.middle, limits.late))
     discard = _discarded(rules, full, card, kept <= jnp.clip(limit, 0, rules.knock_limit))
@@ -233,10 +243,8 @@ def _choose(flag: Array, one: PlayoutState, two: PlayoutState) -> PlayoutState:
     return PlayoutState(*(jnp.where(flag, a, b) for a, b in zip(one, two, strict=True)))
 
 
-def _drawn(rules: GinRules, state: PlayoutState, stock: Array, takes: Array) -> PlayoutState:
+def _drawn(rules: GinRules, state: PlayoutState, next_card: Array, takes: Array) -> PlayoutState:
     """Returns the state after a draw from the pile or the stock."""
-    place = jnp.clip(state.place, 0, NUM_CARDS - 1)
-    next_card = jnp.take_along_axis(stock, place[None], axis=0)[0] if place.ndim else stock[place]
     actions = state.actions + 1
     return state._replace(
         mine=state.mine | _bit(jnp.where(takes, state.top, next_card)),

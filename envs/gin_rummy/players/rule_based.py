@@ -9,8 +9,10 @@ W(c) the deadwood left without c, risk(c) what c is worth to the opponent, partn
 with c and another own card; of equals the lowest card goes. It knocks with that card where its rule allows, at gin
 always.
 Sources: the 16-action document's list of opponents, which gives one line each - the numbers are this project's; greedy
-as in jdh8's player without its term for risk, eaai_simple after the EAAI-21 framework's simple player (without its rule
-against repeating a drawn and discarded pair), camper after MARJJ v5's knock rule.
+takes what lowers deadwood and knocks at once, as the player called gold in arXiv 2607.06854; patient after jdh8's
+greedy player, which knocks with four points of deadwood or less (that one with more or less by the score of the game);
+eaai_simple after the EAAI-21 framework's simple player (without its rule against repeating a drawn and discarded pair),
+camper after MARJJ v5's knock rule.
 """
 
 from __future__ import annotations
@@ -81,6 +83,9 @@ BOTS: dict[str, RuleBotParams] = {
     ),
     "defensive": RuleBotParams(left=1.0, discard_risk=1.0, value=0.01, lead=8.0, short=6.0, short_limit=5.0),
     "eaai_simple": RuleBotParams(value=0.0, spread=1.0),
+    "patient": RuleBotParams(
+        take_joins=0.0, take_gain=1.0, left=100.0, value=0.01, discard_risk=1.0, early=4.0, middle=4.0, late=4.0
+    ),
     "camper": RuleBotParams(take_joins=0.0, take_gain=1.0, turn_early=3.0, turn_middle=3.0, middle=0.0, late=0.0),
 }  # fmt: skip
 """The rule bots by name."""

@@ -12,17 +12,22 @@ than `evidence` standard errors: the best of several noisy means is otherwise mo
 | lv4 | knocking or playing on | 16 | 2 | the rule bot, counting partners |
 | lv5 | knocks, discards, and takes that lower deadwood | 32 | 4 discards and a knock | `lookahead` |
 | lv7 | the same, on more worlds, so that smaller differences count | 128 | the same | `lookahead` |
+| mc:n | the same | n at most | the same | the rule bot `patient` |
+
+The mc players look at worlds a batch at a time and stop once no candidate can be told better than the rule's choice;
+they count points alone, and in playouts hold out for gin themselves while the opponent knocks as soon as it may.
 
 A Policy has no key: the randomness is a hash of the view and an option, so the same player in the same place always
 does the same, and what it does reveals nothing but what it has seen.
 Source: the 16-action document names the levels; what they are is the domain notes' reading (section 3), after jdh8's
-mc:128 for lv7, whose own side holds out for gin in rollouts; measured here that costs hands, and all knock at once. The
-numbers are this project's.
+mc:128 for lv7, whose own side holds out for gin in rollouts; measured here that costs hands, and all knock at once.
+mc:n is that player itself, as the notes describe it. The numbers are this project's.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -46,6 +51,10 @@ from envs.gin_rummy.players.rule_based import RuleBotParams
 _STOCK, _TAKE, _PASS, _DISCARDS = 0, 1, 2, 3
 _MOST_SWAPS = 12
 _WORSE_THAN_ANY = -1e9
+_BATCH = 32
+"""Worlds that an mc player looks at before it asks whether anything is open still."""
+_FEW_ROUNDS = 16
+"""Rounds that a batch of worlds is played out for together."""
 
 
 class SearchParams(NamedTuple):
@@ -58,6 +67,7 @@ class SearchParams(NamedTuple):
       improvement: swaps the opponent's dealt hand is improved by, for each turn it has had.
       win: points that winning a round is worth besides what it pays.
       seed: uint32, of the sampled worlds.
+      batches: int32, of worlds at most; a parameter, so that one compiled program serves players of any number.
     """
 
     base: RuleBotParams | LookaheadParams
@@ -67,6 +77,7 @@ class SearchParams(NamedTuple):
     improvement: Any
     win: Any
     seed: Any
+    batches: Any = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,26 +85,36 @@ class Sizes:
     """What a search player is compiled for.
 
     Attributes:
-      worlds: hidden hands sampled, at least 2.
+      batch: hidden hands sampled and looked at together, at least 2; after each batch a question without an open
+        candidate is closed.
       discards: discards considered, the best by the base's score first.
       turns: of a rollout; a round that goes on longer counts as a tie.
       thinks_of_all: whether it thinks about draws and discards too, not about knocks alone.
     """
 
-    worlds: int = 32
+    batch: int = 32
     discards: int = 4
     turns: int = 24
     thinks_of_all: bool = True
 
 
 _AT_ONCE = Limits(10.0, 10.0, 10.0)
+_AT_GIN = Limits(0.0, 0.0, 0.0)
 _BASE = rule_based.BOTS["aggressive_knock"]._replace(left=1.0, value=0.001, discard_risk=0.1, partner_count=0.6)
-LEVELS: dict[str, tuple[Sizes, SearchParams]] = {
-    "lv4": (Sizes(16, 1, thinks_of_all=False), SearchParams(_BASE, _AT_ONCE, _AT_ONCE, 1.0, 1.0, 50.0, 0)),
-    "lv5": (Sizes(32, 4), SearchParams(LookaheadParams(), _AT_ONCE, _AT_ONCE, 2.0, 1.0, 50.0, 0)),
-    "lv7": (Sizes(128, 4), SearchParams(LookaheadParams(), _AT_ONCE, _AT_ONCE, 2.0, 1.0, 50.0, 0)),
+LEVELS: dict[str, tuple[int, Sizes, SearchParams]] = {
+    "lv4": (16, Sizes(16, 1, thinks_of_all=False), SearchParams(_BASE, _AT_ONCE, _AT_ONCE, 1.0, 1.0, 50.0, 0)),
+    "lv5": (32, Sizes(32, 4), SearchParams(LookaheadParams(), _AT_ONCE, _AT_ONCE, 2.0, 1.0, 50.0, 0)),
+    "lv7": (128, Sizes(128, 4), SearchParams(LookaheadParams(), _AT_ONCE, _AT_ONCE, 2.0, 1.0, 50.0, 0)),
+    **{
+        f"mc:{worlds}": (
+            worlds,
+            Sizes(_BATCH, 4),
+            SearchParams(rule_based.BOTS["patient"], _AT_GIN, _AT_ONCE, 2.0, 1.0, 0.0, 0),
+        )
+        for worlds in (64, 128, 256, 512)
+    },
 }
-"""The levels by name."""
+"""The levels by name, each with its worlds at most; they are rounded up to whole batches."""
 
 
 def make(name: str, game: Game, **options: Any) -> Policy:
@@ -108,7 +129,7 @@ def make(name: str, game: Game, **options: Any) -> Policy:
     """
     if type(game) is not GinRummy or game.rules.num_cards != cards.NUM_CARDS:
         raise InputError(f"{name} does not play {game.name}; it plays gin_rummy")
-    sizes, params = LEVELS[name]
+    worlds, sizes, params = LEVELS[name]
     bounds = {"worlds": (2, 4096), "discards": (1, 11), "turns": (1, 64), "seed": (0, 2**32 - 1)}
     for option, value in options.items():
         if option not in (*bounds, "evidence", "improvement", "win"):
@@ -117,11 +138,13 @@ def make(name: str, game: Game, **options: Any) -> Policy:
         whole = type(value) is int or (option not in bounds and type(value) is float)
         if not whole or not low <= value <= high:
             raise InputError(f"{option}={value!r} of {name} is out of range; it must be in [{low}, {high}]")
-    chosen = {option: value for option, value in options.items() if hasattr(sizes, option)}
-    other = {option: value for option, value in options.items() if not hasattr(sizes, option)}
-    params = params._replace(**other)
-    params = jax.tree.map(np.float32, params._replace(seed=0.0))._replace(seed=np.uint32(params.seed))
-    return Policy(Search(game.rules, dataclasses.replace(sizes, **chosen)), params)
+    worlds, static = options.pop("worlds", worlds), ("discards", "turns")
+    batch = worlds if sizes.batch == LEVELS[name][0] else min(sizes.batch, worlds)
+    chosen = {option: value for option, value in options.items() if option in static}
+    params = params._replace(**{option: value for option, value in options.items() if option not in static})
+    whole = {"seed": np.uint32(params.seed), "batches": np.int32(-(-worlds // batch))}
+    params = jax.tree.map(np.float32, params._replace(seed=0.0, batches=0.0))._replace(**whole)
+    return Policy(Search(game.rules, dataclasses.replace(sizes, batch=batch, **chosen)), params)
 
 
 class _Candidates(NamedTuple):
@@ -156,7 +179,7 @@ class Search:
         else:
             asked = view.to_act & discarding
         open_question = asked & (jnp.sum(candidates.valid) > 1)
-        choice = where_needed(open_question, self._best, first, params, view, candidates)
+        choice = self._best(params, view, candidates, open_question)
         chosen = (np.arange(legal.shape[0]) == choice) & jnp.any(legal)
         return chosen.astype(jnp.float32)
 
@@ -201,17 +224,38 @@ class Search:
         valid = jnp.concatenate([jnp.array([True]), (can & (first != knocks))[None], others])
         return _Candidates(actions, valid & ~is_gin)
 
-    def _best(self, params: SearchParams, view: GinView, candidates: _Candidates) -> Array:
-        """Returns the candidate to play: int32."""
-        keys = jax.random.split(_key(params.seed, view), self.sizes.worlds)
-        points = jax.vmap(lambda key: self._points(params, view, candidates, key))(keys)
-        gain = points - points[:, :1]
-        mean = jnp.mean(gain, axis=0)
-        error = jnp.std(gain, axis=0, ddof=1) / np.sqrt(self.sizes.worlds)
-        enough = candidates.valid & (mean > params.evidence * error)
+    def _best(self, params: SearchParams, view: GinView, candidates: _Candidates, open_question: Array) -> Array:
+        """Returns the candidate to play, the first unless there is a question: int32."""
+        size = self.sizes.batch
+
+        def look(n: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            sums, seen, is_open = carry
+            nothing = jnp.zeros_like(sums)
+            added = where_needed(
+                is_open, self._gains, nothing, params, view, candidates, n * size, smallest_chunk=_FEW_ROUNDS
+            )
+            sums, seen = sums + added, seen + jnp.where(is_open, size, 0)
+            mean, error = _mean_and_error(sums, seen)
+            return sums, seen, is_open & jnp.any(candidates.valid & (mean + params.evidence * error > 0))
+
+        nothing = jnp.zeros((2, len(candidates.actions)))
+        start = nothing, jnp.int32(0), open_question
+        sums, seen, _ = jax.lax.fori_loop(0, params.batches, look, start)
+        mean, error = _mean_and_error(sums, seen)
+        enough = candidates.valid & (mean > params.evidence * error) & (seen > 0)
         best = jnp.argmax(jnp.where(enough, mean, _WORSE_THAN_ANY))
         return jnp.where(jnp.any(enough), candidates.actions[best], candidates.actions[0])
 
+    def _gains(self, params: SearchParams, view: GinView, candidates: _Candidates, first: Array) -> Array:
+        """Returns what candidates win over the first in a batch of worlds, sum and sum of squares: float32[2, C]."""
+        key = _key(params.seed, view)
+        numbers = first + jnp.arange(self.sizes.batch)
+        keys = jax.vmap(lambda n: jax.random.fold_in(key, n))(numbers)
+        points = jax.vmap(lambda key: self._points(params, view, candidates, key))(keys)
+        gain = points - points[:, :1]
+        return jnp.stack([jnp.sum(gain, axis=0), jnp.sum(gain**2, axis=0)])
+
+    @functools.partial(jax.jit, static_argnums=0)
     def _points(self, params: SearchParams, view: GinView, candidates: _Candidates, key: Array) -> Array:
         """Returns what each candidate wins in one world: float32[C]."""
         rules = self.rules
@@ -221,12 +265,26 @@ class Search:
         bits = jax.random.bits(swap_key, (_MOST_SWAPS,))
         state, stock = playouts.improve(state, stock, view.known.astype(jnp.int32), swaps, bits)
 
-        def play(action: Array) -> Array:
+        def play(action: Array, valid: Array) -> Array:
             after = playouts.act(rules, state, stock, action)
+            after = after._replace(ending=jnp.where(valid, after.ending, playouts.DEAD))
             points = playouts.play_out(rules, after, stock, params.mine, params.theirs, self.sizes.turns)
             return points + params.win * jnp.sign(points)
 
-        return jax.vmap(play)(candidates.actions)
+        return jax.vmap(play)(candidates.actions, candidates.valid)
+
+
+def _mean_and_error(sums: Array, count: Array) -> tuple[Array, Array]:
+    """Returns the mean and its standard error, 0 for the first candidate: float32[C] each.
+
+    Args:
+      sums: float32[2, C], of gains over the first candidate and of their squares.
+      count: int32, of worlds.
+    """
+    worlds = jnp.maximum(count, 1)
+    mean = sums[0] / worlds
+    variance = jnp.maximum(sums[1] / worlds - mean**2, 0.0) / jnp.maximum(count - 1, 1)
+    return mean, jnp.sqrt(variance)
 
 
 def _key(seed: Array, view: GinView) -> Array:

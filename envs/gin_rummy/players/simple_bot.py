@@ -50,7 +50,7 @@ from envs.gin_rummy.openspiel.ids import (
 from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS, NUM_MELDS, best_group, group_of, last_meld, simple_keys
 from envs.gin_rummy.openspiel.state import OpenSpielView, select_player
 
-_OPENSPIEL_SUITS = np.array([0, 3, 2, 1])
+OPENSPIEL_SUITS = np.array([0, 3, 2, 1])
 """OpenSpiel's suits s, c, d, h as suits S, H, D, C of the other gin games; its own inverse."""
 _STOCK, _TAKE, _PASS, _DISCARDS = 0, 1, 2, 3
 _EVENT_LOG_DISCARD = 4
@@ -237,15 +237,15 @@ class _EventLogPlayer:
         discards = view.phase == _EVENT_LOG_DISCARD
         top = jnp.where(view.top == NO_CARD, -1, view.top.astype(jnp.int32))
         offered = jnp.where(discards, np.uint16(0), cards.card_mask(top, rules.num_ranks))
-        offered = offered.astype(jnp.int32)[_OPENSPIEL_SUITS]
-        hand = view.hand.astype(jnp.int32)[_OPENSPIEL_SUITS]
+        offered = offered.astype(jnp.int32)[OPENSPIEL_SUITS]
+        hand = view.hand.astype(jnp.int32)[OPENSPIEL_SUITS]
         plan = _plan(hand | offered, jnp.bool_(True))
         knocks = plan.deadwood <= rules.knock_limit
         takes = knocks | jnp.all(plan.left & offered == 0)
         allowed = legal[_DISCARDS : _DISCARDS + rules.num_cards]
-        allowed = cards.to_mask(allowed, rules.num_ranks).astype(jnp.int32)[_OPENSPIEL_SUITS]
+        allowed = cards.to_mask(allowed, rules.num_ranks).astype(jnp.int32)[OPENSPIEL_SUITS]
         suit, rank = _discard(hand, plan.left & allowed, discards)
-        card = jnp.asarray(_OPENSPIEL_SUITS)[suit] * rules.num_ranks + rank
+        card = jnp.asarray(OPENSPIEL_SUITS)[suit] * rules.num_ranks + rank
         knock = _DISCARDS + rules.num_cards + card
         discard = jnp.where(knocks & legal[jnp.minimum(knock, legal.shape[0] - 1)], knock, _DISCARDS + card)
         draw = jnp.where(takes & legal[_TAKE], _TAKE, jnp.where(legal[_PASS], _PASS, _STOCK))

@@ -15,11 +15,17 @@ import pytest
 from dream_support import CoinGame, arrays, coin_trees, exact_action_values, nodes
 
 from dream import algorithms
+from dream.algorithms.dueling_dream import DuelingDreamConfig
 from dream.algorithms.types import Algorithm
+from dream.equations.mirror_descent import mirror_descent_policy
+from dream.equations.regret_matching import masked_softmax
+from dream.equations.returns import lambda_returns
+from dream.equations.reward_shaping import shaping_reward
 from envs import Game, InputError
 
 BASE = {
     "name": "dueling_dream", "episodes_per_iteration": 512, "batch_size": 64, "epochs": 3, "discount": 0.9,
+    "unit": "reward",
     "shaping": {"scale": {"start": 0.0, "end": 0.0}, "tie_penalty": 0.0},
 }  # fmt: skip
 NETWORK = {"name": "dueling", "hidden": [16, 8]}
@@ -168,7 +174,8 @@ def _batch(legal: np.ndarray) -> tuple[Any, ...]:
     size = len(legal)
     taken = np.eye(3, dtype=bool)[[int(np.flatnonzero(row)[0]) for row in legal]]
     targets = np.where(legal, rng.normal(size=(size, 3)), 0.0)
-    return tuple(map(jnp.asarray, (rng.random((size, 17)), legal, taken, targets, rng.normal(size=size))))
+    played = legal / legal.sum(axis=1, keepdims=True)
+    return tuple(map(jnp.asarray, (rng.random((size, 17)), legal, taken, targets, rng.normal(size=size), played)))
 
 
 def test_loss_written_out() -> None:
@@ -180,7 +187,7 @@ def test_loss_written_out() -> None:
         params = jax.jit(learner.network.init)(jax.random.key(0))
         total, metrics = learner._loss(params, batch)
         advantages, values = (np.asarray(x) for x in learner.network.apply_inputs(params, batch[0]))
-        _, _, taken, targets, returns = (np.asarray(x) for x in batch)
+        _, _, taken, targets, returns, _ = (np.asarray(x) for x in batch)
         weights = np.where(legal, np.where(taken, 1.0, untaken), 0.0)
         advantage_loss = np.sum(weights * (advantages - targets) ** 2) / weights.sum()
         value_loss = np.mean((values - returns) ** 2)
@@ -240,3 +247,97 @@ def test_wrong_settings(changes: dict[str, Any], message: str) -> None:
         _make(**changes)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_points_are_the_unit_of_the_document() -> None:
+    """By default returns are in points, of which a reward of 1 is ten: that is what 10 bounds and 2 to 0.1 divide."""
+    rewards, points = (_examples(unit=unit).returns for unit in ("reward", "points"))
+    np.testing.assert_allclose(points, 10 * rewards, rtol=1e-5)
+    assert DuelingDreamConfig().unit == "points"
+
+
+def _spread_of_shaping(form: str) -> float:
+    """Returns the standard deviation, over random futures of one state, of what shaping adds to its full return."""
+    rng, paid = np.random.default_rng(0), []
+    for _ in range(200):
+        length = rng.integers(2, 8)
+        phi = np.concatenate([[-0.4], rng.uniform(-1.0, 0.0, length)]).astype(np.float32)
+        done = np.arange(length) == length - 1
+        rewards = shaping_reward(phi[:-1], phi[1:], done, scale=0.5, discount=0.99, form=form)[:, None]
+        values, players = rng.normal(size=length), np.zeros(length, np.int32)
+        paid.append(lambda_returns(rewards, done, players, values, discount=0.99, gae_lambda=1.0)[0])
+    return float(np.std(paid))
+
+
+def test_shaping_reaches_the_targets() -> None:
+    """With full returns the potential form pays the same whatever follows; the literal form, the default, does not."""
+    assert DuelingDreamConfig().gae_lambda == 1.0
+    assert DuelingDreamConfig().shaping.form == "literal"
+    assert _spread_of_shaping("potential") < 1e-6
+    assert _spread_of_shaping("literal") > 0.01
+
+
+MIRROR = {
+    "accumulate": "mirror_descent",
+    "mirror": {"eta": {"start": 2.0, "end": 2.0}, "alpha": {"start": 0.1, "end": 0.1}},
+}
+
+
+def test_policy_head_is_fitted_to_a_step_of_mirror_descent() -> None:
+    """After a long fit the head's policy is near the step from the policy that played, which it was not before."""
+    steps = {**MIRROR, "mirror": {"eta": {"start": 10.0, "end": 10.0}, "alpha": {"start": 0.02, "end": 0.02}}}
+    learner = _make(**steps, uniform_iterations=0, epochs=400, learning_rate=5e-3, batch_size=256).iterate.__self__
+    state = learner.init(jax.random.key(0))
+    replay, _, _ = learner.generate(state)
+    after, metrics, _ = learner.learn(state, replay)
+    rows = jax.tree.map(lambda x: x[replay.index[:200]], replay.rows)
+    legal = jnp.unpackbits(rows.legal, axis=-1, count=3).astype(bool)
+    inputs = jax.vmap(learner.network.inputs.of_view)(rows.view)
+    advantages, _, logits = learner.network.apply_inputs(after.params, inputs)
+    goal = mirror_descent_policy(rows.policy, advantages, legal, eta=10.0, alpha=0.02)
+    moved, missed = (np.abs(goal - x).sum(axis=1).mean() for x in (rows.policy, masked_softmax(logits, legal)))
+    assert missed < 0.5 * moved
+    assert metrics["loss_policy"] >= 0
+    assert (metrics["eta"], metrics["alpha"]) == pytest.approx((10.0, 0.02))
+
+
+def test_the_policy_head_plays() -> None:
+    """Uniform in the first iterations, then the softmax of the third output, in self-play and in what is kept."""
+    algorithm = _make(**MIRROR, uniform_iterations=1)
+    learner, state = algorithm.iterate.__self__, algorithm.init(jax.random.key(0))
+    assert float(algorithm.policies(state)["current"].params["temperature"]) > 1e30
+    state, metrics = algorithm.iterate(state)
+    assert metrics["temperature"] == math.inf
+    policy = algorithm.policies(state)["current"]
+    replay, _, _ = learner.generate(state)
+    row = jax.tree.map(lambda x: x[replay.index[0]], replay.rows)
+    legal = jnp.unpackbits(row.legal, count=3).astype(bool)
+    logits = learner.network.apply_inputs(state.params, learner.network.inputs.of_view(row.view))[2]
+    np.testing.assert_allclose(policy(row.view, legal), masked_softmax(logits, legal), atol=1e-6)
+    np.testing.assert_allclose(row.policy, masked_softmax(logits, legal), atol=1e-3)
+
+
+def test_accumulating_needs_a_network_with_a_policy_head() -> None:
+    """Another network is refused, and so is a negative step."""
+    with pytest.raises(InputError, match="it must be network=dueling"):
+        algorithms.make({**BASE, **MIRROR}, {"name": "simba", "width": 8, "blocks": 1}, CoinGame())
+    wrong = {**MIRROR, "mirror": {"eta": {"start": 1.0, "end": -1.0}}}
+    with pytest.raises(InputError, match=r"algo\.mirror\.eta"):
+        algorithms.make({**BASE, **wrong}, NETWORK, CoinGame())
+
+
+def test_advantages_start_near_zero() -> None:
+    """A hundredth of what the layer would start with, the value as it is; `initial_scale: 1` leaves them alone."""
+    small, whole = (_make(initial_scale=scale).init(jax.random.key(0)).params for scale in (0.01, 1.0))
+    np.testing.assert_allclose(small["advantages"]["w"], 0.01 * whole["advantages"]["w"], rtol=1e-5)
+    np.testing.assert_array_equal(small["value"]["w"], whole["value"]["w"])
+
+
+@pytest.mark.parametrize("network", [NETWORK, {"name": "simba", "width": 8, "blocks": 1}, {"name": "card_planes"}])
+def test_nothing_compiles_twice(network: dict[str, Any]) -> None:
+    """The state as initialised has the types of the next one, weak or not: one program serves all iterations."""
+    algorithm = algorithms.make({**BASE, "episodes_per_iteration": 8, "batch_size": 8}, network, CoinGame())
+    state = algorithm.init(jax.random.key(0))
+    after, _ = algorithm.iterate(state)
+    for old, new in zip(jax.tree.leaves(state), jax.tree.leaves(after), strict=True):
+        assert jax.typeof(old) == jax.typeof(new)

@@ -53,7 +53,7 @@ def test_the_least_loss_is_the_exact_step(magnet: str) -> None:
     def loss(logits: jax.Array) -> jax.Array:
         logs = masked_log_softmax(jnp.broadcast_to(logits, (4, actions)), legal)
         log_ratio = jnp.take_along_axis(logs, TAKEN[:, None], axis=1)[:, 0] - np.log(OLD[TAKEN])
-        penalty, _ = regulariser.penalty(carried, jnp.float32(1.0), NewPolicy(inputs, legal, logs, log_ratio))
+        penalty, _ = regulariser.penalty(carried, jnp.int32(0), NewPolicy(inputs, legal, logs, log_ratio))
         return jnp.mean(clipped_loss(jnp.exp(log_ratio), values[TAKEN], 1e9)) + penalty
 
     descend = jax.jit(lambda x: jax.lax.fori_loop(0, 3000, lambda n, x: x - 0.3 * jax.grad(loss)(x), x))
@@ -80,8 +80,8 @@ def test_the_magnet_moves_and_the_strength_falls() -> None:
     ):
         np.testing.assert_allclose(magnet, 0.75 * np.asarray(old) + 0.25 * np.asarray(new), atol=1e-6)
     _, second = learner.iterate(after)
-    assert first["regularisation"] == 1.0
-    assert second["regularisation"] == pytest.approx(1 / np.sqrt(2.0))
+    assert first["entropy_weight"] == pytest.approx(0.05)
+    assert second["entropy_weight"] == pytest.approx(0.05 / np.sqrt(2.0))
 
 
 def _solved(game: str, updates: int, **settings: float | None) -> float:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import envs
+from dream import algorithms
 from dream.algorithms.ppo import clipped_loss
+from dream.algorithms.ppo.critic import corrected
 from dream.equations.regret_matching import masked_softmax
+from envs import InputError
 
 
 @pytest.mark.parametrize(
@@ -36,3 +42,45 @@ def test_the_policy_is_a_softmax_over_legal_actions() -> None:
     np.testing.assert_allclose(policy[[0, 2, 3]], expected / expected.sum(), rtol=1e-6)
     assert policy[1] == 0.0
     assert not np.any(np.asarray(masked_softmax(logits, jnp.zeros(4, bool))))
+
+
+CRITIC = {"name": "ppo", "advantage": "expected_sarsa", "episodes_per_iteration": 16, "batch_size": 16, "epochs": 1}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"opponents": ["random"]}, r"algo\.opponents must be \[self\]"),
+        ({"rollout_length": 4, "opponents": ["random"]}, "expected_sarsa"),
+        ({"shaping": {"tie_penalty": -1.0, "scale": {"start": 0.0, "end": 0.0}}}, "tie_penalty must be 0"),
+        ({"critic": {"chance": "exact"}}, r"algo\.critic\.chance must be sampled"),
+        ({"advantage": "gae", "objective": "all_actions"}, "algo.advantage=gae must be expected_sarsa"),
+    ],
+)
+def test_a_critic_of_histories_needs_zero_sum_self_play(changes: dict[str, Any], message: str) -> None:
+    """Anything else is refused in one line."""
+    with pytest.raises(InputError, match=message):
+        algorithms.make(CRITIC | changes, {"hidden": [8]}, envs.make("kuhn_poker"))
+
+
+@pytest.mark.parametrize("objective", ["sampled", "all_actions"])
+def test_the_critic_learns_as_ppo_plays(objective: str) -> None:
+    """Its error falls, and its rows and steps are counted."""
+    settings = CRITIC | {"objective": objective, "critic": {"steps": 20, "batch_size": 64, "policy": "current"}}
+    learner = algorithms.make(settings, {"hidden": [16]}, envs.make("kuhn_poker"))
+    state, losses = learner.init(jax.random.key(0)), []
+    for _ in range(5):
+        state, metrics = learner.iterate(state)
+        losses.append(metrics["baseline_loss"])
+        assert metrics["gradient_steps"] == 20 + -(-metrics["decisions"] // 16)
+    assert losses[-1] < losses[0]
+
+
+def test_the_correction_of_the_action_taken() -> None:
+    """By hand: bound 0 leaves the critic's advantages; no bound makes their mean over actions taken exact."""
+    q, policy = jnp.array([1.0, 0.0, 3.0]), jnp.array([0.5, 0.0, 0.5])
+    legal, truth = jnp.array([True, False, True]), np.array([2.0, 0.0, -1.0])
+    alone = corrected(q, policy, jnp.int32(2), jnp.float32(-1.0), legal, 0.0)
+    np.testing.assert_allclose(alone, [-1.0, 0.0, 1.0])
+    means = sum(policy[a] * corrected(q, policy, jnp.int32(a), jnp.float32(truth[a]), legal, np.inf) for a in (0, 2))
+    np.testing.assert_allclose(means, [truth[0] - 2.0, 0.0, truth[2] - 2.0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import resource
 import time
 from collections.abc import Iterator
@@ -23,23 +24,37 @@ def page() -> Iterator[tuple[Hub, int]]:
         yield hub, port
 
 
-def _get(port: int, path: str, host: str | None = None) -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    connection.request("GET", path, headers={} if host is None else {"Host": host})
-    return connection.getresponse()
+def _get(port: int, path: str, host: str | None = None) -> tuple[int, dict[str, str], bytes]:
+    """Returns status, headers and body."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request("GET", path, headers={} if host is None else {"Host": host})
+        answer = connection.getresponse()
+        return answer.status, dict(answer.headers), answer.read()
+    finally:
+        connection.close()
 
 
 def test_the_page_and_its_files_are_served(page: tuple[Hub, int]) -> None:
     """With headers that allow nothing from elsewhere, and no address of another place in them."""
     for path in sorted(FILES.iterdir()):
-        answer = _get(page[1], f"/{TOKEN}/{path.name}")
-        assert answer.status == 200
-        assert answer.read() == path.read_bytes()
-        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+        status, headers, body = _get(page[1], f"/{TOKEN}/{path.name}")
+        assert (status, body) == (200, path.read_bytes())
+        assert "default-src 'none'" in {name.lower(): x for name, x in headers.items()}["content-security-policy"]
         outside = path.read_text().replace("http://www.w3.org/2000/svg", "")
         assert "http" + "://" not in outside
         assert "https" + "://" not in outside
-    assert _get(page[1], f"/{TOKEN}/").read() == (FILES / "index.html").read_bytes()
+    assert _get(page[1], f"/{TOKEN}/")[2] == (FILES / "index.html").read_bytes()
+
+
+def test_every_sentence_has_one_name() -> None:
+    """Each name in strings.js is given once, and every name that a file of the page uses is there."""
+    text = (FILES / "strings.js").read_text()
+    table = text[text.index("export const T = {") :].split("\n};")[0]
+    given = re.findall(r"^  (\w+):", table, re.MULTILINE)
+    assert len(given) == len(set(given))
+    used = {name for path in FILES.glob("*.js") for name in re.findall(r"\bT\.(\w+)", path.read_text())}
+    assert used <= set(given)
 
 
 @pytest.mark.parametrize(
@@ -49,27 +64,27 @@ def test_the_page_and_its_files_are_served(page: tuple[Hub, int]) -> None:
 )  # fmt: skip
 def test_what_is_not_the_page_is_not_found(page: tuple[Hub, int], path: str) -> None:
     """No token, a wrong one, or a path."""
-    assert _get(page[1], path).status == 404
+    assert _get(page[1], path)[0] == 404
 
 
 def test_another_host_is_refused(page: tuple[Hub, int]) -> None:
     """A name that was made to point to this machine does not open the page, nor its socket."""
-    assert _get(page[1], f"/{TOKEN}/", "evil.example").status == 404
-    with pytest.raises(InvalidStatus):
-        open_socket(page[1], host="evil.example")
+    assert _get(page[1], f"/{TOKEN}/", "evil.example")[0] == 404
+    with pytest.raises(InvalidStatus), open_socket(page[1], host="evil.example"):
+        pass
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", None, "http://127.0.0.1:1"])
 def test_another_origin_is_refused(page: tuple[Hub, int], origin: str | None) -> None:
     """A page from elsewhere cannot talk to the server, though it runs in the same browser."""
-    with pytest.raises(InvalidStatus):
-        open_socket(page[1], origin=origin)
+    with pytest.raises(InvalidStatus), open_socket(page[1], origin=origin):
+        pass
 
 
 def test_a_wrong_token_is_refused(page: tuple[Hub, int]) -> None:
     """At the socket too."""
-    with pytest.raises(InvalidStatus):
-        open_socket(page[1], token="wrong")
+    with pytest.raises(InvalidStatus), open_socket(page[1], token="wrong"):
+        pass
 
 
 def test_wrong_messages_are_answered_and_the_tab_lives_on(page: tuple[Hub, int]) -> None:
@@ -104,9 +119,9 @@ def test_an_oversized_message_ends_the_connection(page: tuple[Hub, int]) -> None
 
 def test_the_first_message_must_be_hello(page: tuple[Hub, int]) -> None:
     """Before it, nothing is answered."""
-    socket = open_socket(page[1])
-    socket.send(json.dumps({"type": "open", "match": "x"}))
-    assert json.loads(socket.recv(20)) == {"type": "error", "text": "the first message must be hello"}
+    with open_socket(page[1]) as socket:
+        socket.send(json.dumps({"type": "open", "match": "x"}))
+        assert json.loads(socket.recv(20)) == {"type": "error", "text": "the first message must be hello"}
 
 
 def test_another_sessions_game_does_not_exist(page: tuple[Hub, int]) -> None:
@@ -168,8 +183,8 @@ def test_a_hundred_games_answer_in_time() -> None:
         clients = [Client(port) for _ in range(100)]
         matches = [client.new("leduc_poker", [None, "random"]) for client in clients]
         times, memory = [], []
-        for _ in range(6):
-            for _ in range(12):
+        for _ in range(4):
+            for _ in range(10):
                 going = [n for n in range(100) if not matches[n]["done"]]
                 for n in going:
                     clients[n].send(act(matches[n], chosen(matches[n])))

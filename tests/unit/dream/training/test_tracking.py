@@ -31,6 +31,8 @@ class Core:
         self._ask(options["mode"])
         return self
 
+    url = "https://example.org/run"
+
     def define_metric(self, *names: str, **options: Any) -> None:
         """Takes an axis."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import pathlib
+import xml.etree.ElementTree as ET
 from typing import Any
 
 import numpy as np
@@ -55,7 +57,11 @@ def test_combos_of_a_huge_hand_come_one_by_one() -> None:
         (lambda: HandEvaluator(["3H", "3H"]).add("3H"), "third copy of 3H"),
         (lambda: HandEvaluator(["3H"]).remove("4H"), "4H is not in the hand"),
         (lambda: HandEvaluator(["3H"]).remove("*"), r"\* is not in the hand"),
-        (lambda: HandEvaluator(["1H"]), "unknown card '1H'"),
+        (lambda: HandEvaluator(["14H"]), "unknown card '14H'"),
+        (lambda: HandEvaluator(["3H4H"]), "it must be one card"),
+        (lambda: HandEvaluator("3H xx | 4H"), "unknown card 'xx'"),
+        (lambda: HandEvaluator(["*"], jokers=True).control_points, "neither jokers nor the ace"),
+        (lambda: HandEvaluator(["3H"], ace_high=True).flag_map, "neither jokers nor the ace"),
         (lambda: HandEvaluator([53]), "unknown card 53"),
         (lambda: HandEvaluator(["*"]), "jokers=True"),
         (lambda: HandEvaluator().add("*"), "jokers=True"),
@@ -94,10 +100,62 @@ def test_command_shows_grid_and_combos(capsys: pytest.CaptureFixture[str]) -> No
     assert shown.index("3H 4H 5H ") < shown.index("3H 4H 5H 6H 7H")
 
 
-@pytest.mark.parametrize("arguments", [["3H", "3H", "3H"], ["11H"], ["3H", "--level", "l2"], ["3H", "--top", "0"], []])
+@pytest.mark.parametrize("arguments", [["3H", "3H", "3H"], ["14H"], ["3H", "--level", "l2"], ["3H", "--top", "0"], []])
 def test_command_refuses_wrong_input(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 2 and one line."""
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
     assert capsys.readouterr().err.startswith("error: ")
+
+
+HAND_A = "11C 3H 4H 11D 3D 5H 9D 2H 6H 3C 4H 3D 4D 5H 12D 3C"
+"""The article's second hand."""
+
+
+def test_the_articles_notation() -> None:
+    """Ranks as numbers, suits as symbols, bars, commas, and no blanks at all."""
+    names = ["JC", "QD", "KH", "AS", "TS", "3H"]
+    assert [read_card(card) for card in ("11C", "12d", "13H", "1S", "10S", "3♥")] == [read_card(card) for card in names]
+    assert HandEvaluator("3H | 4H | 5H").cards == HandEvaluator(["3♡", "4♥", "5♥\ufe0f"]).cards
+    island = HandEvaluator("2H3H4H5H4H5H6H3C3C3D3D4D")
+    assert len(island) == 12
+    assert len(island.islands) == 1
+    assert HandEvaluator("3H,*, 11d;joker", jokers=True).cards == (15, 36, JOKER, JOKER)
+    assert [island.cards for island in HandEvaluator(HAND_A).islands if len(island.cards) == 12] == [island.cards]
+
+
+def test_flag_map_and_lines_of_the_article() -> None:
+    """The 3 of hearts is the control point; doubled hearts have two runs, the threes a set, and 4D is no meld's."""
+    hand = HandEvaluator("2H3H4H5H4H5H6H3C3C3D3D4D")
+    hearts = hand.flag_map[1, 1:6].tolist()
+    assert hearts == [1, 1 | 4, 3, 3, 1]
+    assert hand.flag_map[3, 2] == hand.flag_map[2, 2] == 4
+    assert hand.flag_map.sum() == sum(hearts) + 8
+    assert hand.lines == ([(1, 2, 6)], [3])
+    assert hand.control_points == (read_card("3H"),)
+
+
+def test_a_hand_as_a_picture() -> None:
+    """A cell per card of the grid, a ring around each control point, the best combo's cards; jokers without rings."""
+    svg = "{http://www.w3.org/2000/svg}"
+    root = ET.fromstring(HandEvaluator(HAND_A)._repr_svg_())
+    cells = [cell for cell in root.findall(f"{svg}rect") if cell.attrib["fill"] != "#ffffff"]
+    assert len(cells) == len(set(HandEvaluator(HAND_A).cards))
+    assert len(root.findall(f"{svg}circle")) == 1
+    best = root.find(f"{svg}svg")
+    assert len(best.findall(f"{svg}g")) >= 16
+    wild = ET.fromstring(HandEvaluator(["3H", "4H", "*"], jokers=True)._repr_svg_())
+    assert not wild.findall(f"{svg}circle")
+
+
+def test_command_draws_flags_and_a_picture(capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path) -> None:
+    """The article's own notation on the command line; what its map does not know is one line."""
+    main([*HAND_A.split(), "--flags", "--svg", str(tmp_path / "hand.svg")])
+    shown = capsys.readouterr().out
+    assert "horizontal lines: H 2-6" in shown
+    assert "00000101" in shown
+    assert (tmp_path / "hand.svg").read_text().startswith("<svg")
+    with pytest.raises(SystemExit, match="2"):
+        main(["3H", "*", "--flags"])
+    assert "neither jokers" in capsys.readouterr().err

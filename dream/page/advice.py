@@ -1,0 +1,201 @@
+"""What a player makes of a position: probabilities, expected points of each action, beliefs about hidden cards.
+
+Everything here is computed from a view. Worlds are deals drawn uniformly among those that would have shown the same
+view (`Game.determinize`).
+
+- Expected points of an action: the mean over worlds of what the seat wins when it plays the action and everyone then
+  plays by a policy. All actions are tried in the same worlds, so that their differences are paired. As each world is
+  played out with its cards fixed, but by policies that see only their views, nobody profits from what it cannot know.
+- Belief: worlds weighted by how likely the others' actions so far were in them, if they play by a policy and with
+  probability `MISTAKES` at random. The effective number of worlds is (sum w)^2 / sum w^2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from dream.page.compiled import QUICK, Player
+from envs import Game, InputError, Policy, boards
+from envs.game import State, View
+
+WORLDS, BELIEF_WORLDS = 16, 256
+"""Worlds of one batch of values, and of a belief."""
+MISTAKES = 0.2
+_Z = 1.96
+
+
+class Belief(NamedTuple):
+    """Worlds and what they weigh.
+
+    Attributes:
+      held: bool[N, P, cards], who holds which card.
+      weights: float[N], summing to one.
+      is_weighted: whether they follow the others' actions; else all weigh the same.
+    """
+
+    held: np.ndarray
+    weights: np.ndarray
+    is_weighted: bool
+
+    @property
+    def effective(self) -> float:
+        """The number of equally weighted worlds that would say as much."""
+        return float(1.0 / np.sum(self.weights**2))
+
+
+class Adviser:
+    """Advice by one player; what it needs is compiled when it is first asked for."""
+
+    def __init__(self, game: Game, player: Player, playout: Policy) -> None:
+        """Takes the player whose probabilities are shown, and the policy by which worlds are played out."""
+        self.game, self.player, self._playout = game, player, playout
+        self._values = jax.jit(self._batch, compiler_options=QUICK)
+        self._belief = jax.jit(self._sampled, static_argnums=2, compiler_options=QUICK)
+
+    # --- expected points
+
+    def values(self, view: View, actions: Sequence[int], seat: int, seed: int) -> np.ndarray:
+        """Returns what a seat wins by each action in a batch of worlds: float[WORLDS, len(actions)], in game.unit.
+
+        Raises:
+          InputError: the game cannot deal anew what a view does not show.
+        """
+        padded = np.zeros(self.game.num_actions, np.int32)
+        padded[: len(actions)] = actions
+        points = self._values(view, padded, np.int32(len(actions)), np.int32(seat), jax.random.key(seed))
+        return np.asarray(points, float)[:, : len(actions)] * self.game.reward_scale
+
+    def _batch(self, view: View, actions: Array, count: Array, seat: Array, key: Array) -> Array:
+        """Returns float32[WORLDS, len(actions)], of which the first `count` columns mean something.
+
+        One round after the other, not batched: that compiles sooner, and skips what a round has no need of.
+        """
+        deal_key, play_key = jax.random.split(key)
+
+        def in_world(keys: tuple[Array, Array]) -> Array:
+            world = self.game.determinize(view, keys[0])
+            start = (jnp.int32(0), jnp.zeros(len(actions)))
+
+            def body(carry: tuple[Array, Array]) -> tuple[Array, Array]:
+                n, points = carry
+                return n + 1, points.at[n].set(self._played_out(world, actions[n], seat, keys[1]))
+
+            return lax.while_loop(lambda carry: carry[0] < count, body, start)[1]
+
+        return lax.map(in_world, (jax.random.split(deal_key, WORLDS), jax.random.split(play_key, WORLDS)))
+
+    def _played_out(self, state: State, action: Array, seat: Array, key: Array) -> Array:
+        """Returns what a seat wins after an action when everyone plays by the policy."""
+        game = self.game
+
+        def body(carry: tuple[State, Array, Array, Array]) -> tuple[State, Array, Array, Array]:
+            state, won, _, key = carry
+            key, choice_key = jax.random.split(key)
+            legal = game.legal_actions(state)
+            probs = self._playout(game.view(state, jnp.maximum(state.current_player, 0)), legal)
+            chosen = jax.random.categorical(choice_key, jnp.where(legal, jnp.log(jnp.maximum(probs, 1e-9)), -jnp.inf))
+            state, rewards, done = game.step(state, chosen)
+            return state, won + rewards[seat], done, key
+
+        state, rewards, done = game.step(state, action)
+        start = (state, rewards[seat], done, key)
+        return lax.while_loop(lambda carry: ~carry[2], body, start)[1]
+
+    # --- beliefs
+
+    def belief(self, view: View, seat: int, seed: int) -> Belief:
+        """Returns worlds and their weights.
+
+        Raises:
+          InputError: the game cannot deal anew what a view does not show, or does not say who holds which card.
+        """
+        if boards.board_of(self.game) is None:
+            raise InputError(f"{boards.title(self.game.name)} has no cards to have beliefs about")
+        try:
+            held, logs = self._belief(view, np.int32(seat), True, jax.random.key(seed))
+            weighted = True
+        except InputError:
+            held, logs = self._belief(view, np.int32(seat), False, jax.random.key(seed))
+            weighted = False
+        logs = np.asarray(logs, float)
+        weights = np.exp(logs - logs.max())
+        return Belief(np.asarray(held), weights / weights.sum(), weighted)
+
+    def _sampled(self, view: View, seat: Array, weighted: bool, key: Array) -> tuple[Array, Array]:
+        board = boards.board_of(self.game)
+
+        def one(world_key: Array) -> tuple[Array, Array]:
+            world = self.game.determinize(view, world_key)
+            return board.hands(self.game, world), self._likelihood(world, seat) if weighted else jnp.float32(0)
+
+        return lax.map(one, jax.random.split(key, BELIEF_WORLDS))
+
+    def _likelihood(self, world: State, seat: Array) -> Array:
+        """Returns the logarithm of the probability of the others' actions that led to a world."""
+        game = self.game
+        deal, actions, count = game.replay_actions(world)
+
+        def body(carry: tuple[Array, State, Array]) -> tuple[Array, State, Array]:
+            n, state, log = carry
+            actor, action = state.current_player, actions[n]
+            legal = game.legal_actions(state)
+            probs = self._playout(game.view(state, jnp.maximum(actor, 0)), legal)
+            mixed = (1 - MISTAKES) * probs[action] + MISTAKES / jnp.maximum(jnp.sum(legal), 1)
+            gained = jnp.where(actor == seat, 0.0, jnp.log(jnp.maximum(mixed, 1e-9)))
+            return n + 1, game.step(state, action)[0], log + gained
+
+        return lax.while_loop(lambda carry: carry[0] < count, body, (jnp.int32(0), deal, jnp.float32(0)))[2]
+
+
+def rows(actions: Sequence[int], probs: np.ndarray, points: np.ndarray | None) -> list[dict[str, Any]]:
+    """Returns what is said of each action, the best first.
+
+    Args:
+      actions: ids.
+      probs: of all actions.
+      points: float[N, len(actions)], paired over worlds, or None where there are none.
+    Returns:
+      id, prob, and with points `mean`, its 95 % interval `low` to `high`, `worse` (how far below the best mean) and
+      `margin` (half the 95 % interval of that difference).
+    """
+    found = [{"id": int(action), "prob": round(float(probs[action]), 4)} for action in actions]
+    if points is None or len(points) < 2:
+        return sorted(found, key=lambda row: -row["prob"])
+    means, errors = points.mean(axis=0), points.std(axis=0, ddof=1) / np.sqrt(len(points))
+    best = int(np.argmax(means))
+    for n, row in enumerate(found):
+        gap = points[:, best] - points[:, n]
+        row["mean"], row["low"], row["high"] = (round(float(means[n] + z * errors[n]), 2) for z in (0, -_Z, _Z))
+        row["worse"] = round(float(gap.mean()), 2)
+        row["margin"] = round(float(_Z * gap.std(ddof=1) / np.sqrt(len(gap))), 2)
+    return sorted(found, key=lambda row: -row["mean"])
+
+
+def told(game: Game, view: View, seat: int, belief: Belief) -> dict[str, Any]:
+    """Returns a belief as the page shows it.
+
+    Returns:
+      `deck`; `own`; `others`, the chances of each other seat by card; `insight` of the board, where it has any; and
+      how it was come by.
+    """
+    board = boards.board_of(game)
+    shares = np.einsum("n,npc->pc", belief.weights, belief.held.astype(float))
+    others = [
+        {"seat": other, "chances": shares[other].round(3).tolist()} for other in range(len(shares)) if other != seat
+    ]
+    insight = board.insight(game, view, belief.held, belief.weights) if hasattr(board, "insight") else {}
+    return {
+        "deck": list(board.deck(game)),
+        "own": [bool(x) for x in belief.held[0, seat]],
+        "others": others,
+        "worlds": len(belief.weights),
+        "effective": round(belief.effective, 1),
+        "weighted": belief.is_weighted,
+        **insight,
+    }

@@ -1,0 +1,122 @@
+"""Advice and reviews as messages that come while one waits."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from dream.page import review
+from dream.page.advice import Adviser, rows, told
+from dream.page.compiled import CompiledGame, Player
+from dream.page.hub import Connection, Hub
+from dream.page.match import Finished, Match
+from envs import Game, InputError, boards
+
+LONGEST, MOST_WORLDS = 8.0, 512
+"""Seconds after which a hint is no longer sharpened, once it has any numbers; and worlds it is based on at most."""
+_PLAYOUTS = ("simple_bot", "greedy", "heuristic")
+"""Rule-based players that are quick enough to play worlds out, the best first; else the advisor itself does."""
+
+
+async def adviser(hub: Hub, game: Game, label: str | None) -> Adviser:
+    """Returns the adviser of a label, kept for the next time.
+
+    Raises:
+      InputError: the game has no such player.
+    """
+    label = label or hub.catalogue.advisor(game)
+    player: Player = await hub.player(label, game)
+    playout = player.policy
+    names = hub.catalogue.rule_based(game)
+    if label in names:
+        quick = next((name for name in _PLAYOUTS if name in names), label)
+        playout = (await hub.player(quick, game)).policy
+    return hub.adviser(game, player, playout)
+
+
+async def hint(hub: Hub, connection: Connection, match: Match, label: str | None) -> None:
+    """Sends the advice for the person's decision, sharper with every batch.
+
+    Raises:
+      InputError: it is not the person's turn.
+    """
+    position, seat = _asked(match)
+    view, legal = position.views[seat], [int(action) for action in np.flatnonzero(position.legal)]
+    found = await adviser(hub, match.game, label)
+    probs = await hub.in_thread(False, found.player.probabilities, view, position.legal)
+    base = {"type": "hint", "match": match.id, "round": match.round.number, "ply": len(match.round.actions),
+            "advisor": found.player.name, "unit": match.game.unit}  # fmt: skip
+    await connection.send({**base, "rows": rows(legal, probs, None), "worlds": 0, "final": False})
+    points, started, seed = None, None, 0
+    while points is None or (len(points) < MOST_WORLDS and time.monotonic() - (started or 0) < LONGEST):
+        try:
+            batch = await hub.in_thread(False, found.values, view, legal, seat, seed)
+        except InputError as error:
+            await connection.send({**base, "rows": rows(legal, probs, None), "worlds": 0, "final": True,
+                                   "why": str(error)})  # fmt: skip
+            return
+        started, seed = started or time.monotonic(), seed + 1
+        points = batch if points is None else np.concatenate([points, batch])
+        await connection.send({**base, "rows": rows(legal, probs, points), "worlds": len(points), "final": False})
+    await connection.send({**base, "rows": rows(legal, probs, points), "worlds": len(points), "final": True})
+
+
+def _asked(match: Match) -> tuple[Any, int]:
+    position = match.round.position
+    if match.person is None or position.done or position.current != match.seat(match.person):
+        raise InputError("it is not your turn")
+    return position, position.current
+
+
+async def belief(hub: Hub, connection: Connection, match: Match, label: str | None) -> None:
+    """Sends what can be believed of the hidden cards.
+
+    Raises:
+      InputError: nobody is playing, or the game cannot say.
+    """
+    position = match.round.position
+    if match.person is None or position.done:
+        raise InputError("there is nothing to guess now")
+    seat = match.seat(match.person)
+    view = position.views[seat]
+    found = await adviser(hub, match.game, label)
+    worlds = await hub.in_thread(False, found.belief, view, seat, len(match.round.actions))
+    shown = await hub.in_thread(False, told, match.game, view, seat, worlds)
+    await connection.send({"type": "belief", "match": match.id, "round": match.round.number,
+                           "ply": len(match.round.actions), "advisor": found.player.name, **shown})  # fmt: skip
+
+
+async def look_again(hub: Hub, connection: Connection, match: Match, number: int, label: str | None) -> None:
+    """Sends the review of a finished round: the positions at once, the judgements as they come.
+
+    Raises:
+      InputError: the match has no such finished round.
+    """
+    played = next((one for one in match.finished if one.number == number), None)
+    if played is None:
+        raise InputError("there is no such round to review")
+    compiled: CompiledGame = match.compiled
+    positions = await hub.in_thread(False, review.positions, compiled, played.deal, played.actions)
+    steps = await hub.in_thread(False, review.shown, compiled, positions, played.actions)
+    found = await adviser(hub, match.game, label)
+    await connection.send({"type": "review", "match": match.id, "round": number, "steps": steps,
+                           "title": boards.title(match.game.name), "variant": match.settings.variant,
+                           "names": match.names(played.number), "viewer": match.seat_in(match.person, played.number),
+                           "points": match.points_by_seat(played), "unit": match.game.unit,
+                           "game": match.game.name, "advisor": found.player.name,
+                           "decisions": len(played.actions)})  # fmt: skip
+    await _judge(hub, connection, match, played, found, positions)
+
+
+async def _judge(
+    hub: Hub, connection: Connection, match: Match, played: Finished, found: Adviser, positions: Any
+) -> None:
+    judgements: list[dict[str, Any]] = []
+    running = review.judged(found, positions, played.actions, 7)
+    while (one := await hub.in_thread(False, next, running, None)) is not None:
+        judgements.append(one)
+        done = len(judgements) == len(played.actions)
+        message = {"type": "judged", "match": match.id, "round": played.number, "final": done}
+        await connection.send({**message, **one, "worst": review.worst(judgements)})

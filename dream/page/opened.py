@@ -1,0 +1,71 @@
+"""Records opened on the page, and rounds with a person kept as records."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from dream.page.compiled import Shelf
+from dream.page.match import YOU, Chair, Finished, Match, Settings
+from envs import InputError, records
+
+MOST_ROUNDS = 100
+"""Of a file; the page looks at the first ones."""
+_MOST_NAME = 40
+PERSON = "person"
+"""What a person is called in records."""
+
+
+def match_of(text: str, shelf: Shelf) -> Match:
+    """Returns a match that holds the first rounds of a file of records that are of one game, to be reviewed.
+
+    Args:
+      text: what the file holds, in any form that `envs.records.parse` knows.
+      shelf: of compiled games.
+    Raises:
+      InputError: no record, or one that is not as it must be.
+    """
+    found = records.parse(text, place="the file")[:MOST_ROUNDS]
+    if not found:
+        raise InputError("the file holds no record")
+    game, _ = records.replay(found[0])
+    rounds = []
+    for number, one in enumerate(found):
+        if records.replay(one)[0] != game:
+            break
+        points = [float(x) for x in one.result["points"]]
+        count = game.num_players
+        by_chair = tuple(points[(chair + number) % count] for chair in range(count))
+        rounds.append(Finished(number, game.from_deal(one.deal), one.actions, by_chair))
+    names = [name[:_MOST_NAME] for name in found[0].players] if len(found[0].players) == game.num_players else []
+    stand_in = shelf.player("random", game)
+    chairs = [Chair(names[n] if names else f"player {n + 1}", stand_in) for n in range(game.num_players)]
+    match = Match(shelf.game(game), chairs, Settings("record"))
+    match.is_archive, match.finished = True, rounds
+    return match
+
+
+class Keeper:
+    """Adds each finished round with a person to a file of records, once."""
+
+    def __init__(self, path: Path) -> None:
+        """Takes the file, which need not exist yet."""
+        self._path, self._lock = path, threading.Lock()
+
+    def __call__(self, match: Match) -> None:
+        """Keeps the round that has just ended.
+
+        Raises:
+          InputError: the file cannot be written.
+        """
+        played = match.finished[-1]
+        names = [PERSON if name == YOU else name for name in match.names(played.number)]
+        about = {"match": match.id, "round": played.number}
+        kept = records.finished(
+            match.game, played.deal, played.actions, match.points_by_seat(played), names, about=about
+        )
+        try:
+            with self._lock:
+                records.append(self._path, kept)
+        except OSError as error:
+            raise InputError(f"the round could not be kept in {self._path.name} ({error.strerror})") from error

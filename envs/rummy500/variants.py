@@ -1,0 +1,64 @@
+"""Rummy 500 by its rules: a single round, a match to a target, or a round with the shaped reward."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from envs.errors import InputError, unknown
+from envs.rules import build_rules
+from envs.rummy500.game import Rummy500
+from envs.rummy500.match import MatchRummy500
+from envs.rummy500.rules import RummyRules
+from envs.rummy500.shaped import ShapedRummy500
+
+REWARDS = ("score", "shaped")
+_WEIGHTS = ("card_weight", "point_weight", "win_weight", "every_step")
+_MATCH = ("target", "max_rounds")
+
+
+def make(**rules: Any) -> Rummy500:
+    """Builds `rummy500`.
+
+    Args:
+      **rules: fields of `RummyRules`; `reward`, "score" (the default) or "shaped" with the fields of `ShapedRummy500`;
+        `target`, the score that a match goes to, 0 for a single round, and `max_rounds`.
+    Raises:
+      InputError: an unknown rule, a value out of range, or rules that do not go together.
+    """
+    given = {name: rules.pop(name) for name in (*_WEIGHTS, *_MATCH) if name in rules}
+    weights, match = _part(ShapedRummy500, _WEIGHTS, given), _part(MatchRummy500, _MATCH, given)
+    reward = rules.pop("reward", "shaped" if weights else "score")
+    if not isinstance(reward, str) or reward not in REWARDS:
+        raise unknown("reward", reward, REWARDS)
+    round_rules = _round_rules(rules)
+    goes_on = match.get("target", 0 if "target" in given else 500 if "max_rounds" in given else 0) != 0
+    if reward == "shaped" and goes_on:
+        raise InputError("reward=shaped is of single rounds; with a target the reward is the score")
+    if reward == "shaped":
+        return ShapedRummy500(round_rules, **weights)
+    return MatchRummy500(round_rules, **match) if goes_on else Rummy500(round_rules)
+
+
+def _round_rules(rules: dict[str, Any]) -> RummyRules:
+    """Returns the rules of a round; a name that is none of all rules is refused with the nearest of them."""
+    known = {field.name for field in dataclasses.fields(RummyRules)} | {*_WEIGHTS, *_MATCH, "reward"}
+    for name in rules:
+        if name not in known:
+            raise unknown("rule", name, known)
+    return build_rules(RummyRules, RummyRules(), rules)
+
+
+def _part(kind: type, names: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
+    """Returns the given rules among some names, checked for type; whole numbers will do for weights."""
+    defaults, found = {field.name: field.default for field in dataclasses.fields(kind)}, {}
+    for name in names:
+        if name not in given:
+            continue
+        value, wanted = given[name], type(defaults[name])
+        if wanted is float and type(value) is int:
+            value = float(value)
+        if type(value) is not wanted:
+            raise InputError(f"rule {name}={value!r} is a {type(value).__name__}; it must be a {wanted.__name__}")
+        found[name] = value
+    return found

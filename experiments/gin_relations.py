@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Plays the gin rummy players against each other in pairings whose strength is published; stores what comes out.
+
+    python experiments/gin_relations.py --seconds 600
+
+Rounds are played under the rules of the EAAI 2021 challenge (`env.rules.preset=eaai`), mirrored, in blocks of deals
+that are kept in the working folder: a second call goes on where the first one stopped. Each pairing gets blocks in
+turn, the one farthest below its number of deals first. The chance to win a game to 100 comes from all rounds played
+(dream/evaluation/game_chances.py). experiments/results/gin_relations.json is written at the end of every call.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import time
+import zlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import envs
+from dream.evaluation.game_chances import game_chance
+from dream.evaluation.matches import play_hands
+from dream.evaluation.standings import Result
+from dream.evaluation.statistics import Z95, t_interval
+from envs.match_rules import Standing, after_round, winner_of
+
+ROOT = pathlib.Path(__file__).resolve().parent
+RESULT = ROOT / "results" / "gin_relations.json"
+SEED = 19
+KEPT = ("points_per_hand", "gin_rate", "knock_rate", "undercut_rate", "mean_length")
+
+
+class Relation(NamedTuple):
+    """A pairing whose result somebody has published.
+
+    Attributes:
+      player, opponent: by name.
+      published: share of games to 100 that the first one won there; None where there is none.
+      deals: to be played.
+      block: deals played at once.
+    """
+
+    player: str
+    opponent: str
+    published: float | None
+    deals: int
+    block: int
+
+
+RELATIONS = (
+    Relation("patient", "eaai_simple", 0.598, 8192, 2048),
+    Relation("greedy", "eaai_simple", None, 8192, 2048),
+    Relation("patient", "greedy", 0.622, 8192, 2048),
+    Relation("patient", "marjj", 0.292, 4096, 1024),
+    Relation("mc:64", "eaai_simple", 0.654, 1024, 128),
+    Relation("mc:256", "eaai_simple", 0.731, 1024, 128),
+    Relation("mc:64", "marjj", 0.424, 512, 128),
+    Relation("mc:128", "eaai_simple", 0.692, 512, 128),
+    Relation("mc:512", "marjj", 0.541, 512, 128),
+)
+"""jdh8's gin-rummy-engine: README, CHANGELOG, docs/strong-opponents.md."""
+
+
+LIMITS = tuple(range(0, 11, 2))
+"""Deadwood that variants of `patient` knock with."""
+_AWARE_DEALS, _AWARE_GAMES, _PARTS = 2048, 4000, 8
+
+
+def score_aware(game: envs.Game, opponent: str) -> dict[str, Any]:
+    """Returns what `patient` would win if it chose its limit by the score before each round.
+
+    jdh8's player knocks with 4 + 40 lead / (target - the leader's score) points or less, from 0 to 10, here rounded
+    to even numbers. Rounds with each limit are played alone; games draw them at random by the limit that the score asks
+    for, in parts of separate deals.
+    """
+    rules, other = game.match_rules(), envs.make_bot(opponent, game)
+    seed = zlib.crc32(json.dumps([SEED, "patient by score", opponent]).encode())
+    points = []
+    for limit in LIMITS:
+        changed = {name: float(limit) for name in ("early", "middle", "late")}
+        hands = play_hands(game, envs.make_bot("patient", game, **changed), other, games=2 * _AWARE_DEALS, seed=seed)
+        points.append(np.rint(hands["points_per_hand"]).astype(int).reshape(_PARTS, -1, 2))
+    shares, rng = [], np.random.default_rng(SEED)
+    for part in range(_PARTS):
+        won = 0
+        for number in range(_AWARE_GAMES):
+            standing = Standing(number % 2)
+            while (winner := winner_of(rules, standing)) is None:
+                own, theirs = standing.scores
+                shift = 40 * (own - theirs) / (rules.target - max(own, theirs))
+                rounds = points[int(np.clip(round((4 + shift) / 2), 0, 5))][part]
+                standing = after_round(rules, standing, int(rounds[rng.integers(len(rounds)), standing.first]))
+            won += winner == 0
+        shares.append(won / _AWARE_GAMES)
+    return {"opponent": opponent, "deals": _AWARE_DEALS, "game_win_rate": list(t_interval(np.array(shares)))}
+
+
+def main() -> None:
+    """Plays for so many seconds, and writes the results."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=600, help="no block is begun after so many")
+    parser.add_argument("--only", default="", help="pairings whose first player's name begins so")
+    parser.add_argument("--aware", action="store_true", help="also what patient wins with limits by the score")
+    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("runs/gin_relations"))
+    arguments = parser.parse_args()
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    game, started = envs.make("gin_rummy", preset="eaai"), time.monotonic()
+    relations = [one for one in RELATIONS if one.player.startswith(arguments.only)]
+    while open_ := [one for one in relations if _played(arguments.work, one) < one.deals]:
+        if time.monotonic() - started > arguments.seconds:
+            break
+        one = min(open_, key=lambda one: _played(arguments.work, one) / one.deals)
+        _play(game, one, arguments.work)
+    records = [_report(game, one, arguments.work) for one in RELATIONS if _played(arguments.work, one)]
+    stored = {"seed": SEED, "preset": "eaai", "target": 100, "relations": records}
+    before = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    aware = [score_aware(game, opponent) for opponent in ("eaai_simple",)] if arguments.aware else []
+    stored["patient_by_score"] = aware or before.get("patient_by_score", [])
+    RESULT.write_text(json.dumps(stored, indent=1) + "\n")
+    for record in records:
+        print({key: record[key] for key in ("player", "opponent", "deals", "published", "game_win_rate")})
+
+
+def _file(work: pathlib.Path, one: Relation, number: int) -> pathlib.Path:
+    return work / f"{one.player}_{one.opponent}_{number}.npz".replace(":", "-")
+
+
+def _played(work: pathlib.Path, one: Relation) -> int:
+    """Returns the deals of a pairing that have been played."""
+    return one.block * sum(_file(work, one, n).exists() for n in range(one.deals // one.block))
+
+
+def _play(game: envs.Game, one: Relation, work: pathlib.Path) -> None:
+    """Plays one more block of a pairing."""
+    number = _played(work, one) // one.block
+    players = [envs.make_bot(name, game) for name in (one.player, one.opponent)]
+    seed = zlib.crc32(json.dumps([SEED, one.player, one.opponent, number]).encode())
+    started, busy = time.monotonic(), time.process_time()
+    values = play_hands(game, *players, games=2 * one.block, seed=seed)
+    spent = np.array([time.monotonic() - started, time.process_time() - busy])
+    np.savez_compressed(_file(work, one, number), seconds=spent, **{name: values[name] for name in KEPT})
+    print(f"{one.player} {one.opponent} block {number}: {spent[0]:.0f} s, {spent[1]:.0f} s of a core", flush=True)
+
+
+def _report(game: envs.Game, one: Relation, work: pathlib.Path) -> dict[str, Any]:
+    """Returns what a pairing's blocks come to."""
+    parts = [np.load(_file(work, one, n)) for n in range(_played(work, one) // one.block)]
+    values = {name: np.concatenate([part[name] for part in parts]) for name in KEPT}
+    points = np.rint(values["points_per_hand"]).astype(int)
+    chance, report = game_chance(points, game.match_rules()), Result(points.astype(float)).report()
+    half = Z95 * chance.variance**0.5
+    return {
+        "player": one.player,
+        "opponent": one.opponent,
+        "published": one.published,
+        "deals": len(points),
+        "game_win_rate": [chance.win, chance.win - half, chance.win + half],
+        "rounds_per_game": chance.rounds,
+        "points_per_hand": list(report["points_per_hand"]),
+        "win_rate_excluding_ties": list(report["win_rate_excluding_ties"]),
+        "tie_rate": report["tie_rate"].mean,
+        **{name: float(values[name].mean()) for name in KEPT[1:]},
+        "seconds": float(sum(part["seconds"][0] for part in parts)),
+        "core_seconds": float(sum(part["seconds"][1] for part in parts)),
+    }
+
+
+if __name__ == "__main__":
+    main()

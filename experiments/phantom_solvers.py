@@ -1,0 +1,102 @@
+"""Solves games of hidden stones with the CFR family and stores the exact exploitability of the average by iteration.
+
+python experiments/phantom_solvers.py --env dark_hex --version classical --algo pcfr_plus [--target 0.01]
+
+One iteration updates both players once. Seconds are the processor's, of all threads. The result is merged into
+experiments/results/phantom_solvers.json after every measurement, by game, version and algorithm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import time
+from typing import Any
+
+import numpy as np
+from omegaconf import OmegaConf
+
+import envs
+from dream.algorithms.tabular.cfr import CfrConfig, CfrState, run_updates_without_tree
+from dream.config import settings
+from dream.game_tree.placement.form import PlacementForm, kept_form
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+ALGORITHMS = ("pcfr_plus", "cfr_plus", "dcfr")
+RESULTS = ROOT / "experiments" / "results" / "phantom_solvers.json"
+
+
+def main() -> None:
+    """Reads the arguments and solves."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--env", choices=("phantom_ttt", "dark_hex"), default="dark_hex")
+    parser.add_argument("--version", choices=("classical", "abrupt"), default="classical")
+    parser.add_argument("--algo", choices=ALGORITHMS, nargs="+", default=list(ALGORITHMS))
+    parser.add_argument("--target", type=float, default=0.01, help="stop at this exploitability (default %(default)s)")
+    parser.add_argument("--iterations", type=int, default=500, help="stop after so many (default %(default)s)")
+    parser.add_argument("--seconds", type=float, default=3600, help="of the processor, at most (default %(default)s)")
+    parser.add_argument("--every", type=int, default=5, help="iterations between measurements (default %(default)s)")
+    parser.add_argument("--out", type=pathlib.Path, default=RESULTS)
+    arguments = parser.parse_args()
+    began = time.process_time()
+    form = kept_form(envs.make(arguments.env, version=arguments.version))
+    setup = time.process_time() - began
+    for algo in arguments.algo:
+        solve(form, algo, setup, arguments)
+
+
+def solve(form: PlacementForm, algo: str, setup: float, arguments: argparse.Namespace) -> None:
+    """Runs one algorithm and stores its curve."""
+    config = settings.read(CfrConfig, OmegaConf.load(ROOT / "conf" / "algo" / f"{algo}.yaml"), "algo")
+    record = {
+        "command": f"python experiments/phantom_solvers.py --env {arguments.env} --version {arguments.version} "
+        f"--algo {algo} --target {arguments.target:g} --every {arguments.every}",
+        "information_sets": [own.num_infosets for own in form.players],
+        "sequences": [own.num_entries for own in form.players],
+        "setup_cpu_seconds": round(setup, 1),
+        "target": arguments.target,
+        "curve": [],
+    }
+    for point in curve(config, form, arguments):
+        record["curve"].append(point)
+        merge(arguments.out, f"{arguments.env} {arguments.version}", algo, record)
+        print(f"{arguments.env} {arguments.version} {algo}: {json.dumps(point)}", flush=True)
+
+
+def curve(config: CfrConfig, form: PlacementForm, arguments: argparse.Namespace) -> Any:
+    """Yields the average's values by iteration, until the target, the iterations or the time is reached."""
+    cut = form.players[0].num_entries
+    entries = sum(own.num_entries for own in form.players)
+    state, seconds = CfrState(*np.zeros((3, entries)), np.int64(0), np.int32(0)), 0.0
+    while state.updates < arguments.iterations and seconds < arguments.seconds:
+        began = time.process_time()
+        state = run_updates_without_tree(config, form, state, 1 if state.updates < 1 else arguments.every)
+        solved = time.process_time()
+        seconds += solved - began
+        halves = (state.weights[:cut], state.weights[cut:])
+        table = tuple(own.normalised(x) for own, x in zip(form.players, halves, strict=True))
+        values = form.values(table)
+        yield {
+            "iteration": int(state.updates),
+            "exploitability": values.nash_conv / 2,
+            "value": values.expected[0],
+            "best_response_values": list(values.best),
+            "cpu_seconds": round(seconds, 1),
+            "nash_conv_cpu_seconds": round(time.process_time() - solved, 2),
+        }
+        if values.nash_conv / 2 <= arguments.target:
+            return
+
+
+def merge(path: pathlib.Path, game: str, algo: str, record: dict[str, Any]) -> None:
+    """Puts a run's record in the file of all of them."""
+    stored = json.loads(path.read_text()) if path.exists() else {}
+    stored.setdefault(game, {})[algo] = record
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(stored, indent=1) + "\n")
+    temporary.replace(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,363 @@
+"""The page in a real browser: rounds by clicks and by keys, advice, reviews, lost connections and hostile text.
+
+With DREAM_SCREENSHOTS set to a folder, the pictures of the documentation are written there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from page_support import TOKEN, cut, served
+
+import envs
+from dream.page import server
+from dream.page.hub import Hub
+from dream.page.opened import Keeper
+from envs import records
+
+playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
+_CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+pytestmark = pytest.mark.skipif(_CHROMIUM is None, reason="no Chromium is installed (apt-get install chromium)")
+_PATIENCE = 120_000
+_GAMES = {"gin_rummy": "heuristic", "gin_rummy_mdp": "heuristic", "gin_rummy_openspiel": "simple_bot",
+          "mini_gin_rummy": "random", "rummy500": "greedy", "kuhn_poker": "random", "leduc_poker": "random",
+          "liars_dice": "random", "phantom_ttt": "random"}  # fmt: skip
+_READY = "#result, .actions button[data-kind], .hand .playable, #stock:not([disabled])"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Hub, pathlib.Path]]:
+    """A server for the whole file; its hub, and the file that rounds are kept in."""
+    kept = tmp_path_factory.mktemp("records") / "games.jsonl"
+    with served(keeper=Keeper(kept)) as (hub, port):
+        yield f"http://127.0.0.1:{port}/{TOKEN}/", hub, kept
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, without a window."""
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=_CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser: Any, address: tuple[str, Hub, pathlib.Path]) -> Iterator[Any]:
+    """A fresh browser with the page open; an error on the page fails the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 860}, reduced_motion="reduce")
+    opened = context.new_page()
+    opened.set_default_timeout(_PATIENCE)
+    faults: list[str] = []
+    opened.on("pageerror", lambda error: faults.append(str(error)))
+    opened.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))
+    opened.goto(address[0])
+    opened.wait_for_selector("#start")
+    yield opened
+    context.close()
+    assert not faults
+
+
+def _deal(page: Any, game: str, player: str | None = None, target: str = "") -> None:
+    page.check(f'input[value="{game}"]', force=True)
+    seats = page.locator("select[name^=seat-]").count()
+    for seat in range(1, seats):
+        page.select_option(f"[name=seat-{seat}]", player or _GAMES[game])
+    page.select_option("[name=target]", target)
+    page.click("#start")
+    page.wait_for_selector(_READY)
+
+
+def _ply(page: Any) -> str:
+    """Returns what changes with every move that is shown."""
+    return page.locator(".felt").inner_html()
+
+
+def _settled(page: Any, before: str) -> None:
+    """Waits until something has changed and it is the person's turn, or the round is over."""
+    end = time.monotonic() + _PATIENCE / 1000
+    while time.monotonic() < end:
+        if _ply(page) != before and page.locator(_READY).count():
+            return
+        page.wait_for_timeout(20)
+    pytest.fail("the page did not answer")
+
+
+def _click_a_move(page: Any) -> None:
+    ends = page.locator(".actions .accent, .actions [data-kind=lay], .actions [data-kind=layoff]")
+    cards = page.locator(".hand .playable:not(.in-meld)")
+    if ends.count():
+        ends.first.click()
+    elif page.locator(".hand .playable").count():
+        (cards if cards.count() else page.locator(".hand .playable")).last.click()
+        page.locator("#pile .card").last.click()
+    elif page.locator("#stock:not([disabled])").count():
+        page.click("#stock")
+    else:
+        page.locator(".actions button[data-kind]").last.click()
+
+
+def _press_a_move(page: Any) -> None:
+    if page.locator(".actions [data-kind=knock], .actions [data-kind=gin]").count():
+        page.keyboard.press("k")
+    elif page.locator(".hand .playable").count() and not page.locator(".actions [data-kind=lay]").count():
+        page.locator('.hand [tabindex="0"]').focus()
+        page.keyboard.press("End")
+        while "playable" not in page.evaluate("document.activeElement.className"):
+            page.keyboard.press("ArrowLeft")
+        page.keyboard.press("Enter")
+        page.keyboard.press("d")
+    elif page.locator("#stock:not([disabled])").count():
+        page.keyboard.press("s")
+    else:
+        page.keyboard.press(str(min(page.locator(".actions button").count(), 9)))
+
+
+def _play(page: Any, move: Any) -> None:
+    for _ in range(400):
+        if page.locator("#result").count():
+            return
+        before = _ply(page)
+        move(page)
+        _settled(page, before)
+    pytest.fail("the round does not end")
+
+
+@pytest.mark.parametrize("move", [_click_a_move, _press_a_move], ids=["clicks", "keys"])
+@pytest.mark.parametrize("game", _GAMES)
+def test_a_whole_round(page: Any, game: str, move: Any) -> None:
+    """Of each game, by mouse alone and by keys alone; then the next one is dealt."""
+    _deal(page, game)
+    _play(page, move)
+    assert page.locator("#result h2").inner_text()
+    if move is _press_a_move:
+        page.keyboard.press("n")
+    else:
+        page.click("#next")
+    page.wait_for_selector(".round >> text=Round 2")
+
+
+def test_a_card_can_be_dragged(page: Any) -> None:
+    """From the hand to the discards."""
+    _deal(page, "mini_gin_rummy")
+    while not page.locator(".hand .playable").count():
+        assert not page.locator("#result").count()
+        before = _ply(page)
+        page.locator("#stock:not([disabled]), .actions button").first.click()
+        _settled(page, before)
+    card, pile = page.locator(".hand .playable").first, page.locator("#pile")
+    name, before = card.get_attribute("data-card"), _ply(page)
+    card.drag_to(pile)
+    _settled(page, before)
+    page.wait_for_selector(f".moves li.mine >> text=You discard {name[0]}")
+
+
+def test_a_hint_and_a_belief(page: Any) -> None:
+    """The probabilities come first, then expected points with their intervals; what is hidden adds up."""
+    _deal(page, "kuhn_poker")
+    page.keyboard.press("h")
+    page.wait_for_selector(".interval")
+    assert page.locator(".rows tbody tr").count() == 2
+    page.wait_for_selector("#hint-note >> text=512 deals")
+    page.keyboard.press("b")
+    page.wait_for_selector("#belief-note")
+    shares = [int(text.split()[1]) for text in page.locator(".chips .cell").all_inner_texts() if "%" in text]
+    assert sum(shares) == pytest.approx(100, abs=2)
+
+
+def test_a_review(page: Any) -> None:
+    """Step by step, by keys too; and on from the first move with a new game."""
+    _deal(page, "leduc_poker")
+    _play(page, _click_a_move)
+    page.click("#review")
+    page.wait_for_selector("#review-progress >> text=Every move")
+    page.click("#first")
+    first = page.locator("#step-text").inner_text()
+    assert page.locator(".rows tbody tr").count() >= 2
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#step-text").inner_text() != first
+    page.keyboard.press("End")
+    assert page.locator("#step-text").inner_text() == "The round is over."
+    page.click("#first")
+    page.click("#branch")
+    page.wait_for_selector("#status >> text=Your turn")
+    _play(page, _click_a_move)
+
+
+def test_a_reload_in_mid_game_goes_on(page: Any) -> None:
+    """The address names the match, and the browser who it is."""
+    _deal(page, "leduc_poker")
+    hand, moves = page.locator("[data-own]").get_attribute("data-own"), page.locator(".moves li").count()
+    page.reload()
+    page.wait_for_selector(_READY)
+    assert page.locator("[data-own]").get_attribute("data-own") == hand
+    assert page.locator(".moves li").count() == moves
+    page.click("#home")
+    page.wait_for_selector(".matches >> text=Leduc poker")
+    page.click(".matches button >> text=Go on")
+    page.wait_for_selector("[data-own]")
+
+
+def test_two_tabs(page: Any, address: tuple[str, Hub, pathlib.Path]) -> None:
+    """What is done in one is seen in the other."""
+    _deal(page, "leduc_poker")
+    other = page.context.new_page()
+    other.set_default_timeout(_PATIENCE)
+    other.goto(page.url)
+    other.wait_for_selector(_READY)
+    assert _ply(other) == _ply(page)
+    before = _ply(other)
+    _click_a_move(page)
+    _settled(other, before)
+    _settled(page, before)
+
+
+def test_a_lost_connection_is_made_again(
+    page: Any, address: tuple[str, Hub, pathlib.Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page says so, connects again as soon as it can, and the game goes on where it was."""
+    _deal(page, "leduc_poker")
+    before = _ply(page)
+    with monkeypatch.context() as down:
+        down.setattr(server, "MOST_CONNECTIONS", 0)
+        cut(address[1])
+        page.wait_for_selector("#link >> text=lost")
+        assert _ply(page) == before
+    page.wait_for_selector("body[data-link=open]", state="attached")
+    assert page.locator("#link").inner_text() == ""
+    assert _ply(page) == before
+    _click_a_move(page)
+    _settled(page, before)
+
+
+def test_an_illegal_message_is_refused(page: Any) -> None:
+    """Sent by a script that knows the token: an error, and the table is as it was."""
+    _deal(page, "kuhn_poker")
+    before, name = _ply(page), page.evaluate("new URLSearchParams(location.hash.slice(1)).get('match')")
+    answers = page.evaluate(
+        """async (name) => {
+          const socket = new WebSocket(new URL('socket', location.href.split('#')[0]).href.replace('http', 'ws'));
+          const answers = [];
+          await new Promise((done) => { socket.onopen = done; });
+          const ask = (message) => new Promise((done) => {
+            socket.onmessage = (event) => done(JSON.parse(event.data));
+            socket.send(message);
+          });
+          answers.push(await ask('{"type":"act","match":"' + name + '","round":0,"ply":0,"action":0}'));
+          await ask(JSON.stringify({ type: 'hello', key: localStorage.getItem('dream.key') }));
+          answers.push(await ask('{"type":"act","match":"' + name + '","round":0,"ply":0,"action":77}'));
+          answers.push(await ask('{"type":"new","game":"../x","variant":"","seats":[null],"target":null,"pace":0}'));
+          answers.push(await ask('not json'));
+          return answers;
+        }""",
+        name,
+    )  # fmt: skip
+    assert [answer["type"] for answer in answers] == ["error"] * 4
+    assert _ply(page) == before
+
+
+def test_hostile_text_in_a_record_is_text(page: Any, tmp_path: pathlib.Path) -> None:
+    """A player's name that would be a script is shown letter by letter, and nothing runs."""
+    game = envs.make("kuhn_poker")
+    hostile = "<img src=x onerror=alert(1)>"
+    made = records.record(game, [2, 0, 1], [1, 1], [hostile, "</script><b>bold</b>"])
+    path = tmp_path / "game.jsonl"
+    path.write_text(records.to_line(made))
+    page.set_input_files("#record", path)
+    page.wait_for_selector("#review-progress >> text=Every move")
+    assert hostile in page.locator(".scores").inner_text()
+    assert page.locator("#app img, #app b >> text=bold").count() == 0
+    path.write_text('{"format": 2, "game": "<script>"}\n')
+    page.click("#home")
+    page.set_input_files("#record", path)
+    page.wait_for_selector("#toast:not([hidden])")
+    assert page.locator("#toast script").count() == 0
+
+
+def test_rounds_with_a_person_are_kept(page: Any, address: tuple[str, Hub, pathlib.Path]) -> None:
+    """Hand by hand, each a record that can be replayed."""
+    before = len(address[2].read_text().splitlines()) if address[2].exists() else 0
+    _deal(page, "kuhn_poker")
+    _play(page, _click_a_move)
+    kept = address[2].read_text().splitlines()
+    assert len(kept) == before + 1
+    last = json.loads(kept[-1])
+    assert sorted(last["players"]) == ["person", "random"]
+    assert records.replay(records.parse(kept[-1])[0])
+
+
+def test_players_play_each_other(page: Any) -> None:
+    """At a pace, stopped and started again; both hands are open."""
+    page.check('input[value="kuhn_poker"]', force=True)
+    page.select_option("[name=seat-0]", "random")
+    page.select_option("[name=pace]", "0.5")
+    page.click("#start")
+    page.wait_for_selector(".open-hand")
+    assert page.locator(".open-hand").count() == 2
+    page.click("#pause")
+    page.wait_for_selector("#pause >> text=Go on")
+    page.click("#pause")
+    page.wait_for_selector(".round >> text=Round 2")
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280])
+def test_it_fits_the_screen_and_all_has_names(page: Any, width: int) -> None:
+    """Nothing sticks out to the side from a phone up; every control has a name; text has contrast."""
+    page.set_viewport_size({"width": width, "height": 780})
+    for step in ("lobby", "table"):
+        if step == "table":
+            _deal(page, "gin_rummy")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        nameless = page.evaluate(
+            """[...document.querySelectorAll('button, select, input, img')]
+              .filter((one) => !one.getAttribute('aria-label') && !one.textContent.trim())
+              .filter((one) => !one.labels?.length && !one.hasAttribute('alt')).map((one) => one.outerHTML)"""
+        )
+        assert nameless == []
+
+
+@pytest.mark.skipif("DREAM_SCREENSHOTS" not in os.environ, reason="DREAM_SCREENSHOTS names no folder for pictures")
+def test_pictures_for_the_documentation(page: Any) -> None:
+    """The table with beliefs, a knock settled, a review, a phone."""
+    folder = pathlib.Path(os.environ["DREAM_SCREENSHOTS"])
+
+    def picture(name: str) -> None:
+        page.wait_for_timeout(300)
+        page.screenshot(path=folder / f"play_{name}.jpg", type="jpeg", quality=72)
+
+    _deal(page, "gin_rummy", "heuristic", "100")
+    for _ in range(8):
+        before = _ply(page)
+        _click_a_move(page)
+        _settled(page, before)
+    while not page.locator(".hand .playable").count() and not page.locator("#next").count():
+        before = _ply(page)
+        _click_a_move(page)
+        _settled(page, before)
+    if not page.locator("#next").count():
+        page.keyboard.press("b")
+        page.wait_for_selector("#belief-note")
+        picture("beliefs")
+    _play(page, _click_a_move)
+    page.wait_for_selector("#result")
+    picture("settled")
+    page.click("#review")
+    page.wait_for_selector("#review-progress >> text=Every move")
+    if page.locator("#worst button").count():
+        page.locator("#worst button").first.click()
+    picture("review")
+    page.click("#leave-review")
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    page.set_viewport_size({"width": 400, "height": 860})
+    page.click("#next")
+    page.wait_for_selector(_READY)
+    picture("phone")

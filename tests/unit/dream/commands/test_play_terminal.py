@@ -1,0 +1,40 @@
+"""The play command in a terminal: by the configuration to a round's end."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from dream.commands.play import play, prepare_play
+from dream.config.compose import compose_config
+from envs import InputError, records
+
+
+def test_a_hand_against_a_player_by_name(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path
+) -> None:
+    """A bet, a hint and leaving; the round is a record with both names."""
+    answers = iter(["hint", "bet"])
+    monkeypatch.setattr("builtins.input", lambda prompt: next(answers, "q"))
+    file = tmp_path / "hands.jsonl"
+    given = ["terminal=true", "env=kuhn_poker", "seats=[you,random]", "seed=2", f"records={file}", "target=1"]
+    play(prepare_play(compose_config("play", given)))
+    shown = capsys.readouterr().out
+    assert "50.0 %  pass" in shown
+    assert "random: " in shown
+    (one,) = records.read(file)
+    assert one.players == ("you", "random")
+    records.replay(one)
+
+
+def test_what_cannot_be_is_one_line(tmp_path: pathlib.Path) -> None:
+    """Too many players, an unknown game or player, a folder that is not there."""
+    for given, reason in (
+        (["env=kuhn_poker", "seats=[you,random,random]"], "has 2 seats"),
+        (["env=kun_poker"], "kuhn_poker"),
+        (["env=kuhn_poker", "seats=[you,greedyy]"], "greedyy"),
+        (["env=kuhn_poker", f"records={tmp_path / 'no' / 'file'}"], "folder that exists"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            prepare_play(compose_config("play", ["terminal=true", *given]))

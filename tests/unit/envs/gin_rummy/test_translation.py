@@ -1,0 +1,105 @@
+"""Players of gin_rummy at OpenSpiel's table: the same facts, the same decisions, legal to the end of every round."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import envs
+from envs.gin_rummy.core import table
+from envs.gin_rummy.event_log.state import DISCARD, DRAW
+from envs.gin_rummy.openspiel import ids
+from envs.gin_rummy.players import rule_based, translation
+
+GAME = envs.make("gin_rummy_openspiel")
+OTHER = translation.original(GAME)
+ROUNDS = 24
+SUITS = np.array([0, 3, 2, 1])
+CARDS = (SUITS[:, None] * 13 + np.arange(13)).reshape(-1)
+
+
+@functools.cache
+def _players() -> tuple[envs.Policy, envs.Policy]:
+    assert OTHER is not None
+    return envs.make_bot("patient", GAME), envs.make_bot("patient", OTHER)
+
+
+@jax.jit
+@jax.vmap
+def _step(spiel: Any, gin: Any, together: jax.Array) -> tuple[Any, ...]:
+    """Plays one action of the same round at both tables, for as long as both are before the knock."""
+    theirs, ours = _players()
+    seat, legal = spiel.current_player, GAME.legal_actions(spiel)
+    view, seen = GAME.view(spiel, seat), OTHER.view(gin, seat)
+    chances = theirs(view, legal)
+    action = jnp.argmax(chances)
+    playing = together & (spiel.phase <= ids.DISCARD) & (gin.phase <= DISCARD)
+    as_seen, as_legal = translation.as_seen(view)
+    their_action = jnp.argmax(ours(seen, OTHER.legal_actions(gin)))
+    checks = {
+        "hand": jnp.all(as_seen.hand == seen.hand),
+        "pile": jnp.all(as_seen.pile == seen.pile),
+        "known": jnp.all(as_seen.known == seen.known),
+        "top": (as_seen.top == seen.top) | (seen.phase != DRAW),
+        "stock": as_seen.stock == seen.stock,
+        "phase": as_seen.phase == seen.phase,
+        "deadwood": as_seen.deadwood == seen.deadwood,
+        "turn": rule_based.turn_of(as_seen) == rule_based.turn_of(seen),
+        "opponent's turn": _turns(as_seen, 1 - seat) == _turns(seen, 1 - seat),
+        "last": (_last(as_seen) == _last(seen)) | (seen.phase != DISCARD),
+        "legal": jnp.all(as_legal == OTHER.legal_actions(gin)),
+        "action": _action(their_action) == action,
+    }
+    wrong = {name: playing & ~ok for name, ok in checks.items()}
+    odd = (jnp.abs(jnp.sum(chances) - 1) > 1e-5) | jnp.any((chances > 0) & ~legal)
+    after, paid, _ = GAME.step(spiel, action)
+    return after, OTHER.step(gin, their_action)[0], playing, wrong, odd & (seat >= 0), paid
+
+
+def _turns(view: Any, seat: jax.Array) -> jax.Array:
+    actor, kind, _ = table.read(view.log)
+    return jnp.sum((actor == seat) & (kind == table.DISCARD))
+
+
+def _last(view: Any) -> jax.Array:
+    """Returns how the player came by its last card, and which where it took it."""
+    _, kind, card = table.read(view.log[view.length.astype(jnp.int32) - 1])
+    return 64 * kind + jnp.where(kind == table.DRAW_DISCARD, card, 0)
+
+
+def _action(action: jax.Array) -> jax.Array:
+    """Returns an action of gin_rummy as one of OpenSpiel's."""
+    draws = jnp.array([ids.STOCK, ids.TAKE, ids.PASS])[jnp.minimum(action, 2)]
+    card = jnp.asarray(CARDS)[jnp.clip(action - 3, 0, 51)]
+    return jnp.where(action < 3, draws, jnp.where(action < 55, card, ids.KNOCKS))
+
+
+def test_the_same_play_at_both_tables() -> None:
+    """All that a player reads, its legal actions and choices agree until a knock; rounds end, legally throughout."""
+    decks = np.stack([np.random.default_rng(seed).permutation(52) for seed in range(ROUNDS)])
+    spiel, gin = jax.jit(jax.vmap(GAME.from_deck))(decks), jax.jit(jax.vmap(OTHER.from_deck))(CARDS[decks])
+    playing, shared, points = np.ones(ROUNDS, bool), 0, np.zeros(ROUNDS)
+    for _ in range(GAME.max_length):
+        spiel, gin, playing, wrong, odd, paid = _step(spiel, gin, playing)
+        for what, flags in jax.device_get(wrong).items():
+            assert not flags.any(), what
+        assert not np.any(odd)
+        shared, points = shared + int(np.sum(playing)), points + np.asarray(paid)[:, 0]
+        if np.all(spiel.current_player == -1):
+            break
+    assert np.all(spiel.current_player == -1)
+    assert shared > 10 * ROUNDS
+    assert np.count_nonzero(points) > ROUNDS // 2
+
+
+def test_who_can_be_seated() -> None:
+    """All players of gin_rummy, but not with a reduced deck or open hands; OpenSpiel's own bot stays its own."""
+    assert OTHER is not None
+    assert {*envs.bot_names(OTHER)} <= {*envs.bot_names(GAME)}
+    for rules in ({"num_ranks": 9}, {"observation": "open_hands"}):
+        assert "greedy" not in envs.bot_names(envs.make("gin_rummy_openspiel", **rules))
+    assert "Translated" not in type(envs.make_bot("simple_bot", GAME).apply).__qualname__
