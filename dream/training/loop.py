@@ -17,7 +17,7 @@ from omegaconf import OmegaConf
 from dream.evaluation import match
 from dream.evaluation.report import report_table
 from dream.game_tree.exact import is_exact
-from dream.game_tree.forms import exact_form
+from dream.game_tree.forms import TreeForm, exact_form
 from dream.storage import files
 from dream.storage.checkpoint import Checkpoint, CheckpointWriter, find, has_checkpoint, newest
 from dream.storage.finite import not_finite
@@ -272,7 +272,9 @@ class Run:
 
     def draw(self) -> list[Path]:
         """Writes pictures of the run in its directory and prints where; a drawing that fails loses nothing."""
-        paths = draw_run(self.run_dir, self.start.name, self.tree, self.algorithm.policies(self.state))
+        tree = self.form.tree if isinstance(self.form, TreeForm) else None
+        policies = {} if tree is None else self.algorithm.policies(self.state)
+        paths = draw_run(self.run_dir, self.start.name, tree, policies)
         for path in paths:
             print(path, flush=True)
         return paths
