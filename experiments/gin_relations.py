@@ -64,16 +64,17 @@ RELATIONS = (
 """jdh8's gin-rummy-engine: README, CHANGELOG, docs/strong-opponents.md."""
 
 
-LIMITS = tuple(range(11))
+LIMITS = tuple(range(0, 11, 2))
 """Deadwood that variants of `patient` knock with."""
-_AWARE_DEALS, _AWARE_GAMES, _PARTS = 4096, 4000, 8
+_AWARE_DEALS, _AWARE_GAMES, _PARTS = 2048, 4000, 8
 
 
 def score_aware(game: envs.Game, opponent: str) -> dict[str, Any]:
     """Returns what `patient` would win if it chose its limit by the score before each round.
 
-    jdh8's player knocks with 4 + 40 lead / (target - the leader's score) points or less, from 0 to 10. Rounds with each
-    limit are played alone; games draw them at random by the limit that the score asks for, in parts of separate deals.
+    jdh8's player knocks with 4 + 40 lead / (target - the leader's score) points or less, from 0 to 10, here rounded
+    to even numbers. Rounds with each limit are played alone; games draw them at random by the limit that the score asks
+    for, in parts of separate deals.
     """
     rules, other = game.match_rules(), envs.make_bot(opponent, game)
     seed = zlib.crc32(json.dumps([SEED, "patient by score", opponent]).encode())
@@ -90,7 +91,7 @@ def score_aware(game: envs.Game, opponent: str) -> dict[str, Any]:
             while (winner := winner_of(rules, standing)) is None:
                 own, theirs = standing.scores
                 shift = 40 * (own - theirs) / (rules.target - max(own, theirs))
-                rounds = points[int(np.clip(round(4 + shift), 0, 10))][part]
+                rounds = points[int(np.clip(round((4 + shift) / 2), 0, 5))][part]
                 standing = after_round(rules, standing, int(rounds[rng.integers(len(rounds)), standing.first]))
             won += winner == 0
         shares.append(won / _AWARE_GAMES)
@@ -116,7 +117,7 @@ def main() -> None:
     records = [_report(game, one, arguments.work) for one in RELATIONS if _played(arguments.work, one)]
     stored = {"seed": SEED, "preset": "eaai", "target": 100, "relations": records}
     before = json.loads(RESULT.read_text()) if RESULT.exists() else {}
-    aware = [score_aware(game, opponent) for opponent in ("eaai_simple", "greedy", "marjj")] if arguments.aware else []
+    aware = [score_aware(game, opponent) for opponent in ("eaai_simple",)] if arguments.aware else []
     stored["patient_by_score"] = aware or before.get("patient_by_score", [])
     RESULT.write_text(json.dumps(stored, indent=1) + "\n")
     for record in records:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from dream.evaluation.games import OPPONENT, POLICY, Composer, games_report, mat
 from envs import InputError, MatchRules
 from envs.gin_rummy.core.rules import MATCHES
 from envs.match_rules import Standing, after_round, final_points, is_shutout, winner_of
+from envs.records import finished, to_line
 
 RULES = {
     "alternate": MatchRules(target=5),
@@ -188,6 +190,10 @@ def test_games_of_players() -> None:
             assert gained.tolist() == [points + 10 if points > 0 else 0, 10 - points if points < 0 else 0]
         assert max(mine[-1]["scores_before"]) < 100 <= max(mine[-1]["scores_after"])
         won += mine[-1]["scores_after"][0] >= 100
+        last = mine[-1]
+        about = {name: last[name] for name in ("game", "round", "scores_before", "scores_after")}
+        stored = to_line(finished(game, last["deal"], last["actions"], last["won"], about=about))
+        assert json.loads(stored)["about"] == about
     assert report["game_win_rate"].mean == won / 8
     assert report["rounds_per_game"].mean == len(records) / 8
     same = dream.evaluate(*players, games=8, seed=3, game=game, target=100)
