@@ -20,6 +20,7 @@ SHARED = {
     "envs.boards",
     "envs.drawing",
     "envs.records",
+    "envs.terminal",
 }
 """What the learner's side may know of the games."""
 FOREIGN = {"pyspiel", "open_spiel", "pgx", "pettingzoo", "gymnasium", "gym", "rlcard", "torch"}
