@@ -68,6 +68,10 @@ def tried(kind: str, count: int, seed: int) -> dict[str, Any]:
     }
 
 
+def _stored() -> dict[str, Any]:
+    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+
+
 def page(results: dict[str, Any]) -> str:
     """Returns the docs page."""
     rows = [
@@ -87,9 +91,10 @@ def main() -> int:
     parser.add_argument("--table", action="store_true", help="run nothing; write the table from the results")
     given = parser.parse_args()
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results = _stored()
     for kind in [] if given.table else given.kinds:
-        results[kind] = tried(kind, KINDS[kind][0] if given.count is None else given.count, given.seed)
+        done = tried(kind, KINDS[kind][0] if given.count is None else given.count, given.seed)
+        results = {**_stored(), kind: done}  # read again: other kinds may be run at the same time
         print(f"{kind}: {results[kind]['tried']} tried, {results[kind]['held']} held", flush=True)
         for one in results[kind]["failed"]:
             print(f"  {one['name']}: {one['why']}", flush=True)

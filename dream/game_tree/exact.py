@@ -66,6 +66,15 @@ class ExactForm(Protocol):
     def values(self, table: Any) -> ExactValues:
         """Returns what a table is worth."""
 
+    def best_response(self, table: Any, player: int) -> tuple[float, Any]:
+        """Returns a player's best answer to a table: its value, and the table with the player's part replaced."""
+
+    def mixed(self, first: Any, second: Any) -> Any:
+        """Returns the table whose player 0 plays one table and whose player 1 another."""
+
+    def policy(self, table: Any) -> Policy:
+        """Returns the policy that plays a table."""
+
 
 @dataclasses.dataclass(frozen=True)
 class ExactValues:

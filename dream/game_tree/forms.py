@@ -10,8 +10,8 @@ import numpy as np
 
 from dream.game_tree.exact import ExactForm, ExactValues
 from dream.game_tree.placement.form import kept_form
-from dream.game_tree.sequence_form import SequenceForm, exact_values, sequence_form
-from dream.game_tree.tabular_policy import tabulate
+from dream.game_tree.sequence_form import SequenceForm, best_response, exact_values, sequence_form
+from dream.game_tree.tabular_policy import table_index, table_policy, tabulate
 from dream.game_tree.tree import Tree, build_tree
 from envs.errors import InputError
 from envs.game import EnumerableGame, Game, Policy
@@ -53,6 +53,23 @@ class TreeForm:
     def values(self, table: np.ndarray) -> ExactValues:
         """Returns what a table is worth to each player, and what its best response earns."""
         return exact_values(self.tree, table)
+
+    def best_response(self, table: np.ndarray, player: int) -> tuple[float, np.ndarray]:
+        """Returns a player's best answer to a table: its value, and the table with the player's rows replaced."""
+        return best_response(self.tree, table, player)
+
+    def mixed(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Returns the table whose player 0 plays one table and whose player 1 another."""
+        return np.where(self.tree.owner[:, None] == 0, first, second)
+
+    @functools.cached_property
+    def index(self) -> dict[str, np.ndarray]:
+        """The index by which a policy finds its rows."""
+        return table_index(self.tree)
+
+    def policy(self, table: np.ndarray) -> Policy:
+        """Returns the policy that plays a table."""
+        return table_policy(self.index, table, self.game)
 
 
 _built = functools.lru_cache(maxsize=4)(build_tree)

@@ -27,9 +27,9 @@ _THINKING_SHOWN = 0.15
 class Connection:
     """One tab: whose it is, and what it watches."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, close: Callable[[], Awaitable[None]]) -> None:
         """Knows nobody yet; the first message says whose it is."""
-        self.send = send
+        self.send, self.close = send, close
         self.key: str | None = None
         self.watches: str | None = None
         self.task: asyncio.Task[None] | None = None
@@ -67,7 +67,7 @@ class Hub:
         self._drivers: dict[str, asyncio.Task[None]] = {}
         self._advisers: dict[Any, Adviser] = {}
         self.quick = ThreadPoolExecutor(2, "quick")
-        self.slow = ThreadPoolExecutor(2, "slow")
+        self.slow = ThreadPoolExecutor(4, "slow")
 
     def close(self) -> None:
         """Ends all that is under way."""

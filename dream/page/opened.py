@@ -17,23 +17,22 @@ PERSON = "person"
 
 
 def match_of(text: str, shelf: Shelf) -> Match:
-    """Returns a match that holds the rounds of a file of records, to be reviewed.
+    """Returns a match that holds the first rounds of a file of records that are of one game, to be reviewed.
 
     Args:
       text: what the file holds, in any form that `envs.records.parse` knows.
       shelf: of compiled games.
     Raises:
-      InputError: no record, one that is not as it must be, or rounds of several games.
+      InputError: no record, or one that is not as it must be.
     """
     found = records.parse(text, place="the file")[:MOST_ROUNDS]
     if not found:
         raise InputError("the file holds no record")
-    game = records.record.game_of(found[0])
+    game, _ = records.replay(found[0])
     rounds = []
     for number, one in enumerate(found):
-        if records.record.game_of(one) != game:
+        if records.replay(one)[0] != game:
             break
-        records.replay(one)
         points = [float(x) for x in one.result["points"]]
         count = game.num_players
         by_chair = tuple(points[(chair + number) % count] for chair in range(count))

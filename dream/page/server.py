@@ -101,7 +101,7 @@ class Site:
                 with contextlib.suppress(WebSocketDisconnect, RuntimeError):
                     await socket.send_text(json.dumps(message))
 
-        connection = Connection(send)
+        connection = Connection(send, socket.close)
         self.hub.connections.add(connection)
         try:
             while WebSocketState.CONNECTED is socket.client_state is socket.application_state:

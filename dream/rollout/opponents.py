@@ -68,8 +68,10 @@ def make_mixture(
       game: what they play.
       find_player: (name, game) -> Policy; by default rule-based players alone.
     Raises:
-      InputError: an unknown player, or shares that do not fit.
+      InputError: no player, an unknown one, or shares that do not fit.
     """
+    if not names:
+        raise InputError("algo.opponents=[] is empty; it must name one opponent at least, such as self")
     shares = shares or (1.0,) * len(names)
     if len(shares) != len(names) or not sum(shares) > 0:
         raise InputError(

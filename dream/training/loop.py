@@ -17,7 +17,7 @@ from omegaconf import OmegaConf
 from dream.evaluation import match
 from dream.evaluation.report import report_table
 from dream.game_tree.exact import is_exact
-from dream.game_tree.forms import exact_form
+from dream.game_tree.forms import TreeForm, exact_form
 from dream.storage import files
 from dream.storage.checkpoint import Checkpoint, CheckpointWriter, find, has_checkpoint, newest
 from dream.storage.finite import not_finite
@@ -33,7 +33,7 @@ from dream.training.signals import PATIENCE_SECONDS, StopRequest
 from dream.training.tracked import HANDS
 from dream.training.tracking import Tracker
 from dream.training.versions import versions
-from envs import InputError, Policy
+from envs import HostPlayer, InputError, Policy
 
 _FINAL, _WATCHED = 1, 2
 """Folded into the seed's key for the deals of the final evaluation, and for those watched during training: neither are
@@ -187,11 +187,31 @@ class Run:
         games, flat = self._whole(self.config.eval.games), {}
         deals = jax.random.fold_in(jax.random.key(self.config.seed), _WATCHED)
         for name, opponent in self.opponents.items():
-            report = match(self.game, self.policy(), opponent, games=games, seed=deals, progress=look)
+            report = self._match(name, opponent, games, deals, progress=look)
             flat |= {f"eval/{name}/{k}": v.mean for k, v in report.items() if hasattr(v, "mean")}
         for name, values in self._exact().items():
             flat |= {f"eval/{quantity}/{name}": value for quantity, value in values.items()}
         return flat
+
+    def _match(
+        self,
+        name: str,
+        opponent: Policy | HostPlayer,
+        games: int,
+        deals: Any,
+        *,
+        hands: int = 0,
+        progress: Callable[[int], None] = lambda played: None,
+    ) -> dict[str, Any]:
+        """Returns the report of a match; its first hands are kept for W&B, where a run is tracked.
+
+        Matches of one size are one compiled program, whether hands are kept or not.
+        """
+        heard = self.hands.setdefault(name, []).append if self.config.tracking.mode != "disabled" else None
+        policy = self.policy()
+        return match(
+            self.game, policy, opponent, games=games, seed=deals, progress=progress, on_hand=heard, hands=hands
+        )
 
     def _whole(self, games: int) -> int:
         """Returns the rounds of whole deals, each played from every seat, nearest to a number of rounds from below."""
@@ -257,9 +277,7 @@ class Run:
         deals = jax.random.fold_in(jax.random.key(self.config.seed), _FINAL)
         reports = {}
         for name, player in self.opponents.items():
-            heard = self.hands.setdefault(name, []).append if self.config.tracking.mode != "disabled" else None
-            policy = self.policy()
-            reports[name] = match(self.game, policy, player, games=games, seed=deals, on_hand=heard, hands=HANDS)
+            reports[name] = self._match(name, player, games, deals, hands=HANDS)
         report = {"iteration": self.iteration, "unit": self.game.unit, "num_players": self.game.num_players}
         report["deals"] = "of the final evaluation alone"
         if reports:
@@ -272,7 +290,9 @@ class Run:
 
     def draw(self) -> list[Path]:
         """Writes pictures of the run in its directory and prints where; a drawing that fails loses nothing."""
-        paths = draw_run(self.run_dir, self.start.name, self.tree, self.algorithm.policies(self.state))
+        tree = self.form.tree if isinstance(self.form, TreeForm) else None
+        policies = {} if tree is None else self.algorithm.policies(self.state)
+        paths = draw_run(self.run_dir, self.start.name, tree, policies)
         for path in paths:
             print(path, flush=True)
         return paths

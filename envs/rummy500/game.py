@@ -39,7 +39,7 @@ from envs import cards, dealing, drawing
 from envs.batching import where_needed
 from envs.errors import InputError
 from envs.game import Game
-from envs.rummy500 import actions, plays, words
+from envs.rummy500 import actions, determinize, plays, words
 from envs.rummy500.rules import HAND_VALUES, RummyRules
 from envs.rummy500.state import (
     HAND,
@@ -262,6 +262,16 @@ class Rummy500(Game):
     def view(self, state: RummyState, player: Array) -> RummyView:
         """Returns the own hand, the table, the pile in order, and whatever all saw."""
         return view_of(state, player, self.num_players)
+
+    def determinize(self, view: RummyView, key: Array) -> RummyState:
+        """Deals anew what a player cannot see, as `determinize.sample` says.
+
+        Raises:
+          InputError: where the pile is made a new stock; who saw it remembers more than the view.
+        """
+        if self.rules.reshuffle:
+            raise InputError(f"{self.name} with reshuffle cannot deal anew what a view does not show")
+        return determinize.sample(self.num_players, view, key)
 
     def encode(self, view: RummyView) -> Array:
         """Returns the observation vector, as in the module's table."""

@@ -137,6 +137,8 @@ def _refusal(env: str, algo: str, network: str) -> str | None:
     deep = DEEP_ON_TREES | WITH_HISTORY_VALUES | {"os_sd_cfr"}
     if algo in deep and game.num_players != 2:
         return "these regret minimisers are for two"
+    if algo == "rnad" and game.num_players != 2:
+        return "is for two players"
     if algo in CFR and game.hidden_placement is not None:
         return None
     if algo in DEEP_ON_TREES | TABULAR and not isinstance(game, EnumerableGame):

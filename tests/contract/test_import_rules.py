@@ -18,7 +18,6 @@ SHARED = {
     "envs.batching",
     "envs.random_play",
     "envs.boards",
-    "envs.terminal",
     "envs.drawing",
     "envs.records",
 }

@@ -18,9 +18,10 @@ def code_cells(path: pathlib.Path) -> list[dict[str, Any]]:
     return [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
 
 
-def test_there_are_three() -> None:
-    """Exact values, sweeps, and rounds of gin."""
-    assert [path.stem for path in NOTEBOOKS] == ["exploitability_on_leduc", "gin_round_by_round", "reading_sweeps"]
+def test_there_are_four() -> None:
+    """Exact values by a tree and without, sweeps, and rounds of gin."""
+    known = ["exactness_on_dark_hex", "exploitability_on_leduc", "gin_round_by_round", "reading_sweeps"]
+    assert [path.stem for path in NOTEBOOKS] == known
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

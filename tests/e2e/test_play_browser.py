@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from page_support import TOKEN, served
+from page_support import TOKEN, cut, served
 
 import envs
+from dream.page import server
 from dream.page.hub import Hub
 from dream.page.opened import Keeper
 from envs import records
@@ -30,7 +31,7 @@ _PATIENCE = 120_000
 _GAMES = {"gin_rummy": "heuristic", "gin_rummy_mdp": "heuristic", "gin_rummy_openspiel": "simple_bot",
           "mini_gin_rummy": "random", "rummy500": "greedy", "kuhn_poker": "random", "leduc_poker": "random",
           "liars_dice": "random", "phantom_ttt": "random"}  # fmt: skip
-_READY = "#next, .actions button[data-kind], .hand .playable, #stock:not([disabled])"
+_READY = "#result, .actions button[data-kind], .hand .playable, #stock:not([disabled])"
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +124,7 @@ def _press_a_move(page: Any) -> None:
 
 def _play(page: Any, move: Any) -> None:
     for _ in range(400):
-        if page.locator("#next").count():
+        if page.locator("#result").count():
             return
         before = _ply(page)
         move(page)
@@ -149,7 +150,7 @@ def test_a_card_can_be_dragged(page: Any) -> None:
     """From the hand to the discards."""
     _deal(page, "mini_gin_rummy")
     while not page.locator(".hand .playable").count():
-        assert not page.locator("#next").count()
+        assert not page.locator("#result").count()
         before = _ply(page)
         page.locator("#stock:not([disabled]), .actions button").first.click()
         _settled(page, before)
@@ -220,33 +221,22 @@ def test_two_tabs(page: Any, address: tuple[str, Hub, pathlib.Path]) -> None:
     _settled(page, before)
 
 
-def test_a_lost_connection_is_made_again(browser: Any, address: tuple[str, Hub, pathlib.Path]) -> None:
-    """The page says so, connects again, and the game goes on where it was."""
-    context = browser.new_context()
-    page, lines, down = context.new_page(), [], [False]
-    page.set_default_timeout(_PATIENCE)
-
-    def pass_on(line: Any) -> None:
-        if down[0]:
-            line.close()
-        else:
-            lines.append((line, line.connect_to_server()))
-
-    page.route_web_socket("**/socket", pass_on)
-    page.goto(address[0])
-    page.wait_for_selector("#start")
+def test_a_lost_connection_is_made_again(
+    page: Any, address: tuple[str, Hub, pathlib.Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page says so, connects again as soon as it can, and the game goes on where it was."""
     _deal(page, "leduc_poker")
-    before, down[0] = _ply(page), True
-    for line, server in lines:
-        server.close()
-        line.close()
-    page.wait_for_selector("#link >> text=lost")
-    down[0] = False
+    before = _ply(page)
+    with monkeypatch.context() as down:
+        down.setattr(server, "MOST_CONNECTIONS", 0)
+        cut(address[1])
+        page.wait_for_selector("#link >> text=lost")
+        assert _ply(page) == before
     page.wait_for_selector("body[data-link=open]", state="attached")
+    assert page.locator("#link").inner_text() == ""
     assert _ply(page) == before
     _click_a_move(page)
     _settled(page, before)
-    context.close()
 
 
 def test_an_illegal_message_is_refused(page: Any) -> None:
@@ -328,9 +318,9 @@ def test_it_fits_the_screen_and_all_has_names(page: Any, width: int) -> None:
             _deal(page, "gin_rummy")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         nameless = page.evaluate(
-            "[...document.querySelectorAll('button, select, input, img')]"
-            ".filter((one) => !(one.getAttribute('aria-label') || one.textContent.trim() || one.labels?.length"
-            " || one.hasAttribute('alt'))).map((one) => one.outerHTML)"
+            """[...document.querySelectorAll('button, select, input, img')]
+              .filter((one) => !one.getAttribute('aria-label') && !one.textContent.trim())
+              .filter((one) => !one.labels?.length && !one.hasAttribute('alt')).map((one) => one.outerHTML)"""
         )
         assert nameless == []
 
@@ -342,9 +332,9 @@ def test_pictures_for_the_documentation(page: Any) -> None:
 
     def picture(name: str) -> None:
         page.wait_for_timeout(300)
-        page.screenshot(path=folder / f"play_{name}.png")
+        page.screenshot(path=folder / f"play_{name}.jpg", type="jpeg", quality=72)
 
-    _deal(page, "gin_rummy", "lookahead", "100")
+    _deal(page, "gin_rummy", "heuristic", "100")
     for _ in range(8):
         before = _ply(page)
         _click_a_move(page)

@@ -66,6 +66,17 @@ def test_values_are_those_of_the_tree(forms: tuple[TreeForm, PlacementForm], pol
     assert sum(by_cells.expected) == pytest.approx(0, abs=1e-12)
 
 
+def test_a_best_response_earns_its_value(forms: tuple[TreeForm, PlacementForm]) -> None:
+    """Played against the table it answers, as the tree's does."""
+    for player in range(2):
+        earned = []
+        for form in forms:
+            value, table = form.best_response(form.tabulate(Policy(_odd)), player)
+            assert form.values(table).expected[player] == pytest.approx(value, abs=1e-12)
+            earned.append(value)
+        assert earned[0] == pytest.approx(earned[1], abs=1e-6)
+
+
 def test_information_sets_are_those_of_the_tree(forms: tuple[TreeForm, PlacementForm]) -> None:
     """The same views, each once; with an opening also some that the opponent's first tries rule out."""
     tree, form = forms[0].tree, forms[1]

@@ -142,7 +142,7 @@ def test_all_consistent_deals_are_equally_likely() -> None:
 
 def test_a_game_that_cannot_says_so() -> None:
     """Other games, and suits under names of the players' own."""
-    for game in (envs.make("rummy500"), envs.make("mini_gin_rummy", preset="3x4")):
+    for game in (envs.make("gin_rummy_openspiel"), envs.make("mini_gin_rummy", preset="3x4")):
         with pytest.raises(InputError, match="cannot deal anew"):
             game.determinize(None, jax.random.key(1))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import threading
@@ -27,7 +28,12 @@ def served(keeper: Callable[[Any], None] | None = None) -> Iterator[tuple[Hub, i
     listening = listen("127.0.0.1", 0)
     port = listening.getsockname()[1]
     server = uvicorn.Server(configured(Site(hub, TOKEN, names("127.0.0.1", port))))
-    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+
+    async def run() -> None:
+        hub.loop = asyncio.get_running_loop()
+        await server.serve([listening])
+
+    thread = threading.Thread(target=asyncio.run, args=(run(),), daemon=True)
     thread.start()
     while not server.started:
         time.sleep(0.01)
@@ -37,6 +43,12 @@ def served(keeper: Callable[[Any], None] | None = None) -> Iterator[tuple[Hub, i
         server.should_exit = True
         thread.join(PATIENCE)
         listening.close()
+
+
+def cut(hub: Hub) -> None:
+    """Closes every connection from the server's side."""
+    for connection in list(hub.connections):
+        asyncio.run_coroutine_threadsafe(connection.close(), hub.loop).result(PATIENCE)
 
 
 class Client:

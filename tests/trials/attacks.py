@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 import dream
@@ -21,6 +22,7 @@ PLAIN = {
         "columns first": np.asfortranarray(np.arange(6, dtype=np.float64).reshape(2, 3)),
         "big endian": np.arange(3, dtype=">f4"),
         "half": np.ones(2, np.float16),
+        "bfloat16": np.arange(3, dtype=jnp.bfloat16),
         "flags": np.array([True, False]),
         "empty": np.zeros((0, 3), np.int32),
         "no axis": np.array(3.5),
@@ -83,6 +85,15 @@ def _state(shape: bytes, dtype: bytes = b"X\x02\x00\x00\x00f4", data: bytes = b"
     return start + number + b"\x89" + data + b"tb."
 
 
+def _bfloat16(
+    order: bytes = b"<", fields: bytes = b"N", module: bytes = b"ml_dtypes", data: bytes = b"C\x02ab"
+) -> bytes:
+    """Returns a buffer of one bfloat16 by hand, protocol 5."""
+    state = b"(K\x03X\x01\x00\x00\x00" + order + b"NN" + fields + b"K\x02K\x02K\x40tb"
+    dtype = b"cnumpy\ndtype\nc" + module + b"\nbfloat16\n\x89\x88\x87R" + state
+    return b"\x80\x05cnumpy._core.numeric\n_frombuffer\n(" + data + dtype + b"K\x01\x85\x8c\x01CtR."
+
+
 HUGE = b"\x8a\x06" + (2**40).to_bytes(6, "little")
 REFUSED: dict[str, tuple[Any, str]] = {
     "os.system": (_Calls(__import__("os").system, "touch executed"), "posix.system"),
@@ -114,6 +125,12 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "structured by state": (
         _state(b"K\x01\x85").replace(b"<NNN", b"<NX\x01\x00\x00\x00aN"), "structured dtype",
     ),
+    "a big-endian bfloat16": (_bfloat16(order=b">"), "not a number's"),
+    "a structured bfloat16": (_bfloat16(fields=b"X\x01\x00\x00\x00a"), "structured dtype"),
+    "a bfloat16 of another module": (_bfloat16(module=b"numpy"), "numpy.bfloat16"),
+    "a bfloat16 of too few bytes": (_bfloat16(data=b"C\x03abc"), "with 3 bytes of bfloat16"),
+    "a named tuple with a state": (b"\x80\x04cnowhere\nConfig\nK\x05\x85\x81}\x8c\x01aK\x01sb.", "state of a tuple"),
+    "a named tuple never filled": (b"\x80\x04cnowhere\nConfig\n.", "nowhere.Config"),
     "an array of 2**40": (_state(HUGE + b"\x85"), "claims an array of shape (1099511627776,)"),
     "an array of 2**28 rows": (_state(b"J\x00\x00\x00\x10\x85"), "claims an array of shape (268435456,) with 4 bytes"),
     "an array of a negative size": (_state(b"J\xff\xff\xff\xff\x85"), "claims an array of shape (-1,)"),

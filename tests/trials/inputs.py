@@ -36,10 +36,49 @@ FIELDS = {
         "budget.nodes", "budget.seconds", "algo.batch_size", "algo.epochs", "algo.learning_rate", "algo.tau",
         "algo.discount", "network.hidden", "tracking.mode",
     ),
-    "dream.evaluate": ("games", "seed"),
+    "dream.evaluate": ("games", "seed", "target"),
     "dream.exploit": ("best_response.iterations", "best_response.games", "local.horizon", "local.games", "local.seed"),
     "dream.ladder": ("games", "block", "seed", "plot"),
+    "dream.play": ("port", "open_browser", "anyone"),
 }  # fmt: skip
+OTHERS = {
+    "dream.play": (
+        ["host=0.0.0.0"], ["host=example.invalid"], ["players=nowhere"], ["players=[nowhere]"], ["players=[foreign]"],
+        ["players=[calls.pkl]"], ["players=[file]"], ["players=[arrays.pkl]"], ["players=[1]"],
+        ["records=no/file.jsonl"], ["records=foreign"],
+    ),
+    "dream.evaluate": (
+        ["checkpoint=run", "target=100"], ["checkpoint=run", "target=0"], ["checkpoint=run", "scoring=dream"],
+        ["checkpoint=run", "target=100", "scoring=nope"], ["checkpoint=run", "histories=no/file"],
+        ["checkpoint=run", "histories=foreign"],
+    ),
+    "dream.exploit": (
+        ["checkpoint=random", "env=dark_hex"], ["checkpoint=random"], ["checkpoint=run", "env=kuhn_poker"],
+        ["checkpoint=run", "method=exakt"], ["checkpoint=run", "policy=best"],
+        ["checkpoint=run", "method=learned", "best_response.players=[randm]"],
+        ["checkpoint=run", "method=learned", "best_response.start=nowhere"],
+        ["checkpoint=run", "method=local", "local.player=nope"],
+    ),
+    "dream.ladder": (
+        ["players=[run,random]", "env=dark_hex"], ["players=[]"], ["players=[randm,random]"], ["players=[run,run]"],
+        ["env=nope"],
+    ),
+    "dream.run": (
+        ["env.rules.preset=nope"], ["env.rules.preset=42"], ["env.rules.preset=null"], ["env.rules.preset=[dream]"],
+        ["env=mini_gin_rummy", "env.rules.preset=dream"], ["env=rummy500", "env.rules.preset=dream"],
+        ["env=dark_hex", "env.rules.preset=3"], ["env=dark_hex", "env.rules.board_size=4"],
+        ["env=phantom_ttt", "env.rules.version=loud"], ["env=phantom_ttt", "env.rules.opening=99"], ["env=dark_hexx"],
+        ["algo=mmd", "algo.magnet=moving"], ["algo=mmd", "algo.magnet_tau=0"], ["algo=mmd", "algo.magnet_tau=nan"],
+        ["algo=mmd", "algo.kl_weight=-1"], ["algo=mmd", "algo.kl_weight=inf"], ["algo=mmd", "algo.opponents=[]"],
+        ["algo=mmd", "algo.opponents=[randm]"], ["algo=mmd", "algo.opponents=[random]", "algo.shares=[0.5,0.5]"],
+        ["algo=mmd", "algo.opponents=[random]", "algo.advantage=expected_sarsa"], ["algo=mmd", "algo.rollout_length=0"],
+        ["algo=mmd", "algo.entropy_decay.transition_steps=0"], ["algo=mmdd"], ["algo=ppo", "algo.kl_weight=0.1"],
+        ["algo=tabular_mmd"], ["algo=tabular_mmd", "env=dark_hex"], ["algo.correction.trace=1"],
+        ["algo=dream", "algo.correction.trace=2"], ["algo=dream", "algo.correction.clip=-1"],
+        ["algo=dream", "algo.correction.nope=1"], ["algo=escher", "algo.correction=3"],
+    ),
+}  # fmt: skip
+"""Command -> arguments that are wrong together, or are wrong for the run on Kuhn poker."""
 SCRIPTS = {
     "experiments/collect_runs.py": (["out.json", "nowhere"], ["--nothing"]),
     "experiments/compare_learners.py": (["--games", "x"], []),
@@ -76,7 +115,10 @@ def _all() -> Iterator[tuple[str, list[str]]]:
     for command in ("dream.evaluate", "dream.exploit", "dream.export"):
         for argument in _TRAINED:
             yield command, [argument]
-    for command in ("dream.run", "dream.evaluate", "dream.exploit", "dream.export", "dream.ladder"):
+    for command, others in OTHERS.items():
+        for arguments in others:
+            yield command, arguments
+    for command in ("dream.run", "dream.evaluate", "dream.exploit", "dream.export", "dream.ladder", "dream.play"):
         for argument in _FORMS:
             yield command, [argument]
     for script, cases in SCRIPTS.items():
@@ -120,6 +162,8 @@ def warm_up(folder: pathlib.Path) -> None:
     main._run_job = lambda job, prepare: original(work, prepare)
     with contextlib.suppress(InputError):
         _command("dream.evaluate", ["checkpoint=run", "games=7"], folder / "home")
+    with contextlib.suppress(InputError):
+        _command("dream.play", ["players=[nowhere]"], folder / "home")
 
 
 def read(path: pathlib.Path) -> None:

@@ -108,6 +108,8 @@ def family(game: HiddenPlacement, reach: Reach, player: int, turns: int, *, won:
             continue
         orders = _orders(game, reach, stones, failures, won)
         masks = _masks(reach, last_stones, stones, failures, won)
+        opening = sum(1 << cell for cell in game.forced[player][: stones + failures])
+        masks = masks[(masks[:, 0] | masks[:, 1]) & opening == opening]
         if not len(orders) or not len(masks):
             continue
         boards = _boards(masks, last_stones, won)

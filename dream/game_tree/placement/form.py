@@ -176,6 +176,24 @@ class PlacementForm:
         expected, best = values_of(self.players, table)
         return ExactValues(tuple(map(float, expected)), tuple(map(float, best)))
 
+    def best_response(self, table: Table, player: int) -> tuple[float, Table]:
+        """Returns a player's best answer to a table.
+
+        Args:
+          table: what the opponent plays.
+          player: who answers.
+        Returns:
+          (its value to the player, in units of reward; the table with the player's part replaced).
+        """
+        own, other = self.players[player], self.players[1 - player]
+        value, q = own.sweep(None, own.terminal_values(other.realisation(table[1 - player])))
+        best = own.best_actions(q)
+        return value, (best, table[1]) if player == 0 else (table[0], best)
+
+    def mixed(self, first: Table, second: Table) -> Table:
+        """Returns the table whose player 0 plays one table and whose player 1 another."""
+        return first[0], second[1]
+
     def decisions(self, batch: int) -> Iterator[tuple[int, slice, Any, np.ndarray, Stage]]:
         """Goes through all information sets, at most `batch` of a stage at a time.
 

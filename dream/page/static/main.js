@@ -105,7 +105,8 @@ function showLobby() {
 const net = new Net(
   (message) => on[message.type]?.(message),
   (status) => {
-    byId("link").textContent = T[status === "lost" ? "lost" : "connecting"];
+    if (status === "connecting" && document.body.dataset.link === "lost") return;
+    byId("link").textContent = T[status];
     document.body.dataset.link = status;
   },
 );

@@ -99,7 +99,7 @@ export class Review {
 
   worstItem(ply) {
     const { cost, margin } = this.judged.get(ply);
-    return el("li", {}, button(`${this.told(this.message.steps[ply].move)}: ${T.lost(cost, margin)}`, () => this.go(ply), { class: "quiet" }));
+    return el("li", {}, button(`${this.told(this.message.steps[ply].move)}: ${T.costText(cost, margin)}`, () => this.go(ply), { class: "quiet" }));
   }
 
   moveItem(one) {

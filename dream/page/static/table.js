@@ -42,6 +42,7 @@ export class Table {
   }
 
   advise(kind, message) {
+    if (message.match !== this.match.id || message.round !== this.match.round || message.ply !== this.match.ply) return;
     this.advice[kind] = message;
     delete this.advice.stale;
     if (message.danger) this.danger = message.danger;
@@ -172,8 +173,9 @@ export class Table {
     if (match.done) return "";
     if (match.to_act !== match.viewer) return match.paused ? T.paused : T.turnOf(this.name(match.to_act));
     if (!["gin", "rummy"].includes(match.board.kind)) return `${T.turnYours}. ${T.pickAny}`;
+    if (match.board.duty) return `${T.turnYours}. ${T.mustPlay(match.board.duty)}`;
     const can = (kind) => this.choices(kind).length > 0;
-    const what = can("discard") ? T.pickDiscard : can("pass") && can("take") ? T.pickOffer : can("take") ? T.pickDraw : can("stock") ? T.pickForced : T.pickAny;
+    const what = can("lay") || can("layoff") ? T.pickPlay : can("discard") ? T.pickDiscard : can("pass") && can("take") ? T.pickOffer : can("take") ? T.pickDraw : can("stock") ? T.pickForced : T.pickAny;
     return `${T.turnYours}. ${what}`;
   }
 
@@ -249,6 +251,7 @@ export class Table {
       el("h2", {}, this.ending()),
       settlement?.terms ? el("p", { class: "sum" }, el("b", {}, sumText(settlement.terms, settlement.total)), el("small", {}, termsText(settlement.terms))) : null,
       settlement?.layoffs?.length ? el("p", {}, `${this.told({ kind: "layoff", seat: 1 - settlement.knocker, cards: [] })} ${cardsText(settlement.layoffs.map((one) => one.card))}`) : null,
+      ...(settlement?.scores ?? []).map((one, seat) => el("p", { class: "sum-line" }, T.scoreLine(this.name(seat), one))),
       winner ? el("p", { class: "winner" }, T.matchWon(winner.person ? T.you : winner.name, winner.score)) : null);
   }
 }

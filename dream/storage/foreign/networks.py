@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import envs
@@ -115,7 +116,8 @@ def _as_network(path: Path, arrays: dict[str, np.ndarray], network: dict, game: 
 
     def any_float(name: str) -> jax.ShapeDtypeStruct:
         given = arrays[name].dtype if name in arrays else np.dtype(np.float32)
-        return jax.ShapeDtypeStruct(wanted[name].shape, given if given.kind == "f" else np.float32)
+        is_float = jnp.issubdtype(given, jnp.floating)
+        return jax.ShapeDtypeStruct(wanted[name].shape, given if is_float else np.float32)
 
     check_arrays(path, arrays, {name: any_float(name) for name in wanted})
     if sum(x.size for x in wanted.values()) > _MAX_NUMBERS:

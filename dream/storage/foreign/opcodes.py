@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import pickletools
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ from envs.errors import InputError
 
 PROTOCOLS = range(2, 6)
 MAX_OPCODES = 500_000
+_LIBRARIES = frozenset({*sys.stdlib_module_names, "__builtin__", "copy_reg", "numpy", "jax", "jaxlib"})
+"""Packages without named tuples of settings or parameters; what is made of them with arguments is an attack."""
 _LOOK = 256
 """Opcodes between two looks at the clock."""
 _WRONG = (ValueError, TypeError, IndexError, KeyError, OverflowError, MemoryError, RecursionError, StopIteration)
@@ -39,7 +42,8 @@ _WRONG = (ValueError, TypeError, IndexError, KeyError, OverflowError, MemoryErro
 def read_pickle(path: Path) -> Any:
     """Reads a pickle of protocol 2 to 5 that holds arrays of numbers, of numpy or JAX, and plain containers.
 
-    An object inside, a dataclass of settings for instance, is read as a dict of its fields.
+    An object inside, a dataclass of settings for instance, is read as a dict of its fields; a named tuple, which an
+    optimiser's state is made of, as a tuple.
 
     Args:
       path: of the file.
@@ -161,22 +165,22 @@ class _Machine:
         """Pushes the record of a name; one that is not allowed can only stand over an object's fields."""
         if not (isinstance(module, str) and isinstance(name, str)):
             raise RefusedError(f"asks for {shown(module)}.{shown(name)}")
-        made = Global(ALLOWED.get((module, name), OTHER), shown(f"{module}.{name}"))
+        made = Global(ALLOWED.get((module, name), OTHER), module, name)
         if made.kind == OTHER:
             self.unused.add(made.text)
         self.stack.append(made)
 
     def new_object(self) -> None:
-        """Pushes the record of an object that is made without arguments."""
+        """Pushes the record of an object that is made without arguments, or the values of a named tuple."""
         arguments, kind = self._pop(), self._pop()
         if not isinstance(kind, Global) or not isinstance(arguments, tuple):
             raise RefusedError("asks for the opcode NEWOBJ of a value that is no name")
         if kind.kind != OTHER:
             raise RefusedError(f"asks for the opcode NEWOBJ of {kind.text}")
-        if arguments:
+        if arguments and kind.package in _LIBRARIES:
             raise RefusedError(f"asks for {kind.text} with arguments")
         self.unused.discard(kind.text)
-        self.stack.append(Object(kind.text))
+        self.stack.append(arguments or Object(kind.text))
 
     def reduce(self) -> None:
         """Makes the value that an allowed name stands for."""

@@ -2,7 +2,8 @@
 
 A name is looked up in `ALLOWED`, by exact module and name, and stands for one of the makers below; a size is believed
 only where the bytes are there. Any other name may only stand over the fields of an object, as a dataclass is pickled:
-it is never looked up, and the object is read as a dict of its fields.
+it is never looked up, and the object is read as a dict of its fields. A named tuple's pickle holds its values without
+their names, and is read as a plain tuple.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from dream.storage.foreign.work import RefusedError, Work
@@ -27,6 +29,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     **{(f"numpy.{core}.numeric", "_frombuffer"): "buffer" for core in ("core", "_core")},
     ("numpy", "ndarray"): "ndarray",
     ("numpy", "dtype"): "dtype",
+    ("ml_dtypes", "bfloat16"): "bfloat16",
     ("_codecs", "encode"): "encode",
     ("collections", "OrderedDict"): "dict",
     **{(module, name): name for module in ("builtins", "__builtin__") for name in ("bytes", "bytearray", "set")},
@@ -41,6 +44,9 @@ OTHER = "other"
 _DTYPES = frozenset({"b1", *(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)), "f2", "f4", "f8"})
 _PLAIN_DTYPE_STATE = (None, None, None, -1, -1, 0)
 """After version and byte order: no subarray, no fields, no alignment."""
+_BFLOAT16 = np.dtype(jnp.bfloat16)
+_BFLOAT16_STATE = (None, None, None, 2, 2, 64)
+"""The same of ml_dtypes' type: its size, its alignment, and the flag that it is set with a number's own functions."""
 
 
 class Mark:
@@ -50,13 +56,13 @@ class Mark:
 class Global:
     """A name."""
 
-    def __init__(self, kind: str, text: str) -> None:
-        """Stands for `kind`; `text` is the name, escaped."""
-        self.kind, self.text = kind, text
+    def __init__(self, kind: str, module: str, name: str) -> None:
+        """Stands for `kind`; the name is only ever shown, escaped."""
+        self.kind, self.package, self.text = kind, module.partition(".")[0], shown(f"{module}.{name}")
 
 
 class Object:
-    """An object of a class that is not looked up: its fields, which come later."""
+    """An object of a class that is not looked up: its fields, which come later; a named tuple of none has no fields."""
 
     def __init__(self, text: str) -> None:
         """Of a class named `text`, without fields yet."""
@@ -76,20 +82,23 @@ class Dtype:
     """A dtype, whose byte order comes later."""
 
     def __init__(self, code: str) -> None:
-        """Of the kind and size that `code` gives, one of _DTYPES."""
+        """Of the kind and size that `code` gives, one of _DTYPES or "bfloat16"."""
         self.code, self.order = code, "="
 
     def build(self, state: Any) -> None:
         """Takes the byte order; refuses fields, subarrays and metadata."""
-        orders = ("<", ">", "|", "=")
+        orders = ("<", "=") if self.code == _BFLOAT16.name else ("<", ">", "|", "=")
+        plain_state = _BFLOAT16_STATE if self.code == _BFLOAT16.name else _PLAIN_DTYPE_STATE
         if not (_is_tuple(state, 8) and _is(state[0], 3) and isinstance(state[1], str) and state[1] in orders):
             raise RefusedError(f"holds a dtype {self.code!r} with a state that is not a number's")
-        if not all(_is(part, plain) for part, plain in zip(state[2:], _PLAIN_DTYPE_STATE, strict=True)):
+        if not all(_is(part, plain) for part, plain in zip(state[2:], plain_state, strict=True)):
             raise RefusedError("holds a structured dtype")
         self.order = state[1]
 
     def made(self) -> np.dtype:
-        """Returns numpy's own."""
+        """Returns numpy's own, or that of bfloat16."""
+        if self.code == _BFLOAT16.name:
+            return _BFLOAT16
         return np.dtype(self.code).newbyteorder(self.order)
 
 
@@ -138,8 +147,11 @@ def _made_buffer(data: Any, dtype: Any, shape: Any, order: Any) -> np.ndarray:
 
 
 def _made_dtype(code: Any, align: Any, copy: Any, *rest: Any) -> Dtype:
-    if not isinstance(code, str) or code not in _DTYPES:
-        raise RefusedError(f"holds the dtype {shown(code)}, which is no number's")
+    if isinstance(code, Global) and code.kind == _BFLOAT16.name:
+        code = code.kind
+    elif not isinstance(code, str) or code not in _DTYPES:
+        named = code.text if isinstance(code, Global) else shown(code)
+        raise RefusedError(f"holds the dtype {named}, which is no number's")
     if not (_is(align, False) and _is(copy, True) and _absent(rest)):
         raise RefusedError(f"holds a dtype {code!r} that is not numpy's own")
     return Dtype(code)
@@ -247,9 +259,7 @@ class Plain:
             if value is None:
                 raise RefusedError("holds an array without contents")
         if isinstance(value, Object):
-            if value.fields is None:
-                raise RefusedError(f"asks for {value.text}, an object without a dict of fields")
-            value = value.fields
+            value = () if value.fields is None else value.fields
         if isinstance(value, Global | Dtype):
             raise RefusedError(_misplaced(value))
         if not isinstance(value, dict | list | tuple):

@@ -19,6 +19,8 @@ from dream.algorithms.dueling_dream import DuelingDreamConfig
 from dream.algorithms.types import Algorithm
 from dream.equations.mirror_descent import mirror_descent_policy
 from dream.equations.regret_matching import masked_softmax
+from dream.equations.returns import lambda_returns
+from dream.equations.reward_shaping import shaping_reward
 from envs import Game, InputError
 
 BASE = {
@@ -255,11 +257,16 @@ def test_points_are_the_unit_of_the_document() -> None:
 
 
 def _spread_of_shaping(form: str) -> float:
-    """Returns the largest standard deviation, over the futures of one information set, of what shaping pays."""
-    plain, shaped = (_examples(shaping=_shaping(scale, form=form)) for scale in (0.0, 0.5))
-    keys = np.array([b"".join(np.asarray(x[n]).tobytes() for x in plain.view) for n in range(len(plain.action))])
-    paid = shaped.returns - plain.returns
-    return max(float(paid[keys == key].std()) for key in set(keys.tolist()))
+    """Returns the standard deviation, over random futures of one state, of what shaping adds to its full return."""
+    rng, paid = np.random.default_rng(0), []
+    for _ in range(200):
+        length = rng.integers(2, 8)
+        phi = np.concatenate([[-0.4], rng.uniform(-1.0, 0.0, length)]).astype(np.float32)
+        done = np.arange(length) == length - 1
+        rewards = shaping_reward(phi[:-1], phi[1:], done, scale=0.5, discount=0.99, form=form)[:, None]
+        values, players = rng.normal(size=length), np.zeros(length, np.int32)
+        paid.append(lambda_returns(rewards, done, players, values, discount=0.99, gae_lambda=1.0)[0])
+    return float(np.std(paid))
 
 
 def test_shaping_reaches_the_targets() -> None:
@@ -278,7 +285,8 @@ MIRROR = {
 
 def test_policy_head_is_fitted_to_a_step_of_mirror_descent() -> None:
     """After a long fit the head's policy is near the step from the policy that played, which it was not before."""
-    learner = _make(**MIRROR, uniform_iterations=0, epochs=400, learning_rate=5e-3, batch_size=256).iterate.__self__
+    steps = {**MIRROR, "mirror": {"eta": {"start": 10.0, "end": 10.0}, "alpha": {"start": 0.02, "end": 0.02}}}
+    learner = _make(**steps, uniform_iterations=0, epochs=400, learning_rate=5e-3, batch_size=256).iterate.__self__
     state = learner.init(jax.random.key(0))
     replay, _, _ = learner.generate(state)
     after, metrics, _ = learner.learn(state, replay)
@@ -286,11 +294,11 @@ def test_policy_head_is_fitted_to_a_step_of_mirror_descent() -> None:
     legal = jnp.unpackbits(rows.legal, axis=-1, count=3).astype(bool)
     inputs = jax.vmap(learner.network.inputs.of_view)(rows.view)
     advantages, _, logits = learner.network.apply_inputs(after.params, inputs)
-    goal = mirror_descent_policy(rows.policy, advantages, legal, eta=2.0, alpha=0.1)
+    goal = mirror_descent_policy(rows.policy, advantages, legal, eta=10.0, alpha=0.02)
     moved, missed = (np.abs(goal - x).sum(axis=1).mean() for x in (rows.policy, masked_softmax(logits, legal)))
-    assert missed < 0.3 * moved
+    assert missed < 0.5 * moved
     assert metrics["loss_policy"] >= 0
-    assert (metrics["eta"], metrics["alpha"]) == pytest.approx((2.0, 0.1))
+    assert (metrics["eta"], metrics["alpha"]) == pytest.approx((10.0, 0.02))
 
 
 def test_the_policy_head_plays() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import resource
 import time
 from collections.abc import Iterator
@@ -44,6 +45,16 @@ def test_the_page_and_its_files_are_served(page: tuple[Hub, int]) -> None:
         assert "http" + "://" not in outside
         assert "https" + "://" not in outside
     assert _get(page[1], f"/{TOKEN}/")[2] == (FILES / "index.html").read_bytes()
+
+
+def test_every_sentence_has_one_name() -> None:
+    """Each name in strings.js is given once, and every name that a file of the page uses is there."""
+    text = (FILES / "strings.js").read_text()
+    table = text[text.index("export const T = {") :].split("\n};")[0]
+    given = re.findall(r"^  (\w+):", table, re.MULTILINE)
+    assert len(given) == len(set(given))
+    used = {name for path in FILES.glob("*.js") for name in re.findall(r"\bT\.(\w+)", path.read_text())}
+    assert used <= set(given)
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ import pathlib
 import pickle
 import tracemalloc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+import optax
 import pytest
 from simba_reference import random_weights, simba_forward
 
@@ -321,6 +322,28 @@ def test_jax_arrays_and_a_dataclass_are_read_as_data(write: Write, monkeypatch: 
     assert foreign.game["name"] == "leduc_poker"
     assert foreign.acts.temperature == 0.5
     np.testing.assert_array_equal(foreign.params["first.w"], params["first"]["w"])
+
+
+class Settings(NamedTuple):
+    """Settings as a named tuple, whose pickle does not name its fields."""
+
+    hidden: tuple[int, ...] = (8,)
+    learning_rate: float = 2e-3
+
+
+def test_bfloat16_and_named_tuples_are_read_as_data(write: Write) -> None:
+    """A network in bfloat16, settings and an optimiser's state in named tuples: float32 of the same values."""
+    network = make_network({"name": "dueling", "hidden": [8]})
+    params = jax.tree.map(lambda x: x.astype(jax.numpy.bfloat16), network.init(jax.random.key(0)))
+    theirs = _named(params, {"first": "linear", "advantages": "linear_1", "value": "linear_2"}, HAIKU)
+    state = optax.chain(optax.clip(1.0), optax.adam(1e-3)).init(theirs)
+    foreign = read_network(write({"params": theirs, "config": Settings(), "opt_state": state}))
+    assert foreign.game["name"] == "gin_rummy"
+    assert foreign.network["hidden"] == [8]
+    for layer, parts in params.items():
+        for part, x in parts.items():
+            assert foreign.params[f"{layer}.{part}"].dtype == np.float32
+            np.testing.assert_array_equal(foreign.params[f"{layer}.{part}"], np.asarray(x, np.float32))
 
 
 def _layers(*sizes: tuple[int, int]) -> dict[str, dict[str, np.ndarray]]:

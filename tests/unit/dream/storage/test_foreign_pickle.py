@@ -152,3 +152,14 @@ def test_an_object_inside_is_its_fields(tmp_path: pathlib.Path) -> None:
     (tmp_path / "p.pkl").write_bytes(b"\x80\x04" + inner + b".")
     with pytest.raises(InputError, match=r"asks for nowhere\.Config"):
         read_pickle(tmp_path / "p.pkl")
+
+
+def test_a_named_tuple_is_a_tuple(tmp_path: pathlib.Path) -> None:
+    """Its pickle holds no names of fields; one of a library's own names with arguments stays refused."""
+    named = b"\x8c\x07nowhere\x8c\x06Config\x93K\x03K\x04\x86\x81"
+    empty = b"\x8c\x05optax\x8c\x0aEmptyState\x93)\x81"
+    (tmp_path / "p.pkl").write_bytes(b"\x80\x04(" + named + empty + b"t.")
+    assert read_pickle(tmp_path / "p.pkl") == ((3, 4), ())
+    (tmp_path / "p.pkl").write_bytes(b"\x80\x04(" + named.replace(b"\x07nowhere", b"\x05posix") + b"t.")
+    with pytest.raises(InputError, match=r"asks for posix\.Config with arguments"):
+        read_pickle(tmp_path / "p.pkl")

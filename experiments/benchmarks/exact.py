@@ -1,0 +1,85 @@
+"""Exact values of games of hidden stones: seconds to set up, of NashConv, and of a network on all information sets."""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from common import Parser, Work, at_least_one, interleaved, parameters, run, spread
+
+import envs
+from dream.game_tree.placement.form import PlacementForm, placement_form
+from dream.networks import make_network
+from dream.networks.dueling import DuelingConfig
+from dream.networks.policy import Acts, make_network_policy
+from envs import Game
+
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+_SIDE, _ROWS = 512, 1 << 15
+"""Of the square matrix whose products are the yardstick of arithmetic, and how many rows it is applied to."""
+
+
+def main() -> None:
+    """Reads the arguments and measures."""
+    parser = Parser(__doc__, repeats=3)
+    parser.add_argument("--env", choices=("phantom_ttt", "dark_hex"), default="dark_hex")
+    parser.add_argument("--version", choices=("classical", "abrupt"), default="classical")
+    parser.add_argument("--hidden", type=at_least_one, nargs="*", default=[64, 64], help="widths; none: no network")
+    run(parser, measure)
+
+
+def measure(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Builds the form once, and times the rest in turn; processor seconds count all threads."""
+    game = envs.make(arguments.env, version=arguments.version)
+    began, used = time.perf_counter(), time.process_time()
+    form = placement_form(game)
+    report = {"env": game.name, "version": arguments.version, "information_sets": form.num_infosets}
+    report |= {"setup_seconds": time.perf_counter() - began, "setup_cpu_seconds": time.process_time() - used}
+    table = form.uniform()
+    rows = [_nash_conv(form, table) for _ in range(arguments.repeats)]
+    for name in rows[0]:
+        report |= spread(name, [row[name] for row in rows])
+    if arguments.hidden:
+        report |= _network(game, form, arguments)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT / 2**30
+    return report | {"peak_gib": peak}
+
+
+def _nash_conv(form: PlacementForm, table: Any) -> dict[str, float]:
+    began, used = time.perf_counter(), time.process_time()
+    value = form.values(table).nash_conv
+    return {
+        "nash_conv_seconds": time.perf_counter() - began,
+        "nash_conv_cpu_seconds": time.process_time() - used,
+        "uniform_exploitability": value / 2,
+    }
+
+
+def _network(game: Game, form: PlacementForm, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Times a network on all information sets, and a matrix product in the same rounds."""
+    config = DuelingConfig(hidden=tuple(arguments.hidden))
+    network = make_network(config, game)
+    params = network.init(jax.random.key(0))
+    policy = make_network_policy(game, network, params, Acts())
+    matrix, rows = jnp.ones((_SIDE, _SIDE)), jnp.ones((_ROWS, _SIDE))
+    product = jax.jit(jnp.matmul)
+    works = {
+        "network": Work(lambda n: [np.asarray(x) for x in form.tabulate(policy)]),
+        "product": Work(lambda n: product(rows, matrix)),
+    }
+    timings = interleaved(works, arguments.repeats)
+    operations = 2 * parameters(config, game) * form.num_infosets
+    peak = [2 * _ROWS * _SIDE**2 / seconds for seconds in timings["product"].seconds]
+    reached = [operations / seconds for seconds in timings["network"].seconds]
+    shares = [one / other for one, other in zip(reached, peak, strict=True)]
+    return spread("network_seconds", timings["network"].seconds) | spread("share_of_arithmetic", shares)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""CFR as an algorithm on a game of hidden stones that is not enumerable: state, tables and policies."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+import envs
+from dream.algorithms.tabular.cfr import CfrConfig, make
+from dream.algorithms.types import Resources
+from dream.game_tree.forms import exact_form
+from envs.game import EnumerableGame
+
+OPENING = "012345/67"
+"""Six first cells of player 0: few lists are left, but player 1 has too many for a tree to be built."""
+
+
+def test_an_iteration_and_its_policies() -> None:
+    """Regrets of player 0's entries, then player 1's; tables are those that the policies play; the average improves."""
+    game = envs.make("dark_hex", opening=OPENING)
+    assert not isinstance(game, EnumerableGame)
+    config = CfrConfig("pcfr_plus", updates=2, plus=True, predictive=True, average_power=2.0)
+    learner, form = make(config, None, game, Resources()), exact_form(game)
+    state = learner.init(jax.random.key(0))
+    before = form.values(learner.tables(state)["average"]).nash_conv
+    for n in range(3):
+        state, metrics = learner.iterate(state)
+        assert int(state.iteration) == n + 1
+        assert int(state.updates) == 2 * (n + 1)
+        assert metrics["nodes"] == 4 * form.num_infosets
+    assert all(np.all(np.isfinite(x)) for x in state[:3])
+    assert np.all(state.regrets >= 0)
+    tables, policies = learner.tables(state), learner.policies(state)
+    assert set(tables) == set(policies) == {"current", "average"}
+    after = form.values(tables["average"]).nash_conv
+    assert after < before
+    played = form.tabulate(policies["average"])
+    assert form.values(played).nash_conv == pytest.approx(after, abs=1e-6)
