@@ -7,7 +7,8 @@ view (`Game.determinize`).
   plays by a policy. All actions are tried in the same worlds, so that their differences are paired. As each world is
   played out with its cards fixed, but by policies that see only their views, nobody profits from what it cannot know.
 - Belief: worlds weighted by how likely the others' actions so far were in them, if they play by a policy and with
-  probability `MISTAKES` at random. The effective number of worlds is (sum w)^2 / sum w^2.
+  probability `MISTAKES` at random. The effective number of worlds is (sum w)^2 / sum w^2; where it would be less than
+  `LEAST_EFFECTIVE`, the weights are raised to a power below one.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from envs.game import State, View
 WORLDS, BELIEF_WORLDS = 16, 256
 """Worlds of one batch of values, and of a belief."""
 MISTAKES = 0.2
+LEAST_EFFECTIVE = 48.0
+"""Effective worlds of a belief; the weights are softened until there are so many."""
 _Z = 1.96
 
 
@@ -123,9 +126,7 @@ class Adviser:
         except InputError:
             held, logs = self._belief(view, np.int32(seat), False, jax.random.key(seed))
             weighted = False
-        logs = np.asarray(logs, float)
-        weights = np.exp(logs - logs.max())
-        return Belief(np.asarray(held), weights / weights.sum(), weighted)
+        return Belief(np.asarray(held), tempered(np.asarray(logs, float)), weighted)
 
     def _sampled(self, view: View, seat: Array, weighted: bool, key: Array) -> tuple[Array, Array]:
         board = boards.board_of(self.game)
@@ -151,6 +152,32 @@ class Adviser:
             return n + 1, game.step(state, action)[0], log + gained
 
         return lax.while_loop(lambda carry: carry[0] < count, body, (jnp.int32(0), deal, jnp.float32(0)))[2]
+
+
+def tempered(logs: np.ndarray, least: float = LEAST_EFFECTIVE) -> np.ndarray:
+    """Returns weights proportional to exp(b logs), with the largest b <= 1 that leaves enough effective worlds.
+
+    With b = 1 a few worlds may have all the weight, and what is believed is then one guess, certain of itself.
+
+    Args:
+      logs: float[N], log-likelihoods.
+      least: effective number of worlds, (sum w)^2 / sum w^2, fewer than N.
+    Returns:
+      float[N], summing to one.
+    """
+
+    def weights(power: float) -> np.ndarray:
+        raw = np.exp(power * (logs - logs.max()))
+        return raw / raw.sum()
+
+    low, high = 0.0, 1.0
+    if 1.0 / np.sum(weights(high) ** 2) >= least:
+        return weights(high)
+    for _ in range(30):
+        middle = (low + high) / 2
+        enough = 1.0 / np.sum(weights(middle) ** 2) >= least
+        low, high = (middle, high) if enough else (low, middle)
+    return weights(low)
 
 
 def rows(actions: Sequence[int], probs: np.ndarray, points: np.ndarray | None) -> list[dict[str, Any]]:

@@ -20,6 +20,8 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 MOST_MATCHES, MOST_OWN, MOST_IDLE = 512, 160, 6 * 3600.0
 """Matches kept by the server and by one key; seconds after which one that nobody touches is forgotten."""
 _MOST_ADVISERS = 16
+_PREPARING = 6.0
+"""Seconds that a table may wait for its first card while its players are compiled."""
 _THINKING_SHOWN = 0.15
 """Seconds after which the page is told that a player thinks."""
 
@@ -148,8 +150,18 @@ class Hub:
                 chairs.append(Chair(label, await self.player(label, game)))
         settings = Settings(message["variant"], message["target"], float(message["pace"]))
         match = await self.in_thread(False, lambda: Match(self.shelf.game(game), chairs, settings))
+        await self._prepare(match)
         self.add(connection, match)
         return match
+
+    async def _prepare(self, match: Match) -> None:
+        """Compiles what the first moves need before the first card is shown, unless that takes long."""
+        position = match.round.position
+        view = position.views[position.current]
+        work = [self.in_thread(False, match.compiled.step, position, int(position.legal.argmax()))]
+        new = {chair.player for chair in match.chairs if chair.player is not None and chair.player.seconds is None}
+        work += [self.in_thread(False, player.probabilities, view, position.legal) for player in new]
+        await asyncio.wait([asyncio.ensure_future(one) for one in work], timeout=_PREPARING)
 
     async def player(self, label: str, game: Any) -> Player:
         """Returns a player by its label."""

@@ -351,7 +351,7 @@ def test_pictures_for_the_documentation(page: Any) -> None:
     page.wait_for_selector("#result")
     picture("settled")
     page.click("#review")
-    page.wait_for_selector("#review-progress >> text=Every move")
+    page.wait_for_selector("#review-progress >> text=Every move", timeout=600_000)
     if page.locator("#worst button").count():
         page.locator("#worst button").first.click()
     picture("review")

@@ -31,7 +31,6 @@ export class Review {
   go(ply) {
     this.ply = Math.max(0, Math.min(this.message.steps.length - 1, ply));
     this.redraw();
-    this.root.querySelector(".moves .here")?.scrollIntoView({ block: "nearest" });
   }
 
   key(event) {
@@ -70,11 +69,13 @@ export class Review {
         this.piles(step.board), opened(this),
         el("p", { class: "status", id: "step-text", role: "status" }, step.move ? this.told(step.move) : T.roundOver),
         el("div", { class: "actions" },
-          button("⏮", () => this.go(0), { "aria-label": T.first, id: "first" }), button("◀", () => this.go(this.ply - 1), { "aria-label": T.previous, id: "previous" }),
-          button("▶", () => this.go(this.ply + 1), { "aria-label": T.following, id: "following", class: "primary" }), button("⏭", () => this.go(last), { "aria-label": T.last, id: "last" }),
+          button("|◀", () => this.go(0), { "aria-label": T.first, id: "first" }), button("◀", () => this.go(this.ply - 1), { "aria-label": T.previous, id: "previous" }),
+          button("▶", () => this.go(this.ply + 1), { "aria-label": T.following, id: "following", class: "primary" }), button("▶|", () => this.go(last), { "aria-label": T.last, id: "last" }),
           step.move ? button(T.playOn, () => this.branch(null), { id: "branch" }) : null,
           button(T.back, () => this.app.leaveReview(), { id: "leave-review" }))),
       this.side(step));
+    const here = this.root.querySelector(".moves .here");
+    if (here) here.parentElement.scrollTop = here.offsetTop - here.parentElement.offsetTop - 60;
     if (kept) document.getElementById(kept)?.focus({ preventScroll: true });
   }
 

@@ -31,7 +31,6 @@ export const T = {
   lobbyLead: "Choose a game and who sits at the table.",
   game: "Game",
   variant: "Rules",
-  seats: "Seats",
   seat: (n) => `Seat ${n + 1}`,
   you: "You",
   yourself: "You play",
@@ -49,14 +48,12 @@ export const T = {
   chooseFile: "Choose a file",
   round: (n) => `Round ${n + 1}`,
   toTarget: (n) => (n ? `to ${n}` : ""),
-  against: (names) => names.join(" · "),
   turnYours: "Your turn",
   turnOf: (name) => `${name} to move`,
   thinking: (name, seconds, usual) =>
     `${name} is thinking … ${seconds.toFixed(1)} s` + (usual && usual > 0.2 ? ` of about ${usual.toFixed(1)} s` : ""),
   stock: "Stock",
   pile: "Discards",
-  emptyPile: "no card",
   stockLeft: (n) => plural(n, "card"),
   handLabel: "Your hand",
   handOf: (name) => `${name}'s hand`,
@@ -116,7 +113,7 @@ export const T = {
   beliefOver: "The round is over: all cards are on the table.",
   beliefOf: (name) => `In ${name}'s hand`,
   beliefNote: (b) => (b.weighted
-    ? `An estimate from ${b.worlds} deals that fit what you have seen, weighted by how well the moves so far fit a player like ${b.advisor} (worth ${Math.round(b.effective)} equal deals).`
+    ? `An estimate from ${b.worlds} deals that fit what you have seen, weighted by how well the moves so far fit a player like ${b.advisor}, softly enough that they are worth ${Math.round(b.effective)} equal deals.`
     : `An estimate from ${b.worlds} deals that fit what you have seen, all weighing the same.`),
   truthNote: "Rings show where the cards were.",
   own: "your own",
