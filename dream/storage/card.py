@@ -38,7 +38,7 @@ _TABLE = ("codes", "checks", "rows", "probes", "salt", "table")
 _MOST_PROBES = 64
 _ALONE = {
     "episodes_per_iteration": 1, "num_envs": None, "rollout_length": None, "keep_inputs": False, "pool_size": 1,
-    "opponent_id_prob": 0.0, "traversals": 1,
+    "opponent_id_prob": 0.0, "traversals": 1, "batch_games": 1,
 }  # fmt: skip
 """A learner's settings of how it learns, whatever a card says: what it is built for here is the policy's shape."""
 _BUILT = (TypeError, ValueError, OverflowError, ArithmeticError, MemoryError, RecursionError, IndexError)
@@ -188,11 +188,11 @@ def _learner_like(card: Card, game: Game, shapes: Mapping[str, Any]) -> Policy:
     if tabular:
         raise _no_policy(card, ("average", "current"))
     alone = {name: value for name, value in _ALONE.items() if name in fields}
-    if "average" in fields:
+    if {"average", "memory"} <= fields:
         alone["average"] = dataclasses.replace(given.average, source="network", capacity=1)
         alone["memory"] = type(given.memory)(capacity=1)
-    if "values" in fields:
-        alone["values"] = dataclasses.replace(given.values, capacity=1)
+    for part in {"values", "average", "best_response"} & fields - alone.keys():
+        alone[part] = dataclasses.replace(getattr(given, part), capacity=1)
     learner = build(dataclasses.replace(given, **alone), card.network, game, Resources(_no_player, _no_tree))
     policies = jax.eval_shape(lambda key: learner.policies(learner.init(key)), jax.random.key(0))
     if card.policy not in policies:
