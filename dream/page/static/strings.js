@@ -149,7 +149,7 @@ export const T = {
     ["T", "take the discard"],
     ["P", "pass"],
     ["D", "discard the chosen card"],
-    ["K", "knock with the chosen card, or go gin"],
+    ["K", "knock or go gin: with the chosen card, else with the best one"],
     ["1 … 9", "the actions in the bar, in order"],
     ["N", "next round"],
     ["H", "hint"],

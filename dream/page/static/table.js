@@ -120,6 +120,23 @@ export class Table {
     if (choice) this.act(choice);
   }
 
+  // With the chosen card, else the one that has the focus, else the best one.
+  knock() {
+    const found = this.byCard("knock", "gin"), held = document.activeElement?.closest(".hand .card")?.dataset.card;
+    const choice = found.get(this.chosen) ?? found.get(held) ?? this.bestEnd();
+    if (choice) this.act(choice);
+    else this.first("gin", "knock");
+  }
+
+  // Gin where it can be had, else the knock that leaves least.
+  bestEnd() {
+    for (const kind of ["gin", "knock"]) {
+      const found = [...this.byCard(kind).values()];
+      if (found.length) return found.reduce((a, b) => ((b.left ?? 0) < (a.left ?? 0) ? b : a));
+    }
+    return null;
+  }
+
   next() {
     if (this.match?.done && !this.match.over) this.app.send({ type: "next", match: this.match.id, round: this.match.round });
   }
@@ -130,7 +147,7 @@ export class Table {
     const chosen = (...kinds) => { const found = this.byCard(...kinds).get(this.chosen ?? this.focused); if (found) this.act(found); };
     const keys = {
       s: () => this.first("stock"), t: () => this.first("take"), p: () => this.first("pass", "end", "done"),
-      d: () => chosen("discard"), k: () => { this.byCard("knock", "gin").size ? chosen("knock", "gin") : this.first("knock", "gin"); },
+      d: () => chosen("discard"), k: () => this.knock(),
       n: () => this.next(), r: () => { nextSort(); this.redraw(); },
       h: () => this.ask("hint"), b: () => this.ask("belief"),
     };
@@ -153,7 +170,7 @@ export class Table {
     const { match } = this;
     const kept = document.activeElement?.closest?.(".table-page") ? where(document.activeElement) : null;
     this.root.replaceChildren(
-      el("div", { class: `felt kind-${match.board.kind}` }, this.scores(), match.done || match.viewer === null ? opened(this) : opponents(this),
+      el("div", { class: `felt kind-${match.board.kind}`, "data-ply": `${match.round}.${match.ply}` }, this.scores(), match.done || match.viewer === null ? opened(this) : opponents(this),
         match.done ? null : middle(this), this.bottom()),
       this.side());
     if (kept) this.root.querySelector(kept)?.focus({ preventScroll: true });
@@ -202,13 +219,9 @@ export class Table {
     const made = shown.map((choice) => button(choiceText(choice), () => this.act(choice), {
       class: ["knock", "gin", "liar"].includes(choice.kind) ? "accent" : ["discard", "stock"].includes(choice.kind) ? "primary" : "",
       "data-kind": choice.kind, "data-action": choice.id }));
-    for (const kind of ["gin", "knock"]) {
-      const found = this.byCard(kind);
-      if (found.size && !found.has(focus)) {
-        const best = [...found.values()].reduce((a, b) => ((b.left ?? 0) < (a.left ?? 0) ? b : a));
-        made.push(button(choiceText(best), () => this.act(best), { class: "accent", "data-kind": kind, "data-action": best.id, "data-drop": "knock" }));
-        break;
-      }
+    const best = this.bestEnd();
+    if (best && !this.byCard(best.kind).has(focus)) {
+      made.push(button(choiceText(best), () => this.act(best), { class: "accent", "data-kind": best.kind, "data-action": best.id, "data-drop": "knock" }));
     }
     return made;
   }
