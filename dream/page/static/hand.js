@@ -77,11 +77,12 @@ function drag(event, table, card, left) {
   if (!left || event.button > 0) return;
   const made = event.currentTarget, startX = event.clientX, startY = event.clientY;
   let moved = false;
+  made.setPointerCapture(event.pointerId); // a quick pointer has left the card before it is first seen to move
   const over = (e) => document.elementsFromPoint(e.clientX, e.clientY).find((one) => one.dataset?.drop);
   const onmove = (e) => {
     const dx = e.clientX - startX, dy = e.clientY - startY;
     if (!moved && Math.hypot(dx, dy) < 8) return;
-    if (!moved) { moved = true; made.setPointerCapture(e.pointerId); made.classList.add("dragged"); }
+    if (!moved) { moved = true; made.classList.add("dragged"); }
     made.style.translate = `${dx}px ${dy}px`;
     document.querySelectorAll("[data-drop]").forEach((one) => one.classList.toggle("under", one === over(e)));
   };
