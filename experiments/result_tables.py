@@ -54,7 +54,7 @@ def renamed(command: str) -> str:
 
 
 def laptop_table() -> list[str]:
-    """Returns the lines of the laptop preset's table."""
+    """Returns the lines of the dense network's table, what `preset=laptop` was when it was measured."""
     runs = stored("laptop")["runs"]
     lines = [
         "`python -m dream.run experiment=dueling_dream_dense seed=<s>` against uniform random play, "
@@ -307,11 +307,11 @@ def variants_table() -> list[str]:
 
 
 def bound_table() -> list[str]:
-    """Returns the lines of the lower bound on the laptop agent's exploitability."""
+    """Returns the lines of the lower bound on the dense agent's exploitability."""
     result = stored("gin_rummy_bound")
     bound, local = result["exploitability"], result["local"]
     lines = [
-        f"`{renamed(result['policy'])}`, measured by `{renamed(result['command'])}`. Exploitability is at least "
+        f"`{renamed(result['policy']).replace('preset=laptop', 'experiment=dueling_dream_dense')}`, measured by `{renamed(result['command'])}`. Exploitability is at least "
         f"**{bound['mean']:.1f} points per hand** ({bound['low']:.1f} to {bound['high']:.1f}). "
         f"The local best response, on {local['n']} rounds, found {signed(local['exploitability'])}.",
         "",
