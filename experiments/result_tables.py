@@ -54,7 +54,7 @@ def renamed(command: str) -> str:
 
 
 def laptop_table() -> list[str]:
-    """Returns the lines of the dense network's table, what `preset=laptop` was when it was measured."""
+    """Returns the lines of the table of the dense network, which `preset=laptop` once was."""
     runs = stored("laptop")["runs"]
     lines = [
         "`python -m dream.run experiment=dueling_dream_dense seed=<s>` against uniform random play, "
