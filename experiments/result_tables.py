@@ -310,8 +310,9 @@ def bound_table() -> list[str]:
     """Returns the lines of the lower bound on the dense agent's exploitability."""
     result = stored("gin_rummy_bound")
     bound, local = result["exploitability"], result["local"]
+    policy = renamed(result["policy"]).replace("preset=laptop", "experiment=dueling_dream_dense")
     lines = [
-        f"`{renamed(result['policy']).replace('preset=laptop', 'experiment=dueling_dream_dense')}`, measured by `{renamed(result['command'])}`. Exploitability is at least "
+        f"`{policy}`, measured by `{renamed(result['command'])}`. Exploitability is at least "
         f"**{bound['mean']:.1f} points per hand** ({bound['low']:.1f} to {bound['high']:.1f}). "
         f"The local best response, on {local['n']} rounds, found {signed(local['exploitability'])}.",
         "",
