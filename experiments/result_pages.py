@@ -44,7 +44,7 @@ def headline_table() -> list[str]:
     uniform = tables.stored("dueling_dream_ppo_exploitability")["leduc_poker"]["uniform"]
     rows = (
         (
-            "Dueling DREAM, laptop preset, five minutes on two cores, against random play",
+            "Dueling DREAM with a dense network, five minutes on two cores, against random play",
             _rates("laptop", "random"),
             gin,
         ),
@@ -66,7 +66,7 @@ def headline_table() -> list[str]:
             gin,
         ),
         (
-            "Lower bound on the exploitability of the laptop agent on gin rummy",
+            "Lower bound on the exploitability of that dense agent on gin rummy",
             f"{bound['mean']:.1f} points per hand ({bound['low']:.1f} to {bound['high']:.1f})",
             gin,
         ),

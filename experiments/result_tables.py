@@ -54,7 +54,7 @@ def renamed(command: str) -> str:
 
 
 def laptop_table() -> list[str]:
-    """Returns the lines of the laptop preset's table."""
+    """Returns the lines of the table of the dense network, which `preset=laptop` once was."""
     runs = stored("laptop")["runs"]
     lines = [
         "`python -m dream.run experiment=dueling_dream_dense seed=<s>` against uniform random play, "
@@ -307,11 +307,12 @@ def variants_table() -> list[str]:
 
 
 def bound_table() -> list[str]:
-    """Returns the lines of the lower bound on the laptop agent's exploitability."""
+    """Returns the lines of the lower bound on the dense agent's exploitability."""
     result = stored("gin_rummy_bound")
     bound, local = result["exploitability"], result["local"]
+    policy = renamed(result["policy"]).replace("preset=laptop", "experiment=dueling_dream_dense")
     lines = [
-        f"`{renamed(result['policy'])}`, measured by `{renamed(result['command'])}`. Exploitability is at least "
+        f"`{policy}`, measured by `{renamed(result['command'])}`. Exploitability is at least "
         f"**{bound['mean']:.1f} points per hand** ({bound['low']:.1f} to {bound['high']:.1f}). "
         f"The local best response, on {local['n']} rounds, found {signed(local['exploitability'])}.",
         "",

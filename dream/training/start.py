@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,7 @@ def _resume(composed: Composed) -> Start:
     for key in composed.node.keys() - stored.keys():
         stored[key] = composed.node[key]  # a setting that came after the checkpoint
     choices = checkpoint.meta["choices"]
+    _refuse_new_rules(checkpoint, stored, composed.overrides)
     node = update(stored, composed.overrides, choices, skip={"resume", "run_dir"})
     for part in ("network", "env", "seed"):
         if node[part] != stored[part]:
@@ -141,6 +143,17 @@ def _find_to_resume(reference: str) -> Checkpoint:
 
 def _children(folder: Path) -> list[Path]:
     return list(folder.iterdir()) if folder.is_dir() else []
+
+
+def _refuse_new_rules(checkpoint: Checkpoint, stored: DictConfig, overrides: Sequence[str]) -> None:
+    """Raises InputError where an override gives a rule that the run's configuration leaves to its preset."""
+    for override in overrides:
+        rule = override.split("=")[0].lstrip("+~")
+        if rule.startswith("env.rules.") and OmegaConf.select(stored, rule) is None:
+            raise InputError(
+                f"env cannot be changed by resume=: {checkpoint.path} has {_brief(stored.env)}, "
+                f"the overrides ask for {override}"
+            )
 
 
 def _brief(value: object) -> str:

@@ -65,7 +65,7 @@ RUN = {
     "unknown tracking mode": (["tracking.mode=ofline"], "did you mean 'offline'"),
     "nothing kept": (["checkpoint.keep=0"], "checkpoint.keep=0 is out of range"),
     "broken interpolation": (["algo.epochs=${nothing}"], "nothing"),
-    "run_dir is a file": (["run_dir=file"], "file exists; choose a new folder"),
+    "run_dir is a file": (["run_dir=file"], "file exists and holds no run; choose a new folder"),
     "run_dir is inside a file": (["run_dir=file/run"], "file"),
     "run_dir is in use": (["run_dir=run"], "go on with resume="),
     "missing checkpoint": (["resume=nowhere"], "nowhere does not exist"),
@@ -78,7 +78,7 @@ RUN = {
     "resume with an unknown key": (["resume=run", "algo.foo=3"], "unknown setting 'algo.foo'"),
     "resume into another folder": (["resume=run", "run_dir=elsewhere"], "leave it out"),
     "a sweep of wrong jobs": (["-m", "seed=1,2", "algo.epochs=two"], "algo.epochs='two'"),
-    "sweep into a folder in use": (["-m", "seed=1,2", "run_dir=run"], "exists"),
+    "sweep into a folder in use": (["-m", "seed=1,2", "run_dir=run"], "a sweep needs a folder of its own"),
 }
 EVALUATE = {
     "no checkpoint": ([], "checkpoint= is missing"),

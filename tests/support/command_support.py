@@ -66,11 +66,15 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> N
 
 
 def snapshot(folder: pathlib.Path) -> dict[str, str]:
-    """Returns every path under a folder with its time of change and, for files, a digest."""
+    """Returns every path under a folder and, for files, a digest and the time of change.
+
+    A folder's own time changes where a lock was held in it for a moment.
+    """
     found = {}
     for path in sorted(folder.rglob("*")):
-        digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
-        found[str(path.relative_to(folder))] = f"{digest} {path.stat().st_mtime_ns}"
+        file = path.is_file()
+        digest = f"{hashlib.sha256(path.read_bytes()).hexdigest()} {path.stat().st_mtime_ns}" if file else "folder"
+        found[str(path.relative_to(folder))] = digest
     return found
 
 
