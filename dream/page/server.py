@@ -134,6 +134,7 @@ def listen(host: str, port: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host, port))
+        found.listen(MOST_CONNECTIONS)
     except OSError as error:
         found.close()
         raise InputError(f"host={host} port={port} cannot be listened on ({error.strerror}); choose another") from error
