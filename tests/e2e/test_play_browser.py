@@ -26,7 +26,7 @@ _CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
 pytestmark = pytest.mark.skipif(_CHROMIUM is None, reason="no Chromium is installed (apt-get install chromium)")
-_PATIENCE = 300_000
+_PATIENCE = 120_000
 _GAMES = {"gin_rummy": "heuristic", "gin_rummy_mdp": "heuristic", "gin_rummy_openspiel": "simple_bot",
           "mini_gin_rummy": "random", "rummy500": "greedy", "kuhn_poker": "random", "leduc_poker": "random",
           "liars_dice": "random", "phantom_ttt": "random"}  # fmt: skip
