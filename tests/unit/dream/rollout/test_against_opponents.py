@@ -19,6 +19,7 @@ from dream.equations.sampling import entropy, sample_action
 from dream.rollout.against_opponents import Rollouts
 from dream.rollout.opponents import make_mixture
 from dream.training.loop import Run
+from dream.training.signals import StopRequest
 from dream.training.start import prepare_run
 from envs import Game, InputError, records
 
@@ -141,7 +142,7 @@ def _run(folder: pathlib.Path, *overrides: str) -> Run:
     """Runs to the last iteration and saves."""
     run = Run(prepare_run(compose_config("config", [*overrides])))
     while run.iteration < run.config.iterations:
-        run.iterate()
+        run.iterate(StopRequest(listen=False))
     run.save()
     run.writer.close()
     return run
