@@ -99,7 +99,7 @@ def test_it_beats_uniform_play_and_stays_below_the_exact_bound() -> None:
 def test_what_it_cannot_answer_is_refused() -> None:
     """A game without its actions, suits under private names, an unknown rollout player."""
     for game in (envs.make("rummy500", num_players=2), envs.make("mini_gin_rummy", preset="3x4")):
-        with pytest.raises(InputError, match="cannot deal anew|does not keep the actions"):
+        with pytest.raises(InputError, match=r"cannot deal anew|does not keep the actions"):
             local_best_response(game, envs.make_bot("random", game), CONFIG)
     game = envs.make("mini_gin_rummy")
     with pytest.raises(InputError, match="unknown rollout player 'greedy'"):
