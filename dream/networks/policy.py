@@ -25,6 +25,18 @@ class Acts:
     temperature: float = number(1.0, 0, above=True)
 
 
+@functools.partial(jax.tree_util.register_dataclass, data_fields=["params"], meta_fields=["apply", "game", "value"])
+@dataclasses.dataclass(frozen=True)
+class ValuedPolicy(Policy):
+    """A Policy that also says what its player expects to win.
+
+    Attributes:
+      value: (params, view of the player to act) -> float32, rewards from here to the end of the game; None: not known.
+    """
+
+    value: Callable[[Any, Any], Array] | None = None
+
+
 @functools.partial(jax.tree_util.register_dataclass, data_fields=["params"], meta_fields=["apply", "game", "forward"])
 @dataclasses.dataclass(frozen=True)
 class NetworkPolicy(Policy):

@@ -11,7 +11,9 @@ import jax
 import envs
 from dream import algorithms
 from dream.algorithms.types import Resources
-from dream.config import renamed
+from dream.config import renamed, settings
+from dream.search import SearchSettings, make_search
+from dream.search import names as search_names
 from dream.storage import checkpoint, hub, policy_file
 from dream.storage.checkpoint import Checkpoint
 from dream.storage.policy_file import PolicyFile
@@ -143,7 +145,9 @@ def find_opponent(reference: str, game: Game) -> Policy | HostPlayer:
 
 
 def find_player(reference: str, game: Game) -> Policy:
-    """Returns a player: a rule-based one by name, or a trained one as `load_policy` finds it.
+    """Returns a player: a rule-based one by name, a trained one as `load_policy` finds it, or a search with either.
+
+    A search player is named `search:<player>[:<worlds>]`.
 
     Raises:
       InputError: neither, or a player of another game.
@@ -152,12 +156,16 @@ def find_player(reference: str, game: Game) -> Policy:
         raise InputError(f"{reference} plays on the host; it can only be the opponent of a match")
     if reference in envs.bot_names(game):
         return envs.make_bot(reference, game)
+    if search_names.is_search(reference):
+        name = search_names.parse(reference)
+        chosen = {} if name.worlds is None else {"worlds": name.worlds}
+        return make_search(find_player(name.policy, game), game, settings.read(SearchSettings, chosen, "search"))
     if not hub.is_reference(reference) and not Path(reference).expanduser().exists():
         if new := renamed.VALUES["opponents"].get(reference):
             raise InputError(f"opponent {reference} is now {new}: the learner's own past, in algo.opponents alone")
         raise InputError(
             f"unknown opponent {reference!r}; it must be one of {', '.join(envs.bot_names(game))}, "
-            "or the path of a run, a checkpoint or a policy's file"
+            "the path of a run, a checkpoint or a policy's file, or search:<any of these>"
         )
     trained = find(reference)
     check_game(trained, game)
