@@ -89,10 +89,13 @@ class CardFeatures:
       choices: actions about each card.
       of_observation: float32[observation_size] -> (of the position as a whole float32[W], of each card float32[K, S],
         the actions about each card int32[K, choices], -1 for none and all -1 where nothing of the kind can be done).
+      with_recall: the same with what the opponent has discarded, where the observation shows it and `of_observation`
+        leaves it out; else None.
     """
 
     choices: int
     of_observation: Callable[[Array], tuple[Array, Array, Array]]
+    with_recall: Callable[[Array], tuple[Array, Array, Array]] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
