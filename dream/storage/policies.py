@@ -73,7 +73,10 @@ def game_of(trained: Trained) -> Game:
 
 
 def check_game(trained: Trained, game: Game) -> None:
-    """Raises InputError unless the player was trained on this game, version and rules, as far as they are known."""
+    """Raises InputError unless the player was trained on this game, version and rules, as far as they are known.
+
+    Rules that change payoffs alone may differ.
+    """
     stored, wanted = trained.meta["game"], game.identity
     for part in ("name", "version"):
         if stored.get(part) != wanted[part]:
@@ -84,7 +87,8 @@ def check_game(trained: Trained, game: Game) -> None:
     rules = stored.get("rules", {} if isinstance(trained, Checkpoint) else wanted["rules"])
     if rules and wanted["rules"].keys() - rules.keys():  # a rule newer than the player had its default
         rules = envs.make(game.name).identity["rules"] | rules
-    other = [f"{k}={rules.get(k)!r}, not {v!r}" for k, v in wanted["rules"].items() if rules.get(k) != v]
+    decisive = {k: v for k, v in wanted["rules"].items() if k not in game.payoff_rules}
+    other = [f"{k}={rules.get(k)!r}, not {v!r}" for k, v in decisive.items() if rules.get(k) != v]
     if other:
         raise InputError(f"{trained.path} was trained with other rules of {wanted['name']}: {'; '.join(other)}")
 
