@@ -156,7 +156,9 @@ def learners_table() -> list[str]:
         )
         for name, at in result["counters"].items()
     }
-    commands = [renamed(" ".join(result["overrides"][name][0])) for name in ("one", "other")]
+    recipes = {"one": "experiment=dueling_dream_dense", "other": "experiment=ppo_dense"}  # what preset=laptop was
+    runs = {name: " ".join(x for x in result["overrides"][name][0] if not x.startswith("algo=")) for name in recipes}
+    commands = [renamed(run).replace("preset=laptop", recipes[name]) for name, run in runs.items()]
     spending = "; ".join(f"{titles[name]}: {text}" for name, text in spent.items())
     lines = [
         f"Rounds won, mean over {result['pairs']} pairs of runs with its 95 % t-interval, {result['games']:,} rounds "

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from dream.equations.reward_shaping import win_bonus
 from dream.equations.sampling import sample_action
 from dream.networks.policy import ValuedPolicy
 from envs import Game, Policy
@@ -42,8 +43,9 @@ def play_on(
       cut: int32, actions after the first before the value is asked; a policy without value plays to the end.
       needed: whether anybody asks; if not, nothing is played.
     Returns:
-      float32, rewards from here on.
+      float32, rewards from here on, and the policy's win_bonus if the end pays the player, the negative if it costs.
     """
+    bonus = policy.win_bonus if isinstance(policy, ValuedPolicy) else 0.0
     knows_value = isinstance(policy, ValuedPolicy) and policy.value is not None
 
     def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -57,7 +59,8 @@ def play_on(
         if knows_value:
             is_left = ~done & (t >= cut) & (to_act == seat)
             rest = jnp.where(is_left, policy.value(policy.params, view), 0.0)
-        return t + 1, state, action, won + rewards[seat], rest, done | is_left
+        gained = rewards[seat] + win_bonus(rewards[seat], done, bonus)
+        return t + 1, state, action, won + gained, rest, done | is_left
 
     start = (jnp.int32(0), state, jnp.int32(action), jnp.float32(0), jnp.float32(0), ~jnp.bool_(needed))
     _, _, _, won, rest, _ = lax.while_loop(lambda carry: ~carry[-1], body, start)

@@ -17,18 +17,18 @@ from dream.game_tree.tabular_policy import row_of, table_index
 from dream.game_tree.tree import Tree
 from dream.networks.policy import ValuedPolicy
 from dream.search import SearchSettings, halving, make_search, worlds
-from envs import Policy
 from envs.random_play import uniform
 
 NAMES = ("kuhn_poker", "leduc_poker")
 WORLDS, PULLS = 4096, 4096
-MISTAKES = 0.1
+MISTAKES, WIN_BONUS = 0.1, 0.5
 
 
 class Exact(NamedTuple):
     """A tree, a policy on it, and what follows for each information set I.
 
     Attributes:
+      tree: its payoffs have the bonus for wins in them.
       policy: the table as a ValuedPolicy that knows the exact values.
       belief: float64[N], each history's chance given its information set, by Bayes' rule.
       values: float64[I, A], of each action to the set's owner, everyone playing the table afterwards.
@@ -45,6 +45,7 @@ class Exact(NamedTuple):
 def _exact(name: str, mistakes: float, fully_mixed: bool = False) -> Exact:
     """Works everything out from the tree; `mistakes` is the others' share of uniform play in beliefs alone."""
     tree = tree_of(name)
+    tree = dataclasses.replace(tree, payoff=tree.payoff + WIN_BONUS * np.sign(tree.payoff))
     table = random_table(tree, 5)
     if fully_mixed:
         table = 0.8 * table + 0.2 * uniform(tree.legal)
@@ -71,7 +72,7 @@ def _exact(name: str, mistakes: float, fully_mixed: bool = False) -> Exact:
     history = history_values(tree, table) * np.where(tree.player == 0, 1, -1)
     of_set = np.bincount(sets, belief[inside] * history[inside], tree.num_infosets)
     params = jax.tree.map(jnp.asarray, {**table_index(tree), "table": table, "values": of_set})
-    return Exact(tree, ValuedPolicy(_play, params, tree.game, _value), belief, values, next_sets)
+    return Exact(tree, ValuedPolicy(_play, params, tree.game, _value, WIN_BONUS), belief, values, next_sets)
 
 
 def _play(params: Any, view: Any, legal: Any) -> Any:
@@ -161,12 +162,13 @@ def test_the_best_action_is_found_where_the_policy_errs() -> None:
         effective_share=0.0,
     )  # fmt: skip
     table = np.asarray(exact.policy.params["table"])
-    player = make_search(Policy(_play, exact.policy.params, tree.game), tree.game, settings)
+    policy = dataclasses.replace(exact.policy, value=None)
+    player = make_search(policy, tree.game, settings)
     chosen = np.asarray(jax.jit(jax.vmap(player))(tree.views, tree.legal)).argmax(axis=1)
     rows = np.arange(tree.num_infosets)
     gain = exact.values[rows, chosen] - exact.values[rows, table.argmax(axis=1)]
     assert gain.min() > -1e-9
-    # Payoffs are whole chips: differences of half a chip are plain in 2048 worlds.
+    # Differences of half a chip are plain in 2048 worlds.
     lost = exact.values.max(axis=1, where=tree.legal, initial=-9) - exact.values[rows, chosen]
     assert lost.max() < 0.5
     assert gain.max() > 0.1

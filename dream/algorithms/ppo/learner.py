@@ -201,7 +201,8 @@ class _Ppo:
         temperature = self.parts.config.play_temperature or 1.0
         params = {"network": state.params, "temperature": jnp.float32(temperature)}
         value = self.parts.value if self.parts.learns_rewards else None
-        return {"current": ValuedPolicy(self.parts.play, params, value=value)}
+        bonus = self.parts.config.shaping.win_bonus / self.parts.game.reward_scale
+        return {"current": ValuedPolicy(self.parts.play, params, value=value, win_bonus=bonus)}
 
     def value(self, state: PpoState) -> Value:
         return Value(self._value, state.params)
