@@ -45,11 +45,12 @@ class SearchSettings:
     """What a search player takes into account.
 
     Attributes:
-      worlds: rounds played on in every round of halving, over all brackets; a multiple of `pulls` or less than it.
+      worlds: rounds played on in every round of halving, over all brackets; a multiple of `pulls` or less than it;
+        0: the policy's most probable action is played.
       pulls: of one round of one bracket.
       particles: worlds that are drawn and weighed.
       candidates: actions that are compared, at most.
-      least_probability: of a candidate under the policy.
+      least_probability: of a candidate under the policy; trained policies are played sharpened, so it is small.
       cut: actions after the first before the policy's value is asked; -1: games are played to their end.
       evidence: standard errors by which another action must be better than the policy's own.
       weighted: whether worlds are weighed; else all count alike.
@@ -58,11 +59,11 @@ class SearchSettings:
       seed: of all that is random.
     """
 
-    worlds: int = number(128, 2, 1 << 20)
+    worlds: int = number(128, 0, 1 << 20)
     pulls: int = number(64, 2, 4096)
     particles: int = number(192, 2, 1 << 16)
     candidates: int = number(4, 2, 64)
-    least_probability: float = number(0.01, 0, 1)
+    least_probability: float = number(1e-6, 0, 1)
     cut: int = number(6, -1, 1 << 20)
     evidence: float = number(1.5, 0)
     weighted: bool = True

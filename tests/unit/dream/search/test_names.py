@@ -42,7 +42,7 @@ def test_a_player_is_found_by_name() -> None:
     [
         ("search:", "kuhn_poker", "names no policy"),
         ("search:nobody", "kuhn_poker", "unknown opponent 'nobody'"),
-        ("search:random:1", "kuhn_poker", r"search\.worlds=1 is out of range"),
+        ("search:random:9999999", "kuhn_poker", r"search\.worlds=9999999 is out of range"),
         ("search:search:random", "kuhn_poker", "cannot search with another one"),
         ("search:random", "gin_rummy_openspiel", "cannot deal them anew"),
     ],
