@@ -33,3 +33,8 @@ def parse(reference: str) -> SearchName:
     if not policy:
         raise InputError(f"player {reference!r} names no policy; it must be {PREFIX}<run, file or player>[:<worlds>]")
     return SearchName(policy, worlds)
+
+
+def policy_in(reference: str) -> str:
+    """Returns the reference of the policy that a search player searches with; another reference as it is."""
+    return parse(reference).policy if is_search(reference) else reference

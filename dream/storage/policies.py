@@ -163,9 +163,7 @@ def find_player(reference: str, game: Game) -> Policy:
     if reference in envs.bot_names(game):
         return envs.make_bot(reference, game)
     if search_names.is_search(reference):
-        name = search_names.parse(reference)
-        chosen = {} if name.worlds is None else {"worlds": name.worlds}
-        return make_search(find_player(name.policy, game), game, settings.read(SearchSettings, chosen, "search"))
+        return searching(reference, find_player(search_names.policy_in(reference), game), game)
     by_place = hub.is_reference(reference) or shipped.path_of(reference) is not None
     if not by_place and not Path(reference).expanduser().exists():
         if new := renamed.VALUES["opponents"].get(reference):
@@ -178,6 +176,19 @@ def find_player(reference: str, game: Game) -> Policy:
     trained = find(reference)
     check_game(trained, game)
     return policy_of(trained, game)
+
+
+def searching(reference: str, policy: Policy, game: Game) -> Policy:
+    """Returns the player that a reference means, of the policy in it: a search with it where it names one.
+
+    Raises:
+      InputError: a game that cannot be searched, or a number of worlds out of range.
+    """
+    if not search_names.is_search(reference):
+        return policy
+    worlds = search_names.parse(reference).worlds
+    chosen = {} if worlds is None else {"worlds": worlds}
+    return make_search(policy, game, settings.read(SearchSettings, chosen, "search"))
 
 
 RESOURCES = Resources(find_player, stored_tree)
