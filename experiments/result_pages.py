@@ -92,6 +92,7 @@ def headline_table() -> list[str]:
 
 SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (README, "results"): headline_table,
+    (PAGES / "results" / "gin_rummy.md", "shipped"): tables.shipped_table,
     (PAGES / "results" / "gin_rummy.md", "laptop"): tables.laptop_table,
     (PAGES / "results" / "gin_rummy.md", "runs"): tables.strength_table,
     (PAGES / "results" / "gin_rummy.md", "corrections"): tables.corrections_table,
