@@ -57,7 +57,7 @@ RECIPES = {
         ),
     ),
     "gin_rummy_openspiel/strong": Recipe(
-        ("experiment=openspiel_ppo_cards", "iterations=400"), ("random", "simple_bot", "greedy", "marjj", "lookahead")
+        ("experiment=openspiel_ppo_cards",), ("random", "simple_bot", "greedy", "marjj", "lookahead")
     ),
     "gin_rummy_mdp/strong": Recipe(
         ("algo=ppo", "env=gin_rummy_mdp", "preset=laptop"), ("random", "simple_bot", "heuristic", "lookahead")
