@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import dream
 import envs
 from dream.search import Search, SearchSettings
 from dream.search.names import SearchName, parse
@@ -35,6 +36,15 @@ def test_a_player_is_found_by_name() -> None:
     assert (brackets - 1) * player.apply.pulls < 256 <= brackets * player.apply.pulls
     usual = find_player("search:random", game)
     assert int(usual.params.brackets) == -(-SearchSettings().worlds // usual.apply.pulls)
+
+
+def test_a_search_player_is_evaluated_by_name() -> None:
+    """From Python as by the command; a file of a trained player is read without the prefix."""
+    report = dream.evaluate("search:random:64", "random", games=200, game=envs.make("kuhn_poker"))
+    assert report.games == 200
+    assert report.points_per_hand.mean > 0
+    with pytest.raises(InputError, match="no/such/run"):
+        dream.evaluate("search:no/such/run:64", "random", games=200)
 
 
 @pytest.mark.parametrize(
