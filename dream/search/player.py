@@ -206,7 +206,9 @@ def make_search(policy: Policy, game: Game, settings: SearchSettings = SearchSet
         raise InputError(f"a search player needs worlds to look at, and {game.name} cannot deal them anew")
     if isinstance(policy.apply, Search):
         raise InputError("a search player cannot search with another one; give it a policy")
-    pulls = max(min(settings.pulls, settings.worlds), 2 * min(settings.candidates, game.num_actions))
+    # Few worlds make a smaller program; none at all are a matter of parameters.
+    pulls = min(settings.pulls, settings.worlds or settings.pulls)
+    pulls = max(pulls, 2 * min(settings.candidates, game.num_actions))
     params = SearchParams(
         policy=policy,
         brackets=np.int32(-(-settings.worlds // pulls)),
