@@ -7,9 +7,15 @@ from typing import Any
 import result_tables as tables
 
 
+def _missing(script: str) -> list[str]:
+    return [f"Nothing is stored yet; `python experiments/{script}.py` plays it."]
+
+
 def search_table() -> list[str]:
     """Returns the lines of the table: each player's points and rounds won, and what it wins more than the policy."""
     found = tables.stored("gin_search")
+    if found is None:
+        return _missing("gin_search")
     policy = found["policy"]
     stage = "" if policy["iteration"] is None else f", iteration {policy['iteration']}"
     lines = [
@@ -37,7 +43,10 @@ def search_table() -> list[str]:
 
 def losses_table() -> list[str]:
     """Returns the lines of the tables: what each way a round ends adds to the points per hand, and what was decided."""
-    columns = [(player, opponent, x) for player, by in tables.stored("gin_losses")["players"].items()
+    stored = tables.stored("gin_losses")
+    if stored is None:
+        return _missing("gin_losses")
+    columns = [(player, opponent, x) for player, by in stored["players"].items()
                for opponent, x in by.items()]  # fmt: skip
     lines = [
         "`experiments/gin_losses.py`: share of rounds, and what these add to the points per hand; mirrored deals.",
