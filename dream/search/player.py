@@ -37,7 +37,9 @@ from envs.game import View
 from envs.random_play import key_of_view
 
 _LANES = 4096
-"""Rounds that are played on at once, whatever the number of decisions asked for together: what bounds the memory."""
+"""Rounds that an accelerator plays on at once, whatever the number of decisions: what bounds the memory.
+
+A CPU takes one decision after the other, whose worlds fill its lanes: decisions differ in how long they take."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,7 +132,8 @@ class Search:
         """Returns the chosen action's probability 1: float32[A]."""
         actions, valid = self.candidates_of(params, view, legal)
         asked = (jnp.sum(valid) > 1) & (params.brackets > 0)
-        together = max(1, _LANES // max(self.particles, self.pulls))
+        on_cpu = jax.default_backend() == "cpu"
+        together = 1 if on_cpu else max(1, _LANES // max(self.particles, self.pulls))
         choice = where_needed(
             asked, self._thought, actions[0], params, view, actions, valid,
             smallest_chunk=together, largest_chunk=together,

@@ -165,3 +165,14 @@ def test_no_more_lanes_than_allowed_run_together(backend: str) -> None:
     limited = jax.vmap(lambda flag, x: where_needed(flag, lambda y: noted(y) + 1, 0.0, x, largest_chunk=6))
     np.testing.assert_array_equal(limited(needed, x), np.where(needed, x + 1, 0))
     assert set(sizes) == {6}
+
+
+def test_lanes_one_by_one_are_not_batched(backend: str) -> None:
+    """The function sees its arguments as they are, and the results are the same."""
+    for mask in MASKS.values():
+        needed, arguments = mask(20), _arguments(20)
+        x, pair, otherwise = arguments
+        out = jax.vmap(lambda n, x, pair, other: where_needed(n, _costly, other, x, pair, largest_chunk=1))(
+            needed, x, pair, otherwise
+        )
+        _assert_same(out, _expected(needed, arguments), otherwise)
