@@ -44,6 +44,8 @@ VARIANTS: dict[str, dict[str, Any] | None] = {
     "to the end": {"cut": -1},
     "uniform worlds, to the end": {"weighted": False, "cut": -1},
     "no evidence": {"evidence": 0.0},
+    "evidence 1": {"evidence": 1.0},
+    "likely candidates": {"least_probability": 1e-6},
     "cut after 2": {"cut": 2},
     "512 worlds": {"worlds": 512},
 }

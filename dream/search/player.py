@@ -52,7 +52,8 @@ class SearchSettings:
       pulls: of one round of one bracket.
       particles: worlds that are drawn and weighed.
       candidates: actions that are compared, at most.
-      least_probability: of a candidate under the policy; trained policies are played sharpened, so it is small.
+      least_probability: of a candidate under the policy, besides being possible at all: trained policies are played
+        sharpened, and then give little to all but their first choice.
       cut: actions after the first before the policy's value is asked; -1: games are played to their end.
       evidence: standard errors by which another action must be better than the policy's own.
       weighted: whether worlds are weighed; else all count alike.
@@ -65,9 +66,9 @@ class SearchSettings:
     pulls: int = number(64, 2, 4096)
     particles: int = number(192, 2, 1 << 16)
     candidates: int = number(4, 2, 64)
-    least_probability: float = number(1e-6, 0, 1)
+    least_probability: float = number(0.0, 0, 1)
     cut: int = number(6, -1, 1 << 20)
-    evidence: float = number(1.5, 0)
+    evidence: float = number(2.0, 0)
     weighted: bool = True
     mistakes: float = number(0.1, 0, 1)
     effective_share: float = number(0.25, 0, 1)
