@@ -14,7 +14,7 @@ from tree_values import tree_of
 import envs
 from dream.evaluation.matches import match
 from dream.search import SearchSettings, Thinker, make_search
-from envs import InputError, Policy
+from envs import Game, InputError, Policy
 
 SMALL = SearchSettings(worlds=32, pulls=32, particles=32, candidates=3, evidence=0.5)
 
@@ -127,15 +127,18 @@ def test_only_a_search_player_thinks() -> None:
         Thinker(Policy(_first))
 
 
-@pytest.mark.parametrize(
-    ("name", "settings", "message"),
-    [
-        ("gin_rummy_openspiel", {}, "cannot deal them anew"),
-        ("kuhn_poker", {"worlds": -1}, r"search\.worlds=-1 is out of range"),
-        ("kuhn_poker", {"mistakes": 2.0}, r"search\.mistakes=2\.0 is out of range"),
-    ],
-)
-def test_what_cannot_be_searched_is_refused(name: str, settings: dict[str, Any], message: str) -> None:
-    """Another game, or a setting that is out of range."""
-    with pytest.raises(InputError, match=message):
-        make_search(Policy(_first), envs.make(name), SearchSettings(**settings))
+@pytest.mark.parametrize("name", ["worlds", "mistakes", "pulls"])
+def test_settings_out_of_range_are_refused(name: str) -> None:
+    """Each by its name."""
+    with pytest.raises(InputError, match=rf"search\.{name}=-1.* is out of range"):
+        make_search(Policy(_first), envs.make("kuhn_poker"), SearchSettings(**{name: -1}))
+
+
+@pytest.mark.parametrize("missing", ["determinize", "replay_actions"])
+def test_a_game_without_worlds_is_refused(missing: str) -> None:
+    """One that cannot deal anew; and one that does not keep its actions, unless worlds are not weighed."""
+    blind = type("Blind", (type(envs.make("kuhn_poker")),), {missing: getattr(Game, missing)})()
+    with pytest.raises(InputError, match="cannot deal them anew"):
+        make_search(Policy(_first), blind, SMALL)
+    if missing == "replay_actions":
+        make_search(Policy(_first), blind, dataclasses.replace(SMALL, weighted=False))
