@@ -26,7 +26,6 @@ from jax import Array
 
 from dream.config import settings as checked
 from dream.config.settings import number
-from dream.networks.policy import ValuedPolicy
 from dream.search import halving
 from dream.search.halving import Tally
 from dream.search.playouts import play_on
@@ -171,9 +170,7 @@ class Search:
         def one(arm: Array, world: Array, needed: Array) -> Array:
             state = jax.tree.map(lambda x: x[drawn[world]], question.belief.worlds)
             key = jax.random.fold_in(play_key, world)
-            return play_on(
-                self.game, params.policy, state, question.actions[arm], seat, key, params.cut, needed
-            )  # fmt: skip
+            return play_on(self.game, params.policy, state, question.actions[arm], seat, key, params.cut, needed)
 
         return halving.bracket(tally, question.valid, self.pulls, jax.vmap(one))
 
@@ -205,9 +202,10 @@ def make_search(policy: Policy, game: Game, settings: SearchSettings = SearchSet
     settings = checked.read(SearchSettings, dataclasses.asdict(settings), "search")
     if game.num_players != 2 or not game.zero_sum:
         raise InputError(f"a search player needs a game of two players, zero-sum; {game.name} is not one")
-    needed = ("determinize", "replay_actions") if settings.weighted else ("determinize",)
-    if any(getattr(type(game), name) is getattr(Game, name) for name in needed):
+    if type(game).determinize is Game.determinize:
         raise InputError(f"a search player needs worlds to look at, and {game.name} cannot deal them anew")
+    if settings.weighted and type(game).replay_actions is Game.replay_actions:
+        raise InputError(f"{game.name} does not keep its actions, so worlds cannot be weighed; set weighted=False")
     if isinstance(policy.apply, Search):
         raise InputError("a search player cannot search with another one; give it a policy")
     # Few worlds make a smaller program; none at all are a matter of parameters.
@@ -225,8 +223,3 @@ def make_search(policy: Policy, game: Game, settings: SearchSettings = SearchSet
     )
     search = Search(game, pulls, settings.particles, settings.candidates, settings.weighted)
     return Policy(search, params, game)
-
-
-def knows_value(policy: Policy) -> bool:
-    """Returns whether playouts by a policy can be cut."""
-    return isinstance(policy, ValuedPolicy) and policy.value is not None

@@ -138,7 +138,8 @@ def test_settings_out_of_range_are_refused(name: str) -> None:
 def test_a_game_without_worlds_is_refused(missing: str) -> None:
     """One that cannot deal anew; and one that does not keep its actions, unless worlds are not weighed."""
     blind = type("Blind", (type(envs.make("kuhn_poker")),), {missing: getattr(Game, missing)})()
-    with pytest.raises(InputError, match="cannot deal them anew"):
+    message = {"determinize": "cannot deal them anew", "replay_actions": "does not keep its actions"}[missing]
+    with pytest.raises(InputError, match=message):
         make_search(Policy(_first), blind, SMALL)
     if missing == "replay_actions":
         make_search(Policy(_first), blind, dataclasses.replace(SMALL, weighted=False))
