@@ -43,9 +43,9 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         players = {worlds: make_search(policy, game, dataclasses.replace(SearchSettings(), worlds=worlds))
                    for worlds in arguments.worlds}  # fmt: skip
         began = time.perf_counter()
-        decide.lower(players[arguments.worlds[0]], views, legal).compile()
+        compiled = decide.lower(players[arguments.worlds[0]], views, legal).compile()
         report[f"batch_{batch}"] = {"compile_seconds": time.perf_counter() - began}
-        works = {str(worlds): Work(functools.partial(_decided, decide, player, views, legal))
+        works = {str(worlds): Work(functools.partial(_decided, compiled, player, views, legal))
                  for worlds, player in players.items()}  # fmt: skip
         for worlds, timing in interleaved(works, arguments.repeats).items():
             per_decision = [seconds / batch for seconds in timing.seconds]
@@ -53,8 +53,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     return report
 
 
-def _decided(decide: Any, player: Policy, views: Any, legal: Array, number: int) -> Any:
-    return decide(player, views, legal)
+def _decided(compiled: Any, player: Policy, views: Any, legal: Array, number: int) -> Any:
+    return compiled(player, views, legal)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 2))
