@@ -19,7 +19,9 @@ GAME = envs.make("kuhn_poker")
 
 def _policy(shaping: dict[str, Any]) -> tuple[ValuedPolicy, float]:
     """A fresh PPO learner's policy, and what the learner itself says of a king at the start."""
-    config = {"name": "ppo", "episodes_per_iteration": 4, "batch_size": 8, "shaping": shaping}
+    none = {"start": 0.0, "end": 0.0, "transition_steps": 1, "form": "linear"}
+    config = {"name": "ppo", "episodes_per_iteration": 4, "batch_size": 8,
+              "shaping": {"scale": none, "tie_penalty": 0.0} | shaping}  # fmt: skip
     learner = algorithms.make(config, {"name": "dueling", "hidden": [8]}, GAME)
     state = learner.init(jax.random.key(0))
     return learner.policies(state)["current"], float(learner.value(state)(_view()))
