@@ -14,6 +14,7 @@ from typing import Any
 
 import result_tables as tables
 from phantom_tables import solvers_table
+from rummy500_tables import players_table, shaped_table
 
 ROOT = Path(__file__).resolve().parents[1]
 README, PAGES = ROOT / "README.md", ROOT / "docs"
@@ -105,6 +106,8 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "small_games.md", "learners"): tables.exploitability_table,
     (PAGES / "results" / "small_games.md", "calibration"): tables.calibration_table,
     (PAGES / "results" / "small_games.md", "mini-gin"): tables.mini_gin_table,
+    (PAGES / "results" / "rummy500.md", "players"): players_table,
+    (PAGES / "results" / "rummy500.md", "shaped"): shaped_table,
     (PAGES / "games" / "phantom.md", "solvers"): solvers_table,
     (PAGES / "performance.md", "benchmarks"): tables.benchmark_table,
 }
