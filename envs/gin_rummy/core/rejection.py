@@ -11,7 +11,7 @@ from jax import Array, lax
 
 BLOCK = 8
 """Proposals looked at together."""
-MOST_PROPOSALS = 1 << 13
+MOST_PROPOSALS = 1 << 11
 """Proposals after which one is returned that is not accepted."""
 
 

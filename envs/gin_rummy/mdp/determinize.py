@@ -18,7 +18,7 @@ from envs import cards
 from envs.gin_rummy.core import determinize, table
 from envs.gin_rummy.core.rules import MdpRules
 from envs.gin_rummy.core.table import Table
-from envs.gin_rummy.mdp.encoding import DISCARD, KNOCK, MdpView
+from envs.gin_rummy.mdp.encoding import DISCARD, KNOCK, OVER, MdpView
 from envs.gin_rummy.melding import melds
 
 
@@ -87,7 +87,7 @@ def _decides_where_shown(rules: MdpRules, view: MdpView, hands: Array) -> Array:
     at = jnp.nonzero(discards, size=_most_discards(rules), fill_value=rules.max_actions - 1)[0]
     follows = jnp.roll(kind == table.PASS, -1)[at] | (decides_now & (at == view.length.astype(jnp.int32) - 1))
     could = jax.vmap(melds.deadwood)(hands[at]) <= rules.knock_limit
-    return jnp.all((could == follows) | ~discards[at])
+    return jnp.all((could == follows) | ~discards[at]) | (view.phase == OVER)
 
 
 def _most_discards(rules: MdpRules) -> int:
