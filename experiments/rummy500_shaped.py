@@ -32,13 +32,15 @@ RESULT = Path(__file__).resolve().parent / "results" / "rummy500_shaped.json"
 QUANTITIES = ("win_rate", "score")
 RECIPE = ["env=rummy500", "env.rules.reward=shaped", "algo=ppo", "tracking.mode=disabled"]
 MATCH_SEED = 900
+WATCHED = 120
+"""Rounds of the evaluation during training, whole deals for any number of players."""
 
 
 def cell_overrides(players: int, seed: int, iterations: int, games: int) -> list[str]:
     """Returns the overrides of a cell's run."""
     return [
         *RECIPE, f"env.rules.num_players={players}", f"seed={seed}", f"iterations={iterations}",
-        f"eval.every={iterations}", f"eval.games={games}", f"eval.final_games={games}",
+        f"eval.every={iterations}", f"eval.games={WATCHED}", f"eval.final_games={games}",
     ]  # fmt: skip
 
 
@@ -84,7 +86,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--players", nargs="*", type=int, default=[2, 3, 4], help="numbers of players to train")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
-    parser.add_argument("--iterations", type=int, default=80, help="of 256 rounds (default %(default)s)")
+    parser.add_argument("--iterations", type=int, default=60, help="of 256 rounds (default %(default)s)")
     parser.add_argument("--games", type=int, default=3000, help="of a final evaluation (default %(default)s)")
     parser.add_argument("--deals", type=int, default=500, help="of a match between seeds (default %(default)s)")
     parser.add_argument("--runs", type=Path, default=Path("runs") / "rummy500_shaped", help="where the runs are kept")

@@ -26,7 +26,10 @@ def shaped_table() -> list[str]:
         "| " + " | ".join(_COLUMNS) + " |",
         "|---" * len(_COLUMNS) + "|",
     ]
-    for name, run in (tables.stored("rummy500_shaped") or {}).items():
+    stored = tables.stored("rummy500_shaped")
+    if stored is None:
+        return ["No run is stored: `python experiments/rummy500_shaped.py` makes them."]
+    for name, run in stored.items():
         (players, seed), finals = name.split("/"), run["final_by_opponent"]
         met = [tables.percent(one["win_rate"]) for one in run.get("against_seed", {}).values()]
         rounds, minutes = f"{256 * run['iterations']:,}", f"{run['seconds'] / 60:.1f}"
