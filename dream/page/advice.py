@@ -62,6 +62,7 @@ class Adviser:
         self.game, self.player, self._playout = game, player, playout
         self._values = jax.jit(self._batch, compiler_options=QUICK)
         self._belief = jax.jit(self._sampled, static_argnums=2, compiler_options=QUICK)
+        self._is_weighted = True
 
     # --- expected points
 
@@ -107,12 +108,13 @@ class Adviser:
         if boards.board_of(self.game) is None:
             raise InputError(f"{boards.title(self.game.name)} has no cards to have beliefs about")
         try:
-            held, logs = self._belief(view, np.int32(seat), True, jax.random.key(seed))
-            weighted = True
+            held, logs = self._belief(view, np.int32(seat), self._is_weighted, jax.random.key(seed))
         except InputError:
-            held, logs = self._belief(view, np.int32(seat), False, jax.random.key(seed))
-            weighted = False
-        return Belief(np.asarray(held), np.asarray(tempered(logs, LEAST_EFFECTIVE), float), weighted)
+            if not self._is_weighted:
+                raise
+            self._is_weighted = False
+            return self.belief(view, seat, seed)
+        return Belief(np.asarray(held), np.asarray(tempered(logs, LEAST_EFFECTIVE), float), self._is_weighted)
 
     def _sampled(self, view: View, seat: Array, weighted: bool, key: Array) -> tuple[Array, Array]:
         board = boards.board_of(self.game)
@@ -150,7 +152,7 @@ def rows(actions: Sequence[int], probs: np.ndarray, points: np.ndarray | None) -
     return sorted(found, key=lambda row: -row["mean"])
 
 
-def told(game: Game, view: View, seat: int, belief: Belief) -> dict[str, Any]:
+def belief_summary(game: Game, view: View, seat: int, belief: Belief) -> dict[str, Any]:
     """Returns a belief as the page shows it.
 
     Returns:

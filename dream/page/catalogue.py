@@ -17,7 +17,7 @@ from envs.errors import unknown
 
 _RUNS = Path("runs")
 _MOST_RUNS = 40
-ADVISORS = ("lookahead", "greedy", "simple_bot")
+ADVISORS = ("lookahead", "heuristic", "greedy", "simple_bot")
 """Rule-based players whose advice is worth most, the best first; a game without them is advised by a trained player."""
 
 
