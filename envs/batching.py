@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import functools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -12,6 +15,26 @@ from jax import Array, lax
 from jax.custom_batching import custom_vmap
 
 _SMALLEST_CHUNK = 64
+_FEW = 0.5
+"""On an accelerator lanes are gathered where no larger share of them is expected to need a function."""
+_backend: contextvars.ContextVar[str | None] = contextvars.ContextVar("backend", default=None)
+
+
+@contextlib.contextmanager
+def traced_for(backend: str) -> Iterator[None]:
+    """Traces what is inside as on another backend, "cuda" for instance, so that its programs can be seen without it.
+
+    JAX keeps what it has traced: call jax.clear_caches() after.
+    """
+    token = _backend.set(backend)
+    try:
+        yield
+    finally:
+        _backend.reset(token)
+
+
+def _on_cpu() -> bool:
+    return (_backend.get() or jax.default_backend()) == "cpu"
 
 
 def lanes_last(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,7 +70,7 @@ def computed_once(values: Array) -> Array:
     Args:
       values: int32[n], -1 or more, below 2^31 - 2; n >= 1. Not under vmap.
     """
-    if jax.default_backend() != "cpu":
+    if not _on_cpu():
         return lax.optimization_barrier(values)
     turns = jnp.minimum(values[0] + 2, 1)
     start = jnp.int32(0), jnp.zeros_like(values)
@@ -55,13 +78,19 @@ def computed_once(values: Array) -> Array:
 
 
 def where_needed(
-    needed: Array, function: Callable[..., Any], otherwise: Any, *args: Any, smallest_chunk: int = _SMALLEST_CHUNK
+    needed: Array,
+    function: Callable[..., Any],
+    otherwise: Any,
+    *args: Any,
+    smallest_chunk: int = _SMALLEST_CHUNK,
+    share: float = 1.0,
 ) -> Any:
     """Returns function(*args) where needed, else `otherwise`: a cond that stays a branch under vmap.
 
     Plain `lax.cond` becomes a select under vmap and runs the costly branch for every lane. Here the lanes that need it
-    are gathered in chunks, so the cost is proportional to their number. On accelerators, where a loop of unknown
-    length costs more than the arithmetic it saves, all lanes run: the default backend at tracing time decides.
+    are gathered in chunks, so the cost is proportional to their number. On accelerators, where a turn of a loop of
+    unknown length costs more than most functions, all lanes run, unless few are expected to need it: then so many are
+    gathered at once. The default backend at tracing time decides.
 
     Args:
       needed: bool scalar (per lane).
@@ -69,6 +98,7 @@ def where_needed(
       otherwise: pytree like the function's result.
       *args: pytrees of arrays.
       smallest_chunk: lanes that are run together at least; fewer suit a function that fills the lanes of a CPU alone.
+      share: of the lanes that are expected to need it at most; on an accelerator one turn of the loop runs so many.
     Returns:
       Pytree like `otherwise`, with its dtypes.
     """
@@ -84,9 +114,11 @@ def where_needed(
             (needed, otherwise, args),
             tuple(batched),
         )
-        on_some = functools.partial(_on_some_lanes, smallest_chunk)
-        run = on_some if jax.default_backend() == "cpu" else _on_all_lanes
-        out = run(function, *operands)
+        chunk = max(smallest_chunk, size // 32) if _on_cpu() else max(1, math.ceil(size * share))
+        if _on_cpu() or share <= _FEW:
+            out = _on_some_lanes(min(size, chunk), function, *operands)
+        else:
+            out = _on_all_lanes(function, *operands)
         return out, jax.tree.map(lambda _: True, out)
 
     return choose(needed, otherwise, args)
@@ -104,16 +136,14 @@ def _on_all_lanes(function: Callable[..., Any], needed: Array, otherwise: Any, a
 
 
 def _on_some_lanes(
-    smallest: int, function: Callable[..., Any], needed: Array, otherwise: Any, args: tuple[Any, ...]
+    chunk: int, function: Callable[..., Any], needed: Array, otherwise: Any, args: tuple[Any, ...]
 ) -> Any:
-    size = needed.shape[0]
-    chunk = min(size, max(smallest, size // 32))
-    ranks = _running_count(needed)
+    ranks, method = _running_count(needed), "scan" if _on_cpu() else "scan_unrolled"
 
     def body(carry: tuple[Array, Any]) -> tuple[Array, Any]:
         first, out = carry
         # The lane of the n-th needed one is the first whose running count reaches n; past the last it is `size`.
-        lanes = jnp.searchsorted(ranks, first + jnp.arange(1, chunk + 1, dtype=jnp.int32))
+        lanes = jnp.searchsorted(ranks, first + jnp.arange(1, chunk + 1, dtype=jnp.int32), method=method)
         picked = jax.tree.map(lambda x: x.at[lanes].get(mode="clip"), args)
         results = jax.vmap(function)(*picked)
         out = jax.tree.map(lambda x, y: x.at[lanes].set(y.astype(x.dtype), mode="drop"), out, results)
