@@ -14,6 +14,7 @@ from typing import Any
 
 import result_tables as tables
 from phantom_tables import solvers_table
+from scaling_tables import cost_table
 
 ROOT = Path(__file__).resolve().parents[1]
 README, PAGES = ROOT / "README.md", ROOT / "docs"
@@ -107,6 +108,7 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "small_games.md", "mini-gin"): tables.mini_gin_table,
     (PAGES / "games" / "phantom.md", "solvers"): solvers_table,
     (PAGES / "performance.md", "benchmarks"): tables.benchmark_table,
+    (PAGES / "scaling.md", "cost"): cost_table,
 }
 
 

@@ -18,6 +18,7 @@ from dream.config.compose import compose_config
 from dream.training.start import build_run
 from envs.batching import traced_for
 
+OWN = sorted(algorithms._REGISTRY)
 _ON_CPU = ("xla_python_cpu", "xla_ffi_python_cpu", "lapack", "eigen")
 """Targets of custom calls that a GPU does not have, callbacks to the host among them."""
 
@@ -60,6 +61,8 @@ def _shape(x: Any) -> Any:
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, tuple, dict, bool]]:
     """The calls of compiled functions from the host, in order."""
+    for name in OWN:  # each in a module of its own, loaded when it is asked for
+        algorithms.settings_of(name)
     noted: list[tuple[Any, tuple, dict, bool]] = []
     for module in [m for name, m in sys.modules.items() if name.startswith("dream.") and m is not None]:
         classes = [x for x in vars(module).values() if isinstance(x, type) and x.__module__ == module.__name__]
@@ -78,7 +81,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, tuple, dict, bool]
     return noted
 
 
-@pytest.mark.parametrize("name", [name for name in algorithms.names() if name in algorithms._REGISTRY])
+@pytest.mark.parametrize("name", OWN)
 def test_an_iteration_lowers_for_cuda(name: str, calls: list[tuple[Any, tuple, dict, bool]]) -> None:
     """The iteration itself runs here, as an accelerator would be given it; its programs are then lowered for CUDA."""
     algorithm = build_run(compose_config("config", ["preset=tiny", f"algo={name}", "env=kuhn_poker"]).node).algorithm
