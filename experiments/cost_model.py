@@ -9,7 +9,8 @@ P parameters, B rows of a minibatch, S gradient steps, n decisions, R rows of V 
     bytes it receives        R V (D - 1) / D, the record, which every device then holds whole; 2 * 4 P (D - 1) / D for
                              every gradient step, the all-reduce of the gradient in a ring
 
-Products with the parameters alone are counted, every parameter once; rules, deals and the optimiser are not.
+Products with the parameters alone are counted, every parameter once, which is too few where a network convolves; rules,
+deals and the optimiser are not.
 """
 
 from __future__ import annotations

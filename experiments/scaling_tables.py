@@ -14,7 +14,7 @@ def cost_table() -> list[str]:
     for name, found in tables.stored("cost_model").items():
         for devices, cost in found["by_devices"].items():
             operations = [f"{cost[f'{part}_operations'] / 1e12:.3g}" for part in ("play", "fit")]
-            moved = [f"{cost[f'{part}_bytes'] / 1e6:.3g}" for part in ("record", "gradient")]
+            moved = [f"{cost[f'{part}_bytes'] / 1e6:,.0f}" for part in ("record", "gradient")]
             rows = f"{found['sizes']['batch_size'] / int(devices):g}"
             lines.append(f"| {' | '.join([name, devices, *operations, *moved, rows])} |")
     return lines
