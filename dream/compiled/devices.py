@@ -26,7 +26,7 @@ def over(wanted: int | None) -> Iterator[None]:
     """Splits what is traced inside over devices.
 
     Args:
-      wanted: so many devices of each host; None for all of them. One of a single host is no mesh.
+      wanted: so many devices of this machine; None for all of them. One is no mesh.
     Raises:
       InputError: there are fewer.
     """
@@ -36,15 +36,12 @@ def over(wanted: int | None) -> Iterator[None]:
 
 
 def _mesh(wanted: int | None) -> Mesh | None:
-    if wanted == 1 and jax.process_count() == 1:
+    if wanted == 1:
         return None
-    by_host: dict[int, list[Any]] = {}
-    for device in jax.devices():
-        by_host.setdefault(device.process_index, []).append(device)
-    fewest = min(map(len, by_host.values()))
-    if wanted is not None and wanted > fewest:
-        raise InputError(f"devices={wanted} is more than there are; it must be at most {fewest}, or null for all")
-    chosen = [device for _, own in sorted(by_host.items()) for device in own[:wanted]]
+    present = jax.local_devices()
+    if wanted is not None and wanted > len(present):
+        raise InputError(f"devices={wanted} is more than there are; it must be at most {len(present)}, or null for all")
+    chosen = present[:wanted]
     return Mesh(np.array(chosen), (AXIS,), axis_types=(AxisType.Auto,)) if len(chosen) > 1 else None
 
 

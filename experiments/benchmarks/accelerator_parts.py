@@ -250,12 +250,22 @@ def profile(sitting: Sitting) -> dict[str, Any]:
     return {"overrides": " ".join(overrides), **_by_operation(json.loads(gzip.decompress(traces[-1].read_bytes())))}
 
 
+def _is_chosen(event: dict[str, Any], devices: set[int], streams: set[tuple[int, int]]) -> bool:
+    """Returns whether an event counts: of a stream, else of a device, else of any thread, as far as there are such."""
+    if streams:
+        return (event["pid"], event["tid"]) in streams
+    return not devices or event["pid"] in devices
+
+
 def _by_operation(trace: dict[str, Any], most: int = 25) -> dict[str, Any]:
     """Returns milliseconds of the operations that took most, and how long devices were busy, from a Chrome trace."""
     events = trace["traceEvents"]
     processes = {e["pid"]: e["args"]["name"] for e in events if e.get("name") == "process_name"}
     devices = {pid for pid, name in processes.items() if "GPU" in name or "TPU" in name}
-    chosen = [e for e in events if e.get("ph") == "X" and (not devices or e["pid"] in devices)]
+    threads = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e.get("name") == "thread_name"}
+    # A GPU's kernels are shown by stream, and once more by operation and module.
+    streams = {place for place, name in threads.items() if place[0] in devices and name.startswith("Stream")}
+    chosen = [e for e in events if e.get("ph") == "X" and _is_chosen(e, devices, streams)]
     total, times = Counter(), Counter()
     for event in chosen:
         total[event["name"]] += event["dur"] / 1e3
