@@ -23,6 +23,8 @@ import envs
 from envs.random_play import play_random
 
 _GIB = 2**30
+_FOR_EVALUATION = 0.3
+"""Of a learner's time."""
 _TARGET_GAMES = 300_000
 """Games/s of the simple bot against itself that are aimed at on an H200."""
 
@@ -161,12 +163,10 @@ def sixteen_actions_ppo(sitting: Sitting) -> dict[str, Any]:
 
 
 def _learner(sitting: Sitting, overrides: list[str]) -> None:
-    """Times iterations by part until time is out, one at least, and an evaluation; counts waits of the host."""
+    """Times iterations by part, two at least, and then evaluations; counts waits of the host."""
     from common import parameters
 
     from dream.config.compose import compose_config
-    from dream.evaluation import match
-    from dream.storage.policies import chosen_policy
     from dream.training.metrics import CompileClock
     from dream.training.start import build_run
 
@@ -175,28 +175,35 @@ def _learner(sitting: Sitting, overrides: list[str]) -> None:
     state, rows = built.algorithm.init(jax.random.key(0)), []
     found |= {"overrides": " ".join(overrides), "parameters": parameters(built.config.network, built.game)}
     for n in range(1 + sitting.repeats):
-        if n > 1 and sitting.left < (found["seconds_iteration"] + found["seconds_first_evaluation"]):
+        if n > 1 and sitting.left < found["seconds_iteration"] + _FOR_EVALUATION * sitting.seconds:
             break
         began = time.monotonic()
         with _counted_waits() as waits:
             state, info = built.algorithm.iterate(state)
         info["seconds_iteration"] = time.monotonic() - began
         found |= {} if n else {"seconds_first_iteration": info["seconds_iteration"], "compile_seconds": clock.seconds}
-        rows = [*rows, info] if n else [info]
-        later = rows[1:] or rows
+        rows = [*rows, info] if n else []
+        later = rows or [info]
         for name in ("seconds_generate", "seconds_fit", "seconds_iteration"):
             found |= spread(name, [row[name] for row in later])
         found |= {name: later[-1][name] for name in ("episodes", "decisions", "gradient_steps", "network_rows")}
-        found |= {"iterations_timed": len(later), "host": dict(waits)}
-        if n == 0:
-            player, opponent = chosen_policy(built.algorithm.policies(state)), next(iter(built.opponents.values()))
-            for name in ("seconds_first_evaluation", "seconds_evaluation"):
-                began = time.monotonic()
-                match(built.game, player, opponent, games=built.config.eval.games, seed=1)
-                found[name] = time.monotonic() - began
-    found["decisions_per_s"] = found["decisions"] / found["seconds_generate"]
-    found["gradient_steps_per_s"] = found["gradient_steps"] / found["seconds_fit"]
+        found |= {"iterations_timed": len(rows), "host": dict(waits)}
+        found["decisions_per_s"] = found["decisions"] / found["seconds_generate"]
+        found["gradient_steps_per_s"] = found["gradient_steps"] / found["seconds_fit"]
+    _evaluate(built, state, found)
     found["jax_compile_seconds"] = clock.seconds
+
+
+def _evaluate(built: Any, state: Any, found: dict[str, Any]) -> None:
+    """Times a run's evaluation, the first with its compilation."""
+    from dream.evaluation import match
+    from dream.storage.policies import chosen_policy
+
+    player, opponent = chosen_policy(built.algorithm.policies(state)), next(iter(built.opponents.values()))
+    for name in ("seconds_first_evaluation", "seconds_evaluation"):
+        began = time.monotonic()
+        match(built.game, player, opponent, games=built.config.eval.games, seed=1)
+        found[name] = time.monotonic() - began
 
 
 @contextlib.contextmanager
