@@ -6,10 +6,11 @@ import functools
 import re
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import jax
+import numpy as np
 import pytest
 
 from dream import algorithms
@@ -32,66 +33,62 @@ def traces_of_accelerators() -> Iterator[None]:
     jax.clear_caches()
 
 
-class _Recorder:
-    """A jitted function or method that notes its calls from the host."""
+class _Lowered:
+    """A jitted function or method that is lowered for CUDA where the host calls it, and gives zeros: nothing runs."""
 
-    def __init__(self, jitted: Any, calls: list[tuple[Any, tuple, dict, bool]]) -> None:
+    def __init__(self, jitted: Any, programs: dict[str, set[str]]) -> None:
         functools.update_wrapper(self, jitted)
-        self.jitted, self.calls = jitted, calls
+        self.jitted, self.programs = jitted, programs
 
     def __get__(self, owner: Any, kind: type) -> Any:
         return self if owner is None else types.MethodType(self, owner)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        if not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((arguments, named))):
-            shapes = jax.tree.map(_shape, (arguments, named))
-            self.calls.append((self.jitted, *shapes, jax.config.jax_enable_x64))
-        return self.jitted(*arguments, **named)
+        if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((arguments, named))):
+            return self.jitted(*arguments, **named)
+        traced = self.jitted.trace(*arguments, **named)
+        text = traced.lower(lowering_platforms=("cuda",)).as_text()
+        name = f"{getattr(self.jitted, '__qualname__', 'calls')} {len(self.programs)}"
+        self.programs[name] = set(re.findall(r"custom_call @([\w$.]+)", text))
+        return jax.tree.map(_zeros, traced.out_info)
 
 
-def _shape(x: Any) -> Any:
-    """Returns an array's shape and type, which outlive a buffer given away; other leaves as they are."""
-    return (
-        jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=getattr(x, "weak_type", False))
-        if isinstance(x, jax.Array)
-        else x
-    )
+def _zeros(shape: Any) -> jax.Array:
+    """Returns zeros, also as keys and in double precision, without compiling anything."""
+    with jax.enable_x64(True):
+        if jax.dtypes.issubdtype(shape.dtype, jax.dtypes.prng_key):
+            return jax.random.wrap_key_data(jax.device_put(np.zeros((*shape.shape, 2), np.uint32)))
+        return jax.device_put(np.zeros(shape.shape, shape.dtype))
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, tuple, dict, bool]]:
-    """The calls of compiled functions from the host, in order."""
+def programs(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
+    """The programs that the host has called so far, with the targets of their custom calls."""
     for name in OWN:  # each in a module of its own, loaded when it is asked for
         algorithms.settings_of(name)
-    noted: list[tuple[Any, tuple, dict, bool]] = []
+    found: dict[str, set[str]] = {}
     for module in [m for name, m in sys.modules.items() if name.startswith("dream.") and m is not None]:
         classes = [x for x in vars(module).values() if isinstance(x, type) and x.__module__ == module.__name__]
         for place in (module, *classes):
-            for name, found in list(vars(place).items()):
-                if hasattr(found, "lower") and hasattr(found, "trace"):
-                    monkeypatch.setattr(place, name, _Recorder(found, noted))
+            for name, jitted in list(vars(place).items()):
+                if hasattr(jitted, "lower") and hasattr(jitted, "trace"):
+                    monkeypatch.setattr(place, name, _Lowered(jitted, found))
 
-    bounded = BoundedCalls.__call__
-
-    def call(self: BoundedCalls, *arguments: Any) -> Any:
-        noted.append((jax.jit(self._function), jax.tree.map(_shape, arguments), {}, self._x64))
-        return bounded(self, *arguments)
+    def call(self: BoundedCalls, *arguments: Any) -> Generator[None, None, Any]:
+        yield
+        with self._precision():
+            return _Lowered(jax.jit(self._function), found)(*arguments)
 
     monkeypatch.setattr(BoundedCalls, "__call__", call)
-    return noted
+    return found
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_an_iteration_lowers_for_cuda(name: str, calls: list[tuple[Any, tuple, dict, bool]]) -> None:
-    """The iteration itself runs here, as an accelerator would be given it; its programs are then lowered for CUDA."""
+def test_an_iteration_lowers_for_cuda(name: str, programs: dict[str, set[str]]) -> None:
+    """Initialisation, an iteration and the policies, as an accelerator would be given them."""
     algorithm = build_run(compose_config("config", ["preset=tiny", f"algo={name}", "env=kuhn_poker"]).node).algorithm
-    calls.clear()
     state, _ = algorithm.iterate(algorithm.init(jax.random.key(0)))
     algorithm.policies(state)
-    programs = {(id(jitted), str(jax.tree.map(repr, shapes))): (jitted, *shapes) for jitted, *shapes in calls}
     assert programs
-    for jitted, arguments, named, x64 in programs.values():
-        with jax.enable_x64(x64):
-            lowered = jitted.trace(*arguments, **named).lower(lowering_platforms=("cuda",))
-        targets = set(re.findall(r"custom_call @([\w$.]+)", lowered.as_text()))
-        assert not [target for target in targets if target.startswith(_ON_CPU)], targets
+    for program, targets in programs.items():
+        assert not [target for target in targets if target.startswith(_ON_CPU)], program
