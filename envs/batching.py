@@ -84,6 +84,7 @@ def where_needed(
     *args: Any,
     smallest_chunk: int = _SMALLEST_CHUNK,
     share: float = 1.0,
+    largest_chunk: int | None = None,
 ) -> Any:
     """Returns function(*args) where needed, else `otherwise`: a cond that stays a branch under vmap.
 
@@ -99,6 +100,8 @@ def where_needed(
       *args: pytrees of arrays.
       smallest_chunk: lanes that are run together at least; fewer suit a function that fills the lanes of a CPU alone.
       share: of the lanes that are expected to need it at most; on an accelerator one turn of the loop runs so many.
+      largest_chunk: lanes that are run together at most, on accelerators too: for a function that takes much memory;
+        1 does not batch the function at all.
     Returns:
       Pytree like `otherwise`, with its dtypes.
     """
@@ -114,9 +117,10 @@ def where_needed(
             (needed, otherwise, args),
             tuple(batched),
         )
-        chunk = max(smallest_chunk, size // 32) if _on_cpu() else max(1, math.ceil(size * share))
-        if _on_cpu() or share <= _FEW:
-            out = _on_some_lanes(min(size, chunk), function, *operands)
+        on_cpu = _on_cpu()
+        chunk = max(smallest_chunk, size // 32) if on_cpu or share > _FEW else max(1, math.ceil(size * share))
+        if on_cpu or share <= _FEW or largest_chunk is not None:
+            out = _on_some_lanes(min(size, chunk, largest_chunk or size), function, *operands)
         else:
             out = _on_all_lanes(function, *operands)
         return out, jax.tree.map(lambda _: True, out)
@@ -139,6 +143,8 @@ def _on_some_lanes(
     chunk: int, function: Callable[..., Any], needed: Array, otherwise: Any, args: tuple[Any, ...]
 ) -> Any:
     ranks, method = _running_count(needed), "scan" if _on_cpu() else "scan_unrolled"
+    if chunk == 1:
+        return _one_by_one(ranks, function, otherwise, args)
 
     def body(carry: tuple[Array, Any]) -> tuple[Array, Any]:
         first, out = carry
@@ -148,6 +154,18 @@ def _on_some_lanes(
         results = jax.vmap(function)(*picked)
         out = jax.tree.map(lambda x, y: x.at[lanes].set(y.astype(x.dtype), mode="drop"), out, results)
         return first + chunk, out
+
+    return lax.while_loop(lambda carry: carry[0] < ranks[-1], body, (jnp.int32(0), otherwise))[1]
+
+
+def _one_by_one(ranks: Array, function: Callable[..., Any], otherwise: Any, args: tuple[Any, ...]) -> Any:
+    """Runs the function on one needed lane after the other, without batching it: a smaller program."""
+
+    def body(carry: tuple[Array, Any]) -> tuple[Array, Any]:
+        number, out = carry
+        lane = jnp.searchsorted(ranks, number + 1)
+        result = function(*jax.tree.map(lambda x: x[lane], args))
+        return number + 1, jax.tree.map(lambda x, y: x.at[lane].set(jnp.asarray(y, x.dtype)), out, result)
 
     return lax.while_loop(lambda carry: carry[0] < ranks[-1], body, (jnp.int32(0), otherwise))[1]
 

@@ -175,3 +175,33 @@ def test_on_an_accelerator_a_turn_runs_the_share_of_lanes_that_is_expected() -> 
 
     assert products(1 / 16) == [64, 1]
     assert products(1.0) == [1024, 0]
+
+
+def test_no_more_lanes_than_allowed_run_together(backend: str) -> None:
+    """On an accelerator too; the result is what it would be at once."""
+    sizes: list[int] = []
+
+    @jax.custom_batching.custom_vmap
+    def noted(x: Array) -> Array:
+        return x
+
+    @noted.def_vmap
+    def _rule(size: int, batched: Any, x: Array) -> tuple[Array, bool]:
+        sizes.append(size)
+        return x, True
+
+    needed, x = MASKS["some"](50), jnp.arange(50.0)
+    limited = jax.vmap(lambda flag, x: where_needed(flag, lambda y: noted(y) + 1, 0.0, x, largest_chunk=6))
+    np.testing.assert_array_equal(limited(needed, x), np.where(needed, x + 1, 0))
+    assert set(sizes) == {6}
+
+
+def test_lanes_one_by_one_are_not_batched(backend: str) -> None:
+    """The function sees its arguments as they are, and the results are the same."""
+    for mask in MASKS.values():
+        needed, arguments = mask(20), _arguments(20)
+        x, pair, otherwise = arguments
+        out = jax.vmap(lambda n, x, pair, other: where_needed(n, _costly, other, x, pair, largest_chunk=1))(
+            needed, x, pair, otherwise
+        )
+        _assert_same(out, _expected(needed, arguments), otherwise)
