@@ -14,6 +14,7 @@ from typing import Any
 import jax
 from omegaconf import OmegaConf
 
+from dream.compiled import devices
 from dream.evaluation import match
 from dream.evaluation.report import report_table
 from dream.game_tree.exact import is_exact
@@ -308,7 +309,7 @@ def train(start: Start, stop: StopRequest) -> Run:
       FloatingPointError: training diverged.
       StorageError: the disk refused while the run was under way.
     """
-    with RunLock(start.run_dir) as lock:
+    with RunLock(start.run_dir) as lock, devices.over(start.parts.config.devices):
         if start.checkpoint is None:
             _announce(start, 0)
         else:
