@@ -104,6 +104,8 @@ def test_the_laptop_preset_is_what_was_measured() -> None:
         schedule = preset.algo.learning_rate_decay.pop("transition_steps")
         assert schedule == preset.iterations, "it ends with the run, whatever its length"
         assert experiment.algo.learning_rate_decay.pop("transition_steps") == experiment.iterations
+        bonus = preset.algo.shaping.pop("win_bonus"), experiment.algo.shaping.pop("win_bonus")
+        assert bonus == {"dueling_dream": (0.0, 0.0), "ppo": (150.0, 50.0)}[algo], "rounds won, or points"
         assert preset.algo == experiment.algo
     assert _node("preset=laptop").algo.name == "ppo"
     assert _node("preset=laptop", "experiment=dueling_dream_cards").algo.name == "dueling_dream"
