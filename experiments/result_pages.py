@@ -15,6 +15,7 @@ from typing import Any
 import result_tables as tables
 from phantom_tables import costs_table, solvers_table
 from rummy500_tables import players_table, shaped_table
+from search_tables import losses_table, search_table
 
 ROOT = Path(__file__).resolve().parents[1]
 README, PAGES = ROOT / "README.md", ROOT / "docs"
@@ -121,6 +122,8 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "gin_rummy.md", "games-ladder"): tables.games_ladder_table,
     (PAGES / "results" / "gin_rummy.md", "relations"): tables.relations_table,
     (PAGES / "results" / "gin_rummy.md", "pairings"): tables.pairings_table,
+    (PAGES / "results" / "gin_rummy.md", "search"): search_table,
+    (PAGES / "results" / "gin_rummy.md", "losses"): losses_table,
     (PAGES / "results" / "gin_rummy.md", "bound"): tables.bound_table,
     (PAGES / "results" / "small_games.md", "learners"): tables.exploitability_table,
     (PAGES / "results" / "small_games.md", "calibration"): tables.calibration_table,

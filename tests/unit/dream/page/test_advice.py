@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import envs
-from dream.page.advice import LEAST_EFFECTIVE, Adviser, belief_summary, rows, tempered
+from dream.page.advice import Adviser, belief_summary, rows
 from dream.page.compiled import CompiledGame, Player
 from envs import InputError
 
@@ -46,15 +46,6 @@ def test_a_belief_follows_the_others_play() -> None:
     assert other["chances"][1] == 0
     assert other["chances"][2] == pytest.approx(0.5, abs=0.12)
     assert shown["weighted"]
-
-
-def test_weights_are_softened_until_enough_worlds_count() -> None:
-    """A belief that one world would rule alone, and one that needs nothing."""
-    steep = tempered(np.linspace(0, 200, 256))
-    assert 1 / np.sum(steep**2) == pytest.approx(LEAST_EFFECTIVE, rel=0.01)
-    assert np.all(np.diff(steep) > 0)
-    mild = np.linspace(0, 0.5, 256)
-    assert np.allclose(tempered(mild), np.exp(mild) / np.exp(mild).sum())
 
 
 def test_a_game_that_cannot_deal_anew_says_so() -> None:
