@@ -59,8 +59,6 @@ def _checks(game: Game, key: Array, style: Array) -> dict[str, Array]:
         bits = jax.random.bits(jax.random.fold_in(play_key, t))
         if game.name == "gin_rummy":
             action = gin_actors.mixed(game, state, bits, style)
-        elif game.name == "gin_rummy_mdp":
-            action = _knocking(game, state, bits)
         else:
             legal = game.legal_actions(state)
             action = jnp.where(jnp.any(legal), uniform_action(bits, legal), 0)
@@ -69,15 +67,7 @@ def _checks(game: Game, key: Array, style: Array) -> dict[str, Array]:
     return lax.scan(body, game.init(deal_key), jnp.arange(min(game.max_length, STEPS)))[1]
 
 
-def _knocking(game: Game, state: Any, bits: Array) -> Array:
-    """Returns the greedy action, which knocks at once, every eighth time any."""
-    legal = game.legal_actions(state)
-    greedy = envs.make_bot("greedy", game)(game.view(state, state.current_player), legal)
-    action = jnp.where(bits & 7, jnp.argmax(greedy), uniform_action(bits >> 3, legal))
-    return jnp.where(jnp.any(legal), action, 0).astype(jnp.int32)
-
-
-@pytest.fixture(scope="module", params=["gin_rummy", "gin_rummy_mdp", *REDUCED])
+@pytest.fixture(scope="module", params=["gin_rummy", *REDUCED])
 def checked(request: pytest.FixtureRequest) -> dict[str, np.ndarray]:
     """What holds at the decisions of many hands: bool[decisions, 2]."""
     name = request.param

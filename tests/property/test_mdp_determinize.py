@@ -14,6 +14,7 @@ from jax import Array, lax
 
 import envs
 from envs import cards
+from envs.dealing import QUICK
 from envs.gin_rummy.mdp.encoding import slot_of
 
 GAME = envs.make("gin_rummy_mdp")
@@ -50,6 +51,32 @@ def _played(hidden: Array, plays_on: bool) -> tuple[Any, Array]:
     after = GAME.step(state, jnp.int32(13))[0]
     state = jax.tree.map(lambda a, b: jnp.where(decides, b, a), state, after) if plays_on else state
     return state, fine & (decides == plays_on) & (state.current_player == 0)
+
+
+def _same(one: Any, two: Any) -> bool:
+    pairs = zip(jax.tree.leaves(jax.device_get(one)), jax.tree.leaves(jax.device_get(two)), strict=True)
+    return all(np.array_equal(a, b) for a, b in pairs)
+
+
+def test_the_view_stays_and_the_round_can_be_replayed() -> None:
+    """At every fifth action of a round at random, knocks left out: the same view and legal actions, to the bit."""
+    compiled = functools.partial(jax.jit, compiler_options=QUICK)
+    step, view = compiled(lambda state, action: GAME.step(state, action)[0]), compiled(GAME.view)
+    legal_actions, replay = compiled(GAME.legal_actions), compiled(GAME.replay_actions)
+    determinize = compiled(GAME.determinize)
+    rng, state = np.random.default_rng(0), compiled(GAME.init)(jax.random.key(0))
+    for n in range(40):
+        legal = np.flatnonzero(legal_actions(state))
+        for seat in range(2) if n % 5 == 2 else ():
+            seen = view(state, np.int32(seat))
+            other = determinize(seen, jax.random.key(n))
+            assert _same(view(other, np.int32(seat)), seen)
+            assert int(state.current_player) != seat or np.array_equal(np.flatnonzero(legal_actions(other)), legal)
+            again, actions, count = replay(other)
+            for action in np.asarray(actions)[: int(count)]:
+                again = step(again, action)
+            assert _same(again, other)
+        state = step(state, np.int32(13 if 13 in legal else rng.choice(legal)))
 
 
 @pytest.mark.parametrize("plays_on", [False, True])
