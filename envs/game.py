@@ -89,10 +89,13 @@ class CardFeatures:
       choices: actions about each card.
       of_observation: float32[observation_size] -> (of the position as a whole float32[W], of each card float32[K, S],
         the actions about each card int32[K, choices], -1 for none and all -1 where nothing of the kind can be done).
+      with_recall: the same with what the opponent has discarded, where the observation shows it and `of_observation`
+        leaves it out; else None.
     """
 
     choices: int
     of_observation: Callable[[Array], tuple[Array, Array, Array]]
+    with_recall: Callable[[Array], tuple[Array, Array, Array]] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,6 +154,8 @@ class Game(abc.ABC):
     worst_reward: float
     """No player's rewards of one game sum to less."""
     zero_sum: bool = True
+    payoff_rules: frozenset[str] = frozenset()
+    """Rules that change payoffs alone, never views or legal actions: a policy trained under others plays these too."""
     """Whether the rewards of every step sum to 0 over the players."""
     phases: tuple[str, ...] = ("play",)
     """Names of the kinds of decision, the values of `phase`."""

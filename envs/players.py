@@ -172,6 +172,8 @@ def make_assistant(name: str, game: Game) -> Policy:
 def check_plays(player: Policy | HostPlayer, game: Game) -> None:
     """Checks that a player was made for a game; one that does not know its game is taken as it is.
 
+    Rules that change payoffs alone may differ.
+
     Raises:
       InputError: it is a player of another game, of another version of it, or of other rules.
     """
@@ -186,7 +188,7 @@ def check_plays(player: Policy | HostPlayer, game: Game) -> None:
                 "give it a game of its own kind"
             )
     other = [f"{rule}={mine['rules'].get(rule)!r}, not {x!r}" for rule, x in wanted["rules"].items()
-             if mine["rules"].get(rule) != x]  # fmt: skip
+             if rule not in game.payoff_rules and mine["rules"].get(rule) != x]  # fmt: skip
     if other:
         raise InputError(
             f"the policy plays {own.name} with other rules: {'; '.join(other)}; "

@@ -1,8 +1,30 @@
-"""The table of solvers of games of hidden stones, as lines of Markdown."""
+"""The tables of games of hidden stones, as lines of Markdown: what exact values cost, and what solvers reach."""
 
 from __future__ import annotations
 
 import result_tables as tables
+
+
+def costs_table() -> list[str]:
+    """Returns the lines of the table: seconds to set up, of NashConv and of a network on all information sets."""
+    lines = [
+        "`python experiments/benchmarks/exact.py --env <game> --version <version> --json`, two CPU cores, medians of "
+        "three with least and greatest; the network has two layers of 64:",
+        "",
+        "| game | information sets | set-up, s | NashConv, s | network on all sets, s | share of the arithmetic of a "
+        "matrix product | peak, GiB |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for game, run in tables.stored("exact_values").items():
+        spread = {
+            name: [run[f"{name}_seconds{end}"] for end in ("", "_min", "_max")] for name in ("nash_conv", "network")
+        }
+        cells = [f"{value:.1f} ({low:.1f} to {high:.1f})" for value, low, high in spread.values()]
+        lines.append(
+            f"| {game} | {run['information_sets']:,} | {run['setup_seconds']:.1f} | {cells[0]} | {cells[1]} | "
+            f"{100 * run['share_of_arithmetic']:.0f} % | {run['peak_gib']:.1f} |"
+        )
+    return lines
 
 
 def solvers_table() -> list[str]:

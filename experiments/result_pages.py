@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import result_tables as tables
-from phantom_tables import solvers_table
+from phantom_tables import costs_table, solvers_table
 
 ROOT = Path(__file__).resolve().parents[1]
 README, PAGES = ROOT / "README.md", ROOT / "docs"
@@ -92,6 +92,7 @@ def headline_table() -> list[str]:
 
 SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (README, "results"): headline_table,
+    (PAGES / "results" / "gin_rummy.md", "shipped"): tables.shipped_table,
     (PAGES / "results" / "gin_rummy.md", "laptop"): tables.laptop_table,
     (PAGES / "results" / "gin_rummy.md", "runs"): tables.strength_table,
     (PAGES / "results" / "gin_rummy.md", "corrections"): tables.corrections_table,
@@ -105,6 +106,7 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "small_games.md", "learners"): tables.exploitability_table,
     (PAGES / "results" / "small_games.md", "calibration"): tables.calibration_table,
     (PAGES / "results" / "small_games.md", "mini-gin"): tables.mini_gin_table,
+    (PAGES / "games" / "phantom.md", "costs"): costs_table,
     (PAGES / "games" / "phantom.md", "solvers"): solvers_table,
     (PAGES / "performance.md", "benchmarks"): tables.benchmark_table,
 }

@@ -53,6 +53,30 @@ def renamed(command: str) -> str:
     return command
 
 
+def shipped_table() -> list[str]:
+    """Returns the lines of the tables of the players that come with the package, against each player of their field."""
+    lines = []
+    for name, seeds in sorted((stored("shipped_weights") or {}).items()):
+        for seed, run in sorted(seeds.items()):
+            lines += [
+                f"`{name}`, `{run['command']}`: {run['decisions'] / 1e6:.1f} M decisions in "
+                f"{run['seconds'] / 60:.0f} minutes, {run['device']}, seed {seed}; commit {run['git_commit'][:7]}.",
+                "",
+                "| against | points per hand | rounds won | lost | gin | knocked | rounds |",
+                "|---|---|---|---|---|---|---|",
+            ]
+            for opponent, result in run["strength"].items():
+                rates = " | ".join(
+                    f"{100 * result[rate]['mean']:.1f} %" for rate in ("loss_rate", "gin_rate", "knock_rate")
+                )
+                lines.append(
+                    f"| `{opponent}` | {signed(result['points_per_hand'])} | {percent(result['win_rate'])} | {rates} | "
+                    f"{result['n']:,} |"
+                )
+            lines.append("")
+    return lines[:-1]
+
+
 def laptop_table() -> list[str]:
     """Returns the lines of the table of the dense network, which `preset=laptop` once was."""
     runs = stored("laptop")["runs"]
@@ -156,7 +180,9 @@ def learners_table() -> list[str]:
         )
         for name, at in result["counters"].items()
     }
-    commands = [renamed(" ".join(result["overrides"][name][0])) for name in ("one", "other")]
+    recipes = {"one": "experiment=dueling_dream_dense", "other": "experiment=ppo_dense"}  # what preset=laptop was
+    runs = {name: " ".join(x for x in result["overrides"][name][0] if not x.startswith("algo=")) for name in recipes}
+    commands = [renamed(run).replace("preset=laptop", recipes[name]) for name, run in runs.items()]
     spending = "; ".join(f"{titles[name]}: {text}" for name, text in spent.items())
     lines = [
         f"Rounds won, mean over {result['pairs']} pairs of runs with its 95 % t-interval, {result['games']:,} rounds "

@@ -16,6 +16,7 @@ Source: Zaheer et al. 2017, "Deep sets", for the mean over cards; the rest is th
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable
@@ -42,6 +43,7 @@ def make(
     window: int | None,
     of_history: bool = False,
     policy_head: bool = False,
+    recall: bool = False,
 ) -> Network:
     """Builds the network for a game's card features and actions.
 
@@ -53,10 +55,11 @@ def make(
       window: None; a card scorer and a window of a log do not go together.
       of_history: whether it reads the observations of all players.
       policy_head: whether it has a third output, the logits of a policy, made like the advantages.
+      recall: whether it also reads what the opponent has discarded.
     Raises:
-      InputError: a game without card features, or a window.
+      InputError: a game without card features or without what `recall` asks for, or a window.
     """
-    features = _checked_features(game, width, window)
+    features = _checked_features(game, width, window, recall)
     seen = _inputs(game, features)
     players = game.num_players if of_history else 1
     compute = jnp.dtype(dtype)
@@ -113,8 +116,8 @@ def _ratings(trunk: Array, joint: Array, places: Array, choices: int, head: str,
     return total
 
 
-def _checked_features(game: Game, width: int, window: int | None) -> CardFeatures:
-    """Returns the game's card features; raises InputError where it has none, or where a window is set."""
+def _checked_features(game: Game, width: int, window: int | None, recall: bool) -> CardFeatures:
+    """Returns the card features that are read; raises InputError where the game lacks them, or a window is set."""
     features = game.card_features
     if features is None:
         raise InputError(
@@ -125,7 +128,14 @@ def _checked_features(game: Game, width: int, window: int | None) -> CardFeature
         raise InputError(
             f"network.log_window={window} does not go with network.card_scorer_width={width}; one must be null"
         )
-    return features
+    if not recall:
+        return features
+    if features.with_recall is None:
+        raise InputError(
+            f"network.recall=true reads what the opponent discarded, which {game.name} does not show apart from its "
+            "card features; it must be false"
+        )
+    return dataclasses.replace(features, of_observation=features.with_recall)
 
 
 def _inputs(game: Game, features: CardFeatures) -> Inputs:

@@ -35,6 +35,7 @@ class DuelingConfig:
       hidden: widths of the trunk's layers.
       dtype: what the trunk's matrix products are computed in; parameters, biases, heads and results stay float32.
       card_scorer_width: None, or the width of the layers that score each card's actions alike (card_scorer.py).
+      recall: whether a card scorer also reads what the opponent has discarded, from the observation's log.
       log_window: None to read the whole observation, else its dense part and this many of the newest events.
     """
 
@@ -42,6 +43,7 @@ class DuelingConfig:
     hidden: tuple[int, ...] = number((1024, 1024, 512, 256), 1)
     dtype: str = choice("float32", "float32", "bfloat16")
     card_scorer_width: int | None = number(None, 1)
+    recall: bool = False
     log_window: int | None = number(None, 1)
 
 
@@ -66,8 +68,10 @@ def make(config: DuelingConfig, game: Game, *, of_history: bool = False, policy_
     if width is not None:
         return card_scorer.make(
             game, width=width, hidden=hidden, dtype=config.dtype, window=window, of_history=of_history,
-            policy_head=policy_head,
+            policy_head=policy_head, recall=config.recall,
         )  # fmt: skip
+    if config.recall:
+        raise InputError("network.recall=true goes with a card scorer; network.card_scorer_width must be a number")
     seen = inputs.whole(game) if window is None else inputs.window(game.event_log, window)
     if of_history:
         seen = inputs.of_all_players(game, seen)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import envs
+from dream.storage import shipped
 from dream.storage.policies import find, game_of
 from envs import Game, InputError, boards
 from envs.errors import unknown
@@ -38,9 +39,9 @@ class Catalogue:
     """What a server offers; what a message names is looked up here, and never in the file system."""
 
     def __init__(self, references: Sequence[str] = (), runs: Path | None = _RUNS) -> None:
-        """Looks up the players given, and the runs in a folder."""
+        """Looks up the players given, those that come with the package, and the runs in a folder."""
         self.trained: list[Trained] = []
-        for reference in references:
+        for reference in [*references, *shipped.names()]:
             self._add(reference, game_of(find(reference)))
         for folder in sorted(runs.iterdir(), reverse=True)[:_MOST_RUNS] if runs and runs.is_dir() else []:
             if (folder / "checkpoints").is_dir():

@@ -12,7 +12,7 @@ import envs
 from dream import algorithms
 from dream.algorithms.types import Resources
 from dream.config import renamed
-from dream.storage import checkpoint, hub, policy_file
+from dream.storage import checkpoint, hub, policy_file, shipped
 from dream.storage.checkpoint import Checkpoint
 from dream.storage.policy_file import PolicyFile
 from dream.storage.tree_cache import stored_tree
@@ -28,8 +28,8 @@ def load_policy(reference: str | os.PathLike[str], name: str | None = None) -> P
 
     Args:
       reference: a run directory, whose latest checkpoint is meant, a checkpoint's folder, a policy's file (an
-        export of this project or a documented pickle of another), or hf:<owner>/<repo>/<file> for such a file on the
-        Hugging Face hub.
+        export of this project or a documented pickle of another), hf:<owner>/<repo>/<file> for such a file on the
+        Hugging Face hub, or a player that comes with the package, such as "gin_rummy/strong" (`shipped.names`).
       name: which of the learner's policies, "current" or "average"; by default the average where there is one.
     Returns:
       The Policy: `.params`, `.apply(params, view, legal)`, callable as policy(view, legal); of a network's file also
@@ -56,6 +56,8 @@ def find(reference: str | os.PathLike[str]) -> Trained:
     """
     if hub.is_reference(reference):
         return policy_file.read(hub.download(str(reference)), Path.cwd())
+    if (ours := shipped.path_of(reference)) is not None:
+        return policy_file.read(ours, Path.cwd())
     path = Path(reference).expanduser().absolute()
     return policy_file.read(path, path.parent) if path.is_file() else checkpoint.find(reference)
 
@@ -73,7 +75,10 @@ def game_of(trained: Trained) -> Game:
 
 
 def check_game(trained: Trained, game: Game) -> None:
-    """Raises InputError unless the player was trained on this game, version and rules, as far as they are known."""
+    """Raises InputError unless the player was trained on this game, version and rules, as far as they are known.
+
+    Rules that change payoffs alone may differ.
+    """
     stored, wanted = trained.meta["game"], game.identity
     for part in ("name", "version"):
         if stored.get(part) != wanted[part]:
@@ -84,7 +89,8 @@ def check_game(trained: Trained, game: Game) -> None:
     rules = stored.get("rules", {} if isinstance(trained, Checkpoint) else wanted["rules"])
     if rules and wanted["rules"].keys() - rules.keys():  # a rule newer than the player had its default
         rules = envs.make(game.name).identity["rules"] | rules
-    other = [f"{k}={rules.get(k)!r}, not {v!r}" for k, v in wanted["rules"].items() if rules.get(k) != v]
+    decisive = {k: v for k, v in wanted["rules"].items() if k not in game.payoff_rules}
+    other = [f"{k}={rules.get(k)!r}, not {v!r}" for k, v in decisive.items() if rules.get(k) != v]
     if other:
         raise InputError(f"{trained.path} was trained with other rules of {wanted['name']}: {'; '.join(other)}")
 
@@ -106,7 +112,7 @@ def policy_of(trained: Trained, game: Game, name: str | None = None) -> Policy:
 def report_dir(trained: Trained) -> Path:
     """Returns the folder for a report: the run directory, or the folder of a file or of a checkpoint without a run.
 
-    For a file on the hub, which has no folder of the user's, the current one.
+    For a file on the hub or of the package, which has no folder of the user's, the current one.
     """
     if isinstance(trained, PolicyFile):
         return trained.folder
@@ -152,11 +158,13 @@ def find_player(reference: str, game: Game) -> Policy:
         raise InputError(f"{reference} plays on the host; it can only be the opponent of a match")
     if reference in envs.bot_names(game):
         return envs.make_bot(reference, game)
-    if not hub.is_reference(reference) and not Path(reference).expanduser().exists():
+    by_place = hub.is_reference(reference) or shipped.path_of(reference) is not None
+    if not by_place and not Path(reference).expanduser().exists():
         if new := renamed.VALUES["opponents"].get(reference):
             raise InputError(f"opponent {reference} is now {new}: the learner's own past, in algo.opponents alone")
         raise InputError(
-            f"unknown opponent {reference!r}; it must be one of {', '.join(envs.bot_names(game))}, "
+            f"unknown opponent {reference!r}; it must be one of "
+            f"{', '.join([*envs.bot_names(game), *shipped.names(game.name)])}, "
             "or the path of a run, a checkpoint or a policy's file"
         )
     trained = find(reference)

@@ -16,7 +16,6 @@ from common import Parser, Work, at_least_one, interleaved, parameters, run, spr
 import envs
 from dream.game_tree.placement.form import PlacementForm, placement_form
 from dream.networks import make_network
-from dream.networks.dueling import DuelingConfig
 from dream.networks.policy import Acts, make_network_policy
 from envs import Game
 
@@ -63,7 +62,7 @@ def _nash_conv(form: PlacementForm, table: Any) -> dict[str, float]:
 
 def _network(game: Game, form: PlacementForm, arguments: argparse.Namespace) -> dict[str, Any]:
     """Times a network on all information sets, and a matrix product in the same rounds."""
-    config = DuelingConfig(hidden=tuple(arguments.hidden))
+    config = {"name": "dueling", "hidden": list(arguments.hidden)}
     network = make_network(config, game)
     params = network.init(jax.random.key(0))
     policy = make_network_policy(game, network, params, Acts())

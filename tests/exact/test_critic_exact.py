@@ -11,7 +11,8 @@ from typing import NamedTuple
 import jax
 import numpy as np
 import pytest
-from tree_values import action_values, tree_of
+from trajectories import paths_of
+from tree_values import action_values, mean_by_set, tree_of
 
 from dream.equations.returns import expected_sarsa, lambda_returns
 from dream.game_tree.tree import Tree
@@ -42,22 +43,7 @@ def _table(name: str) -> np.ndarray:
 @functools.cache
 def _lanes(name: str) -> Lanes:
     tree, table = tree_of(name), _table(name)
-    ends = np.flatnonzero(tree.infoset < 0)
-    paths = []
-    for end in ends:
-        path, at = [], end
-        while tree.parent[at] >= 0:
-            path.append((tree.parent[at], tree.action[at]))
-            at = tree.parent[at]
-        paths.append(path[::-1])
-    steps = max(map(len, paths))
-    history, action = (np.zeros((steps, len(ends)), int) for _ in range(2))
-    valid = np.zeros(history.shape, bool)
-    for lane, path in enumerate(paths):
-        for t, (at, taken) in enumerate(path):
-            history[t, lane], action[t, lane], valid[t, lane] = at, taken, True
-    done = ~valid
-    done[[len(path) - 1 for path in paths], np.arange(len(ends))] = True
+    history, action, valid, done, ends = paths_of(tree)
     drawn = np.where(valid, table[tree.infoset[history], action], 1.0)
     rewards = np.where(done & valid, tree.payoff[ends, 0], 0.0)
     return Lanes(history, action, valid, done, rewards, tree.chance[ends] * drawn.prod(axis=0))
@@ -88,16 +74,7 @@ def _means(name: str, samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _exact(tree: Tree, table: np.ndarray) -> np.ndarray:
     """Returns each information set's advantages to player 0, histories weighted by reach: float64[I, A]."""
-    q = action_values(tree, table)[: tree.num_histories]
-    reach = tree.chance.copy()
-    for at in range(tree.levels[1], tree.num_histories):
-        up = tree.parent[at]
-        reach[at] = reach[up] * tree.chance[at] / tree.chance[up] * table[tree.infoset[up], tree.action[at]]
-    playing = tree.infoset >= 0
-    mass, total = np.zeros(len(table)), np.zeros(table.shape)
-    np.add.at(mass, tree.infoset[playing], reach[playing])
-    np.add.at(total, tree.infoset[playing], (reach[:, None] * q)[playing])
-    mean = total / mass[:, None]
+    mean = mean_by_set(tree, table, action_values(tree, table)[: tree.num_histories])
     return np.where(tree.legal, mean - np.sum(table * mean, axis=1, keepdims=True), 0.0)
 
 
@@ -149,13 +126,4 @@ def test_exact_values_leave_no_variance_but_of_cards(name: str) -> None:
 def _exact_values_of_sets(tree: Tree, table: np.ndarray) -> np.ndarray:
     """Returns the value of each information set to its player, by reach: float64[I]."""
     q = action_values(tree, table)[: tree.num_histories]
-    reach = tree.chance.copy()
-    for at in range(tree.levels[1], tree.num_histories):
-        up = tree.parent[at]
-        reach[at] = reach[up] * tree.chance[at] / tree.chance[up] * table[tree.infoset[up], tree.action[at]]
-    playing = tree.infoset >= 0
-    mass, total = np.zeros(len(table)), np.zeros(len(table))
-    np.add.at(mass, tree.infoset[playing], reach[playing])
-    expected = np.sum(table[tree.infoset] * q, axis=1) * np.where(tree.player == 0, 1.0, -1.0)
-    np.add.at(total, tree.infoset[playing], (reach * expected)[playing])
-    return total / mass
+    return mean_by_set(tree, table, np.sum(table[tree.infoset] * q, axis=1) * np.where(tree.player == 0, 1.0, -1.0))

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from trajectories import paths_of
 from tree_values import tree_of
 
 from dream.equations.regret_matching import masked_softmax
@@ -46,23 +47,6 @@ def _exact_action_values(tree: Tree, policy: np.ndarray, bonus: np.ndarray) -> n
     return q
 
 
-def _paths(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Returns history, action and whether valid, [T, lanes], and the histories that the lanes end in."""
-    ends, paths = np.flatnonzero(tree.infoset < 0), []
-    for end in ends:
-        path, at = [], end
-        while tree.parent[at] >= 0:
-            path.append((tree.parent[at], tree.action[at]))
-            at = tree.parent[at]
-        paths.append(path[::-1])
-    history, action = (np.zeros((max(map(len, paths)), len(ends)), int) for _ in range(2))
-    valid = np.zeros(history.shape, bool)
-    for lane, path in enumerate(paths):
-        for t, (at, taken) in enumerate(path):
-            history[t, lane], action[t, lane], valid[t, lane] = at, taken, True
-    return history, action, valid, ends
-
-
 @pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker"])
 @pytest.mark.parametrize("behaves_as_it_plays", [True, False])
 def test_action_values_are_unbiased(name: str, behaves_as_it_plays: bool) -> None:
@@ -71,7 +55,7 @@ def test_action_values_are_unbiased(name: str, behaves_as_it_plays: bool) -> Non
     policy, anchor = _random_table(tree, 1), _random_table(tree, 2)
     behaviour = policy if behaves_as_it_plays else _random_table(tree, 4)
     bonus = _bonus(tree, policy, anchor)
-    history, action, valid, ends = _paths(tree)
+    history, action, valid, _, ends = paths_of(tree)
     sets, player = tree.infoset[history], np.where(valid, tree.player[history], 0)
     done = ~valid
     lanes = np.arange(len(ends))

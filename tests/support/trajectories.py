@@ -33,18 +33,18 @@ class Lanes(NamedTuple):
     chance: np.ndarray
 
 
-def random_table(tree: Tree, seed: int) -> np.ndarray:
-    """Returns a policy with some actions it never plays: float64[I, A]."""
-    rng = np.random.default_rng(seed)
-    rows = rng.uniform(0.1, 1.0, tree.legal.shape) * tree.legal
-    for row, legal in zip(rows, tree.legal, strict=True):
-        if rng.uniform() < 0.3:
-            row[rng.choice(np.flatnonzero(legal))] = 0.0
-    return rows / rows.sum(axis=1, keepdims=True)
+class Paths(NamedTuple):
+    """The way to every end of a game, [T, lanes]; `done` from the last decision on; ends: the last ones."""
+
+    history: np.ndarray
+    action: np.ndarray
+    valid: np.ndarray
+    done: np.ndarray
+    ends: np.ndarray
 
 
-def lanes_of(tree: Tree, table: np.ndarray, player: int, exploration: float = EXPLORATION) -> Lanes:
-    """Lays out every trajectory with what is drawn from when `player`'s regrets are sampled."""
+def paths_of(tree: Tree) -> Paths:
+    """Lays out every way to an end."""
     ends = np.flatnonzero(tree.infoset < 0)
     paths = []
     for end in ends:
@@ -59,9 +59,25 @@ def lanes_of(tree: Tree, table: np.ndarray, player: int, exploration: float = EX
     for lane, path in enumerate(paths):
         for t, (at, taken) in enumerate(path):
             history[t, lane], action[t, lane], valid[t, lane] = at, taken, True
-    infoset = np.where(valid, tree.infoset[history], 0)
     done = ~valid
     done[[len(path) - 1 for path in paths], np.arange(len(ends))] = True
+    return Paths(history, action, valid, done, ends)
+
+
+def random_table(tree: Tree, seed: int) -> np.ndarray:
+    """Returns a policy with some actions it never plays: float64[I, A]."""
+    rng = np.random.default_rng(seed)
+    rows = rng.uniform(0.1, 1.0, tree.legal.shape) * tree.legal
+    for row, legal in zip(rows, tree.legal, strict=True):
+        if rng.uniform() < 0.3:
+            row[rng.choice(np.flatnonzero(legal))] = 0.0
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
+def lanes_of(tree: Tree, table: np.ndarray, player: int, exploration: float = EXPLORATION) -> Lanes:
+    """Lays out every trajectory with what is drawn from when `player`'s regrets are sampled."""
+    history, action, valid, done, ends = paths_of(tree)
+    infoset = np.where(valid, tree.infoset[history], 0)
     own = valid & (tree.owner[infoset] == player)
     legal, policy = tree.legal[infoset], table[infoset]
     uniform = legal / legal.sum(axis=-1, keepdims=True)

@@ -39,6 +39,25 @@ def action_values(tree: Tree, table: np.ndarray) -> np.ndarray:
     return q
 
 
+def reach_of_histories(tree: Tree, table: np.ndarray) -> np.ndarray:
+    """Returns the probability that play by a policy reaches each history: float64[N]."""
+    reach = tree.chance.copy()
+    for at in range(tree.levels[1], tree.num_histories):
+        up = tree.parent[at]
+        reach[at] = reach[up] * tree.chance[at] / tree.chance[up] * table[tree.infoset[up], tree.action[at]]
+    return reach
+
+
+def mean_by_set(tree: Tree, table: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Returns the mean of values of histories float64[N] or [N, A] at each information set, weighted by reach."""
+    reach, playing = reach_of_histories(tree, table), tree.infoset >= 0
+    mass, total = np.zeros(len(table)), np.zeros((len(table), *values.shape[1:]))
+    np.add.at(mass, tree.infoset[playing], reach[playing])
+    weights = reach.reshape(-1, *(1,) * (values.ndim - 1))
+    np.add.at(total, tree.infoset[playing], (weights * values)[playing])
+    return total / mass.reshape(-1, *(1,) * (values.ndim - 1))
+
+
 def exact_regret_and_average(tree: Tree, table: np.ndarray, player: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns CFR's regret at the player's sets, and X times the set's chance at the opponent's: float64[I, A] each."""
     regret, average = np.zeros_like(table), np.zeros_like(table)

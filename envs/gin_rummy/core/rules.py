@@ -120,6 +120,9 @@ gin-rummy has them, src/rules.rs (modern, classic, palace)."""
 MDP_PRESETS = {"r42": MdpRules()}
 """Named rules of a round of `gin_rummy_mdp`."""
 
+PAYOFF_RULES = frozenset({"gin_bonus", "undercut_bonus", "undercut_on_tie", "layoff", "big_gin_bonus"})
+"""Rules that change what a round pays and nothing before its end: melds and layoffs are not played but computed."""
+
 MATCHES = {
     "dream": MatchRules(),
     "r42": MatchRules(),

@@ -167,16 +167,36 @@ def features(rules: GinRules, first_discard: int) -> CardFeatures | None:
     """
     if rules.num_cards != cards.NUM_CARDS:
         return None
-    return CardFeatures(2, functools.partial(_card_features, rules, first_discard))
+    return CardFeatures(
+        2,
+        functools.partial(_card_features, rules, first_discard),
+        functools.partial(_card_features, rules, first_discard, recall=True),
+    )
 
 
-def _card_features(rules: GinRules, first_discard: int, observation: Array) -> tuple[Array, Array, Array]:
-    """Returns features of the hand, float32[56], and of each card (core/card_features.py); the scalars come first."""
+def _card_features(
+    rules: GinRules, first_discard: int, observation: Array, recall: bool = False
+) -> tuple[Array, Array, Array]:
+    """Returns features of the hand, float32[56] or [88], and of each card (core/card_features.py)."""
     hand, pile, held = (observation[n * cards.NUM_CARDS : (n + 1) * cards.NUM_CARDS] for n in range(3))
     scalars = observation[scalar_offset(rules) :]
     known = (held == 1).astype(jnp.float32)
     top = (held == 0) * (1.0 - hand - pile)
-    features = card_features.of_position(card_features.Seen(hand, pile, top, known, 100.0 * scalars[_DEADWOOD]))
+    seen = card_features.Seen(hand, pile, top, known, 100.0 * scalars[_DEADWOOD])
+    if recall:
+        discarded, last = _opponents_discards(rules, observation)
+        seen = seen._replace(discarded=discarded, last=last)
+    features = card_features.of_position(seen)
     first = np.array([first_discard, first_discard + cards.NUM_CARDS])
     actions = jnp.where(features.cards[:, None] >= 0, features.cards[:, None] + first, -1)
     return jnp.concatenate([jnp.delete(scalars, _DEADWOOD), features.whole]), features.each, actions
+
+
+def _opponents_discards(rules: GinRules, observation: Array) -> tuple[Array, Array]:
+    """Returns the cards the opponent has discarded, float32[52], and the last of them, int32, -1 for none."""
+    events = observation[log_offset(rules) : scalar_offset(rules)].reshape(rules.max_actions, log_width(rules))[1:]
+    theirs = events[:, table.DISCARD] * (1.0 - events[:, 0])
+    shown = events[:, 1 + _TYPES : 1 + _TYPES + rules.num_cards] * theirs[:, None]
+    latest = jnp.max(theirs * np.arange(1, rules.max_actions))
+    last = jnp.argmax(shown[jnp.maximum(latest.astype(jnp.int32) - 1, 0)])
+    return jnp.max(shown, axis=0), jnp.where(latest > 0, last, -1)

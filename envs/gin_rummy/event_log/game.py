@@ -24,7 +24,7 @@ from envs import cards, dealing, drawing
 from envs.batching import where_needed
 from envs.game import CardFeatures, EventLog, Game
 from envs.gin_rummy.core import scene, scoring, table, text
-from envs.gin_rummy.core.rules import PRESETS, GinRules, match_rules, preset_name
+from envs.gin_rummy.core.rules import PAYOFF_RULES, PRESETS, GinRules, match_rules, preset_name
 from envs.gin_rummy.core.table import Table
 from envs.gin_rummy.event_log import determinize, encoding
 from envs.gin_rummy.event_log.state import (
@@ -52,6 +52,7 @@ class GinRummy(Game):
     name = "gin_rummy"
     version = "1"
     phases = PHASES[:OVER]
+    payoff_rules = PAYOFF_RULES
 
     @property
     def num_actions(self) -> int:

@@ -36,7 +36,7 @@ from envs.batching import where_needed
 from envs.cards import NUM_CARDS
 from envs.game import CardFeatures, Game, OpponentIds
 from envs.gin_rummy.core import scene, scoring, table, text
-from envs.gin_rummy.core.rules import MDP_PRESETS, MdpRules, match_rules, preset_name
+from envs.gin_rummy.core.rules import MDP_PRESETS, PAYOFF_RULES, MdpRules, match_rules, preset_name
 from envs.gin_rummy.core.table import Table
 from envs.gin_rummy.mdp import card_features as features
 from envs.gin_rummy.mdp import encoding
@@ -95,6 +95,7 @@ class MdpGinRummy(Game):
     num_actions = NUM_ACTIONS
     observation_size = encoding.SIZE
     phases = PHASES[:OVER]
+    payoff_rules = PAYOFF_RULES | {"reward"}
     phase_offset = encoding.LAYOUT["phase"][0]
     card_features = CardFeatures(1, functools.partial(features.of_observation, first_discard=DISCARDS))
     opponent_ids = OpponentIds(KINDS, encoding.name_opponent)

@@ -49,6 +49,7 @@ class OpenSpielGinRummy(Game):
     name = "gin_rummy_openspiel"
     version = "1"
     phases = ids.PHASES[: ids.OVER]
+    payoff_rules = frozenset({"gin_bonus", "undercut_bonus"})
     num_actions = ids.NUM_ACTIONS
 
     @property

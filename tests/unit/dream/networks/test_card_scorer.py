@@ -163,6 +163,10 @@ def test_where_there_are_no_card_features() -> None:
     message = r"network.card_scorer_width=12 scores actions by card features, and coin has none; it must be null"
     with pytest.raises(InputError, match=message):
         make_network(SMALL, CoinGame())
+    with pytest.raises(InputError, match=r"network\.recall=true reads what .* which gin_rummy_mdp"):
+        make_network({**SMALL, "recall": True}, GAME)
+    with pytest.raises(InputError, match=r"network\.recall=true goes with a card scorer"):
+        make_network({"name": "dueling", "hidden": [8], "recall": True}, GAME)
     with pytest.raises(InputError, match=r"network\.card_scorer_width=0"):
         make_network({**SMALL, "card_scorer_width": 0}, GAME)
     with pytest.raises(InputError, match=r"network\.log_window=2 does not go with network\.card_scorer_width=12"):

@@ -12,10 +12,12 @@ import pytest
 import slow_melds
 
 import envs
+from envs.gin_rummy.core import table
 
 VALUES = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10]
 GAMES = {
     "events": ("gin_rummy", {}, 3, 4),
+    "events_with_recall": ("gin_rummy", {}, 3, 4),
     "planes": ("gin_rummy_openspiel", {"observation": "planes"}, 0, 2),
     "recall": ("gin_rummy_openspiel", {"observation": "recall"}, 0, 2),
 }
@@ -81,7 +83,7 @@ def _recalled(discarded: list[int], card: int) -> list[float]:
     return [*(min(max(x / 6, -1), 1) for x in above), *(float(x > 0) for x in above)]
 
 
-def _told(
+def _written_out(
     hand: set[int], pile: set[int], top: int | None, known: set[int], discarded: list[int] | None
 ) -> tuple[list[float], list[list[float]]]:
     """Returns the module's tables, written out; the last of `discarded` is the last discard."""
@@ -127,8 +129,10 @@ def test_the_features_are_those_of_the_tables(kind: str) -> None:
     name, rules, first, _ = GAMES[kind]
     game = envs.make(name, **rules)
     views, seen = _positions(kind)
-    whole, each, actions = jax.tree.map(np.asarray, jax.jit(jax.vmap(game.card_features.of_observation))(seen))
-    choices = game.card_features.choices
+    features = game.card_features
+    read = features.with_recall if kind == "events_with_recall" else features.of_observation
+    whole, each, actions = jax.tree.map(np.asarray, jax.jit(jax.vmap(read))(seen))
+    choices = features.choices
     assert actions.shape[1:] == (11, choices)
     assert len(seen) > 100
     for n in range(0, len(seen), 3):
@@ -141,7 +145,11 @@ def test_the_features_are_those_of_the_tables(kind: str) -> None:
         if kind == "recall":  # that these two are what the opponent discarded is test_card_planes.py's
             last = np.flatnonzero(seen[n, 219:]).tolist()
             discarded = [card for card in np.flatnonzero(seen[n, 167:219]).tolist() if [card] != last] + last
-        expected = _told(hand, pile, top, known, discarded)
+        if kind == "events_with_recall":
+            actor, event, card = (np.asarray(x)[1:] for x in table.read(view.log))
+            latest_first = card[(actor == 1 - view.seat) & (event == table.DISCARD)].tolist()[::-1]
+            discarded = list(dict.fromkeys(latest_first))[::-1]
+        expected = _written_out(hand, pile, top, known, discarded)
         np.testing.assert_allclose(whole[n, 10:], np.array(expected[0], np.float32), atol=2e-5)
         filled = len(expected[1])
         np.testing.assert_allclose(each[n, :filled], np.array(expected[1], np.float32), atol=2e-5)

@@ -1,0 +1,133 @@
+"""Trains, measures and exports the players that come with the package.
+
+    python experiments/shipped_weights.py train gin_rummy/strong --seed 1     # or goes on with a run that was stopped
+    python experiments/shipped_weights.py measure gin_rummy/strong --seed 1   # against the field; stored
+    python experiments/shipped_weights.py ship gin_rummy/strong --seed 0      # into dream/weights, with its card
+
+Runs are in runs/shipped/<game>/<name>/seed<n>, or where --runs says. Every player of the field is met on deals of its
+own pairing, each deal from both seats; no deal was watched in training. experiments/results/shipped_weights.json holds
+each seed's figures, so that another seed's can be set beside those of the weights that are shipped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from collect_runs import overrides
+
+import dream
+import envs
+from dream.evaluation import match
+from dream.storage import files
+from dream.storage.policies import find_player
+from dream.training import metrics
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULT = ROOT / "experiments" / "results" / "shipped_weights.json"
+WEIGHTS = ROOT / "dream" / "weights"
+KEPT = ("win_rate", "loss_rate", "tie_rate", "points_per_hand", "gin_rate", "knock_rate", "undercut_rate")
+
+
+class Recipe(NamedTuple):
+    """How a player is trained, and what it is measured against.
+
+    Attributes:
+      overrides: of python -m dream.run.
+      field: players by name.
+      rounds: per player of the field.
+    """
+
+    overrides: tuple[str, ...]
+    field: tuple[str, ...]
+    rounds: int = 12000
+
+
+RECIPES = {
+    "gin_rummy/strong": Recipe(
+        ("experiment=ppo_gin_rummy", "iterations=1500"),
+        (
+            "random", "simple_bot", "greedy", "eaai_simple", "marjj", "camper", "patient", "heuristic", "defensive",
+            "early_knock", "aggressive_knock", "meld_builder", "lookahead",
+        ),
+    ),
+    "gin_rummy_openspiel/strong": Recipe(
+        ("experiment=openspiel_ppo_cards",), ("random", "simple_bot", "greedy", "marjj", "lookahead")
+    ),
+    "gin_rummy_mdp/strong": Recipe(
+        ("algo=ppo", "env=gin_rummy_mdp", "preset=laptop"), ("random", "simple_bot", "heuristic", "lookahead")
+    ),
+}  # fmt: skip
+
+
+def train(name: str, seed: int, run: Path) -> None:
+    """Starts a run, or goes on with it."""
+    own = [f"resume={run}"] if run.exists() else [*RECIPES[name].overrides, f"seed={seed}", f"run_dir={run}"]
+    subprocess.run([sys.executable, "-m", "dream.run", *own, "tracking.mode=disabled"], check=True)
+
+
+def measure(name: str, seed: int, run: Path) -> dict[str, Any]:
+    """Plays the field and stores what came out, after every player."""
+    policy = dream.load_policy(run)
+    record = training(run) | {"strength": {}}
+    for opponent in RECIPES[name].field:
+        if opponent not in envs.bot_names(policy.game):
+            continue
+        deals = zlib.crc32(f"{name} {seed} {opponent}".encode())
+        report = match(policy.game, policy, find_player(opponent, policy.game), games=RECIPES[name].rounds, seed=deals)
+        record["strength"][opponent] = {"n": report["n"]} | {key: report[key] for key in KEPT if key in report}
+        points = report["points_per_hand"]
+        print(f"{name} seed {seed} against {opponent}: {points.mean:+.2f} points per hand "
+              f"({points.low:+.2f} to {points.high:+.2f})", flush=True)  # fmt: skip
+        stored = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+        stored.setdefault(name, {})[str(seed)] = record
+        files.write_json(RESULT, stored)
+    return record
+
+
+def training(run: Path) -> dict[str, Any]:
+    """Returns what is known of a run: command, commit, decisions, seconds."""
+    versions, last = json.loads((run / "versions.json").read_text()), metrics.read(run)[-1]
+    return {
+        "command": "python -m dream.run " + " ".join(x for x in overrides(run) if not x.startswith("tracking.")),
+        "git_commit": versions["git_commit"],
+        "device": versions["device"],
+        "iterations": last["iteration"],
+        "decisions": last["decisions"],
+        "seconds": last["seconds"],
+    }
+
+
+def ship(name: str, seed: int, run: Path) -> None:
+    """Exports a run's policy into the package; its card gets what was measured."""
+    path = WEIGHTS / f"{name}.safetensors"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    dream.export_policy(run, path)
+    card = json.loads(path.with_suffix(".json").read_text())
+    stored = json.loads(RESULT.read_text())[name]
+    own = stored[str(seed)]
+    card["training"] = {key: own[key] for key in own if key != "strength"} | {"seed": seed}
+    card["strength"], card["seeds_measured"] = own["strength"], sorted(map(int, stored))
+    files.write_json(path.with_suffix(".json"), card)
+    print(path)
+
+
+def main() -> None:
+    """Reads the arguments and does one of the three."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("train", "measure", "ship"))
+    parser.add_argument("name", choices=sorted(RECIPES))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "shipped", help="folder of the runs")
+    arguments = parser.parse_args()
+    run = arguments.runs / arguments.name / f"seed{arguments.seed}"
+    {"train": train, "measure": measure, "ship": ship}[arguments.what](arguments.name, arguments.seed, run)
+
+
+if __name__ == "__main__":
+    main()
