@@ -19,7 +19,8 @@ from dream.config.schema import EvaluateConfig
 from dream.evaluation import match
 from dream.evaluation.games import game_rules, match_games
 from dream.evaluation.report import MatchReport
-from dream.storage.policies import check_game, find, find_opponent, find_player, game_of, policy_of
+from dream.search import names as search_names
+from dream.storage.policies import check_game, find, find_opponent, find_player, game_of, policy_of, searching
 from dream.training import loop
 from dream.training.finished import FinishedRun, load_run
 from dream.training.signals import StopRequest
@@ -148,14 +149,15 @@ def _player(policy: Policy | Reference, name: str | None, game: Game | None) -> 
             raise InputError("the policy does not know its game; give it, as in game=envs.make('kuhn_poker')")
         check_plays(policy, game)
         return game, policy
-    if game is not None and isinstance(policy, str) and policy in bot_names(game):
-        return game, find_player(policy, game)
-    trained = find(policy)
+    place = search_names.policy_in(os.fspath(policy))
+    if game is not None and place in bot_names(game):
+        return game, find_player(os.fspath(policy), game)
+    trained = find(place)
     if game is None:
         game = game_of(trained)
     else:
         check_game(trained, game)
-    return game, policy_of(trained, game, name)
+    return game, searching(os.fspath(policy), policy_of(trained, game, name), game)
 
 
 def _checked(overrides: Sequence[str]) -> list[str]:

@@ -55,7 +55,12 @@ def computed_once(values: Array) -> Array:
 
 
 def where_needed(
-    needed: Array, function: Callable[..., Any], otherwise: Any, *args: Any, smallest_chunk: int = _SMALLEST_CHUNK
+    needed: Array,
+    function: Callable[..., Any],
+    otherwise: Any,
+    *args: Any,
+    smallest_chunk: int = _SMALLEST_CHUNK,
+    largest_chunk: int | None = None,
 ) -> Any:
     """Returns function(*args) where needed, else `otherwise`: a cond that stays a branch under vmap.
 
@@ -69,6 +74,8 @@ def where_needed(
       otherwise: pytree like the function's result.
       *args: pytrees of arrays.
       smallest_chunk: lanes that are run together at least; fewer suit a function that fills the lanes of a CPU alone.
+      largest_chunk: lanes that are run together at most, on accelerators too: for a function that takes much memory;
+        1 does not batch the function at all.
     Returns:
       Pytree like `otherwise`, with its dtypes.
     """
@@ -84,8 +91,9 @@ def where_needed(
             (needed, otherwise, args),
             tuple(batched),
         )
-        on_some = functools.partial(_on_some_lanes, smallest_chunk)
-        run = on_some if jax.default_backend() == "cpu" else _on_all_lanes
+        chunk = min(size, max(smallest_chunk, size // 32), largest_chunk or size)
+        in_chunks = largest_chunk is not None or jax.default_backend() == "cpu"
+        run = functools.partial(_on_some_lanes, chunk) if in_chunks else _on_all_lanes
         out = run(function, *operands)
         return out, jax.tree.map(lambda _: True, out)
 
@@ -104,11 +112,11 @@ def _on_all_lanes(function: Callable[..., Any], needed: Array, otherwise: Any, a
 
 
 def _on_some_lanes(
-    smallest: int, function: Callable[..., Any], needed: Array, otherwise: Any, args: tuple[Any, ...]
+    chunk: int, function: Callable[..., Any], needed: Array, otherwise: Any, args: tuple[Any, ...]
 ) -> Any:
-    size = needed.shape[0]
-    chunk = min(size, max(smallest, size // 32))
     ranks = _running_count(needed)
+    if chunk == 1:
+        return _one_by_one(ranks, function, otherwise, args)
 
     def body(carry: tuple[Array, Any]) -> tuple[Array, Any]:
         first, out = carry
@@ -118,6 +126,18 @@ def _on_some_lanes(
         results = jax.vmap(function)(*picked)
         out = jax.tree.map(lambda x, y: x.at[lanes].set(y.astype(x.dtype), mode="drop"), out, results)
         return first + chunk, out
+
+    return lax.while_loop(lambda carry: carry[0] < ranks[-1], body, (jnp.int32(0), otherwise))[1]
+
+
+def _one_by_one(ranks: Array, function: Callable[..., Any], otherwise: Any, args: tuple[Any, ...]) -> Any:
+    """Runs the function on one needed lane after the other, without batching it: a smaller program."""
+
+    def body(carry: tuple[Array, Any]) -> tuple[Array, Any]:
+        number, out = carry
+        lane = jnp.searchsorted(ranks, number + 1)
+        result = function(*jax.tree.map(lambda x: x[lane], args))
+        return number + 1, jax.tree.map(lambda x, y: x.at[lane].set(jnp.asarray(y, x.dtype)), out, result)
 
     return lax.while_loop(lambda carry: carry[0] < ranks[-1], body, (jnp.int32(0), otherwise))[1]
 

@@ -27,7 +27,10 @@ _RULE_BOTS = (
 _SEARCH_LEVELS = ("lv4", "lv5", "lv7", "mc:64", "mc:128", "mc:256", "mc:512")
 _OF_GAME: dict[str, dict[str, str]] = {
     "gin_rummy_openspiel": {"simple_bot": "envs.gin_rummy.players.simple_bot:make"},
-    "rummy500": {"greedy": "envs.rummy500.bots:greedy_policy"},
+    "rummy500": {
+        "greedy": "envs.rummy500.bots:greedy_policy",
+        "heuristic": "envs.rummy500.heuristic:heuristic_policy",
+    },
     "gin_rummy": {
         "simple_bot": "envs.gin_rummy.players.simple_bot:make",
         "lookahead": "envs.gin_rummy.players.lookahead:make",

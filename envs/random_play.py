@@ -34,6 +34,21 @@ def uniform(legal: Any) -> Any:
     return legal / legal.sum(axis=-1, keepdims=True).clip(1)
 
 
+def key_of_view(seed: Any, view: View) -> Array:
+    """Returns a PRNG key that depends on all a view holds, and on a seed: the randomness of a player without a key.
+
+    In the same place such a player always does the same, and what it does reveals nothing but what it has seen.
+
+    Args:
+      seed: uint32.
+      view: of anyone.
+    """
+    words = jnp.concatenate([jnp.ravel(x).astype(jnp.uint32) for x in jax.tree.leaves(view)])
+    odd = np.random.default_rng(0).integers(0, 2**32, (2, words.shape[0]), np.uint32) | np.uint32(1)
+    sums = jnp.sum((words + np.uint32(1)) * odd, axis=1, dtype=jnp.uint32)
+    return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), sums[0]), sums[1])
+
+
 def uniform_action(bits: Array, legal: Array) -> Array:
     """Returns a uniformly random legal action from one random word.
 

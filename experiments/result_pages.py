@@ -14,6 +14,8 @@ from typing import Any
 
 import result_tables as tables
 from phantom_tables import costs_table, solvers_table
+from rummy500_tables import players_table, shaped_table
+from search_tables import losses_table, search_table
 
 ROOT = Path(__file__).resolve().parents[1]
 README, PAGES = ROOT / "README.md", ROOT / "docs"
@@ -33,6 +35,23 @@ def _rates(name: str, opponent: str) -> str:
 
 def _reproduced(row: str) -> dict[str, Any]:
     return json.loads((REPRODUCED / f"{row}.json").read_text())
+
+
+def _rummy500_rows() -> list[tuple[str, str, str]]:
+    """Returns the rows of rummy 500, of those results that are there."""
+    page = "docs/results/rummy500.md"
+    players, shaped = tables.stored("rummy500_players") or {}, tables.stored("rummy500_shaped") or {}
+    found = []
+    for count, own in ((2, "one"), (3, "two")):
+        if row := players.get(f"{count}/heuristic/greedy"):
+            what = f"Rule-based player `heuristic` of rummy 500 against {own} `greedy`"
+            found.append((what, f"{tables.percent(row['win_rate'])} of rounds", page))
+    rates = [run["final_by_opponent"]["greedy"]["win_rate"] for name, run in shaped.items() if name.startswith("3/")]
+    if rates:
+        means = ", ".join(f"{100 * rate['mean']:.1f}" for rate in rates)
+        what = "PPO on rummy 500 with the shaped reward, against two `greedy`"
+        found.append((what, f"{means} % of rounds", page))
+    return found
 
 
 def headline_table() -> list[str]:
@@ -80,6 +99,7 @@ def headline_table() -> list[str]:
             f"{own['mean'] / 1000:.3f} chips ({own['low'] / 1000:.3f} to {own['high'] / 1000:.3f})",
             small,
         ),
+        *_rummy500_rows(),
         (
             "Uniform random play of gin rummy, two CPU cores",
             f"{tables.measured('random_play', 'decisions_per_s') / 1e6:.1f} M decisions per second",
@@ -102,10 +122,14 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "gin_rummy.md", "games-ladder"): tables.games_ladder_table,
     (PAGES / "results" / "gin_rummy.md", "relations"): tables.relations_table,
     (PAGES / "results" / "gin_rummy.md", "pairings"): tables.pairings_table,
+    (PAGES / "results" / "gin_rummy.md", "search"): search_table,
+    (PAGES / "results" / "gin_rummy.md", "losses"): losses_table,
     (PAGES / "results" / "gin_rummy.md", "bound"): tables.bound_table,
     (PAGES / "results" / "small_games.md", "learners"): tables.exploitability_table,
     (PAGES / "results" / "small_games.md", "calibration"): tables.calibration_table,
     (PAGES / "results" / "small_games.md", "mini-gin"): tables.mini_gin_table,
+    (PAGES / "results" / "rummy500.md", "players"): players_table,
+    (PAGES / "results" / "rummy500.md", "shaped"): shaped_table,
     (PAGES / "games" / "phantom.md", "costs"): costs_table,
     (PAGES / "games" / "phantom.md", "solvers"): solvers_table,
     (PAGES / "performance.md", "benchmarks"): tables.benchmark_table,

@@ -1,9 +1,11 @@
-"""Rummy 500 by number of players: win rate and mean score, with 95 % intervals, of greedy play and of trained runs.
+"""Rummy 500 by number of players: win rate and mean score, with 95 % intervals, of rule-based players and trained runs.
 
     python experiments/rummy500_players.py [run ...]
+    python experiments/rummy500_players.py --counts 2 3 4 --deals 1000 --out experiments/results/rummy500_players.json
 
 Each player sits once in every seat of a deal, the others are all of one kind. A run plays at the number of players it
-was trained with. Prints a table and, with --json, one JSON object a row.
+was trained with. Prints a table, with --json one JSON object per row; with --out the rows go into a file, and those
+that it has are not played again.
 """
 
 from __future__ import annotations
@@ -11,11 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import envs
 from dream.evaluation import match
 from dream.storage.checkpoint import find
+from dream.storage.files import write_json
 from dream.storage.policies import game_of, policy_of
 from envs import Game, InputError, Policy
 
@@ -28,19 +32,28 @@ def main() -> None:
     parser.add_argument("runs", nargs="*", help="run directories or checkpoints of rummy500")
     parser.add_argument("--deals", type=int, default=500, help="deals, each from every seat (default %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of deals and actions (default %(default)s)")
-    parser.add_argument("--json", action="store_true", help="one JSON object a row")
+    parser.add_argument("--counts", nargs="+", type=int, default=[2, 3, 4, 5, 6], help="numbers of players")
+    parser.add_argument("--json", action="store_true", help="one JSON object per row")
+    parser.add_argument("--out", type=Path, help="file of rows to add to")
     arguments = parser.parse_args()
+    rows = json.loads(arguments.out.read_text()) if arguments.out and arguments.out.exists() else {}
     try:
-        pairings = list(_pairings(arguments.runs))
+        pairings = list(_pairings(arguments.runs, arguments.counts))
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
     if not arguments.json:
         print(_ROW.format(players="players", player="player", opponent="against", won="rounds won", score="mean score"))
     for game, name, policy, opponent in pairings:
+        if f"{game.num_players}/{name}/{opponent}" in rows:
+            continue
         games = game.num_players * arguments.deals
         report = match(game, policy, envs.make_bot(opponent, game), games=games, seed=arguments.seed)
         summary = {"num_players": game.num_players, "player": name, "opponent": opponent, "n": games}
         summary |= {quantity: report[quantity]._asdict() for quantity in ("win_rate", "score")}
+        summary["seed"] = arguments.seed
+        if arguments.out:
+            rows[f"{game.num_players}/{name}/{opponent}"] = summary
+            write_json(arguments.out, dict(sorted(rows.items())))
         if arguments.json:
             print(json.dumps(summary), flush=True)
         else:
@@ -52,12 +65,12 @@ def main() -> None:
             print(_ROW.format(players=game.num_players, player=name, opponent=opponent, **texts), flush=True)
 
 
-def _pairings(runs: list[str]) -> Iterator[tuple[Game, str, Policy, str]]:
+def _pairings(runs: list[str], counts: list[int]) -> Iterator[tuple[Game, str, Policy, str]]:
     """Yields game, the player's name, the player, and who has the other seats."""
     players: list[tuple[Game, str, Any]] = []
-    for count in range(2, 7):
+    for count in counts:
         game = envs.make("rummy500", num_players=count)
-        players.append((game, "greedy", envs.make_bot("greedy", game)))
+        players += [(game, name, envs.make_bot(name, game)) for name in ("greedy", "heuristic")]
     for run in runs:
         checkpoint = find(run)
         game = game_of(checkpoint)

@@ -19,6 +19,7 @@ from dream.evaluation import match
 from dream.evaluation.games import check_pairs, game_rules, match_games
 from dream.evaluation.matches import check_games
 from dream.evaluation.report import report_table
+from dream.search import names as search_names
 from dream.storage.files import write_json, write_text, writing
 from dream.storage.policies import (
     PolicyFile,
@@ -29,6 +30,7 @@ from dream.storage.policies import (
     game_of,
     policies_of,
     report_dir,
+    searching,
 )
 from envs import Game, HostPlayer, InputError, Policy, records
 
@@ -61,7 +63,7 @@ def prepare_match(composed: Composed) -> Match:
 
 def prepared(config: EvaluateConfig) -> Match:
     """Loads both players of a match; raises InputError where they cannot be."""
-    checkpoint = find(config.checkpoint)
+    checkpoint = find(search_names.policy_in(config.checkpoint))
     game = game_of(checkpoint)
     if game_rules(game, config.target, config.scoring) is None:
         check_games(game, config.games)
@@ -74,8 +76,9 @@ def prepared(config: EvaluateConfig) -> Match:
         if path.is_dir() or not path.parent.is_dir():
             raise InputError(f"histories={config.histories} is not valid; it must be a file in a folder that exists")
     opponent = find_opponent(config.opponent, game)
-    path = report_dir(checkpoint) / FOLDER / _file_name(checkpoint, name, config.opponent, config.target)
-    return Match(dataclasses.replace(config, policy=name), checkpoint, game, policies[name], opponent, path)
+    path = report_dir(checkpoint) / FOLDER / _file_name(checkpoint, name, config)
+    player = searching(config.checkpoint, policies[name], game)
+    return Match(dataclasses.replace(config, policy=name), checkpoint, game, player, opponent, path)
 
 
 def play_match(prepared: Match) -> None:
@@ -135,13 +138,18 @@ def write_report(prepared: Match, report: dict[str, Any]) -> None:
         write_json(prepared.path, {**record, **report})
 
 
-def _file_name(trained: Trained, policy: str, opponent: str, target: int | None) -> str:
-    """Returns "<opponent>_<policy>_<iteration>.json", or with the file's name for a policy's file, and the target."""
+def _file_name(trained: Trained, policy: str, config: EvaluateConfig) -> str:
+    """Returns "<opponent>_<player>.json", with the target and what searches where there is any.
+
+    The player is a file's name, or policy and iteration.
+    """
     player = trained.path.stem if isinstance(trained, PolicyFile) else f"{policy}_{trained.meta['iteration']}"
-    plain = re.sub(r"[^\w.-]+", "-", opponent).strip("-.")[-60:]
-    if plain != opponent:  # a path; the sum keeps different ones apart
-        plain += f"-{zlib.crc32(opponent.encode()):08x}"
-    return f"{plain}_{player}.json" if target is None else f"{plain}_{player}_to_{target}.json"
+    if search_names.is_search(config.checkpoint):
+        player += f"_search_{search_names.parse(config.checkpoint).worlds or 'usual'}"
+    plain = re.sub(r"[^\w.-]+", "-", config.opponent).strip("-.")[-60:]
+    if plain != config.opponent:  # a path; the sum keeps different ones apart
+        plain += f"-{zlib.crc32(config.opponent.encode()):08x}"
+    return f"{plain}_{player}.json" if config.target is None else f"{plain}_{player}_to_{config.target}.json"
 
 
 def _show(played: int, what: str = "rounds") -> None:

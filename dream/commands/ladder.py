@@ -21,6 +21,7 @@ from dream.evaluation.games import game_rules
 from dream.evaluation.matches import check_games
 from dream.evaluation.ratings import Ratings, bradley_terry, point_ratings
 from dream.evaluation.standings import Result, Score
+from dream.search import names as search_names
 from dream.storage import files
 from dream.storage.lock import FILE as LOCK
 from dream.storage.lock import RunLock
@@ -94,6 +95,8 @@ def _match_rules(game: Game, config: LadderConfig) -> MatchRules | None:
 def _source(name: str, game: Game) -> str:
     if name in envs.bot_names(game):
         return "rule-based"
+    if search_names.is_search(name):
+        return f"search with a {_source(search_names.parse(name).policy, game)}"
     meta = find(name).meta
     kind = "file" if meta["iteration"] is None else f"checkpoint of iteration {meta['iteration']}"
     return f"{kind}, checksum {meta['checksum']}"

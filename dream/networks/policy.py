@@ -25,6 +25,23 @@ class Acts:
     temperature: float = number(1.0, 0, above=True)
 
 
+@functools.partial(
+    jax.tree_util.register_dataclass, data_fields=["params"], meta_fields=["apply", "game", "value", "win_bonus"]
+)
+@dataclasses.dataclass(frozen=True)
+class ValuedPolicy(Policy):
+    """A Policy that also says what its player expects to win.
+
+    Attributes:
+      value: (params, view of the player to act) -> float32, rewards from here to the end of the game, with `win_bonus`
+        added if the end pays the player, and taken off if it costs; None: not known.
+      win_bonus: what the player was trained to count a win as worth besides its rewards, in units of reward.
+    """
+
+    value: Callable[[Any, Any], Array] | None = None
+    win_bonus: float = 0.0
+
+
 @functools.partial(jax.tree_util.register_dataclass, data_fields=["params"], meta_fields=["apply", "game", "forward"])
 @dataclasses.dataclass(frozen=True)
 class NetworkPolicy(Policy):

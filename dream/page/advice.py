@@ -22,8 +22,10 @@ import numpy as np
 from jax import Array, lax
 
 from dream.page.compiled import QUICK, Player
+from dream.search.playouts import play_on
+from dream.search.worlds import log_likelihood, tempered
 from envs import Game, InputError, Policy, boards
-from envs.game import State, View
+from envs.game import View
 
 WORLDS, BELIEF_WORLDS = 16, 256
 """Worlds of one batch of values, and of a belief."""
@@ -60,6 +62,7 @@ class Adviser:
         self.game, self.player, self._playout = game, player, playout
         self._values = jax.jit(self._batch, compiler_options=QUICK)
         self._belief = jax.jit(self._sampled, static_argnums=2, compiler_options=QUICK)
+        self._is_weighted = True
 
     # --- expected points
 
@@ -87,28 +90,12 @@ class Adviser:
 
             def body(carry: tuple[Array, Array]) -> tuple[Array, Array]:
                 n, points = carry
-                return n + 1, points.at[n].set(self._played_out(world, actions[n], seat, keys[1]))
+                won = play_on(self.game, self._playout, world, actions[n], seat, keys[1], self.game.max_length)
+                return n + 1, points.at[n].set(won)
 
             return lax.while_loop(lambda carry: carry[0] < count, body, start)[1]
 
         return lax.map(in_world, (jax.random.split(deal_key, WORLDS), jax.random.split(play_key, WORLDS)))
-
-    def _played_out(self, state: State, action: Array, seat: Array, key: Array) -> Array:
-        """Returns what a seat wins after an action when everyone plays by the policy."""
-        game = self.game
-
-        def body(carry: tuple[State, Array, Array, Array]) -> tuple[State, Array, Array, Array]:
-            state, won, _, key = carry
-            key, choice_key = jax.random.split(key)
-            legal = game.legal_actions(state)
-            probs = self._playout(game.view(state, jnp.maximum(state.current_player, 0)), legal)
-            chosen = jax.random.categorical(choice_key, jnp.where(legal, jnp.log(jnp.maximum(probs, 1e-9)), -jnp.inf))
-            state, rewards, done = game.step(state, chosen)
-            return state, won + rewards[seat], done, key
-
-        state, rewards, done = game.step(state, action)
-        start = (state, rewards[seat], done, key)
-        return lax.while_loop(lambda carry: ~carry[2], body, start)[1]
 
     # --- beliefs
 
@@ -121,63 +108,24 @@ class Adviser:
         if boards.board_of(self.game) is None:
             raise InputError(f"{boards.title(self.game.name)} has no cards to have beliefs about")
         try:
-            held, logs = self._belief(view, np.int32(seat), True, jax.random.key(seed))
-            weighted = True
+            held, logs = self._belief(view, np.int32(seat), self._is_weighted, jax.random.key(seed))
         except InputError:
-            held, logs = self._belief(view, np.int32(seat), False, jax.random.key(seed))
-            weighted = False
-        return Belief(np.asarray(held), tempered(np.asarray(logs, float)), weighted)
+            if not self._is_weighted:
+                raise
+            self._is_weighted = False
+            return self.belief(view, seat, seed)
+        return Belief(np.asarray(held), np.asarray(tempered(logs, LEAST_EFFECTIVE), float), self._is_weighted)
 
     def _sampled(self, view: View, seat: Array, weighted: bool, key: Array) -> tuple[Array, Array]:
         board = boards.board_of(self.game)
 
         def one(world_key: Array) -> tuple[Array, Array]:
             world = self.game.determinize(view, world_key)
-            return board.hands(self.game, world), self._likelihood(world, seat) if weighted else jnp.float32(0)
+            if not weighted:
+                return board.hands(self.game, world), jnp.float32(0)
+            return board.hands(self.game, world), log_likelihood(self.game, self._playout, world, seat, MISTAKES)
 
         return lax.map(one, jax.random.split(key, BELIEF_WORLDS))
-
-    def _likelihood(self, world: State, seat: Array) -> Array:
-        """Returns the logarithm of the probability of the others' actions that led to a world."""
-        game = self.game
-        deal, actions, count = game.replay_actions(world)
-
-        def body(carry: tuple[Array, State, Array]) -> tuple[Array, State, Array]:
-            n, state, log = carry
-            actor, action = state.current_player, actions[n]
-            legal = game.legal_actions(state)
-            probs = self._playout(game.view(state, jnp.maximum(actor, 0)), legal)
-            mixed = (1 - MISTAKES) * probs[action] + MISTAKES / jnp.maximum(jnp.sum(legal), 1)
-            gained = jnp.where(actor == seat, 0.0, jnp.log(jnp.maximum(mixed, 1e-9)))
-            return n + 1, game.step(state, action)[0], log + gained
-
-        return lax.while_loop(lambda carry: carry[0] < count, body, (jnp.int32(0), deal, jnp.float32(0)))[2]
-
-
-def tempered(logs: np.ndarray, least: float = LEAST_EFFECTIVE) -> np.ndarray:
-    """Returns weights proportional to exp(b logs), with the largest b <= 1 that leaves enough effective worlds.
-
-    With b = 1 a few worlds may have all the weight, and what is believed is then one guess, certain of itself.
-
-    Args:
-      logs: float[N], log-likelihoods.
-      least: effective number of worlds, (sum w)^2 / sum w^2, fewer than N.
-    Returns:
-      float[N], summing to one.
-    """
-
-    def weights(power: float) -> np.ndarray:
-        raw = np.exp(power * (logs - logs.max()))
-        return raw / raw.sum()
-
-    low, high = 0.0, 1.0
-    if 1.0 / np.sum(weights(high) ** 2) >= least:
-        return weights(high)
-    for _ in range(30):
-        middle = (low + high) / 2
-        enough = 1.0 / np.sum(weights(middle) ** 2) >= least
-        low, high = (middle, high) if enough else (low, middle)
-    return weights(low)
 
 
 def rows(actions: Sequence[int], probs: np.ndarray, points: np.ndarray | None) -> list[dict[str, Any]]:
@@ -204,7 +152,7 @@ def rows(actions: Sequence[int], probs: np.ndarray, points: np.ndarray | None) -
     return sorted(found, key=lambda row: -row["mean"])
 
 
-def told(game: Game, view: View, seat: int, belief: Belief) -> dict[str, Any]:
+def belief_summary(game: Game, view: View, seat: int, belief: Belief) -> dict[str, Any]:
     """Returns a belief as the page shows it.
 
     Returns:

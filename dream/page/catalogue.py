@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import envs
+from dream.search import names as search_names
 from dream.storage import shipped
 from dream.storage.policies import find, game_of
 from envs import Game, InputError, boards
@@ -16,7 +17,7 @@ from envs.errors import unknown
 
 _RUNS = Path("runs")
 _MOST_RUNS = 40
-ADVISORS = ("lookahead", "greedy", "simple_bot")
+ADVISORS = ("lookahead", "heuristic", "greedy", "simple_bot")
 """Rule-based players whose advice is worth most, the best first; a game without them is advised by a trained player."""
 
 
@@ -42,7 +43,7 @@ class Catalogue:
         """Looks up the players given, those that come with the package, and the runs in a folder."""
         self.trained: list[Trained] = []
         for reference in [*references, *shipped.names()]:
-            self._add(reference, game_of(find(reference)))
+            self._add(reference, game_of(find(search_names.policy_in(reference))))
         for folder in sorted(runs.iterdir(), reverse=True)[:_MOST_RUNS] if runs and runs.is_dir() else []:
             if (folder / "checkpoints").is_dir():
                 self._add_if_readable(str(folder))
@@ -54,7 +55,10 @@ class Catalogue:
             return
 
     def _add(self, reference: str, game: Game) -> None:
-        label = re.sub(r"[^\w.+ -]+", "_", Path(reference).name).replace("..", "_")[:80] or "player"
+        name = Path(search_names.policy_in(reference)).name
+        if search_names.is_search(reference):
+            name = f"search {search_names.parse(reference).worlds or ''} {name}".replace("  ", " ")
+        label = re.sub(r"[^\w.+ -]+", "_", name).replace("..", "_")[:80] or "player"
         taken = {one.label for one in self.trained} | set(envs.bot_names(game))
         count = 2
         while label in taken:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dream.page import review
-from dream.page.advice import Adviser, rows, told
+from dream.page.advice import Adviser, belief_summary, rows
 from dream.page.compiled import CompiledGame, Player
 from dream.page.hub import Connection, Hub
 from dream.page.match import Finished, Match
@@ -83,7 +83,7 @@ async def belief(hub: Hub, connection: Connection, match: Match, label: str | No
     view = position.views[seat]
     found = await adviser(hub, match.game, label)
     worlds = await hub.in_thread(False, found.belief, view, seat, len(match.round.actions))
-    shown = await hub.in_thread(False, told, match.game, view, seat, worlds)
+    shown = await hub.in_thread(False, belief_summary, match.game, view, seat, worlds)
     await connection.send({"type": "belief", "match": match.id, "round": match.round.number,
                            "ply": len(match.round.actions), "advisor": found.player.name, **shown})  # fmt: skip
 

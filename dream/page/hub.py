@@ -23,7 +23,7 @@ _MOST_ADVISERS = 16
 _PREPARING = 6.0
 """Seconds that a table may wait for its first card while its players are compiled."""
 _THINKING_SHOWN = 0.15
-"""Seconds after which the page is told that a player thinks."""
+"""Seconds after which the page is informed that a player thinks."""
 
 
 class Connection:
@@ -276,7 +276,7 @@ class Hub:
         return True
 
     async def _thought(self, match: Match, chair: Chair) -> int:
-        """Returns a player's action; the page is told when it takes its time."""
+        """Returns a player's action; the page is informed when it takes its time."""
         assert chair.player is not None
         work = asyncio.ensure_future(self.in_thread(chair.player.is_quick, match.choose))
         try:

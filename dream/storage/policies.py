@@ -11,7 +11,9 @@ import jax
 import envs
 from dream import algorithms
 from dream.algorithms.types import Resources
-from dream.config import renamed
+from dream.config import renamed, settings
+from dream.search import SearchSettings, make_search
+from dream.search import names as search_names
 from dream.storage import checkpoint, hub, policy_file, shipped
 from dream.storage.checkpoint import Checkpoint
 from dream.storage.policy_file import PolicyFile
@@ -149,7 +151,9 @@ def find_opponent(reference: str, game: Game) -> Policy | HostPlayer:
 
 
 def find_player(reference: str, game: Game) -> Policy:
-    """Returns a player: a rule-based one by name, or a trained one as `load_policy` finds it.
+    """Returns a player: a rule-based one by name, a trained one as `load_policy` finds it, or a search with either.
+
+    A search player is named `search:<player>[:<worlds>]`.
 
     Raises:
       InputError: neither, or a player of another game.
@@ -158,6 +162,8 @@ def find_player(reference: str, game: Game) -> Policy:
         raise InputError(f"{reference} plays on the host; it can only be the opponent of a match")
     if reference in envs.bot_names(game):
         return envs.make_bot(reference, game)
+    if search_names.is_search(reference):
+        return searching(reference, find_player(search_names.policy_in(reference), game), game)
     by_place = hub.is_reference(reference) or shipped.path_of(reference) is not None
     if not by_place and not Path(reference).expanduser().exists():
         if new := renamed.VALUES["opponents"].get(reference):
@@ -165,11 +171,24 @@ def find_player(reference: str, game: Game) -> Policy:
         raise InputError(
             f"unknown opponent {reference!r}; it must be one of "
             f"{', '.join([*envs.bot_names(game), *shipped.names(game.name)])}, "
-            "or the path of a run, a checkpoint or a policy's file"
+            "the path of a run, a checkpoint or a policy's file, or search:<any of these>"
         )
     trained = find(reference)
     check_game(trained, game)
     return policy_of(trained, game)
+
+
+def searching(reference: str, policy: Policy, game: Game) -> Policy:
+    """Returns the player that a reference means, of the policy in it: a search with it where it names one.
+
+    Raises:
+      InputError: a game that cannot be searched, or a number of worlds out of range.
+    """
+    if not search_names.is_search(reference):
+        return policy
+    worlds = search_names.parse(reference).worlds
+    chosen = {} if worlds is None else {"worlds": worlds}
+    return make_search(policy, game, settings.read(SearchSettings, chosen, "search"))
 
 
 RESOURCES = Resources(find_player, stored_tree)

@@ -10,13 +10,13 @@ import jax
 import numpy as np
 
 from envs import cards
-from envs.boards import Variant, settlement
+from envs.boards import Variant, gin_insight, settlement
 from envs.boards.gin import deck
 from envs.game import Game, State, View
 from envs.gin_rummy.openspiel import ids
 from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS
 
-__all__ = ["TITLE", "VARIANTS", "choice", "deck", "hands", "opened", "said", "seen"]
+__all__ = ["TITLE", "VARIANTS", "choice", "deck", "hands", "insight", "opened", "said", "seen"]
 
 TITLE = "Gin rummy, OpenSpiel's"
 VARIANTS = (Variant("knock card 10"), Variant("Oklahoma", {"oklahoma": True}))
@@ -167,3 +167,17 @@ def hands(game: Game, state: State) -> jax.Array:
     held = jax.vmap(lambda hand: cards.to_cards(hand, rules.num_ranks, rules.num_suits))(state.hands)
     order = np.array([s for s in _SUITS if s < rules.num_suits])
     return held.reshape(2, rules.num_suits, rules.num_ranks)[:, np.argsort(order)].reshape(2, -1)
+
+
+def insight(game: Game, view: View, held: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
+    """Returns outs, dangers and the chance to knock, from worlds bool[N, 2, cards] and their weights."""
+    rules, own = game.rules, int(view.seat)
+    laid = [MELD_MASKS[meld] for row in view.laid for meld in row if meld != ids.NO_CARD]
+    masks = [view.pile, view.known[1 - own], view.laid_off, *laid]
+    seen = [card for mask in masks for card in _ids(mask, rules.num_ranks)]
+    if view.upcard != ids.NO_CARD:
+        seen.append(cards.card_id(_card(int(view.upcard), rules.num_ranks), rules.num_ranks))
+    hand = _ids(view.hand, rules.num_ranks)
+    return gin_insight.of_hand(
+        hand, rules.hand_size, rules.num_ranks, int(view.knock_card), held[:, 1 - own], weights, seen
+    )

@@ -56,6 +56,26 @@ class Island:
             return Combo((), (), self.cards, points(self.cards, self._options))
         return search.best_combo(self.code, self.jokers, self._options, self._memo)
 
+    def hand_down(self, parts: tuple[Island, ...], card: int) -> None:
+        """Gives the islands that are left without a card their best combos, where they follow from this one's.
+
+        That is so where the best combo has the card in its dump. What is left cannot do better than with the card, so
+        it does as well; and the search, which takes the first of equally good melds, finds the same ones: a division
+        that was worse for a meld before is not better now.
+        """
+        known = self.__dict__.get("best")
+        if known is None or card not in known.dump:
+            return
+        dump = list(known.dump)
+        dump.remove(card)
+        for part in parts:
+            cards = frozenset(part.cards) if len(parts) > 1 else None
+            runs, sets, left = (
+                tuple(x for x in found if cards is None or (x if isinstance(x, int) else x[0]) in cards)
+                for found in (known.runs, known.sets, dump)
+            )
+            part.best = Combo(runs, sets, left, points(left, self._options))
+
     def combos(self, level: str, method: str) -> Iterable[Combo]:
         """Returns the island's combos of a level, found as they are asked for."""
         number = search.check_level(level)
@@ -254,7 +274,9 @@ class HandEvaluator:
             return self._with(left)
         for island in self.islands:
             if card != JOKER and island.code >> 2 * kind_of(card) & 3:
-                return self._replaced([island], self._split(island.code - (1 << 2 * kind_of(card)), 0))
+                parts = self._split(island.code - (1 << 2 * kind_of(card)), 0)
+                island.hand_down(parts, card)
+                return self._replaced([island], parts)
         raise InputError(f"{name(card)} is not in the hand")
 
     def _with(self, hand: list[int]) -> HandEvaluator:

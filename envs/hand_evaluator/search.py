@@ -20,7 +20,6 @@ from envs.hand_evaluator.combo import (
     Meld,
     Options,
     card_of,
-    kind_of,
     lowest,
     make_combo,
     unpack,
@@ -312,26 +311,27 @@ def _merged(melds: list[Meld]) -> list[Meld]:
     return done
 
 
-def are_neighbours(one: int, two: int, ace_high: bool) -> bool:
-    """Returns whether two kinds share a column or are neighbours in a row (king and ace too where the ace is high)."""
-    if one // SUITS == two // SUITS:
-        return True
-    step = abs(one - two)
-    return step == SUITS or (ace_high and step == SUITS * (RANKS - 1))
+_ONE_EACH = sum(1 << 2 * kind for kind in range(SUITS * RANKS))
+"""The lower bit of every kind."""
+_FIRSTS = sum(1 << 2 * SUITS * rank for rank in range(RANKS))
+"""The lower bit of the first kind of every column."""
 
 
 def islands_of(code: int, ace_high: bool) -> list[int]:
     """Splits a hand into islands, packed, by lowest card."""
-    kinds = [kind_of(card) for card in dict.fromkeys(unpack(code))]
+    held = (code | code >> 1) & _ONE_EACH
+    wrap = 2 * SUITS * (RANKS - 1)
     found = []
-    while kinds:
-        island, border = [], [kinds[0]]
-        kinds = kinds[1:]
-        while border:
-            kind = border.pop()
-            island.append(kind)
-            near = [k for k in kinds if are_neighbours(kind, k, ace_high)]
-            kinds = [k for k in kinds if k not in near]
-            border += near
-        found.append(sum(code & 3 << 2 * k for k in island))
+    while held:
+        island, before = held & -held, 0
+        while island != before:
+            before = island
+            # The multiplication fills a column of which any kind is held; nothing is carried into the next.
+            columns = (island | island >> 2 | island >> 4 | island >> 6) & _FIRSTS
+            near = columns * _ONCE | island << 2 * SUITS | island >> 2 * SUITS
+            if ace_high:
+                near |= island << wrap | island >> wrap
+            island = (island | near) & held
+        found.append(code & 3 * island)
+        held ^= island
     return found

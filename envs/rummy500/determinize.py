@@ -3,7 +3,7 @@
 Cards that never showed are exchangeable: each is as likely in the stock as in any other hand, in proportion to how many
 unknown cards are there. Once an empty stock has been made of the pile that is no longer so, and the game must say no.
 
-A view does not tell which of the own cards the others saw taken; in the state that is made they know of none.
+A view does not show which of the own cards the others saw taken; in the state that is made they know of none.
 """
 
 from __future__ import annotations

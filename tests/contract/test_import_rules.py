@@ -79,7 +79,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("page",),
         ("training",),
         ("evaluation", "storage"),
-        ("algorithms",),
+        ("algorithms", "search"),
         ("buffers",),
         ("game_tree", "networks", "rollout"),
         ("compiled", "equations"),
@@ -165,8 +165,8 @@ def test_a_circle_is_seen() -> None:
 
 
 def test_rooms_are_few(repo: pathlib.Path) -> None:
-    """At most 22 rooms at the top of dream/, and 10 of envs/gin_rummy/."""
-    for package, most in (("dream", 22), ("envs/gin_rummy", 10)):
+    """At most 23 rooms at the top of dream/, and 10 of envs/gin_rummy/."""
+    for package, most in (("dream", 23), ("envs/gin_rummy", 10)):
         rooms = {_room(_module(repo, file), package) for file in _files(repo, package)}
         assert len(rooms) <= most, sorted(rooms)
 

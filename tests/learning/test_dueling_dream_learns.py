@@ -71,7 +71,7 @@ def test_advantages_become_the_exact_ones(scale: float, seed: int) -> None:
 
 @functools.cache
 def _gin_learner() -> tuple[envs.Game, Algorithm]:
-    """Returns the learner of experiment=dueling_dream_dense with fewer games an iteration and a smaller network."""
+    """Returns the learner of experiment=dueling_dream_dense with fewer games per iteration and a smaller network."""
     changes = ("episodes_per_iteration=128", "batch_size=512", "epochs=20", "temperature.transition_steps=10")
     overrides = [f"algo.{change}" for change in (*changes, "learning_rate_decay.transition_steps=30")]
     node = compose_config("config", ["experiment=dueling_dream_dense", "network.hidden=[128,64]", *overrides]).node

@@ -16,10 +16,9 @@ from jax import Array, lax
 import envs
 from envs import InputError
 from envs.game import Game
-from envs.gin_rummy.core import table
 from envs.random_play import uniform_action
 
-NUM_HANDS = 48
+NUM_HANDS, STEPS = 48, 48
 SEATS = np.arange(2, dtype=np.int32)
 REDUCED = {"5x2": "mini_gin_rummy"}
 
@@ -29,16 +28,14 @@ def _same(one: Any, two: Any) -> Array:
     return jnp.all(jnp.stack([jnp.all(a == b) & jnp.asarray(a.dtype == b.dtype) for a, b in pairs]))
 
 
-def _replayed(game: Game, deck: Array, log: Array, actions: Array) -> Any:
-    """Plays the logged actions on a deck."""
-    _, kind, card = table.read(log)
+def _replayed(game: Game, state: Any) -> Any:
+    """Plays the actions that led to a state once more on its deal."""
+    deal, actions, count = game.replay_actions(state)
 
     def body(t: Array, state: Any) -> Any:
-        drawn = jnp.where(kind[t] == table.DRAW_STOCK, 0, jnp.where(kind[t] == table.DRAW_DISCARD, 1, 2))
-        action = jnp.where(kind[t] == table.DISCARD, 3 + card[t], drawn)
-        return jax.tree.map(lambda a, b: jnp.where(t <= actions, b, a), state, game.step(state, action)[0])
+        return jax.tree.map(lambda a, b: jnp.where(t < count, b, a), state, game.step(state, actions[t])[0])
 
-    return lax.fori_loop(1, log.shape[0], body, game.from_deck(deck))
+    return lax.fori_loop(0, min(len(actions), STEPS + 1), body, deal)
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -51,11 +48,10 @@ def _checks(game: Game, key: Array, style: Array) -> dict[str, Array]:
             view = game.view(state, seat)
             other = game.determinize(view, jax.random.fold_in(hidden_key, 2 * t + seat))
             acts = state.current_player == seat
-            board = other.table
             return {
                 "view": _same(view, game.view(other, seat)),
                 "legal": ~acts | jnp.all(game.legal_actions(state) == game.legal_actions(other)),
-                "replay": _same(_replayed(game, board.deck, board.log, board.actions), other),
+                "replay": _same(_replayed(game, other), other),
                 "other": jnp.any(other.table.hands != state.table.hands),
             }
 
@@ -63,23 +59,33 @@ def _checks(game: Game, key: Array, style: Array) -> dict[str, Array]:
         bits = jax.random.bits(jax.random.fold_in(play_key, t))
         if game.name == "gin_rummy":
             action = gin_actors.mixed(game, state, bits, style)
+        elif game.name == "gin_rummy_mdp":
+            action = _knocking(game, state, bits)
         else:
             legal = game.legal_actions(state)
             action = jnp.where(jnp.any(legal), uniform_action(bits, legal), 0)
         return game.step(state, action)[0], checked | {"in_play": state.current_player >= 0}
 
-    return lax.scan(body, game.init(deal_key), jnp.arange(min(game.max_length, 48)))[1]
+    return lax.scan(body, game.init(deal_key), jnp.arange(min(game.max_length, STEPS)))[1]
 
 
-@pytest.fixture(scope="module", params=["gin_rummy", *REDUCED])
+def _knocking(game: Game, state: Any, bits: Array) -> Array:
+    """Returns the greedy action, which knocks at once, every eighth time any."""
+    legal = game.legal_actions(state)
+    greedy = envs.make_bot("greedy", game)(game.view(state, state.current_player), legal)
+    action = jnp.where(bits & 7, jnp.argmax(greedy), uniform_action(bits >> 3, legal))
+    return jnp.where(jnp.any(legal), action, 0).astype(jnp.int32)
+
+
+@pytest.fixture(scope="module", params=["gin_rummy", "gin_rummy_mdp", *REDUCED])
 def checked(request: pytest.FixtureRequest) -> dict[str, np.ndarray]:
     """What holds at the decisions of many hands: bool[decisions, 2]."""
     name = request.param
     game = envs.make(REDUCED[name], preset=name) if name in REDUCED else envs.make(name)
     keys = jax.random.split(jax.random.key(7), NUM_HANDS)
-    told = jax.device_get(jax.vmap(functools.partial(_checks, game))(keys, jnp.arange(NUM_HANDS)))
-    in_play = told.pop("in_play")
-    return {what: held[in_play] for what, held in told.items()}
+    found = jax.device_get(jax.vmap(functools.partial(_checks, game))(keys, jnp.arange(NUM_HANDS)))
+    in_play = found.pop("in_play")
+    return {what: held[in_play] for what, held in found.items()}
 
 
 def test_the_view_is_the_same_to_the_bit(checked: dict[str, np.ndarray]) -> None:
@@ -141,10 +147,9 @@ def test_all_consistent_deals_are_equally_likely() -> None:
 
 
 def test_a_game_that_cannot_says_so() -> None:
-    """Other games, and suits under names of the players' own."""
-    for game in (envs.make("gin_rummy_openspiel"), envs.make("mini_gin_rummy", preset="3x4")):
-        with pytest.raises(InputError, match="cannot deal anew"):
-            game.determinize(None, jax.random.key(1))
+    """Suits under names of the players' own."""
+    with pytest.raises(InputError, match="cannot deal anew"):
+        envs.make("mini_gin_rummy", preset="3x4").determinize(None, jax.random.key(1))
 
 
 @pytest.mark.parametrize(

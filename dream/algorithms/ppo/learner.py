@@ -46,6 +46,7 @@ from dream.equations import schedules
 from dream.networks import Network, make_history_network, make_network
 from dream.networks.fit import adam, fit
 from dream.networks.network import make_reader
+from dream.networks.policy import ValuedPolicy
 from dream.rollout import policy_pool
 from dream.rollout.opponents import Mixture, make_mixture
 from envs import Game, Policy
@@ -199,7 +200,9 @@ class _Ppo:
     def policies(self, state: PpoState) -> dict[str, Policy]:
         temperature = self.parts.config.play_temperature or 1.0
         params = {"network": state.params, "temperature": jnp.float32(temperature)}
-        return {"current": Policy(self.parts.play, params)}
+        value = self.parts.value if self.parts.learns_rewards else None
+        bonus = self.parts.config.shaping.win_bonus / self.parts.game.reward_scale
+        return {"current": ValuedPolicy(self.parts.play, params, value=value, win_bonus=bonus)}
 
     def value(self, state: PpoState) -> Value:
         return Value(self._value, state.params)

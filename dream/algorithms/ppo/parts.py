@@ -96,6 +96,15 @@ class Parts:
         own = masked_softmax(logits / params["temperature"], legal)
         return own if self.assistant is None else self.with_assistant(own, view, legal)
 
+    def value(self, params: Any, view: Any) -> Array:
+        """Returns what the player to act expects: float32; params as of `play`."""
+        return self.network.apply_inputs(params["network"], self.network.inputs.of_view(view))[1]
+
+    @property
+    def learns_rewards(self) -> bool:
+        """Whether the value is of the game's own rewards in the end, and a bonus for wins, and not of shaped ones."""
+        return not (self.config.shaping.scale.end or self.config.shaping.tie_penalty)
+
     def with_assistant(self, own: Array, view: Any, legal: Array) -> Array:
         """Returns the assistant's choice where it has one, else the learner's own policy: float32[A]."""
         helped = self.assistant(view, legal)

@@ -23,7 +23,7 @@ export class Review {
     return seat === this.message.viewer ? T.you : this.message.names[seat];
   }
 
-  told(move) {
+  describeMove(move) {
     const isYou = move.seat === this.message.viewer;
     return `${isYou ? "" : `${this.name(move.seat)} `}${moveText(move, isYou)}`;
   }
@@ -67,7 +67,7 @@ export class Review {
         el("div", { class: "scores" }, el("span", { class: "round" }, `${T.review}: ${message.title}`, el("small", {}, `${T.round(message.round)} · ${message.names.join(" – ")}`)),
           el("span", { class: "muted" }, T.stepOf(this.ply, last))),
         this.piles(step.board), opened(this),
-        el("p", { class: "status", id: "step-text", role: "status" }, step.move ? this.told(step.move) : T.roundOver),
+        el("p", { class: "status", id: "step-text", role: "status" }, step.move ? this.describeMove(step.move) : T.roundOver),
         el("div", { class: "actions" },
           button("|◀", () => this.go(0), { "aria-label": T.first, id: "first" }), button("◀", () => this.go(this.ply - 1), { "aria-label": T.previous, id: "previous" }),
           button("▶", () => this.go(this.ply + 1), { "aria-label": T.following, id: "following", class: "primary" }), button("▶|", () => this.go(last), { "aria-label": T.last, id: "last" }),
@@ -100,13 +100,13 @@ export class Review {
 
   worstItem(ply) {
     const { cost, margin } = this.judged.get(ply);
-    return el("li", {}, button(`${this.told(this.message.steps[ply].move)}: ${T.costText(cost, margin)}`, () => this.go(ply), { class: "quiet" }));
+    return el("li", {}, button(`${this.describeMove(this.message.steps[ply].move)}: ${T.costText(cost, margin)}`, () => this.go(ply), { class: "quiet" }));
   }
 
   moveItem(one) {
     const cost = this.judged.get(one.ply)?.cost;
     return el("li", { value: one.ply + 1, class: `${one.ply === this.ply ? "here" : ""} ${one.to_act === this.message.viewer ? "mine" : ""}` },
-      button(this.told(one.move), () => this.go(one.ply), { class: "quiet", "aria-current": one.ply === this.ply ? "step" : null }),
+      button(this.describeMove(one.move), () => this.go(one.ply), { class: "quiet", "aria-current": one.ply === this.ply ? "step" : null }),
       cost > 0.05 ? el("span", { class: "cost" }, `−${cost.toFixed(1)}`) : null);
   }
 }

@@ -52,7 +52,7 @@ export class Table {
   say(before) {
     const { match } = this;
     const from = before && before.id === match.id && before.round === match.round ? before.ply : 0;
-    const news = match.log.filter((move) => move.ply >= from && move.seat !== match.viewer).map((move) => this.told(move));
+    const news = match.log.filter((move) => move.ply >= from && move.seat !== match.viewer).map((move) => this.describeMove(move));
     this.app.live([...news, match.done ? this.ending() : match.to_act === match.viewer ? T.turnYours : ""].filter(Boolean).join(". "));
   }
 
@@ -63,7 +63,7 @@ export class Table {
     return chair.person ? T.you : chair.name;
   }
 
-  told(move) {
+  describeMove(move) {
     const isYou = move.seat === this.match.viewer;
     return `${isYou ? "" : `${this.name(move.seat)} `}${moveText(move, isYou)}`;
   }
@@ -253,7 +253,7 @@ export class Table {
     const { log } = this.match;
     if (!log.length) return el("p", { class: "muted" }, T.noMoves);
     return el("ol", { class: "moves", reversed: true }, ...[...log].reverse().map((move) =>
-      el("li", { value: move.ply + 1, class: move.seat === this.match.viewer ? "mine" : "" }, this.told(move))));
+      el("li", { value: move.ply + 1, class: move.seat === this.match.viewer ? "mine" : "" }, this.describeMove(move))));
   }
 
   result() {
@@ -263,7 +263,7 @@ export class Table {
     return el("div", { class: "result", id: "result" },
       el("h2", {}, this.ending()),
       settlement?.terms ? el("p", { class: "sum" }, el("b", {}, sumText(settlement.terms, settlement.total)), el("small", {}, termsText(settlement.terms))) : null,
-      settlement?.layoffs?.length ? el("p", {}, `${this.told({ kind: "layoff", seat: 1 - settlement.knocker, cards: [] })} ${cardsText(settlement.layoffs.map((one) => one.card))}`) : null,
+      settlement?.layoffs?.length ? el("p", {}, `${this.describeMove({ kind: "layoff", seat: 1 - settlement.knocker, cards: [] })} ${cardsText(settlement.layoffs.map((one) => one.card))}`) : null,
       ...(settlement?.scores ?? []).map((one, seat) => el("p", { class: "sum-line" }, T.scoreLine(this.name(seat), one))),
       winner ? el("p", { class: "winner" }, T.matchWon(winner.person ? T.you : winner.name, winner.score)) : null);
   }

@@ -84,6 +84,21 @@ def hide_draws(log: Array, player: Array) -> Array:
     return jnp.where(hidden, log & np.uint16(0xFFFF << _TYPE_SHIFT & 0xFFFF), log)
 
 
+def hands_after(rules: GinRules, dealt: Array, log: Array, player: Array) -> Array:
+    """Returns a player's hand after each log entry: uint16[max_actions, 4].
+
+    Args:
+      rules: of the deck.
+      dealt: uint16[4], the hand at the deal.
+      log: uint16[max_actions], the player's stock draws by card.
+      player: int32.
+    """
+    actor, kind, card = read(log)
+    moves = (actor == player) & (kind != 0) & (kind != PASS)
+    moved = jax.vmap(lambda one: cards.card_mask(one, rules.num_ranks))(jnp.where(moves, card, -1))
+    return dealt ^ lax.associative_scan(jnp.bitwise_xor, moved)
+
+
 def deal(rules: GinRules, deck: Array) -> Table:
     """Deals from the top of a deck: a hand to player 0, one to player 1, the upcard; the rest is the stock.
 

@@ -23,10 +23,10 @@ from jax import Array
 from envs import cards, dealing, drawing
 from envs.batching import where_needed
 from envs.game import CardFeatures, EventLog, Game
-from envs.gin_rummy.core import scene, scoring, table, text
+from envs.gin_rummy.core import determinize, scene, scoring, table, text
 from envs.gin_rummy.core.rules import PAYOFF_RULES, PRESETS, GinRules, match_rules, preset_name
 from envs.gin_rummy.core.table import Table
-from envs.gin_rummy.event_log import determinize, encoding
+from envs.gin_rummy.event_log import encoding
 from envs.gin_rummy.event_log.state import (
     DISCARD,
     DRAW,

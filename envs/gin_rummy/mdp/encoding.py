@@ -133,6 +133,11 @@ def slot_card(hand: Array, slot: Array) -> Array:
     return jnp.sum(jnp.where(cards.to_cards(hand) & (_ranks(hand) == slot), np.arange(NUM_CARDS), 0), dtype=jnp.int32)
 
 
+def slot_of(hand: Array, card: Array) -> Array:
+    """Returns the slot a card has, or had before it left the hand: int32, the number of lower ids held."""
+    return _ranks(hand)[card]
+
+
 def _ranks(hand: Array) -> Array:
     """Returns how many cards of the hand have a lower id than each card: int32[52]."""
     masks = hand.astype(jnp.int32)

@@ -39,7 +39,7 @@ from envs.gin_rummy.core import scene, scoring, table, text
 from envs.gin_rummy.core.rules import MDP_PRESETS, PAYOFF_RULES, MdpRules, match_rules, preset_name
 from envs.gin_rummy.core.table import Table
 from envs.gin_rummy.mdp import card_features as features
-from envs.gin_rummy.mdp import encoding
+from envs.gin_rummy.mdp import determinize, encoding
 from envs.gin_rummy.mdp.encoding import DISCARD, DRAW, KINDS, KNOCK, NO_CARD, OVER, PHASES, SLOTS, MdpView
 from envs.gin_rummy.melding import melds
 from envs.match_rules import MatchRules
@@ -252,6 +252,27 @@ class MdpGinRummy(Game):
             to_act=state.current_player == player,
             **{name: value.astype(jnp.uint8) for name, value in values.items()},
         )
+
+    def determinize(self, view: MdpView, key: Array) -> MdpState:
+        """Deals anew what a player cannot see, uniformly among the deals on which the round looked the same to it."""
+        dealt, seat = determinize.sample(self.rules, view, key), view.seat.astype(jnp.int32)
+        return dataclasses.replace(
+            self.from_deck(dealt.table.deck),
+            phase=view.phase.astype(jnp.int32),
+            current_player=jnp.where(view.to_act, seat, 1 - seat),
+            turns=view.turns.astype(jnp.int32),
+            **dealt._asdict(),
+        )
+
+    def replay_actions(self, state: MdpState) -> tuple[MdpState, Array, Array]:
+        """Returns the deal, the actions since and how many there are."""
+        deal, log = self.from_deck(state.table.deck), state.table.log
+        actor, kind, card = table.read(log)
+        own, other = (table.hands_after(self.rules, deal.table.hands[n], log, n) for n in range(2))
+        slots = jax.vmap(encoding.slot_of)(jnp.where(actor[:, None] == 0, own, other), card)
+        draws = jnp.where(kind == table.DRAW_STOCK, STOCK, jnp.where(kind == table.DRAW_DISCARD, TAKE, CONTINUE))
+        actions = jnp.where(kind == table.DISCARD, DISCARDS + slots, draws)
+        return deal, jnp.roll(actions, -1), state.table.actions
 
     def encode(self, view: MdpView) -> Array:
         """Returns the observation vector: float32[342]."""

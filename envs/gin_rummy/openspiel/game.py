@@ -34,7 +34,7 @@ from envs.errors import unknown
 from envs.game import CardFeatures, Game
 from envs.gin_rummy.core.rules import match_rules
 from envs.gin_rummy.melding import melds
-from envs.gin_rummy.openspiel import encoding, ids, legal, meld_ids, moves, words
+from envs.gin_rummy.openspiel import determinize, encoding, ids, legal, meld_ids, moves, words
 from envs.gin_rummy.openspiel.state import OpenSpielRules, OpenSpielState, OpenSpielView, in_words, select_player
 from envs.match_rules import MatchRules
 from envs.rules import build_rules
@@ -193,6 +193,10 @@ class OpenSpielGinRummy(Game):
     def encode(self, view: OpenSpielView) -> Array:
         """Returns the observation of the kind the game has: float32[observation_size]."""
         return encoding.OBSERVATIONS[self.observation].encode(self.rules, view)
+
+    def determinize(self, view: OpenSpielView, key: Array) -> OpenSpielState:
+        """Deals anew what a player cannot see, uniformly among what could be, as `determinize.sample` says."""
+        return determinize.sample(self.rules, view, key)
 
     def potential(self, state: OpenSpielState, player: Array) -> Array:
         """Returns -deadwood / 100 of the hand of `player`, the least over one discard if it has drawn."""

@@ -47,6 +47,7 @@ from envs.gin_rummy.players import playouts, rule_based
 from envs.gin_rummy.players.lookahead import Lookahead, LookaheadParams
 from envs.gin_rummy.players.playouts import Limits
 from envs.gin_rummy.players.rule_based import RuleBotParams
+from envs.random_play import key_of_view
 
 _STOCK, _TAKE, _PASS, _DISCARDS = 0, 1, 2, 3
 _MOST_SWAPS = 12
@@ -248,7 +249,7 @@ class Search:
 
     def _gains(self, params: SearchParams, view: GinView, candidates: _Candidates, first: Array) -> Array:
         """Returns what candidates win over the first in a batch of worlds, sum and sum of squares: float32[2, C]."""
-        key = _key(params.seed, view)
+        key = key_of_view(params.seed, view)
         numbers = first + jnp.arange(self.sizes.batch)
         keys = jax.vmap(lambda n: jax.random.fold_in(key, n))(numbers)
         points = jax.vmap(lambda key: self._points(params, view, candidates, key))(keys)
@@ -285,14 +286,6 @@ def _mean_and_error(sums: Array, count: Array) -> tuple[Array, Array]:
     mean = sums[0] / worlds
     variance = jnp.maximum(sums[1] / worlds - mean**2, 0.0) / jnp.maximum(count - 1, 1)
     return mean, jnp.sqrt(variance)
-
-
-def _key(seed: Array, view: GinView) -> Array:
-    """Returns a key that depends on all a view holds, and on a seed."""
-    words = jnp.concatenate([jnp.ravel(x).astype(jnp.uint32) for x in jax.tree.leaves(view)])
-    odd = np.random.default_rng(0).integers(0, 2**32, (2, words.shape[0]), np.uint32) | np.uint32(1)
-    sums = jnp.sum((words + np.uint32(1)) * odd, axis=1, dtype=jnp.uint32)
-    return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), sums[0]), sums[1])
 
 
 def __getattr__(name: str) -> Any:

@@ -146,3 +146,33 @@ def test_computed_once_returns_the_values_and_stands_between_writer_and_readers(
         np.testing.assert_array_equal(double(jnp.array(values, jnp.int32)), 2 * np.array(values))
     compiled = double.lower(jax.ShapeDtypeStruct((64,), jnp.int32)).compile().as_text()
     assert (" while(" in compiled) == (jax.default_backend() == "cpu")
+
+
+def test_no_more_lanes_than_allowed_run_together(backend: str) -> None:
+    """On an accelerator too; the result is what it would be at once."""
+    sizes: list[int] = []
+
+    @jax.custom_batching.custom_vmap
+    def noted(x: Array) -> Array:
+        return x
+
+    @noted.def_vmap
+    def _rule(size: int, batched: Any, x: Array) -> tuple[Array, bool]:
+        sizes.append(size)
+        return x, True
+
+    needed, x = MASKS["some"](50), jnp.arange(50.0)
+    limited = jax.vmap(lambda flag, x: where_needed(flag, lambda y: noted(y) + 1, 0.0, x, largest_chunk=6))
+    np.testing.assert_array_equal(limited(needed, x), np.where(needed, x + 1, 0))
+    assert set(sizes) == {6}
+
+
+def test_lanes_one_by_one_are_not_batched(backend: str) -> None:
+    """The function sees its arguments as they are, and the results are the same."""
+    for mask in MASKS.values():
+        needed, arguments = mask(20), _arguments(20)
+        x, pair, otherwise = arguments
+        out = jax.vmap(lambda n, x, pair, other: where_needed(n, _costly, other, x, pair, largest_chunk=1))(
+            needed, x, pair, otherwise
+        )
+        _assert_same(out, _expected(needed, arguments), otherwise)

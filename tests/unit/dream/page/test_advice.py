@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import envs
-from dream.page.advice import LEAST_EFFECTIVE, Adviser, rows, tempered, told
+from dream.page.advice import Adviser, belief_summary, rows
 from dream.page.compiled import CompiledGame, Player
 from envs import InputError
 
@@ -39,7 +39,7 @@ def test_a_belief_follows_the_others_play() -> None:
     """Against a random player both hidden cards are equally likely; the own card is known."""
     compiled, adviser = _kuhn()
     position = compiled.look(compiled.game.from_deck(np.array([1, 2, 0])))
-    shown = told(compiled.game, position.views[0], 0, adviser.belief(position.views[0], 0, 3))
+    shown = belief_summary(compiled.game, position.views[0], 0, adviser.belief(position.views[0], 0, 3))
     (other,) = shown["others"]
     assert shown["own"] == [False, True, False]
     assert sum(other["chances"]) == pytest.approx(1)
@@ -48,20 +48,24 @@ def test_a_belief_follows_the_others_play() -> None:
     assert shown["weighted"]
 
 
-def test_weights_are_softened_until_enough_worlds_count() -> None:
-    """A belief that one world would rule alone, and one that needs nothing."""
-    steep = tempered(np.linspace(0, 200, 256))
-    assert 1 / np.sum(steep**2) == pytest.approx(LEAST_EFFECTIVE, rel=0.01)
-    assert np.all(np.diff(steep) > 0)
-    mild = np.linspace(0, 0.5, 256)
-    assert np.allclose(tempered(mild), np.exp(mild) / np.exp(mild).sum())
-
-
 def test_a_game_that_cannot_deal_anew_says_so() -> None:
     """In one line."""
-    game = envs.make("gin_rummy_openspiel")
+    game = envs.make("mini_gin_rummy", preset="3x4")
     random = envs.make_bot("random", game)
     compiled, adviser = CompiledGame(game), Adviser(game, Player("random", random), random)
     position = compiled.deal(0)
     with pytest.raises(InputError, match="cannot deal anew"):
-        adviser.values(position.views[0], [54], 0, 0)
+        adviser.values(position.views[0], [1], 0, 0)
+
+
+def test_openspiels_gin_has_points_and_beliefs() -> None:
+    """At the first decision: values of both actions, and a belief that is not weighted by moves, which a view lacks."""
+    game = envs.make("gin_rummy_openspiel", num_ranks=5, num_suits=4, hand_size=4)
+    random = envs.make_bot("random", game)
+    compiled, adviser = CompiledGame(game), Adviser(game, Player("random", random), random)
+    position = compiled.deal(3)
+    assert adviser.values(position.views[0], [52, 54], 0, 0).shape == (16, 2)
+    shown = belief_summary(game, position.views[0], 0, adviser.belief(position.views[0], 0, 1))
+    assert not shown["weighted"]
+    assert sum(shown["others"][0]["chances"]) == pytest.approx(4, abs=0.05)
+    assert set(shown) >= {"danger", "outs", "knock_next"}

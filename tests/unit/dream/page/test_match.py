@@ -82,7 +82,10 @@ def test_a_person_is_shown_no_hidden_card(name: str) -> None:
     assert not match.snapshot()["choices"]
 
 
-@pytest.mark.parametrize("name", ["gin_rummy", "kuhn_poker", "leduc_poker", "liars_dice", "mini_gin_rummy"])
+@pytest.mark.parametrize(
+    "name",
+    ["gin_rummy", "gin_rummy_mdp", "gin_rummy_openspiel", "kuhn_poker", "leduc_poker", "liars_dice", "mini_gin_rummy"],
+)
 def test_what_is_shown_depends_on_the_view_alone(name: str) -> None:
     """With everything hidden dealt anew the message is the same, letter by letter."""
     match = _match(name, seed=2)
@@ -103,7 +106,7 @@ def test_what_is_shown_depends_on_the_view_alone(name: str) -> None:
     assert changed or name in ("kuhn_poker", "leduc_poker", "liars_dice")
 
 
-def test_an_opponents_secret_moves_are_not_told() -> None:
+def test_an_opponents_secret_moves_stay_secret() -> None:
     """Of a game without a board only the own actions are in the log until it is over."""
     match = _match("phantom_ttt", seed=1)
     _to_my_turn(match)

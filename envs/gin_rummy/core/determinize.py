@@ -3,12 +3,14 @@
 A deal is consistent with a view if the player would have seen exactly that view: its own cards, the pile and the
 upcard where they were, and every card that the opponent discarded in the opponent's hand by then. `sample` draws one
 uniformly among all consistent deals, how the opponent's choices came about left aside, and gives the whole table: the
-opponent's draws are in the log, so its views along the round can be computed too.
+opponent's draws are in the log, so its views along the round can be computed too. A game that shows more of the hidden
+cards, such as that a knock was possible, says by `accepts` which deals are consistent.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -17,12 +19,26 @@ from jax import Array, lax
 
 from envs import cards
 from envs.gin_rummy.core import table
+from envs.gin_rummy.core.rejection import first_accepted
 from envs.gin_rummy.core.rules import GinRules
 from envs.gin_rummy.core.table import Table
-from envs.gin_rummy.event_log.state import GinView
 from envs.gin_rummy.melding import melds
 
 _NEVER = 1 << 10
+
+
+class LoggedView(Protocol):
+    """What the view of a game on a table holds at least, as GinView documents it."""
+
+    hand: Array
+    pile: Array
+    known: Array
+    log: Array
+    length: Array
+    seat: Array
+    stock: Array
+    to_act: Array
+    deadwood: Array
 
 
 class _Places(NamedTuple):
@@ -44,7 +60,13 @@ class _Places(NamedTuple):
     hidden: Array
 
 
-def sample(rules: GinRules, view: GinView, drawn: Array, key: Array) -> Table:
+def sample(
+    rules: GinRules,
+    view: LoggedView,
+    drawn: Array,
+    key: Array,
+    accepts: Callable[[Array], Array] | None = None,
+) -> Table:
     """Draws a table uniformly among those consistent with a view.
 
     Args:
@@ -52,15 +74,42 @@ def sample(rules: GinRules, view: GinView, drawn: Array, key: Array) -> Table:
       view: of either player, in play.
       drawn: bool, whether the player to act holds the card it drew and has yet to discard.
       key: consumed.
+      accepts: (opponent's hand after each log entry, int32[max_actions, 4]) -> bool, whether a deal is consistent with
+        what else the game shows; None: all are. Others are drawn again, as `first_accepted` says.
     Returns:
       The Table; seen by view.seat it is bit for bit the one that was seen.
     """
     places = _places(rules, view)
-    deck, open_places = _fill(rules, places, view, key)
+
+    def dealt(key: Array) -> tuple[Array, Array]:
+        return _fill(rules, places, view, key)
+
+    def fits(deal: tuple[Array, Array]) -> Array:
+        return accepts(_their_hands(rules, view, places, deal[0]))
+
+    deck, open_places = dealt(key) if accepts is None else first_accepted(dealt, fits, key)
     return _as_table(rules, view, drawn, places, deck, open_places)
 
 
-def _places(rules: GinRules, view: GinView) -> _Places:
+def _their_hands(rules: GinRules, view: LoggedView, places: _Places, deck: Array) -> Array:
+    """Returns the opponent's hand after each log entry on a deck: int32[max_actions, 4]."""
+    seat = view.seat.astype(jnp.int32)
+    place = np.arange(rules.num_cards)
+    dealt = (place // rules.hand_size == 1 - seat) & (place < 2 * rules.hand_size)
+    held = jnp.any(dealt[:, None] & (deck[:, None] == place), axis=0)
+    log = _filled_log(rules, view, places, deck)
+    return table.hands_after(rules, cards.to_mask(held, rules.num_ranks), log, 1 - seat).astype(jnp.int32)
+
+
+def _filled_log(rules: GinRules, view: LoggedView, places: _Places, deck: Array) -> Array:
+    """Returns the log with the opponent's stock draws by card: uint16[max_actions]."""
+    actor, kind, _ = table.read(view.log)
+    draws = (kind == table.DRAW_STOCK) & (actor != view.seat.astype(jnp.int32))
+    stock_card = deck[jnp.minimum(places.drawn_at, rules.num_cards - 1)].astype(jnp.int32)
+    return jnp.where(draws, table.entry(actor, kind, stock_card), view.log)
+
+
+def _places(rules: GinRules, view: LoggedView) -> _Places:
     actor, kind, card = table.read(view.log)
     size, seat = rules.hand_size, view.seat.astype(jnp.int32)
     places, times, ids = (np.arange(n) for n in (rules.num_cards, rules.max_actions, rules.num_cards))
@@ -91,7 +140,7 @@ def _places(rules: GinRules, view: GinView) -> _Places:
     )
 
 
-def _fill(rules: GinRules, places: _Places, view: GinView, key: Array) -> tuple[Array, Array]:
+def _fill(rules: GinRules, places: _Places, view: LoggedView, key: Array) -> tuple[Array, Array]:
     """Deals the cards whose place is not known: the deck int32[cards], and where the opponent's hidden cards are.
 
     Cards the opponent has shown come first, in the order they were shown: each with equal probability from one of the
@@ -122,16 +171,14 @@ def _fill(rules: GinRules, places: _Places, view: GinView, key: Array) -> tuple[
     return jnp.where(empty, filled, deck), theirs
 
 
-def _as_table(rules: GinRules, view: GinView, drawn: Array, places: _Places, deck: Array, theirs: Array) -> Table:
+def _as_table(rules: GinRules, view: LoggedView, drawn: Array, places: _Places, deck: Array, theirs: Array) -> Table:
     """Builds the table a deck has led to; `theirs` bool[cards] are the places of the opponent's hidden cards."""
-    actor, kind, card = table.read(view.log)
+    _, kind, card = table.read(view.log)
     seat = view.seat.astype(jnp.int32)
     ids = np.arange(rules.num_cards)
     hidden = jnp.any(theirs[:, None] & (deck[:, None] == ids), axis=0)
     hand = cards.to_mask(hidden, rules.num_ranks) | view.known
     hands = _by_seat(seat, view.hand, hand)
-    draws = (kind == table.DRAW_STOCK) & (actor != seat)
-    stock_card = deck[jnp.minimum(places.drawn_at, rules.num_cards - 1)]
     acts = jnp.where(view.to_act, view.hand, hand).astype(jnp.int32)
     options = melds.discards(acts, drawn, rules.knock_limit)
     kept = jnp.where(drawn & ~view.to_act, options.least, melds.deadwood(hand.astype(jnp.int32)))
@@ -146,7 +193,7 @@ def _as_table(rules: GinRules, view: GinView, drawn: Array, places: _Places, dec
         pile_cards=view.pile,
         drawn=rules.num_cards - rules.dealt - view.stock.astype(jnp.int32),
         taken=jnp.where(drawn & (kind[last] == table.DRAW_DISCARD), card[last], -1),
-        log=jnp.where(draws, table.entry(actor, kind, stock_card), view.log),
+        log=_filled_log(rules, view, places, deck),
         actions=last,
         deadwood=_by_seat(seat, view.deadwood.astype(jnp.int32), kept),
         after=jnp.where(drawn, options.after, np.uint8(melds.NO_DISCARD)),
@@ -158,7 +205,7 @@ def _by_seat(seat: Array, own: Array, other: Array) -> Array:
     return jnp.where(seat == 1, jnp.stack([other, own]), jnp.stack([own, other]))
 
 
-def _taken_by(rules: GinRules, view: GinView, player: Array) -> Array:
+def _taken_by(rules: GinRules, view: LoggedView, player: Array) -> Array:
     """Returns the own cards that the opponent saw taken from the pile: uint16[4]."""
     actor, kind, card = table.read(view.log)
     held = cards.to_cards(view.hand, rules.num_ranks, rules.num_suits)
@@ -168,7 +215,7 @@ def _taken_by(rules: GinRules, view: GinView, player: Array) -> Array:
     return cards.to_mask(held & taken, rules.num_ranks)
 
 
-def _pile(rules: GinRules, view: GinView) -> tuple[Array, Array]:
+def _pile(rules: GinRules, view: LoggedView) -> tuple[Array, Array]:
     """Returns the pile and its size as the table keeps them: what was taken still stands above the size."""
     _, kind, card = table.read(view.log)
     put_down = (kind == table.DISCARD) | (kind == table.KNOCK)

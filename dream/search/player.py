@@ -1,0 +1,225 @@
+"""A player that looks ahead with a policy: likely worlds, the policy's candidates, playouts cut by its value.
+
+For a decision it
+
+- takes the policy's most probable actions as candidates, the first of which is what it plays without evidence;
+- draws worlds that fit its view and weighs them by how likely the others' actions were under the policy (worlds.py);
+- compares the candidates on the same worlds by sequential halving (halving.py), both sides going on by the policy for a
+  few actions, where its value judges (playouts.py); without a value, to the end of the game;
+- plays the candidate of greatest mean gain over the first, if that gain is more than `evidence` standard errors.
+
+All that is random follows from a hash of the view and a seed, so that what it does depends on nothing but what it has
+seen. The standard error takes worlds for independent: a world that is drawn twice counts twice, though it is played on
+with other random numbers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dream.config import settings as checked
+from dream.config.settings import number
+from dream.search import halving
+from dream.search.halving import Tally
+from dream.search.playouts import play_on
+from dream.search.worlds import Belief, resample, sample_belief
+from envs import Game, InputError, Policy
+from envs.batching import where_needed
+from envs.game import View
+from envs.random_play import key_of_view
+
+_LANES = 4096
+"""Rounds that an accelerator plays on at once, whatever the number of decisions: what bounds the memory.
+
+A CPU takes one decision after the other, whose worlds fill its lanes: decisions differ in how long they take."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchSettings:
+    """What a search player takes into account.
+
+    Attributes:
+      worlds: rounds played on in every round of halving, over all brackets; a multiple of `pulls` or less than it;
+        0: the policy's most probable action is played.
+      pulls: of one round of one bracket.
+      particles: worlds that are drawn and weighed.
+      candidates: actions that are compared, at most.
+      least_probability: of a candidate under the policy, besides being possible at all: trained policies are played
+        sharpened, and then give little to all but their first choice.
+      cut: actions after the first before the policy's value is asked; -1: games are played to their end.
+      evidence: standard errors by which another action must be better than the policy's own.
+      weighted: whether worlds are weighed; else all count alike.
+      mistakes: share of uniform play in what is believed of the others.
+      effective_share: of the particles that must have weight, effectively; the weights are softened until they do.
+      seed: of all that is random.
+    """
+
+    worlds: int = number(128, 0, 1 << 20)
+    pulls: int = number(64, 2, 4096)
+    particles: int = number(192, 2, 1 << 16)
+    candidates: int = number(4, 2, 64)
+    least_probability: float = number(0.0, 0, 1)
+    cut: int = number(6, -1, 1 << 20)
+    evidence: float = number(2.0, 0)
+    weighted: bool = True
+    mistakes: float = number(0.1, 0, 1)
+    effective_share: float = number(0.25, 0, 1)
+    seed: int = number(0, 0, 2**32 - 1)
+
+
+class SearchParams(NamedTuple):
+    """Settings that one compiled program serves all values of.
+
+    Attributes:
+      policy: by which everybody plays on, and candidates are chosen.
+      brackets: int32, at most.
+      cut: int32.
+      least_probability, evidence, mistakes, least_effective: float32.
+      seed: uint32.
+    """
+
+    policy: Policy
+    brackets: Any
+    cut: Any
+    least_probability: Any
+    evidence: Any
+    mistakes: Any
+    least_effective: Any
+    seed: Any
+
+
+class Question(NamedTuple):
+    """A decision that is being thought about.
+
+    Attributes:
+      view: of the player to act.
+      actions: int32[K], the candidates, the policy's choice first.
+      valid: bool[K].
+      belief: worlds and weights.
+      key: of playouts.
+    """
+
+    view: View
+    actions: Array
+    valid: Array
+    belief: Belief
+    key: Array
+
+
+@dataclasses.dataclass(frozen=True)
+class Search:
+    """A search player's decision function, and its parts for who thinks on until time is up.
+
+    Attributes:
+      game: what is played.
+      pulls, particles, candidates, weighted: as of SearchSettings.
+    """
+
+    game: Game
+    pulls: int
+    particles: int
+    candidates: int
+    weighted: bool
+
+    def __call__(self, params: SearchParams, view: View, legal: Array) -> Array:
+        """Returns the chosen action's probability 1: float32[A]."""
+        actions, valid = self.candidates_of(params, view, legal)
+        asked = (jnp.sum(valid) > 1) & (params.brackets > 0)
+        on_cpu = jax.default_backend() == "cpu"
+        together = 1 if on_cpu else max(1, _LANES // max(self.particles, self.pulls))
+        choice = where_needed(
+            asked, self._thought, actions[0], params, view, actions, valid,
+            smallest_chunk=together, largest_chunk=together,
+        )  # fmt: skip
+        return ((np.arange(legal.shape[0]) == choice) & jnp.any(legal)).astype(jnp.float32)
+
+    def candidates_of(self, params: SearchParams, view: View, legal: Array) -> tuple[Array, Array]:
+        """Returns the policy's most probable actions, int32[K], and which are to be compared, bool[K]."""
+        probs = jnp.where(legal, params.policy(view, legal), -1.0)
+        best, actions = jax.lax.top_k(probs, min(self.candidates, legal.shape[0]))
+        valid = (best >= params.least_probability) & (best > 0)
+        return actions.astype(jnp.int32), valid.at[0].set(True)
+
+    def begin(self, params: SearchParams, view: View, actions: Array, valid: Array) -> Question:
+        """Draws the worlds of a decision."""
+        deal_key, play_key = jax.random.split(key_of_view(params.seed, view))
+        if self.weighted:
+            belief = sample_belief(
+                self.game, params.policy, view, deal_key, count=self.particles, mistakes=params.mistakes,
+                least_effective=params.least_effective,
+            )  # fmt: skip
+        else:
+            keys = jax.random.split(deal_key, self.particles)
+            worlds = jax.vmap(functools.partial(self.game.determinize, view))(keys)
+            belief = Belief(worlds, jnp.full(self.particles, 1 / self.particles, jnp.float32))
+        return Question(view, actions, valid, belief, play_key)
+
+    def bracket(self, params: SearchParams, question: Question, number: Array, tally: Tally) -> Tally:
+        """Compares the candidates in one more bracket of sequential halving, its worlds drawn by their weights."""
+        draw_key, play_key = jax.random.split(jax.random.fold_in(question.key, number))
+        drawn = resample(question.belief.weights, draw_key, self.pulls)
+        seat = question.view.seat.astype(jnp.int32)
+
+        def one(arm: Array, world: Array, needed: Array) -> Array:
+            state = jax.tree.map(lambda x: x[drawn[world]], question.belief.worlds)
+            key = jax.random.fold_in(play_key, world)
+            return play_on(self.game, params.policy, state, question.actions[arm], seat, key, params.cut, needed)
+
+        return halving.bracket(tally, question.valid, self.pulls, jax.vmap(one))
+
+    def _thought(self, params: SearchParams, view: View, actions: Array, valid: Array) -> Array:
+        """Returns the action to play: int32."""
+        question = self.begin(params, view, actions, valid)
+
+        def think(carry: tuple[Array, Tally]) -> tuple[Array, Tally]:
+            n, tally = carry
+            return n + 1, self.bracket(params, question, n, tally)
+
+        def goes_on(carry: tuple[Array, Tally]) -> Array:
+            return (carry[0] < params.brackets) & halving.is_open(carry[1], valid, params.evidence)
+
+        _, tally = jax.lax.while_loop(goes_on, think, (jnp.int32(0), halving.empty(len(actions))))
+        return actions[halving.chosen(tally, valid, params.evidence)]
+
+
+def make_search(policy: Policy, game: Game, settings: SearchSettings = SearchSettings()) -> Policy:
+    """Builds the player.
+
+    Args:
+      policy: whose choices it starts from; with a value (ValuedPolicy) playouts are cut by it.
+      game: of two players, zero-sum, with `determinize` and, for weights, `replay_actions`.
+      settings: what it takes into account.
+    Raises:
+      InputError: a setting out of range, a game of another kind, or a policy that is a search player itself.
+    """
+    settings = checked.read(SearchSettings, dataclasses.asdict(settings), "search")
+    if game.num_players != 2 or not game.zero_sum:
+        raise InputError(f"a search player needs a game of two players, zero-sum; {game.name} is not one")
+    if type(game).determinize is Game.determinize:
+        raise InputError(f"a search player needs worlds to look at, and {game.name} cannot deal them anew")
+    if settings.weighted and type(game).replay_actions is Game.replay_actions:
+        raise InputError(f"{game.name} does not keep its actions, so worlds cannot be weighed; set weighted=False")
+    if isinstance(policy.apply, Search):
+        raise InputError("a search player cannot search with another one; give it a policy")
+    # Few worlds make a smaller program; none at all are a matter of parameters.
+    pulls = min(settings.pulls, settings.worlds or settings.pulls)
+    pulls = max(pulls, 2 * min(settings.candidates, game.num_actions))
+    params = SearchParams(
+        policy=policy,
+        brackets=np.int32(-(-settings.worlds // pulls)),
+        cut=np.int32(settings.cut if settings.cut >= 0 else game.max_length),
+        least_probability=np.float32(settings.least_probability),
+        evidence=np.float32(settings.evidence),
+        mistakes=np.float32(settings.mistakes),
+        least_effective=np.float32(settings.effective_share * settings.particles),
+        seed=np.uint32(settings.seed),
+    )
+    search = Search(game, pulls, settings.particles, settings.candidates, settings.weighted)
+    return Policy(search, params, game)

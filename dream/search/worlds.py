@@ -1,0 +1,130 @@
+"""What may be hidden, weighted by how likely the others' actions were: beliefs by importance sampling.
+
+A world is a whole state that would have shown a player the same view. `Game.determinize` draws one uniformly; with c(w)
+the chance of the deal and of every draw in a world w, the same for all of them, and pi the others' policy,
+
+    P(w | view)  is proportional to  c(w) * product over the others' actions a so far of pi(a | their view then in w)
+
+by Bayes' rule; the own actions are the same in all worlds and cancel out. A mixture (1 - m) pi + m / (legal actions)
+stands for pi, as nobody plays exactly by the policy that is believed in.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from envs import Game, Policy
+from envs.game import State, View
+
+_LEAST_PROBABILITY = 1e-9
+_HALVINGS = 24
+
+
+class Belief(NamedTuple):
+    """Worlds and what they weigh.
+
+    Attributes:
+      worlds: states [N].
+      weights: float32[N], summing to one.
+    """
+
+    worlds: State
+    weights: Array
+
+
+def sample_belief(
+    game: Game, policy: Policy, view: View, key: Array, *, count: int, mistakes: Array, least_effective: Array
+) -> Belief:
+    """Draws worlds and weighs them.
+
+    Args:
+      game: two-player or more, with `determinize` and `replay_actions`.
+      policy: the others'.
+      view: of the player whose belief it is.
+      key: consumed.
+      count: N.
+      mistakes: m, float32.
+      least_effective: effective number of worlds that the weights are softened to leave, as of `tempered`.
+    """
+    worlds = jax.vmap(lambda one: game.determinize(view, one))(jax.random.split(key, count))
+    seat = view.seat.astype(jnp.int32)
+    logs = jax.vmap(lambda world: log_likelihood(game, policy, world, seat, mistakes))(worlds)
+    return Belief(worlds, tempered(logs, least_effective))
+
+
+def log_likelihood(game: Game, policy: Policy, world: State, seat: Array, mistakes: Array | float) -> Array:
+    """Returns the logarithm of the probability of the others' actions that led to a world: float32.
+
+    Args:
+      game: with `replay_actions`.
+      policy: the others'.
+      world: a state in play.
+      seat: int32, of the player whose own actions do not count.
+      mistakes: m, the share of uniform play in theirs.
+    """
+    deal, actions, count = game.replay_actions(world)
+
+    def body(carry: tuple[Array, State, Array, Array]) -> tuple[Array, State, Array, Array]:
+        n, state, counted, log = carry
+
+        def passes(at: tuple[Array, State, Array]) -> Array:
+            # The others' action that has been counted is taken, and the own ones after it.
+            return (at[0] < count) & (at[2] | (at[1].current_player == seat))
+
+        def take(at: tuple[Array, State, Array]) -> tuple[Array, State, Array]:
+            return at[0] + 1, game.step(at[1], actions[at[0]])[0], jnp.bool_(False)
+
+        n, state, _ = lax.while_loop(passes, take, (n, state, counted))
+        legal = game.legal_actions(state)
+        probs = policy(game.view(state, jnp.maximum(state.current_player, 0)), legal)
+        mixed = (1 - mistakes) * probs[actions[n]] + mistakes / jnp.maximum(jnp.sum(legal), 1)
+        gained = jnp.where(n < count, jnp.log(jnp.maximum(mixed, _LEAST_PROBABILITY)), 0.0)
+        return n, state, jnp.bool_(True), log + gained
+
+    start = jnp.int32(0), deal, jnp.bool_(False), jnp.float32(0)
+    return lax.while_loop(lambda carry: carry[0] + carry[2] < count, body, start)[3]
+
+
+def tempered(logs: Any, least_effective: Any) -> Array:
+    """Returns weights proportional to exp(b logs), with the largest b <= 1 that leaves enough effective worlds.
+
+    With b = 1 a few worlds may have all the weight, and what is believed is then one guess, certain of itself.
+
+    Args:
+      logs: float32[N], log-likelihoods.
+      least_effective: of (sum w)^2 / sum w^2; N or more makes all weights equal.
+    Returns:
+      float32[N], summing to one.
+    """
+    logs = jnp.asarray(logs, jnp.float32)
+    logs = logs - jnp.max(logs)
+
+    def enough(power: Array) -> Array:
+        weights = jnp.exp(power * logs)
+        return jnp.sum(weights) ** 2 >= least_effective * jnp.sum(weights**2)
+
+    def halve(_: int, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = bounds
+        middle = (low + high) / 2
+        is_enough = enough(middle)
+        return jnp.where(is_enough, middle, low), jnp.where(is_enough, high, middle)
+
+    low, _ = lax.fori_loop(0, _HALVINGS, halve, (jnp.float32(0), jnp.float32(1)))
+    weights = jnp.exp(jnp.where(enough(jnp.float32(1)), 1.0, low) * logs)
+    return weights / jnp.sum(weights)
+
+
+def resample(weights: Array, key: Array, count: int) -> Array:
+    """Draws worlds by their weights: int32[count], in random order; each as often as its share, to less than one.
+
+    Source: Kitagawa 1996, "Monte Carlo filter and smoother", systematic resampling.
+    """
+    offset_key, order_key = jax.random.split(key)
+    places = (jax.random.uniform(offset_key) + np.arange(count)) / count
+    chosen = jnp.searchsorted(jnp.cumsum(weights) / jnp.sum(weights), places)
+    return jax.random.permutation(order_key, jnp.minimum(chosen, weights.shape[0] - 1)).astype(jnp.int32)

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Plays search with a policy against that policy and against the search levels; stores what comes out.
+
+    python experiments/gin_search.py --policy gin_rummy/strong --seconds 3600
+
+Mirrored deals, in blocks that are kept in the working folder: a second call goes on where the first one stopped. All
+players meet an opponent on the same deals, so that what one of them wins more than the policy itself is compared deal
+by deal. Each pairing gets blocks in turn, the one farthest below its number of deals first; the ablations are played
+against the policy alone. experiments/results/gin_search.json is written at the end of every call.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import sys
+import time
+import zlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import envs
+from dream.evaluation.matches import play_hands
+from dream.evaluation.standings import Result
+from dream.evaluation.statistics import mean_interval
+from dream.search import SearchSettings, make_search
+from dream.storage.policies import find, find_player
+from envs import Game, Policy
+
+ROOT = pathlib.Path(__file__).resolve().parent
+RESULT = ROOT / "results" / "gin_search.json"
+SEED = 195
+KEPT = ("points_per_hand", "gin_rate", "knock_rate", "undercut_rate", "mean_length")
+POLICY, SEARCH = "policy", "search"
+LEVELS = ("lv4", "lv5", "lv7")
+VARIANTS: dict[str, dict[str, Any] | None] = {
+    POLICY: None,
+    SEARCH: {},
+    "greedy": {"worlds": 0},
+    "uniform worlds": {"weighted": False},
+    "to the end": {"cut": -1},
+    "uniform worlds, to the end": {"weighted": False, "cut": -1},
+    "no evidence": {"evidence": 0.0},
+    "evidence 1": {"evidence": 1.0},
+    "likely candidates": {"least_probability": 1e-6},
+    "cut after 2": {"cut": 2},
+    "512 worlds": {"worlds": 512},
+}
+"""Player -> what it changes of the usual search settings; None for the policy without search."""
+
+
+class Pairing(NamedTuple):
+    """Who plays whom, and on how many deals."""
+
+    player: str
+    opponent: str
+    deals: int
+
+
+def pairings(deals: int) -> list[Pairing]:
+    """Returns what is played: the policy and its search against the levels, and every variant against the policy."""
+    against_levels = [Pairing(player, level, deals) for level in LEVELS for player in (SEARCH, POLICY)]
+    return [Pairing(name, POLICY, deals) for name in VARIANTS if name != POLICY] + against_levels
+
+
+class Bench:
+    """The players, built when they are first asked for, and the blocks that have been played."""
+
+    def __init__(self, game: Game, reference: str, work: pathlib.Path, block: int) -> None:
+        """Takes the policy by name; nothing is loaded yet."""
+        self.game, self.reference, self.work, self.block = game, reference, work, block
+        self._players: dict[str, Policy] = {}
+
+    def player(self, name: str) -> Policy:
+        """Returns a variant, or a player by name."""
+        if name not in self._players:
+            if name == POLICY:
+                found = find_player(self.reference, self.game)
+            elif name in VARIANTS:
+                found = make_search(self.player(POLICY), self.game, SearchSettings(**VARIANTS[name]))
+            else:
+                found = envs.make_bot(name, self.game)
+            self._players[name] = found
+        return self._players[name]
+
+    def check(self) -> None:
+        """Ends the program where the working folder holds rounds of other players, and else notes these."""
+        place, identity = self.work / "players.json", json.dumps(described(self), indent=1)
+        if place.exists() and place.read_text() != identity:
+            sys.exit(f"error: {self.work} holds rounds of another policy, rules or settings; choose another --work")
+        place.write_text(identity)
+
+    def file(self, one: Pairing, number: int) -> pathlib.Path:
+        """Returns where a block is kept."""
+        return self.work / f"{one.player}_{one.opponent}_{number}.npz".replace(" ", "-").replace(",", "")
+
+    def played(self, one: Pairing) -> int:
+        """Returns the blocks of a pairing that have been played."""
+        count = 0
+        while self.file(one, count).exists():
+            count += 1
+        return count
+
+    def play(self, one: Pairing) -> None:
+        """Plays one more block; the deals depend on the opponent and the block alone."""
+        number = self.played(one)
+        seed = zlib.crc32(json.dumps([SEED, one.opponent, number]).encode())
+        players = [self.player(name) for name in (one.player, one.opponent)]
+        started, busy = time.monotonic(), time.process_time()
+        values = play_hands(self.game, *players, games=2 * self.block, seed=seed)
+        spent = np.array([time.monotonic() - started, time.process_time() - busy])
+        np.savez_compressed(self.file(one, number), seconds=spent, **{name: values[name] for name in KEPT})
+        print(f"{one.player} {one.opponent} block {number}: {spent[0]:.0f} s, {spent[1]:.0f} s of a core", flush=True)
+
+    def values(self, one: Pairing) -> dict[str, np.ndarray]:
+        """Returns all rounds of a pairing by name, and the seconds of its blocks."""
+        parts = [np.load(self.file(one, n)) for n in range(self.played(one))]
+        rounds = {name: np.concatenate([part[name] for part in parts]) for name in KEPT}
+        return rounds | {"seconds": np.stack([part["seconds"] for part in parts])}
+
+
+def report(bench: Bench, one: Pairing) -> dict[str, Any]:
+    """Returns what a pairing's blocks come to, and how much more the player won than the policy on the same deals."""
+    values = bench.values(one)
+    points = values["points_per_hand"].astype(float)
+    found = Result(points).report()
+    same = Pairing(POLICY, one.opponent, one.deals)
+    record = {
+        "player": one.player,
+        "opponent": one.opponent,
+        "deals": len(points),
+        "points_per_hand": list(found["points_per_hand"]),
+        "win_rate_excluding_ties": list(found["win_rate_excluding_ties"] or ()),
+        **{name: float(values[name].mean()) for name in KEPT[1:]},
+        "seconds": values["seconds"][:, 0].tolist(),
+        "core_seconds": values["seconds"][:, 1].tolist(),
+    }
+    if one.player != POLICY and one.opponent != POLICY and bench.played(same):
+        other = bench.values(same)["points_per_hand"].astype(float)
+        both = min(len(points), len(other))
+        record["more_than_policy"] = list(mean_interval((points[:both] - other[:both]).mean(axis=1)))
+    return record
+
+
+def described(bench: Bench) -> dict[str, Any]:
+    """Returns what the policy and the players are."""
+    meta = {} if bench.reference in envs.bot_names(bench.game) else find(bench.reference).meta
+    policy = {"name": pathlib.Path(bench.reference).name, "iteration": meta.get("iteration")}
+    usual = dataclasses.asdict(SearchSettings())
+    variants = {name: usual | changed for name, changed in VARIANTS.items() if changed is not None}
+    return {"policy": policy | {"checksum": meta.get("checksum")}, "game": bench.game.identity, "settings": variants}
+
+
+def main() -> None:
+    """Plays for so many seconds, and writes the results."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--policy", default="gin_rummy/strong", help="any player by name, run or file")
+    parser.add_argument("--preset", default="dream", help="rules of the rounds")
+    parser.add_argument("--deals", type=int, default=1024, help="of each pairing")
+    parser.add_argument("--block", type=int, default=128, help="deals played at once")
+    parser.add_argument("--seconds", type=float, default=3600, help="no block is begun after so many")
+    parser.add_argument("--only", nargs="*", help="players to be played; all by default")
+    parser.add_argument("--against", nargs="*", help="opponents to be played; all by default")
+    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("runs/gin_search"))
+    parser.add_argument("--out", type=pathlib.Path, default=RESULT)
+    arguments = parser.parse_args()
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    bench = Bench(envs.make("gin_rummy", preset=arguments.preset), arguments.policy, arguments.work, arguments.block)
+    bench.check()
+    everything, started = pairings(arguments.deals), time.monotonic()
+    chosen = [one for one in everything
+              if (arguments.only is None or one.player in arguments.only)
+              and (arguments.against is None or one.opponent in arguments.against)]  # fmt: skip
+    while left := [one for one in chosen if bench.block * bench.played(one) < one.deals]:
+        if time.monotonic() - started > arguments.seconds:
+            break
+        bench.play(min(left, key=lambda one: bench.played(one) / one.deals))
+    records = [report(bench, one) for one in everything if bench.played(one)]
+    name = pathlib.Path(arguments.policy).name if pathlib.Path(arguments.policy).exists() else arguments.policy
+    command = f"python experiments/gin_search.py --policy {name} --preset {arguments.preset} --deals {arguments.deals}"
+    stored = {"seed": SEED, "command": command, **described(bench), "pairings": records}
+    arguments.out.write_text(json.dumps(stored, indent=1) + "\n")
+    for record in records:
+        print({key: record[key] for key in ("player", "opponent", "deals", "points_per_hand")})
+
+
+if __name__ == "__main__":
+    main()

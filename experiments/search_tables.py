@@ -1,0 +1,89 @@
+"""Tables of search with a policy and of where points go, as lines of Markdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import result_tables as tables
+
+
+def _missing(script: str) -> list[str]:
+    return [f"Nothing is stored yet; `python experiments/{script}.py` plays it."]
+
+
+def search_table() -> list[str]:
+    """Returns the lines of the table: each player's points and rounds won, and what it wins more than the policy."""
+    found = tables.stored("gin_search")
+    if found is None:
+        return _missing("gin_search")
+    policy = found["policy"]
+    stage = "" if policy["iteration"] is None else f", iteration {policy['iteration']}"
+    lines = [
+        f"`{found['command']}`: the policy is `{policy['name']}`{stage}; mirrored deals, 95 % intervals by deal.",
+        "",
+        "| player | against | points per hand | more than the policy | rounds won, excluding ties | deals | "
+        "core ms per round |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for x in found["pairings"]:
+        # The first block of a pairing compiles.
+        blocks = x["core_seconds"][1:] or x["core_seconds"]
+        per_round = 1000 * sum(blocks) / len(blocks) / (2 * x["deals"] / len(x["core_seconds"]))
+        more = _signed(x["more_than_policy"]) if "more_than_policy" in x else ""
+        cells = [
+            x["player"],
+            x["opponent"],
+            _signed(x["points_per_hand"]),
+            more,
+            _percent(x["win_rate_excluding_ties"]),
+        ]
+        lines.append("| " + " | ".join([*cells, f"{x['deals']:,}", f"{per_round:.0f}"]) + " |")
+    return lines
+
+
+def losses_table() -> list[str]:
+    """Returns the lines of the tables: what each way a round ends adds to the points per hand, and what was decided."""
+    stored = tables.stored("gin_losses")
+    if stored is None:
+        return _missing("gin_losses")
+    columns = [(player, opponent, x) for player, by in stored["players"].items()
+               for opponent, x in by.items()]  # fmt: skip
+    lines = [
+        "`experiments/gin_losses.py`: share of rounds, and what these add to the points per hand; mirrored deals.",
+        "",
+        "| how the round ended | " + " | ".join(f"{player}, {opponent}" for player, opponent, _ in columns) + " |",
+        "|---|" + "---|" * len(columns),
+    ]
+    total = [f"{x['rounds']:,} rounds: {_signed(x['points_per_hand'])}" for *_, x in columns]
+    lines.append("| all | " + " | ".join(total) + " |")
+    groups = (("", "causes"), ("knocks with ", "knocks"), ("knocks in its turn ", "knock_turns"),
+              ("knocked against in turn ", "knocks_against_by_turn"))  # fmt: skip
+    for before, group in groups:
+        for name in columns[0][2][group]:
+            cells = [_part(x[group][name]) for *_, x in columns]
+            lines.append(f"| {before}{name} | " + " | ".join(cells) + " |")
+    for name, label in (("player", "passed up a knock"), ("opponent", "the opponent passed up a knock")):
+        lines.append(f"| {label} | " + " | ".join(_part(x["waited"][name]) for *_, x in columns) + " |")
+    lines.append("| eight or fewer cards in the stock | " + " | ".join(_part(x["endgame"]) for *_, x in columns) + " |")
+    for name, label in (("player", "layoffs save it"), ("opponent", "layoffs save the opponent")):
+        lines.append(f"| {label} | " + " | ".join(_saved(x["layoffs"][name]) for *_, x in columns) + " |")
+    return lines
+
+
+def _signed(interval: list[float]) -> str:
+    mean, low, high = interval
+    return f"{mean:+.2f} ({low:+.2f} to {high:+.2f})"
+
+
+def _percent(interval: list[float]) -> str:
+    return f"{100 * interval[0]:.1f} % ({100 * interval[1]:.1f} to {100 * interval[2]:.1f})" if interval else ""
+
+
+def _part(x: dict[str, Any]) -> str:
+    return f"{100 * x['share']:.1f} %: {x['per_hand'][0]:+.2f}"
+
+
+def _saved(x: dict[str, Any]) -> str:
+    if x["saved"] is None:
+        return ""
+    return f"{x['saved']:.1f} points per knock, {100 * x['undercuts']:.1f} % undercut"

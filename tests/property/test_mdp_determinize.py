@@ -1,0 +1,69 @@
+"""In `gin_rummy_mdp` a view shows whether the opponent could knock: all hands of which that is true come as often."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import Array, lax
+
+import envs
+from envs import cards
+from envs.gin_rummy.mdp.encoding import slot_of
+
+GAME = envs.make("gin_rummy_mdp")
+NAMES = "2S 5S 8S JS 3H 6H 9H QH 4D TC"
+FED = "KS KH KD JH JD JC AS AH"
+SHED = "4S 7S TS 5H 8H TH 7D 9D"
+"""The own hand; the cards the opponent takes from the pile, and those it discards for them, in order."""
+
+
+def _ids(names: str) -> list[int]:
+    return [cards.card_id(name) for name in names.split()]
+
+
+def _played(hidden: Array, plays_on: bool) -> tuple[Any, Array]:
+    """Plays eight turns on a deal that gives the opponent two hidden cards: the state and whether all was legal."""
+    own, fed, shed, upcard = _ids(NAMES), _ids(FED), _ids(SHED), _ids("6C")
+    known = jnp.array([*own, *shed, *upcard, *fed])
+    rest = jnp.argsort(jnp.zeros(cards.NUM_CARDS, bool).at[known].set(True).at[hidden].set(True), stable=True)
+    first = jnp.concatenate([jnp.array(own), jnp.array(shed), hidden, jnp.array([*upcard, *fed])])
+    state, fine = GAME.from_deck(jnp.concatenate([first, rest[: cards.NUM_CARDS - len(first)]])), jnp.bool_(True)
+
+    def turn(carry: tuple[Any, Array], pair: tuple[Array, Array]) -> tuple[tuple[Any, Array], None]:
+        state, fine = carry
+        for draw, card in ((0, pair[0]), (1, pair[1])):
+            fine = fine & GAME.legal_actions(state)[draw]
+            state = GAME.step(state, jnp.int32(draw))[0]
+            action = 2 + slot_of(state.table.hands[state.current_player], card)
+            fine = fine & GAME.legal_actions(state)[action]
+            state = GAME.step(state, action)[0]
+        return (state, fine), None
+
+    (state, fine), _ = lax.scan(turn, (state, fine), (jnp.array(fed), jnp.array(shed)))
+    decides = state.phase == 2
+    after = GAME.step(state, jnp.int32(13))[0]
+    state = jax.tree.map(lambda a, b: jnp.where(decides, b, a), state, after) if plays_on else state
+    return state, fine & (decides == plays_on) & (state.current_player == 0)
+
+
+@pytest.mark.parametrize("plays_on", [False, True])
+def test_all_consistent_hands_are_equally_likely(plays_on: bool) -> None:
+    """Of a round in which all but two cards of the opponent's have shown, against all pairs it might hold."""
+    seen = {*_ids(NAMES), *_ids(FED), *_ids(SHED), *_ids("6C")}
+    pairs = np.array(list(itertools.combinations(sorted(set(range(cards.NUM_CARDS)) - seen), 2)))
+    states, fine = jax.jit(jax.vmap(functools.partial(_played, plays_on=plays_on)))(pairs)
+    listed = pairs[np.asarray(fine)]
+    assert 20 < len(listed) < len(pairs) - 20
+    view = jax.tree.map(lambda leaf: leaf[np.flatnonzero(fine)[0]], jax.vmap(lambda state: GAME.view(state, 0))(states))
+    keys = jax.random.split(jax.random.key(1), 30 * len(listed))
+    hands = jax.jit(lambda keys: lax.map(lambda key: GAME.determinize(view, key).table.hands[1], keys))(keys)
+    hands = np.asarray(hands) & ~np.asarray(view.known)
+    found, counts = np.unique(hands, axis=0, return_counts=True)
+    assert {tuple(cards.cards_in(hand)) for hand in found} == {tuple(pair) for pair in listed}
+    assert abs(np.sum((counts - 30) ** 2 / 30) - len(listed)) < 5 * np.sqrt(2 * len(listed))

@@ -1,0 +1,118 @@
+"""OpenSpiel's gin with everything hidden dealt anew: the same view, hands that fit a knock, and each as often."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import random
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import openspiel_lockstep as lockstep
+import pytest
+from jax import Array, lax
+
+import envs
+from envs import cards
+from envs.game import Game
+
+LANES = 96
+SMALL = envs.make("gin_rummy_openspiel", num_ranks=5, num_suits=4, hand_size=5, knock_card=5)
+OWN, UPCARD, DRAWN = [1, 8, 13, 17, 9], 12, 6
+"""2S 4C 4D 3H 5C, the upcard 3D and the card that player 0 draws, 2C."""
+KNOCKED = [54, 54, 53, 6, 53, 55, 4, 59, 54]
+"""Both pass; player 0 discards its 2C; player 1 draws, knocks with 5S, lays three aces, is done."""
+SCRIPTS = {
+    "has taken the upcard": ([54, 52, 4], [4], 4),
+    "has knocked": (KNOCKED[:6], [], 6),
+    "has laid a meld": (KNOCKED[:8], [4, 0, 5, 10], 2),
+    "is done": (KNOCKED, [4, 0, 5, 10], 2),
+}
+"""What the opponent has done: the actions, the cards it has shown of its own, and how many of its cards are hidden."""
+
+
+def _same(one: Any, two: Any) -> Array:
+    pairs = zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True)
+    return jnp.all(jnp.stack([jnp.all(a == b) & jnp.asarray(a.dtype == b.dtype) for a, b in pairs]))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _kept(game: Game, decks: Array, actions: Array, key: Array) -> dict[str, Array]:
+    """Returns what holds of states dealt anew at every action, for one player each: bool[T, LANES] each."""
+
+    def one(state: Any, action: Array, key: Array, seat: Array) -> tuple[Any, dict[str, Array]]:
+        other = game.determinize(game.view(state, seat), key)
+        acts = state.current_player == seat
+        held = cards.to_cards(other.hands[0]).astype(int) + cards.to_cards(other.hands[1])
+        stock = jnp.zeros(cards.NUM_CARDS, int).at[other.deck].add(np.arange(52) >= game.rules.dealt + other.drawn)
+        kept = {
+            "view": _same(game.view(state, seat), game.view(other, seat)),
+            "legal": ~acts | jnp.all(game.legal_actions(state) == game.legal_actions(other)),
+            "cards": jnp.all(jnp.sort(other.deck) == np.arange(52)) & jnp.all(held + stock <= 1),
+            "moved": jnp.any(state.hands != other.hands),
+            "in_play": state.current_player >= 0,
+            "goes_on": acts | jnp.any(game.legal_actions(other)),
+        }
+        return game.step(state, action)[0], kept
+
+    def body(states: Any, step: tuple[Array, Array]) -> tuple[Any, dict[str, Array]]:
+        keys = jax.random.split(jax.random.fold_in(key, step[1]), LANES)
+        return jax.vmap(one)(states, step[0], keys, np.arange(LANES) % 2)
+
+    return lax.scan(body, jax.vmap(game.from_deck)(decks), (actions, np.arange(actions.shape[0])))[1]
+
+
+def test_the_view_stays_and_the_hidden_cards_move() -> None:
+    """Through whole hands, knocks and layoffs included: view and legal actions to the bit, each card in one place."""
+    game, rng = envs.make("gin_rummy_openspiel"), random.Random(12)
+    choosers = [lockstep.greedy, lockstep.eager, lockstep.uniform]
+    decks = [lockstep.rich_deck(rng) if n % 2 else rng.sample(range(52), 52) for n in range(LANES)]
+    records = [lockstep.play(deck, choosers[n % 3], rng) for n, deck in enumerate(decks)]
+    length = max(len(record.actions) for record in records)
+    actions = np.full((length, LANES), 54, np.int32)
+    for n, record in enumerate(records):
+        actions[: len(record.actions), n] = record.actions
+    kept = jax.device_get(_kept(game, np.array(decks), actions, jax.random.key(3)))
+    in_play = kept.pop("in_play")
+    assert in_play.sum() > 1000
+    for what in ("view", "legal", "cards", "goes_on"):
+        assert kept[what][in_play].all(), what
+    assert kept["moved"][in_play].mean() > 0.8
+
+
+def _played(hidden: Array, shown: list[int], actions: list[int]) -> tuple[Any, Array]:
+    """Plays a script on a deal that gives the opponent these hidden cards: the state and whether all was legal."""
+    theirs = jnp.concatenate([hidden, jnp.array(shown, jnp.int32)])
+    middle = [UPCARD, DRAWN] if DRAWN in actions else [UPCARD]
+    first = [jnp.array(OWN), theirs[:5], jnp.array(middle), theirs[5:]]
+    start = jnp.concatenate(first).astype(jnp.int32)
+    rest = jnp.argsort(jnp.zeros(20, bool).at[start].set(True), stable=True)
+    state, fine = SMALL.from_deck(jnp.concatenate([start, rest[: 20 - len(start)]])), jnp.bool_(True)
+
+    def body(carry: tuple[Any, Array], action: Array) -> tuple[tuple[Any, Array], None]:
+        state, fine = carry
+        return (SMALL.step(state, action)[0], fine & SMALL.legal_actions(state)[action]), None
+
+    return lax.scan(body, (state, fine), jnp.array(actions))[0]
+
+
+@pytest.mark.parametrize("done", SCRIPTS)
+def test_all_consistent_hands_are_equally_likely(done: str) -> None:
+    """Sampled hands against the list of all that let the opponent do what it has done, on twenty cards."""
+    actions, shown, count = SCRIPTS[done]
+    seen = {*OWN, UPCARD, *shown, *([DRAWN] if DRAWN in actions else [])}
+    hands = np.array(list(itertools.combinations(sorted(set(range(20)) - seen), count)))
+    played, fine = jax.jit(jax.vmap(lambda hidden: _played(hidden, shown, actions)))(hands)
+    fine = np.asarray(fine)
+    state = jax.tree.map(lambda leaf: leaf[np.flatnonzero(fine)[0]], played)
+    view = SMALL.view(state, 0)
+    listed = {tuple(hand) for hand in np.asarray(played.hands[:, 1])[fine].tolist()}
+    assert len(listed) == fine.sum()
+    assert len(listed) < len(hands) or done == "has taken the upcard"
+    keys = jax.random.split(jax.random.key(5), 60 * len(listed))
+    sampled = np.asarray(jax.jit(jax.vmap(lambda key: SMALL.determinize(view, key).hands[1]))(keys))
+    found, counts = np.unique(sampled, axis=0, return_counts=True)
+    assert {tuple(hand) for hand in found.tolist()} == listed
+    assert abs(np.sum((counts - 60) ** 2 / 60) - len(listed)) < 5 * np.sqrt(2 * len(listed))

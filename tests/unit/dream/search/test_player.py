@@ -1,0 +1,145 @@
+"""The search player: it knows its view alone, follows its policy without evidence, and uses the time it is given."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tree_values import tree_of
+
+import envs
+from dream.evaluation.matches import match
+from dream.search import SearchSettings, Thinker, make_search
+from envs import Game, InputError, Policy
+
+SMALL = SearchSettings(worlds=32, pulls=32, particles=32, candidates=3, evidence=0.5)
+
+
+def _first(params: Any, view: Any, legal: Any) -> Any:
+    """Prefers actions of low number, but all of them have a share."""
+    shares = np.power(0.6, np.arange(legal.shape[0], dtype=np.float32)) * legal
+    return shares / shares.sum().clip(1e-9)
+
+
+@pytest.fixture(scope="module")
+def leduc() -> tuple[Any, Policy]:
+    """Leduc poker's tree, and a search player of it."""
+    tree = tree_of("leduc_poker")
+    return tree, make_search(Policy(_first), tree.game, SMALL)
+
+
+@jax.jit
+def _choices(player: Policy, views: Any, legal: Any) -> Any:
+    return jax.vmap(player)(views, legal).argmax(axis=1)
+
+
+def test_what_is_hidden_changes_nothing(leduc: tuple[Any, Policy]) -> None:
+    """On 32 deals that show a player the same, it does the same; the deals differ, and so do its choices elsewhere."""
+    tree, player = leduc
+    game = tree.game
+    views, legal = jax.tree.map(lambda x: x[:200], tree.views), tree.legal[:200]
+    chosen = np.asarray(_choices(player, views, legal))
+    assert len(set(chosen.tolist())) > 1
+    assert np.any(chosen != np.argmax(legal, axis=1))
+    for number in (40, 120):
+        view = jax.tree.map(lambda x, n=number: jnp.asarray(x[n]), views)
+        worlds = jax.vmap(game.determinize, (None, 0))(view, jax.random.split(jax.random.key(number), 200))
+        assert len(np.unique(worlds.hands, axis=0)) > 1
+        seen = jax.vmap(game.view)(worlds, worlds.current_player)
+        again = np.asarray(_choices(player, seen, jax.vmap(game.legal_actions)(worlds)))
+        assert np.all(again == chosen[number])
+
+
+def test_a_choice_is_legal_and_certain(leduc: tuple[Any, Policy]) -> None:
+    """One action has all the probability; a game that is over has none."""
+    tree, player = leduc
+    probs = np.asarray(jax.jit(jax.vmap(player))(tree.views, tree.legal))
+    assert np.all(probs.max(axis=1) == 1)
+    assert np.all(probs.sum(axis=1) == 1)
+    assert np.all(tree.legal[np.arange(len(probs)), probs.argmax(axis=1)])
+    view = jax.tree.map(lambda x: x[0], tree.views)
+    assert not np.any(jax.jit(player)(view, np.zeros(tree.game.num_actions, bool)))
+
+
+def test_no_worlds_or_no_evidence_leave_the_policys_choice(leduc: tuple[Any, Policy]) -> None:
+    """With none at all, and with a thousand standard errors asked for before the public card is known.
+
+    Later some gains are the same in all worlds, and have no error at all.
+    """
+    tree, _ = leduc
+    early = tree.views.public == tree.views.public[0]
+    first = np.argmax(tree.legal, axis=1)
+    for changed in ({"worlds": 0}, {"evidence": 1000.0}):
+        other = make_search(Policy(_first), tree.game, dataclasses.replace(SMALL, **changed))
+        differ = np.asarray(_choices(other, tree.views, tree.legal)) != first
+        assert not np.any(differ[early])
+        assert not np.any(differ) or "evidence" in changed
+
+
+def test_settings_share_a_program() -> None:
+    """Worlds, evidence, cut and seed are parameters."""
+    game = envs.make("kuhn_poker")
+    one = make_search(Policy(_first), game, SMALL)
+    changed = {"worlds": 320, "evidence": 2.0, "cut": -1, "seed": 7, "mistakes": 0.5, "effective_share": 1.0}
+    two = make_search(Policy(_first), game, dataclasses.replace(SMALL, **changed))
+    assert one.apply == two.apply
+    assert hash(one.apply) == hash(two.apply)
+    assert jax.tree.structure(one.params) == jax.tree.structure(two.params)
+    assert int(two.params.brackets) == 10 * int(one.params.brackets)
+
+
+def test_it_beats_its_own_policy() -> None:
+    """At Kuhn poker, where a policy that always prefers to pass loses much to one that looks ahead."""
+    game = envs.make("kuhn_poker")
+    policy = Policy(_first, game=game)
+    settings = dataclasses.replace(SMALL, worlds=128, pulls=64, particles=128)
+    report = match(game, make_search(policy, game, settings), policy, games=2000, seed=1)
+    assert report["points_per_hand"].low > 0.1
+
+
+def test_a_thinker_thinks_until_its_time_is_up() -> None:
+    """One bracket at least; more time, more worlds; the first bracket is the player's own."""
+    tree = tree_of("leduc_poker")
+    player = make_search(Policy(_first), tree.game, dataclasses.replace(SMALL, evidence=0.0))
+    thinker, picked = Thinker(player), 0
+    chosen = np.asarray(_choices(player, tree.views, tree.legal))
+    for number in range(0, 60, 6):
+        view = jax.tree.map(lambda x, n=number: x[n], tree.views)
+        one = thinker.think(view, tree.legal[number], 0.0)
+        assert one.action == chosen[number]
+        assert one.worlds.max() <= SMALL.pulls
+        more = thinker.think(view, tree.legal[number], 60.0, most=5)
+        picked += more.worlds.max() > one.worlds.max()
+        candidates = more.actions[more.actions >= 0]
+        assert np.all(tree.legal[number, candidates])
+        assert more.action in candidates
+        assert np.all(np.isfinite(more.values[more.worlds > 0]))
+    assert picked > 2
+
+
+def test_only_a_search_player_thinks() -> None:
+    """In one line."""
+    with pytest.raises(InputError, match="only a search player thinks"):
+        Thinker(Policy(_first))
+
+
+@pytest.mark.parametrize("name", ["worlds", "mistakes", "pulls"])
+def test_settings_out_of_range_are_refused(name: str) -> None:
+    """Each by its name."""
+    with pytest.raises(InputError, match=rf"search\.{name}=-1.* is out of range"):
+        make_search(Policy(_first), envs.make("kuhn_poker"), SearchSettings(**{name: -1}))
+
+
+@pytest.mark.parametrize("missing", ["determinize", "replay_actions"])
+def test_a_game_without_worlds_is_refused(missing: str) -> None:
+    """One that cannot deal anew; and one that does not keep its actions, unless worlds are not weighed."""
+    blind = type("Blind", (type(envs.make("kuhn_poker")),), {missing: getattr(Game, missing)})()
+    message = {"determinize": "cannot deal them anew", "replay_actions": "does not keep its actions"}[missing]
+    with pytest.raises(InputError, match=message):
+        make_search(Policy(_first), blind, SMALL)
+    if missing == "replay_actions":
+        make_search(Policy(_first), blind, dataclasses.replace(SMALL, weighted=False))

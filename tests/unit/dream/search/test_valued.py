@@ -1,0 +1,55 @@
+"""A learner's policy says what its player expects, where its returns were those of the game."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import envs
+from dream import algorithms
+from dream.networks.policy import ValuedPolicy
+from dream.search.playouts import play_on
+
+GAME = envs.make("kuhn_poker")
+
+
+def _policy(shaping: dict[str, Any]) -> tuple[ValuedPolicy, float]:
+    """A fresh PPO learner's policy, and what the learner itself says of a king at the start."""
+    none = {"start": 0.0, "end": 0.0, "transition_steps": 1, "form": "linear"}
+    config = {"name": "ppo", "episodes_per_iteration": 4, "batch_size": 8,
+              "shaping": {"scale": none, "tie_penalty": 0.0} | shaping}  # fmt: skip
+    learner = algorithms.make(config, {"name": "dueling", "hidden": [8]}, GAME)
+    state = learner.init(jax.random.key(0))
+    return learner.policies(state)["current"], float(learner.value(state)(_view()))
+
+
+def _view() -> Any:
+    return GAME.view(GAME.from_deck(jnp.array([2, 0, 1])), 0)
+
+
+def test_the_policys_value_is_the_learners() -> None:
+    """With a bonus for wins, which the policy names."""
+    policy, expected = _policy({"win_bonus": 1.5})
+    assert isinstance(policy, ValuedPolicy)
+    assert float(policy.value(policy.params, _view())) == pytest.approx(expected)
+    assert policy.win_bonus == 1.5 / GAME.reward_scale
+    assert policy.game == GAME
+
+
+def test_shaped_returns_are_no_value() -> None:
+    """A penalty for ties is in all of them."""
+    policy, _ = _policy({"tie_penalty": -1.0})
+    assert policy.value is None
+
+
+def test_the_end_pays_the_bonus_too() -> None:
+    """A king and a jack that both pass: the king wins a chip and the bonus, and the jack loses both."""
+    policy, _ = _policy({"win_bonus": 1.5})
+    passes = ValuedPolicy(lambda params, view, legal: jnp.array([1.0, 0.0]), (), GAME, None, policy.win_bonus)
+    start = GAME.from_deck(jnp.array([2, 0, 1]))
+    won = [play_on(GAME, passes, start, jnp.int32(0), jnp.int32(seat), jax.random.key(0), 9) for seat in (0, 1)]
+    np.testing.assert_allclose(won, [2.5, -2.5])
