@@ -1,7 +1,8 @@
 """Regret minimisation with neural networks in card games.
 
-The public functions are `train`, `load_run`, `evaluate`, `exploit`, `load_policy` and `export_policy`. They do what the
-commands do, for notebooks and scripts: they return objects and raise `envs.InputError`; they never end the process.
+The public functions are `train`, `load_run`, `load_sweep`, `evaluate`, `exploit`, `load_policy` and `export_policy`.
+They do what the commands do, for notebooks and scripts: they return objects and raise `envs.InputError`; they never end
+the process.
 
     import dream
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from dream.evaluation.report import MatchReport
     from dream.storage.policies import load_policy
     from dream.training.finished import FinishedRun, load_run
+    from dream.training.sweeps import load_sweep
 
 __version__ = "0.2.0"
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "export_policy",
     "load_policy",
     "load_run",
+    "load_sweep",
     "train",
 ]
 
@@ -52,6 +55,7 @@ _PLACES = {
     "export_policy": "dream.commands.export",
     "load_policy": "dream.storage.policies",
     "load_run": "dream.training.finished",
+    "load_sweep": "dream.training.sweeps",
     "train": "dream.api",
 }
 """Public name -> the module that holds it."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import functools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -12,6 +15,26 @@ from jax import Array, lax
 from jax.custom_batching import custom_vmap
 
 _SMALLEST_CHUNK = 64
+_FEW = 0.5
+"""On an accelerator lanes are gathered where no larger share of them is expected to need a function."""
+_backend: contextvars.ContextVar[str | None] = contextvars.ContextVar("backend", default=None)
+
+
+@contextlib.contextmanager
+def traced_for(backend: str) -> Iterator[None]:
+    """Traces what is inside as on another backend, "cuda" for instance, so that its programs can be seen without it.
+
+    JAX keeps what it has traced: call jax.clear_caches() after.
+    """
+    token = _backend.set(backend)
+    try:
+        yield
+    finally:
+        _backend.reset(token)
+
+
+def _on_cpu() -> bool:
+    return (_backend.get() or jax.default_backend()) == "cpu"
 
 
 def lanes_last(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,7 +70,7 @@ def computed_once(values: Array) -> Array:
     Args:
       values: int32[n], -1 or more, below 2^31 - 2; n >= 1. Not under vmap.
     """
-    if jax.default_backend() != "cpu":
+    if not _on_cpu():
         return lax.optimization_barrier(values)
     turns = jnp.minimum(values[0] + 2, 1)
     start = jnp.int32(0), jnp.zeros_like(values)
@@ -60,13 +83,15 @@ def where_needed(
     otherwise: Any,
     *args: Any,
     smallest_chunk: int = _SMALLEST_CHUNK,
+    share: float = 1.0,
     largest_chunk: int | None = None,
 ) -> Any:
     """Returns function(*args) where needed, else `otherwise`: a cond that stays a branch under vmap.
 
     Plain `lax.cond` becomes a select under vmap and runs the costly branch for every lane. Here the lanes that need it
-    are gathered in chunks, so the cost is proportional to their number. On accelerators, where a loop of unknown
-    length costs more than the arithmetic it saves, all lanes run: the default backend at tracing time decides.
+    are gathered in chunks, so the cost is proportional to their number. On accelerators, where a turn of a loop of
+    unknown length costs more than most functions, all lanes run, unless few are expected to need it: then so many are
+    gathered at once. The default backend at tracing time decides.
 
     Args:
       needed: bool scalar (per lane).
@@ -74,6 +99,7 @@ def where_needed(
       otherwise: pytree like the function's result.
       *args: pytrees of arrays.
       smallest_chunk: lanes that are run together at least; fewer suit a function that fills the lanes of a CPU alone.
+      share: of the lanes that are expected to need it at most; on an accelerator one turn of the loop runs so many.
       largest_chunk: lanes that are run together at most, on accelerators too: for a function that takes much memory;
         1 does not batch the function at all.
     Returns:
@@ -91,10 +117,12 @@ def where_needed(
             (needed, otherwise, args),
             tuple(batched),
         )
-        chunk = min(size, max(smallest_chunk, size // 32), largest_chunk or size)
-        in_chunks = largest_chunk is not None or jax.default_backend() == "cpu"
-        run = functools.partial(_on_some_lanes, chunk) if in_chunks else _on_all_lanes
-        out = run(function, *operands)
+        on_cpu = _on_cpu()
+        chunk = max(smallest_chunk, size // 32) if on_cpu or share > _FEW else max(1, math.ceil(size * share))
+        if on_cpu or share <= _FEW or largest_chunk is not None:
+            out = _on_some_lanes(min(size, chunk, largest_chunk or size), function, *operands)
+        else:
+            out = _on_all_lanes(function, *operands)
         return out, jax.tree.map(lambda _: True, out)
 
     return choose(needed, otherwise, args)
@@ -114,14 +142,14 @@ def _on_all_lanes(function: Callable[..., Any], needed: Array, otherwise: Any, a
 def _on_some_lanes(
     chunk: int, function: Callable[..., Any], needed: Array, otherwise: Any, args: tuple[Any, ...]
 ) -> Any:
-    ranks = _running_count(needed)
+    ranks, method = _running_count(needed), "scan" if _on_cpu() else "scan_unrolled"
     if chunk == 1:
         return _one_by_one(ranks, function, otherwise, args)
 
     def body(carry: tuple[Array, Any]) -> tuple[Array, Any]:
         first, out = carry
         # The lane of the n-th needed one is the first whose running count reaches n; past the last it is `size`.
-        lanes = jnp.searchsorted(ranks, first + jnp.arange(1, chunk + 1, dtype=jnp.int32))
+        lanes = jnp.searchsorted(ranks, first + jnp.arange(1, chunk + 1, dtype=jnp.int32), method=method)
         picked = jax.tree.map(lambda x: x.at[lanes].get(mode="clip"), args)
         results = jax.vmap(function)(*picked)
         out = jax.tree.map(lambda x, y: x.at[lanes].set(y.astype(x.dtype), mode="drop"), out, results)

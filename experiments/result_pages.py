@@ -15,6 +15,7 @@ from typing import Any
 import result_tables as tables
 from phantom_tables import costs_table, solvers_table
 from rummy500_tables import players_table, shaped_table
+from scaling_tables import cost_table
 from search_tables import losses_table, search_table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -133,6 +134,7 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "games" / "phantom.md", "costs"): costs_table,
     (PAGES / "games" / "phantom.md", "solvers"): solvers_table,
     (PAGES / "performance.md", "benchmarks"): tables.benchmark_table,
+    (PAGES / "scaling.md", "cost"): cost_table,
 }
 
 

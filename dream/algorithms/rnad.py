@@ -27,6 +27,7 @@ from jax import Array, lax
 
 from dream.algorithms.counters import Counters
 from dream.algorithms.types import Algorithm, Metrics, Resources
+from dream.compiled import devices
 from dream.config.settings import number
 from dream.equations import schedules
 from dream.equations.regret_matching import masked_log_softmax, masked_softmax
@@ -193,7 +194,7 @@ class _Rnad:
             params, optimizer_state, target, sums = carry
             order = jax.random.permutation(jax.random.fold_in(key, n // per_pass), config.episodes_per_iteration)
             lanes = lax.dynamic_slice_in_dim(order, (n % per_pass) * config.batch_games, config.batch_games)
-            batch = jax.tree.map(lambda x: x[:, lanes], played)
+            batch = devices.split(jax.tree.map(lambda x: x[:, lanes], played), axis=1)
             loss = functools.partial(self._loss, target, self._anchor_logs(state, share, batch))
             params, optimizer_state, metrics = fit(
                 loss, self.optimizer, params, optimizer_state, lambda _: batch, learning_rate=rate, steps=1

@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from dream.compiled import devices
+
 
 class Replay(NamedTuple):
     """Decisions to sample minibatches from.
@@ -31,6 +33,8 @@ def collect(rows: Any, valid: Array) -> Replay:
       rows: pytree, leading axes [T, lanes].
       valid: bool[T, lanes].
     """
+    # An iteration's views are small: every device holds them all, and gathers its part of a minibatch alone.
+    rows, valid = devices.whole((rows, valid))
     flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rows)
     valid = valid.reshape(-1)
     return Replay(flat, jnp.nonzero(valid, size=valid.shape[0], fill_value=0)[0], jnp.sum(valid, dtype=jnp.int32))
@@ -38,7 +42,7 @@ def collect(rows: Any, valid: Array) -> Replay:
 
 def sample(replay: Replay, key: Array, size: int) -> Any:
     """Samples `size` rows uniformly, with replacement: pytree with leading axis [size]; `key` is consumed."""
-    places = replay.index[jax.random.randint(key, (size,), 0, replay.count)]
+    places = devices.split(replay.index[jax.random.randint(key, (size,), 0, replay.count)])
     return jax.tree.map(lambda x: x[places], replay.rows)
 
 
@@ -61,7 +65,7 @@ def nth_of_passes(replay: Replay, key: Array, n: Array, size: int) -> Any:
     per_pass = batches_per_pass(replay, size)
     ranks = (n % per_pass) * size + np.arange(size)
     order = _permutation_at(jax.random.fold_in(key, n // per_pass), ranks % replay.count, replay.count)
-    places = replay.index[order]
+    places = devices.split(replay.index[order])
     return jax.tree.map(lambda x: x[places], replay.rows)
 
 

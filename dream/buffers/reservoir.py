@@ -1,4 +1,7 @@
-"""A buffer of fixed size on the device: a uniform sample of all rows it was ever offered, or the newest of them."""
+"""A buffer of fixed size on the device: a uniform sample of all rows it was ever offered, or the newest of them.
+
+Several devices hold a part of the rows each.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+
+from dream.compiled import devices
 
 KINDS = ("reservoir", "fifo")
 
@@ -31,7 +36,8 @@ def empty(row: Any, capacity: int) -> ReservoirBuffer:
       row: one row, or its shapes and dtypes.
       capacity: C, at least 1.
     """
-    return ReservoirBuffer(jax.tree.map(lambda x: jnp.zeros((capacity, *x.shape), x.dtype), row), jnp.int32(0))
+    rows = jax.tree.map(lambda x: jnp.zeros((capacity, *x.shape), x.dtype), row)
+    return ReservoirBuffer(devices.split(rows), jnp.int32(0))
 
 
 def capacity(buffer: ReservoirBuffer) -> int:
@@ -60,6 +66,7 @@ def add(buffer: ReservoirBuffer, rows: Any, valid: Array, key: Array, *, kind: s
     place, the last one has it, as it would one after the other.
     """
     size = capacity(buffer)
+    rows, valid = devices.whole((rows, valid))
     order = buffer.seen + jnp.cumsum(valid, dtype=jnp.int32)
     place = (order - 1) % size if kind == "fifo" else _drawn_places(key, order, size)
     place = jnp.where(valid, place, size)
@@ -68,7 +75,7 @@ def add(buffer: ReservoirBuffer, rows: Any, valid: Array, key: Array, *, kind: s
     is_last = jnp.append(runs[1:] != runs[:-1], True)
     place = place.at[by_place].set(jnp.where(is_last, runs, size))
     kept = jax.tree.map(lambda old, new: old.at[place].set(new.astype(old.dtype), mode="drop"), buffer.rows, rows)
-    return ReservoirBuffer(kept, buffer.seen + jnp.sum(valid, dtype=jnp.int32))
+    return ReservoirBuffer(devices.split(kept), buffer.seen + jnp.sum(valid, dtype=jnp.int32))
 
 
 def _drawn_places(key: Array, order: Array, size: int) -> Array:
@@ -80,7 +87,7 @@ def _drawn_places(key: Array, order: Array, size: int) -> Array:
 def sample(buffer: ReservoirBuffer, key: Array, size: int) -> Any:
     """Samples `size` of the rows held, uniformly and with replacement; `key` is consumed."""
     places = jax.random.randint(key, (size,), 0, jnp.maximum(filled(buffer), 1))
-    return jax.tree.map(lambda x: x[places], buffer.rows)
+    return devices.split(jax.tree.map(lambda x: x[places], buffer.rows))
 
 
 def held(buffer: ReservoirBuffer) -> Array:

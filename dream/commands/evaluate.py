@@ -12,6 +12,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from dream.compiled import devices
 from dream.config import settings
 from dream.config.compose import Composed
 from dream.config.schema import EvaluateConfig
@@ -86,15 +87,16 @@ def play_match(prepared: Match) -> None:
     config = prepared.config
     rounds: list[str] = []
     rules = game_rules(prepared.game, config.target, config.scoring)
-    report = (match if rules is None else functools.partial(match_games, rules=rules))(
-        prepared.game,
-        prepared.policy,
-        prepared.opponent,
-        games=config.games,
-        seed=config.seed,
-        progress=_show if rules is None else _show_games,
-        on_hand=None if config.histories is None else lambda played: rounds.append(_line(prepared, played)),
-    )
+    with devices.over(config.devices):
+        report = (match if rules is None else functools.partial(match_games, rules=rules))(
+            prepared.game,
+            prepared.policy,
+            prepared.opponent,
+            games=config.games,
+            seed=config.seed,
+            progress=_show if rules is None else _show_games,
+            on_hand=None if config.histories is None else lambda played: rounds.append(_line(prepared, played)),
+        )
     if config.histories is not None:
         path = Path(config.histories).expanduser()
         with writing(path):

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import envs
+from dream.compiled import devices
 from dream.config.schema import LadderConfig
 from dream.evaluation.matches import play_hands
 from dream.storage import files
@@ -97,7 +98,8 @@ def play_block(
     """Plays a block of rounds: the first player's points by deal and seat."""
     one, two = pair
     key = zlib.crc32(json.dumps([seed, one, two, number]).encode())
-    values = play_hands(game, players[one], players[two], games=size, seed=key)
+    with devices.over(None):
+        values = play_hands(game, players[one], players[two], games=size, seed=key)
     return np.round(values["points_per_hand"].astype(np.float64), 4).tolist()
 
 

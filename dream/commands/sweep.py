@@ -1,10 +1,15 @@
-"""Sweeps: jobs one after the other, a failed one ending nothing but itself, and one table at the end."""
+"""Sweeps: jobs one after the other, a failed one ending nothing but itself, and one table at the end.
+
+With a sweeper or launcher of Hydra's the jobs are Hydra's to run, in other processes too; a job with a checkpoint in
+its folder goes on from there, so that the same command, or a queue that runs a job again, finishes a sweep.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import math
+import os
 import sys
 import time
 import traceback
@@ -17,7 +22,9 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 
 from dream.config.compose import Composed, compose_config, composed_by_hydra, config_dir, jobs
+from dream.storage.checkpoint import has_checkpoint
 from dream.storage.files import StorageError
+from dream.training.sweeps import FINISHED, load_sweep, settings_in
 from envs.errors import InputError
 
 Prepare = Callable[[Composed], Any]
@@ -55,15 +62,19 @@ class Sweep:
         Raises:
           InputError: an override does not parse, or every job is refused.
         """
-        self._name, self._prepare, self._job = name, prepare, job
+        self._name, self._prepare, self._job, self._process = name, prepare, job, os.getpid()
         self._outcomes: list[Outcome] = []
         self._planned: list[list[str]] | None = None
         self._fixed: set[str] = set()
         self._folder: Path | None = None
+        self._hydras_folder: Path | None = None
         if not any(text.startswith("hydra") for text in overrides):
             self._planned = _enumerated(overrides)
             self._fixed = set.intersection(*map(set, self._planned)) if len(self._planned) > 1 else set()
             self._check()
+        elif name == "config":
+            self._hydras_folder = _folder_in(overrides)
+            self._fixed = {text for text in sys.argv if text.startswith("run_dir=")}
 
     def run(self) -> int:
         """Runs the jobs and prints the table; returns the exit code: 0, 1 where a job failed, or a signal's."""
@@ -72,6 +83,8 @@ class Sweep:
             self._run_planned() if self._planned is not None else self._run_by_hydra()
         except SystemExit as left:  # a signal, or a sweeper that gave up
             code = left.code if isinstance(left.code, int) else 1
+        if not self._outcomes and self._hydras_folder is not None:
+            self._outcomes = _outcomes_in(self._hydras_folder)
         failed = [outcome for outcome in self._outcomes if outcome.failure]
         for line in self.table():
             print(line, flush=True)
@@ -103,9 +116,20 @@ class Sweep:
 
         def application(node: Any) -> float | None:
             composed, number = composed_by_hydra(node), int(HydraConfig.get().job.num) + 1
-            return self._attempt(number, self._label(composed.overrides), lambda: self._job(self._prepare(composed)))
+            if os.getpid() != self._process:  # a launcher's; it has its own table
+                self._outcomes = []
+            start = functools.partial(self._start_or_go_on, composed)
+            return self._attempt(number, self._label(composed.overrides), start)
 
         hydra.main(version_base="1.3", config_path=str(config_dir()), config_name=self._name)(application)()
+
+    def _start_or_go_on(self, composed: Composed) -> float | None:
+        """Does a job of Hydra's, from its newest checkpoint where its folder holds one."""
+        folder = composed.sweep_dir
+        if "resume" in composed.node and folder is not None and has_checkpoint(folder):
+            kept = [text for text in composed.overrides if not text.startswith(("run_dir=", "resume="))]
+            composed = compose_config(self._name, [*kept, f"resume={folder}"])
+        return self._job(self._prepare(composed))
 
     def _draw(self) -> Path | None:
         """Draws the jobs side by side; returns the file, None where there is nothing to compare."""
@@ -173,6 +197,30 @@ def _enumerated(overrides: list[str]) -> list[list[str]]:
         return jobs(overrides)
     except HydraException as error:
         raise InputError(f"{_line(error)}; other sweeps need a sweeper, as in hydra/sweeper=optuna") from error
+
+
+def _folder_in(overrides: list[str]) -> Path:
+    """Returns the folder that a sweep of Hydra's is given, or one that is named by the time, which it is then given."""
+    given = [text.partition("=")[2].strip("'\"") for text in overrides if text.startswith("run_dir=")]
+    if not given:
+        given = [f"runs/{time.strftime('%Y-%m-%d_%H-%M-%S')}_sweep"]
+        sys.argv.append(f"run_dir={given[0]}")
+    return Path(given[-1]).expanduser().absolute()
+
+
+def _outcomes_in(folder: Path) -> list[Outcome]:
+    """Returns how the jobs ended that ran in other processes, as far as their folders say."""
+    try:
+        rows = load_sweep(folder)
+    except InputError as error:
+        print(f"error: {_line(error)}", file=sys.stderr)
+        return []
+    outcomes = []
+    for row in rows:
+        failure = "" if row["status"] == FINISHED else f"{row['status']} at iteration {row['iteration']}"
+        label = " ".join(f"{name}={value}" for name, value in settings_in(row).items()) or Path(row["directory"]).name
+        outcomes.append(Outcome(row["job"] + 1, label, row["objective"], failure))
+    return outcomes
 
 
 def _line(error: Exception) -> str:

@@ -78,6 +78,7 @@ class RunConfig:
     iterations: int = number(800, 1)
     budget: BudgetConfig = BudgetConfig()
     seed: int = number(0, 0, 2**32 - 1)
+    devices: int | None = number(None, 1)
     run_dir: str | None = None
     resume: str | None = None
 
@@ -92,6 +93,7 @@ class EvaluateConfig:
     target: int | None = number(None, 1, 10000)
     scoring: str | None = None
     seed: int = number(0, 0, 2**32 - 1)
+    devices: int | None = number(None, 1)
     policy: str | None = None
     histories: str | None = None
 

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from dream.compiled import devices
 from dream.equations.sampling import sample_action
 from dream.evaluation.hands import ACTIONS, WON, histories, play_on_host, results, seated, won
 from dream.evaluation.statistics import Interval, mean_interval, rate_interval
@@ -182,7 +183,7 @@ def _play_pairs(
     def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         states, rewards, length, over, t, kept, found = carry
         keys = mine(jax.random.split(jax.random.fold_in(play_key, t), whole))
-        states, action, gained, now_over, wrong = turn(states, seats, keys)
+        states, action, gained, now_over, wrong = devices.by_lane(turn, states, seats, keys)
         if keeps:
             kept = kept.at[t].set(jnp.where(over, -1, action).astype(jnp.int16))
         return states, rewards + gained, length + ~over, now_over, t + 1, kept, found | jnp.any(wrong, axis=0)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
+from dream.compiled import devices
 from dream.compiled.bounded import long_loop
 
 
@@ -53,7 +54,7 @@ def fit(
         direction, optimizer_state = optimizer.update(gradient, optimizer_state, params)
         rate = learning_rate(n) if callable(learning_rate) else learning_rate
         params = jax.tree.map(lambda p, d: p - rate * d, params, direction)
-        return n + 1, params, optimizer_state, jax.tree.map(jnp.add, sums, info)
+        return n + 1, *devices.whole((params, optimizer_state, jax.tree.map(jnp.add, sums, info)))
 
     shapes = jax.eval_shape(lambda p: loss(p, batch(jnp.int32(0)))[1], params)
     zeros = {name: jnp.zeros(x.shape, x.dtype) for name, x in shapes.items()} | {"gradient_norm": jnp.zeros(())}

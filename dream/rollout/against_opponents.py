@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from dream.compiled import devices
 from dream.compiled.bounded import long_scan
 from dream.equations.sampling import sample_action
 from dream.rollout.opponents import Mixture, Seating, assign_seats, is_past_self, policy_at
@@ -116,8 +117,12 @@ class Rollouts:
     def start(self, key: Array, lanes: int) -> Lane:
         """Deals, one game a lane, and plays on."""
         deal_key, play_key = jax.random.split(key)
-        dealt = jax.vmap(self._deal)(jax.random.split(deal_key, lanes))
-        return self._play_on(dealt, jax.vmap(self._no_moves)(dealt), play_key)[0]
+
+        def begin(keys: Array) -> Lane:
+            dealt = jax.vmap(self._deal)(keys)
+            return self._play_on(dealt, jax.vmap(self._no_moves)(dealt), play_key)[0]
+
+        return devices.by_lane(begin, jax.random.split(deal_key, lanes))
 
     def play(
         self, lanes: Lane, act: Callable[[Any, Array, Array], tuple[Array, Any]], key: Array, steps: int
@@ -135,10 +140,13 @@ class Rollouts:
 
         def body(lanes: Lane, key: Array) -> tuple[Lane, Step]:
             act_key, move_key = jax.random.split(key)
-            keys = jax.random.split(act_key, lanes.awaiting_learner.shape[0])
-            lanes, step = jax.vmap(functools.partial(self._decide, act))(lanes, keys)
-            lanes, summary = self._play_on(lanes, step.summary, move_key)
-            return lanes, step._replace(summary=summary)
+
+            def turn(lanes: Lane, keys: Array) -> tuple[Lane, Step]:
+                lanes, step = jax.vmap(functools.partial(self._decide, act))(lanes, keys)
+                lanes, summary = self._play_on(lanes, step.summary, move_key)
+                return lanes, step._replace(summary=summary)
+
+            return devices.by_lane(turn, lanes, jax.random.split(act_key, lanes.awaiting_learner.shape[0]))
 
         return long_scan(body, lanes, jax.random.split(key, steps))
 
@@ -215,7 +223,7 @@ class Rollouts:
 
         def body(carry: _Carry) -> _Carry:
             lanes, summary, n = carry
-            keys = jax.random.split(jax.random.fold_in(key, n), size)
+            keys = devices.lane_keys(jax.random.fold_in(key, n), size)
             lanes, summary = jax.vmap(self._move)(lanes, summary, keys)
             return lanes, summary, n + 1
 

@@ -128,5 +128,6 @@ def policy_at(mixture: Mixture, seating: Seating, player: Array, own: Array, vie
     """
     others = ~is_learner(seating, player)
     for n, fixed in enumerate(mixture.players, start=1):
-        own = where_needed(others & (seating.opponent == n), fixed, own, view, legal)
+        share = float(mixture.probabilities[n])
+        own = where_needed(others & (seating.opponent == n), fixed, own, view, legal, share=share)
     return own

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from dream.compiled import devices
 from dream.compiled.bounded import long_loop
 from envs import EnumerableGame, Game, InputError
 from envs.batching import where_needed
@@ -152,14 +153,16 @@ def play(
     def start(number: Array) -> Any:
         return actor.start(jax.random.fold_in(start_key, number))
 
+    def turn(deals: Array, place: Array, states: Any, carries: Any, keys: Array) -> tuple[Any, Any, Decision, dict]:
+        states = jax.vmap(deal)(deals, states, place)
+        return decide(states, _select(deals, jax.vmap(start)(place), carries), keys)
+
     def body(at: _Lanes) -> _Lanes:
         place = at.next_game + jnp.cumsum(at.free) - 1
         deals = at.free & (place < games)
         playing = deals | ~at.free
-        states = jax.vmap(deal)(deals, at.states, place)
-        carries = _select(deals, jax.vmap(start)(place), at.actor_carries)
         keys = jax.random.split(jax.random.fold_in(act_key, at.t), num_envs)
-        states, carries, decision, result = decide(states, carries, keys)
+        states, carries, decision, result = devices.by_lane(turn, deals, place, at.states, at.actor_carries, keys)
         finished = playing & decision.done
         sums = {name: jnp.sum(jnp.where(finished, x, 0.0)) for name, x in result.items()}
         return _Lanes(
@@ -182,12 +185,12 @@ def _at_start(blank: tuple[Any, Any], decided: tuple[Any, ...], steps: int, num_
     """Returns the loop's carry before the first deal, from the shapes of a deal and of what a decision gives."""
     _, _, decision, result = decided
     return _Lanes(
-        states=_zeros(blank[0], num_envs),
-        actor_carries=_zeros(blank[1], num_envs),
+        states=devices.split(_zeros(blank[0], num_envs)),
+        actor_carries=devices.split(_zeros(blank[1], num_envs)),
         free=jnp.ones(num_envs, bool),
         next_game=jnp.int32(0),
-        record=_zeros(decision, steps, num_envs),
-        valid=jnp.zeros((steps, num_envs), bool),
+        record=devices.split(_zeros(decision, steps, num_envs), axis=1),
+        valid=devices.split(jnp.zeros((steps, num_envs), bool), axis=1),
         results=_zeros(result),
         t=jnp.int32(0),
     )

@@ -19,6 +19,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from dream.compiled import devices
 from dream.storage import old_states
 from dream.storage.checkpoint_meta import FORMAT, META_FILE, DamagedMetaError, first_line, read_meta, signed
 from dream.storage.files import decoded, write_json
@@ -48,7 +49,8 @@ class Checkpoint:
         """Returns the stored state.
 
         Args:
-          like: a state, or a pytree of shapes and dtypes, of the same structure.
+          like: a state, or a pytree of shapes and dtypes, of the same structure; arrays are put on the devices where
+            its own are, whatever wrote them.
         Raises:
           InputError: the stored arrays are damaged, of other shapes, or hold numbers that are not finite.
         """
@@ -71,6 +73,8 @@ class Checkpoint:
             ) from error
         if checksum(arrays) != self.meta["checksum"]:
             raise InputError(f"{self.path} is damaged: its arrays do not match their checksum; {offer(self.path)}")
+        with jax.enable_x64(True):
+            state = devices.as_laid_out(jax.device_get(state), jax.tree.map(_as_plain, like))
         if (wrong := not_finite(state)) is not None:
             raise InputError(f"{self.path} is of no use: {wrong}; {offer(self.path)}")
         return jax.tree.map(lambda x, is_key: jax.random.wrap_key_data(x) if is_key else x, state, keys)
@@ -312,6 +316,11 @@ def checksum(tree: Any) -> int:
 
 def _is_key(x: Any) -> bool:
     return hasattr(x, "dtype") and jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)
+
+
+def _as_plain(x: Any) -> Any:
+    """Returns keys as words; shapes of keys have no words, and say nothing of where."""
+    return jax.random.key_data(x) if _is_key(x) and isinstance(x, jax.Array) else x
 
 
 def _as_plain_shape(x: Any) -> jax.ShapeDtypeStruct:

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from dream.compiled import devices
 from dream.evaluation.report import report_table
 from dream.storage import files
 from dream.storage.checkpoint import find, newest
@@ -31,7 +32,7 @@ def train(start: Start, stop: StopRequest) -> Run:
       FloatingPointError: training diverged.
       StorageError: the disk refused while the run was under way.
     """
-    with RunLock(start.run_dir) as lock:
+    with RunLock(start.run_dir) as lock, devices.over(start.parts.config.devices):
         if start.checkpoint is None:
             _announce(start, 0)
         else:

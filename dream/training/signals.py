@@ -47,6 +47,11 @@ class StopRequest:
         if listen:
             self._listen()
 
+    @classmethod
+    def current(cls) -> StopRequest:
+        """Returns the one that has the signals of this process, or takes them over, as in a worker of a launcher."""
+        return cls._newest or cls()
+
     def _listen(self) -> None:
         self._pipe, self._write_end = os.pipe()
         os.set_blocking(self._write_end, False)

@@ -17,7 +17,6 @@ import jax
 from rich.console import Console
 from rich.table import Table
 
-from dream.networks import make_network
 from envs import Game, InputError
 
 
@@ -104,6 +103,8 @@ def ratio(values: list[float], peers: list[float]) -> dict[str, float]:
 
 def parameters(network: Any, game: Game) -> int:
     """Returns the number of parameters of a configuration's network."""
+    from dream.networks import make_network  # not at the top: what needs no network runs without its packages
+
     shapes = jax.eval_shape(make_network(network, game).init, jax.random.key(0))
     return sum(x.size for x in jax.tree.leaves(shapes))
 

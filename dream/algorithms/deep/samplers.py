@@ -14,6 +14,7 @@ from jax import Array
 from dream.algorithms.counters import Counters
 from dream.algorithms.deep.history_values import Transition, expected_next_value, transitions
 from dream.algorithms.deep.regret_networks import Row
+from dream.compiled import devices
 from dream.config.settings import number
 from dream.equations import estimators, schedules
 from dream.equations.reward_shaping import ShapingConfig, training_rewards
@@ -312,7 +313,7 @@ class _Met(NamedTuple):
 def _traversed(scheme: Scheme, tree: SamplingTree, table: Array, player: int, bits: Array) -> _Met:
     """Runs the traversals whose random words are bits, uint32[draws, B]."""
     draws = bits.astype(jnp.float64) * 2.0**-32
-    levels = traverse(scheme, tree, table, jnp.zeros(1), player, draws)
+    levels = traverse(scheme, tree, table, jnp.zeros(1), player, devices.split(draws, axis=1))
     parts, nodes, followed = [], 0, 0
     for met in levels:
         value = jnp.sum(met.policy * met.values, axis=2, keepdims=True)

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,7 +33,7 @@ from envs import InputError
 
 REPO = pathlib.Path(__file__).resolve().parents[3]
 KUHN = ["env=kuhn_poker", "algo=cfr_plus", "iterations=6", "eval.every=2", "eval.games=8", "eval.final_games=8"]
-FUNCTIONS = ["train", "evaluate", "exploit", "load_run", "load_policy", "export_policy"]
+FUNCTIONS = ["train", "evaluate", "exploit", "load_run", "load_sweep", "load_policy", "export_policy"]
 
 
 @pytest.fixture(scope="module")
@@ -192,10 +193,11 @@ def test_every_public_name_is_there() -> None:
 
 @pytest.fixture(scope="module")
 def with_leduc(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """A folder that holds runs/leduc, one iteration of CFR."""
+    """A folder that holds runs/leduc, one iteration of CFR, and the same as the only job of runs/sweep."""
     folder = tmp_path_factory.mktemp("examples")
     small = ["env=leduc_poker", "iterations=1", "algo=cfr", "eval.games=4", "eval.final_games=4"]
     dream.train([*small, "tracking.mode=disabled", f"run_dir={folder / 'runs' / 'leduc'}"], quiet=True)
+    shutil.copytree(folder / "runs" / "leduc", folder / "runs" / "sweep" / "0")
     return folder
 
 

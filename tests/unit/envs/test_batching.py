@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from jax import Array
 
-from envs.batching import computed_once, lanes_last, where_needed
+from envs.batching import computed_once, lanes_last, traced_for, where_needed
 
 MASKS: dict[str, Callable[[int], np.ndarray]] = {
     "none": lambda n: np.zeros(n, bool),
@@ -146,6 +146,35 @@ def test_computed_once_returns_the_values_and_stands_between_writer_and_readers(
         np.testing.assert_array_equal(double(jnp.array(values, jnp.int32)), 2 * np.array(values))
     compiled = double.lower(jax.ShapeDtypeStruct((64,), jnp.int32)).compile().as_text()
     assert (" while(" in compiled) == (jax.default_backend() == "cpu")
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.5])
+def test_few_lanes_are_gathered_on_an_accelerator(mask: str, share: float) -> None:
+    """The share is what is expected: more lanes than that take more turns of the loop, and give the same."""
+    needed, arguments = MASKS[mask](100), _arguments(100)
+    x, pair, otherwise = arguments
+    with traced_for("cuda"):
+        chosen = jax.vmap(lambda *lane: where_needed(lane[0], _costly, lane[3], lane[1], lane[2], share=share))
+        out = jax.jit(chosen)(needed, x, pair, otherwise)
+    _assert_same(out, _expected(needed, arguments), otherwise)
+
+
+def test_on_an_accelerator_a_turn_runs_the_share_of_lanes_that_is_expected() -> None:
+    """A product in a turn is one of 1,024 / 16 rows; of most lanes it is one of all rows, and there is no loop."""
+
+    def products(share: float) -> list[int]:
+        def one(needed: Array, x: Array) -> Array:
+            return where_needed(needed, lambda x: jnp.ones((7, 5)) @ x, jnp.zeros(7), x, share=share)
+
+        with traced_for("cuda"):
+            text = str(jax.make_jaxpr(jax.vmap(one))(np.zeros(1024, bool), np.ones((1024, 5), np.float32)))
+        shapes = [line.split("f32[")[1].split("]")[0] for line in text.splitlines() if "dot_general" in line]
+        found = [max(map(int, shape.split(","))) for shape in shapes]
+        return [*found, text.count("while")]
+
+    assert products(1 / 16) == [64, 1]
+    assert products(1.0) == [1024, 0]
 
 
 def test_no_more_lanes_than_allowed_run_together(backend: str) -> None:

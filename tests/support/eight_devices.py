@@ -1,0 +1,179 @@
+"""Run in a process of its own, with eight simulated devices: what several devices give, next to what one gives.
+
+Prints one JSON object; its argument is a folder to train in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import Array
+
+import dream
+import envs
+from dream.buffers import reservoir
+from dream.compiled import devices
+from dream.config.compose import compose_config
+from dream.evaluation import match
+from dream.networks.fit import fit
+from dream.storage.checkpoint import FOLDER, Checkpoint, CheckpointWriter, checksum, find
+from dream.storage.checkpoint_meta import META_FILE
+from dream.training.start import build_run
+
+TINY = ("preset=tiny", "tracking.mode=disabled", "env=kuhn_poker")
+FIT = "{steps: 1, batch_size: 16, capacity: 64}"
+LEARNERS = {
+    "ppo": (
+        "algo=ppo", "algo.opponents=[random,past_self]", "algo.rollout_length=4", "algo.num_envs=16",
+        "algo.batch_size=64", "algo.pool_size=2", "algo.pool_every=1",
+    ),
+    "rnad": ("algo=rnad", "algo.episodes_per_iteration=16", "algo.batch_games=16"),
+    "nfsp": ("algo=nfsp", "algo.episodes_per_iteration=16", f"algo.best_response={FIT}", f"algo.average={FIT}"),
+    "dueling_dream": ("algo=dueling_dream", "algo.num_envs=8", "algo.epochs=1"),
+    "dream": ("algo=dream", "algo.memory.kind=reservoir", "algo.fit.steps=1"),
+    "deep_cfr": ("algo=deep_cfr", "algo.memory.kind=reservoir", "algo.fit.steps=1"),
+}  # fmt: skip
+"""Overrides by name: every way of playing, and every buffer; fits of one step, so that losses can be compared."""
+
+
+def learner(folder: Path, overrides: tuple[str, ...]) -> dict[str, Any]:
+    """Returns what a learner does on one device and on eight, alone and taking over a checkpoint of the other.
+
+    Args:
+      folder: for the checkpoints.
+      overrides: of the configuration.
+    """
+    algorithm = build_run(compose_config("config", [*TINY, *overrides]).node).algorithm
+    found: dict[str, Any] = {}
+    for number in (1, 8):
+        writer = CheckpointWriter(folder / str(number), 1)
+        with devices.over(number):
+            state, metrics = algorithm.iterate(algorithm.init(jax.random.key(1)))
+            found[str(number)] = {name: x for name, x in metrics.items() if not name.startswith("seconds")}
+            writer.save(1, state, {"config": {}})
+        writer.close()
+    arrays = [x for x in jax.tree.leaves(state) if isinstance(x, jax.Array)]
+    found["split"] = sum(not x.sharding.is_fully_replicated for x in arrays)
+    for written, read in ((8, 8), (8, 1), (8, 2), (1, 8)):
+        with devices.over(read):
+            like = algorithm.init(jax.random.key(0))
+            stored = _stored(folder / str(written))
+            taken = stored.restore(like)
+            held = {len(x.sharding.device_set) for x in jax.tree.leaves(taken) if isinstance(x, jax.Array)}
+            found[f"{written} to {read}"] = {"devices": sorted(held), "same": _sum(taken) == stored.meta["checksum"]}
+            if (written, read) == (8, 8):
+                found["going on"] = [_sum(algorithm.iterate(one)[0]) for one in (state, taken)]
+            if (written, read) == (8, 1):
+                found["on one"] = algorithm.iterate(taken)[1]["episodes"]
+            if (written, read) == (1, 8):
+                found["on eight"] = algorithm.iterate(taken)[1]["episodes"]
+    return found
+
+
+def _sum(state: Any) -> int:
+    """Returns the checksum of a state, its keys as words."""
+    is_key = lambda x: jax.dtypes.issubdtype(getattr(x, "dtype", np.float32), jax.dtypes.prng_key)  # noqa: E731
+    return checksum(jax.tree.map(lambda x: jax.random.key_data(x) if is_key(x) else x, state))
+
+
+def _stored(folder: Path) -> Checkpoint:
+    """Returns the checkpoint of a learner that has no run around it."""
+    path = folder / FOLDER / "1"
+    return Checkpoint(path, json.loads((path / META_FILE).read_text()))
+
+
+def gradients() -> dict[str, list]:
+    """Returns one gradient step of a linear fit on one device and on eight, and what bounds its rounding."""
+    rows, inputs = 512, 24
+    x = jax.random.normal(jax.random.key(0), (rows, inputs))
+    y = jax.random.normal(jax.random.key(1), (rows,))
+    w = jax.random.normal(jax.random.key(2), (inputs,))
+
+    def loss(params: Array, batch: tuple[Array, Array]) -> tuple[Array, dict[str, Array]]:
+        return jnp.mean((batch[0] @ params - batch[1]) ** 2), {}
+
+    @jax.jit
+    def step(params: Array) -> Array:
+        optimizer = optax.identity()
+        batch = devices.split((x, y))
+        return fit(loss, optimizer, params, optimizer.init(params), lambda n: batch, learning_rate=1.0, steps=1)[0]
+
+    found = {}
+    for number in (1, 8):
+        with devices.over(number):
+            found[str(number)] = np.asarray(step(w), np.float64).tolist()
+    ax, aw, ay = (np.abs(np.asarray(z, np.float64)) for z in (x, w, y))
+    return found | {
+        "magnitude": (2 * ((ax @ aw + ay)[:, None] * ax).mean(axis=0) + aw).tolist(),
+        "terms": rows + inputs,
+    }
+
+
+def buffers() -> dict[str, Any]:
+    """Returns what a reservoir of eight devices holds and samples, next to one device's, and its part on each."""
+    found: dict[str, Any] = {}
+    rows = {"a": jnp.arange(40, dtype=jnp.int16), "b": jnp.arange(120.0).reshape(40, 3)}
+
+    @jax.jit
+    def filled(buffer: Any, key: Array) -> tuple[Any, Any]:
+        for n in range(3):
+            buffer = reservoir.add(buffer, rows, rows["a"] % 3 > 0, jax.random.fold_in(key, n), kind="reservoir")
+        return buffer, reservoir.sample(buffer, key, 16)
+
+    for number in (1, 8):
+        with devices.over(number):
+            shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), rows)
+            buffer, sampled = filled(reservoir.empty(shapes, 32), jax.random.key(5))
+            found[str(number)] = jax.tree.map(lambda x: np.asarray(x).tolist(), (buffer._asdict(), sampled))
+    found["part"] = list(buffer.rows["b"].addressable_shards[0].data.shape)
+    return found
+
+
+def matches() -> dict[str, Any]:
+    """Returns a match's report on one device and on eight."""
+    game, found = envs.make("leduc_poker"), {}
+    player = envs.make_bot("random", game)
+    for number in (1, 8):
+        with devices.over(number):
+            report = match(game, player, player, games=64, seed=3)
+            found[str(number)] = {name: x.mean for name, x in report.items() if hasattr(x, "mean")}
+    return found
+
+
+def run(folder: Path) -> dict[str, Any]:
+    """Returns counts of a run that begins on eight devices, is evaluated there, and goes on on one."""
+    meta = []
+    for overrides in (
+        [*TINY, *LEARNERS["dueling_dream"], "devices=8", "iterations=1", f"run_dir={folder}"],
+        [f"resume={folder}", "devices=1", "iterations=2"],
+    ):
+        with contextlib.redirect_stdout(sys.stderr):
+            dream.train(overrides, quiet=True)
+        meta.append(find(folder).meta)
+    return {"iterations": [one["iteration"] for one in meta], "episodes": [one["counters"]["episodes"] for one in meta]}
+
+
+def main() -> None:
+    """Measures everything and prints one JSON object."""
+    folder = Path(sys.argv[1])
+    figures = {
+        "gradients": gradients(),
+        "buffers": buffers(),
+        "matches": matches(),
+        "learners": {name: learner(folder / name, overrides) for name, overrides in LEARNERS.items()},
+        "run": run(folder / "run"),
+    }
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    jax.config.update("jax_num_cpu_devices", 8)
+    main()

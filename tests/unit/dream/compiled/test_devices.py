@@ -1,0 +1,121 @@
+"""Do eight devices give what one gives? Measured in a process of its own, by tests/support/eight_devices.py."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import command_support
+import eight_devices
+import numpy as np
+import pytest
+
+from dream.compiled import devices
+from dream.training.metrics import COUNTERS
+from envs import InputError
+
+U = 2.0**-24
+"""Unit roundoff of float32."""
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the process with eight devices found."""
+    folder = tmp_path_factory.mktemp("devices")
+    script = pathlib.Path(eight_devices.__file__)
+    path = f"{command_support.REPO}:{script.parent}"
+    done = command_support.succeed(str(script), str(folder), cwd=folder, PYTHONPATH=path)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("name", eight_devices.LEARNERS)
+def test_an_iteration_plays_the_same_games(measured: dict[str, Any], name: str) -> None:
+    """Sums of whole numbers are exact in any order: games, decisions and what was won are the same to the last bit."""
+    one, eight = (measured["learners"][name][number] for number in ("1", "8"))
+    assert one.keys() == eight.keys()
+    counted = [key for key in one if key in COUNTERS or key.startswith("self_play/")]
+    assert {"episodes", "decisions"} <= set(counted)
+    assert {key: one[key] for key in counted} == {key: eight[key] for key in counted}
+
+
+@pytest.mark.parametrize("name", eight_devices.LEARNERS)
+def test_a_first_fit_has_the_same_loss(measured: dict[str, Any], name: str) -> None:
+    """Losses of one gradient step differ by the order of sums alone.
+
+    A loss of squares is a sum without cancellation: with up to n = 4,096 terms (rows of a minibatch, widths, inputs)
+    two orders differ by at most 2 n u of it; Higham 2002, section 4.2.
+    """
+    one, eight = (measured["learners"][name][number] for number in ("1", "8"))
+    squares = [key for key in one if key in ("loss_value", "loss_q", "baseline_loss", "sampling/regret_second_moment")]
+    assert squares or name in ("deep_cfr", "mmd", "rnad", "dueling_dream")
+    for key in squares:
+        assert abs(one[key] - eight[key]) <= 2 * 4096 * U * abs(one[key]), (key, one[key], eight[key])
+
+
+def test_games_under_way_and_buffers_are_split(measured: dict[str, Any]) -> None:
+    """What is large is held by eight devices, a part each; parameters are whole on every one."""
+    for name, found in measured["learners"].items():
+        assert bool(found["split"]) == (name in ("ppo", "nfsp", "dream", "deep_cfr")), name
+    assert measured["buffers"]["part"] == [4, 3]
+
+
+def test_a_gradient_differs_by_the_order_of_its_sum(measured: dict[str, Any]) -> None:
+    """Each of two orders of n additions is within n u / (1 - n u) of the sum of magnitudes; Higham 2002, eq. 4.4."""
+    found = measured["gradients"]
+    one, eight, magnitude = (np.array(found[key]) for key in ("1", "8", "magnitude"))
+    n = found["terms"] + 8
+    assert np.all(np.abs(one - eight) <= 2 * n * U / (1 - n * U) * magnitude)
+    assert np.any(one != 0)
+
+
+def test_reservoirs_hold_and_sample_the_same_rows(measured: dict[str, Any]) -> None:
+    """Rows move between devices, never change."""
+    assert measured["buffers"]["1"] == measured["buffers"]["8"]
+
+
+def test_matches_are_the_same(measured: dict[str, Any]) -> None:
+    """Every round is one lane's, wherever it is played."""
+    assert measured["matches"]["1"] == measured["matches"]["8"]
+    assert measured["matches"]["1"]["mean_length"] > 2
+
+
+@pytest.mark.parametrize("name", eight_devices.LEARNERS)
+def test_a_learner_goes_on_bit_for_bit_on_the_same_devices(measured: dict[str, Any], name: str) -> None:
+    """An iteration from a checkpoint is the iteration that would have followed."""
+    never_left, resumed = measured["learners"][name]["going on"]
+    assert never_left == resumed
+
+
+@pytest.mark.parametrize("name", eight_devices.LEARNERS)
+def test_checkpoints_move_between_numbers_of_devices(measured: dict[str, Any], name: str) -> None:
+    """Written on eight they are read on one and two bit for bit, and the other way round, and learners go on."""
+    found = measured["learners"][name]
+    for way, number in (("8 to 8", 8), ("8 to 1", 1), ("8 to 2", 2), ("1 to 8", 8)):
+        assert max(found[way]["devices"]) == number, way
+        assert found[way]["same"], way
+    assert found["on one"] > 0
+    assert found["on eight"] > 0
+
+
+def test_a_run_begins_on_eight_devices_and_goes_on_on_one(measured: dict[str, Any]) -> None:
+    """Evaluation included; every iteration plays as many games."""
+    assert measured["run"] == {"iterations": [1, 2], "episodes": [16, 32]}
+
+
+def test_more_devices_than_there_are_is_refused() -> None:
+    """One line names the most that there can be."""
+    with (
+        pytest.raises(InputError, match=r"devices=4096 is more than there are; it must be at most \d+"),
+        devices.over(4096),
+    ):
+        pass
+
+
+def test_one_device_is_no_mesh() -> None:
+    """What is split is what was given."""
+    with devices.over(1):
+        tree = {"x": np.ones(3)}
+        assert devices.count() == 1
+        assert devices.split(tree) is tree
+        assert devices.whole(tree) is tree
