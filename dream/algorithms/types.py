@@ -46,6 +46,9 @@ class Algorithm:
       value: TrainState -> what the current policy's player expects; None where the learner has no such thing.
       calls: the same as `iterate`, as a generator that yields between calls of bounded length, where it may be left and
         closed; None where an iteration is short or one call (see dream/compiled/bounded.py).
+      several: (TrainState, how many iterations, at most `most`) -> the state after them and the metrics of each, as a
+        generator like `calls`; the same to the bit as one after the other. None where they are done one at a time.
+      most: iterations that `several` does at once.
       tables: TrainState -> the policies as tables of the game's exact form, where the learner has them as such.
     """
 
@@ -54,14 +57,16 @@ class Algorithm:
     policies: Callable[[TrainState], dict[str, Policy]]
     value: Callable[[TrainState], Value] | None = None
     calls: Callable[[TrainState], Generator[None, None, tuple[TrainState, Metrics]]] | None = None
-
-    def in_calls(self, state: TrainState) -> Generator[None, None, tuple[TrainState, Metrics]]:
-        """Returns an iteration as `calls`; of a learner without them it is one."""
-        if self.calls is not None:
-            return (yield from self.calls(state))
-        return self.iterate(state)
-
+    several: Callable[[TrainState, int], Generator[None, None, tuple[TrainState, list[Metrics]]]] | None = None
+    most: int = 1
     tables: Callable[[TrainState], dict[str, Any]] | None = None
+
+    def in_calls(self, state: TrainState, iterations: int) -> Generator[None, None, tuple[TrainState, list[Metrics]]]:
+        """Returns iterations, at most `most`, as `several`; without it one, as `calls` or in one call."""
+        if self.several is not None:
+            return (yield from self.several(state, iterations))
+        state, metrics = (yield from self.calls(state)) if self.calls is not None else self.iterate(state)
+        return state, [metrics]
 
 
 @dataclasses.dataclass(frozen=True)

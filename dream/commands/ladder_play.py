@@ -58,7 +58,7 @@ class Rounds:
         missing = [(pair, numbers) for pair, numbers in missing if numbers]
         lines, total, started = Lines(), len(pairings) * len(blocks), time.monotonic()
         for (one, two), number, points in self._played(missing):
-            files.append_line(self.folder / MATCHES, {"players": [one, two], "block": number, "points": points})
+            files.append_lines(self.folder / MATCHES, [{"players": [one, two], "block": number, "points": points}])
             played[one, two, number] = points
             done, seconds = len(played), time.monotonic() - started
             lines.show(f"block {done}/{total}  {seconds:.0f} s  {one} against {two}", last=done == total)

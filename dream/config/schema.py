@@ -27,7 +27,7 @@ class BudgetConfig:
 
     def spent(self, totals: Mapping[str, float]) -> bool:
         """Returns whether a total has reached its limit."""
-        limits = dataclasses.asdict(self).items()
+        limits = vars(self).items()
         return any(limit is not None and totals[name] >= limit for name, limit in limits)
 
 

@@ -8,7 +8,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +44,11 @@ def writing(path: Path) -> Iterator[None]:
         raise StorageError(f"{path} cannot be written ({reason}); {mend}") from error
 
 
-def append_line(path: Path, record: dict[str, Any]) -> None:
-    """Adds one line to a file; values that are not finite become null."""
+def append_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    """Adds a line for each record to a file, in one write; values that are not finite become null."""
+    text = "".join(json.dumps(_finite(record)) + "\n" for record in records)
     with path.open("a") as file:
-        file.write(json.dumps(_finite(record)) + "\n")
+        file.write(text)
 
 
 def read_lines(path: Path, needed: tuple[str, ...] = ()) -> list[dict[str, Any]]:

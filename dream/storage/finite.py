@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -20,21 +21,34 @@ def not_finite(tree: Any) -> str | None:
     Returns:
       "<path in the tree> is not finite (<how many> of <size> values)", or None.
     """
-    leaves = [(path, x) for path, x in jax.tree_util.tree_flatten_with_path(tree)[0] if _is_float(x)]
-    with jax.enable_x64(True):  # host arrays in double precision stay as they are
-        sound = np.asarray(_all_finite([x for _, x in leaves])) if leaves else np.ones(0, bool)
-    if sound.all():
+    arrays = [x for x in jax.tree.leaves(tree) if _is_float(x)]
+    there = [x for x in arrays if isinstance(x, jax.Array)]
+    if _are_finite(there) and all(np.isfinite(x).all() for x in arrays if not isinstance(x, jax.Array)):
         return None
-    path, leaf = leaves[int(np.argmin(sound))]
+    leaves = [(path, x) for path, x in jax.tree_util.tree_flatten_with_path(tree)[0] if _is_float(x)]
+    path, leaf = next((path, x) for path, x in leaves if not np.isfinite(np.asarray(x, np.float64)).all())
     wrong = int(np.sum(~np.isfinite(np.asarray(leaf, np.float64))))
     name = jax.tree_util.keystr(path, simple=True, separator=".")
     return f"{name or 'the array'} is not finite ({wrong:,} of {np.size(leaf):,} values)"
 
 
 def _is_float(x: Any) -> bool:
-    return hasattr(x, "dtype") and jnp.issubdtype(x.dtype, jnp.floating)
+    return hasattr(x, "dtype") and _is_floating(x.dtype)
+
+
+@functools.cache
+def _is_floating(dtype: Any) -> bool:
+    return jnp.issubdtype(dtype, jnp.floating)
+
+
+def _are_finite(arrays: list[Array]) -> bool:
+    """Returns whether all numbers of arrays on the device are finite, in the arrays' own precision."""
+    if not any(x.dtype == np.float64 for x in arrays):
+        return not arrays or bool(_all_finite(arrays))
+    with jax.enable_x64(True):
+        return bool(_all_finite(arrays))
 
 
 @jax.jit
 def _all_finite(leaves: list[Array]) -> Array:
-    return jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in leaves])
+    return jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in leaves]).all()

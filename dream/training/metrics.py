@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-from dream.storage.files import append_line, read_lines, scan_lines, write_text
+from dream.storage.files import append_lines, read_lines, scan_lines, write_text
 
 FILE = "metrics.jsonl"
 COUNTERS = ("episodes", "decisions", "nodes", "transitions", "network_rows", "gradient_steps")
@@ -25,9 +25,9 @@ _NEEDED = ("iteration",)
 _COMPILING = "/jax/core/compile/"
 
 
-def append(run_dir: Path, record: dict[str, Any]) -> None:
-    """Adds a record to a run's file."""
-    append_line(run_dir / FILE, record)
+def append(run_dir: Path, *records: dict[str, Any]) -> None:
+    """Adds records to a run's file."""
+    append_lines(run_dir / FILE, records)
 
 
 def read(run_dir: str | Path) -> list[dict[str, Any]]:

@@ -75,22 +75,24 @@ class Pace:
           before: `seconds`, `compile_seconds` and the counters of the budget so far.
         """
         self.total, self._budget, self._before = total, budget, before
-        self._newest, self._each, self._iterations = before, 0.0, 0
+        self._newest, self._each, self._iterations, self._later = before, 0.0, 0, 0.0
 
     def remarks(self, record: dict[str, Any]) -> list[str]:
-        """Takes an iteration's record in; returns what is to be said about the time it took.
+        """Takes in the record of the newest of the iterations since the last call, the first of them alone.
 
-        After the first iteration: seconds of an iteration without compiling, and when the run will be over.
-        After one that overran budget.seconds: by how much.
+        Returns:
+          What is to be said about the time they took. After the first iteration: seconds of an iteration without
+          compiling, and when the run will be over. After one that overran budget.seconds: by how much.
         """
         took = record["seconds"] - self._newest["seconds"]
         compiled = min(max(record["compile_seconds"] - self._newest["compile_seconds"], 0.0), took)
         alone = max(took - record.get("seconds_evaluate", 0.0), 0.0)
-        self._iterations += 1
+        self._iterations += record["iteration"] - self._newest["iteration"]
         if self._iterations == 1:
             self._each = max(alone - compiled, 0.0)
         else:  # the mean of those after the first
-            self._each = alone if self._iterations == 2 else self._each + (alone - self._each) / (self._iterations - 1)
+            self._later += alone
+            self._each = self._later / (self._iterations - 1)
         self._newest = record
         if (limit := self._budget.seconds) is not None and record["seconds"] > limit:
             over = record["seconds"] - limit

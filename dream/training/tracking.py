@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,9 @@ from dream.config.schema import TrackingConfig
 from dream.training import tracked
 from envs import Game, Policy
 
+_SECONDS_BETWEEN_RECORDS = 0.1
+"""Records that come faster are not all sent: W&B takes longer over one than a small game's iteration; the run's own
+file has them all."""
 _CONNECT_SECONDS = 30
 _FINISH_SECONDS = 60.0
 """What W&B has to send the rest of a run; a server that is gone would be waited for without end."""
@@ -37,7 +42,7 @@ class Tracker:
           settings: the resolved configuration, plain.
         """
         self._run: Any = None
-        self._name = name
+        self._name, self._sent = name, -math.inf
         if config.mode == "disabled":
             return
         config = dataclasses.replace(config, group=config.group or group)
@@ -53,9 +58,11 @@ class Tracker:
         self._run = self._try(lambda: _start(offline, run_dir, name, run_id, settings))
 
     def log(self, record: dict[str, Any]) -> None:
-        """Sends one record of metrics.jsonl."""
-        if self._run is not None:
+        """Sends one record of metrics.jsonl, unless it is of no evaluation and the last was sent just before."""
+        evaluated = any(name.startswith("eval/") for name in record)
+        if self._run is not None and (evaluated or time.monotonic() - self._sent >= _SECONDS_BETWEEN_RECORDS):
             self._try(lambda: self._run.log(record))
+            self._sent = time.monotonic()
 
     def log_evaluation(self, opponent: str, report: dict[str, Any]) -> None:
         """Sends a final evaluation as a table, and its means as the run's summary."""

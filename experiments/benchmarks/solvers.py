@@ -62,7 +62,7 @@ def _cfr(tree: Tree) -> Work:
 
     def work(n: int) -> Any:
         with jax.enable_x64(True):
-            return cfr.run_updates(config, sequence_form.sequence_form(tree), start, updates)
+            return cfr.run_updates(config, sequence_form.sequence_form(tree), start, updates)[0]
 
     return Work(work, lambda after: {"iterations": updates})
 

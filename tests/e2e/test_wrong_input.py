@@ -131,10 +131,10 @@ def refused(
     for name, value in environment().items():
         monkeypatch.setenv(name, value)
 
-    def iterate(run: loop.Run) -> None:
+    def advance(run: loop.Run) -> None:
         pytest.fail("the command went to work")
 
-    monkeypatch.setattr(loop.Run, "iterate", iterate)
+    monkeypatch.setattr(loop.Run, "advance", advance)
 
     def attempt(module: str, *arguments: str) -> str:
         before = snapshot(folder)

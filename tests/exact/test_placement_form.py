@@ -106,7 +106,7 @@ def test_every_iterate_of_cfr_is_that_on_the_tree(variant: str) -> None:
     rows = _rows(tree.views)
     for updates in (1, 1, 5):
         with jax.enable_x64(True):
-            by_tree = jax.device_get(run_updates(config, sequence_form(tree), by_tree, updates))
+            by_tree = jax.device_get(run_updates(config, sequence_form(tree), by_tree, updates)[0])
         by_cells = run_updates_without_tree(config, form, by_cells, updates)
         assert by_cells.updates == by_tree.updates
         for name in ("regrets", "weights", "last"):

@@ -89,7 +89,8 @@ def cfr_table(tree: Tree, updates: int, **variant: object) -> np.ndarray:
     zeros = np.zeros(tree.legal.shape)
     state = cfr.CfrState(zeros, zeros, zeros, np.int64(0), np.int32(0))
     with jax.enable_x64(True):
-        after = cfr.run_updates(cfr.CfrConfig("cfr", **variant), sequence_form.sequence_form(tree), state, updates)
+        form = sequence_form.sequence_form(tree)
+        after, _ = cfr.run_updates(cfr.CfrConfig("cfr", **variant), form, state, updates)
         return normalised(np.asarray(after.weights), tree.legal)
 
 

@@ -25,8 +25,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dream.algorithms.tabular.iterations import MOST, run_iterations
 from dream.algorithms.types import Algorithm, Metrics, Resources, needs_tree
-from dream.compiled.bounded import BoundedCalls, long_loop, whole
+from dream.compiled.bounded import BoundedCalls, whole
 from dream.config.settings import number
 from dream.equations.regret_matching import regret_matching
 from dream.game_tree.exact import OwnSequences, is_exact
@@ -70,28 +71,35 @@ class CfrState(NamedTuple):
     iteration: Array
 
 
-class _PlayerState(NamedTuple):
-    """One player's entries of the state, the policy its regrets stand for and that policy's realisation plan."""
+class _Sums(NamedTuple):
+    """One player's entries of the state's arrays."""
 
     regrets: Array
     weights: Array
     last: Array
+
+
+class _PlayerState(NamedTuple):
+    """One player's sums, the policy its regrets stand for and that policy's realisation plan."""
+
+    sums: _Sums
     policy: Array
     plan: Array
 
 
-def _player_state(config: CfrConfig, player: OwnSequences, regrets: Array, weights: Array, last: Array) -> _PlayerState:
-    matched = regrets + last if config.predictive else regrets
+def _player_state(config: CfrConfig, player: OwnSequences, sums: _Sums) -> _PlayerState:
+    matched = sums.regrets + sums.last if config.predictive else sums.regrets
     policy = player.normalised(matched.clip(min=0))
-    return _PlayerState(regrets, weights, last, policy, player.realisation(policy))
+    return _PlayerState(sums, policy, player.realisation(policy))
 
 
 def _updated(config: CfrConfig, player: OwnSequences, own: _PlayerState, other: _PlayerState, t: Array) -> _PlayerState:
     _, q = player.sweep(own.policy, player.terminal_values(other.plan))
     regret = player.legal_only(q - player.total(own.policy * q))
-    regrets = _discounted(config, own.regrets, t) + regret
+    regrets = _discounted(config, own.sums.regrets, t) + regret
     regrets = regrets.clip(min=0) if config.plus else regrets
-    return _player_state(config, player, regrets, own.weights + t**config.average_power * own.plan[1:], regret)
+    weights = own.sums.weights + t**config.average_power * own.plan[1:]
+    return _player_state(config, player, _Sums(regrets, weights, regret))
 
 
 def _discounted(config: CfrConfig, regrets: Array, t: Array) -> Array:
@@ -115,21 +123,30 @@ def _iteration(
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def run_updates(config: CfrConfig, form: SequenceForm, state: CfrState, updates: Array | int) -> CfrState:
-    """Runs some CFR iterations, both players in turn in each, in one compiled loop (float64: under jax.enable_x64)."""
-    sums = jax.tree.map(jnp.asarray, (state.regrets, state.weights, state.last))
+def run_updates(
+    config: CfrConfig, form: SequenceForm, state: CfrState, iterations: Array | int
+) -> tuple[CfrState, Array]:
+    """Runs iterations of `config.updates` each, in one compiled loop (float64: under jax.enable_x64).
 
-    def update(at: tuple[Array, _PlayerState, _PlayerState]) -> tuple[Array, _PlayerState, _PlayerState]:
-        n, *players = at
-        return n + 1, *_iteration(config, form, tuple(players), (state.updates + 1 + n).astype(jnp.float64))
+    Returns:
+      (the state after them, the sum of positive regrets after each, float64[MOST]).
+    """
+    tables = state.regrets, state.weights, state.last
+    start = tuple(_Sums(*(player.entries(x) for x in tables)) for player in form)
 
-    start = tuple(_player_state(config, player, *(player.entries(x) for x in sums)) for player in form)
-    _, *after = long_loop(lambda at: at[0] < updates, update, (jnp.int64(0), *start))
-    tables = [
-        [player.table(x) for x in (one.regrets, one.weights, one.last)] for player, one in zip(form, after, strict=True)
-    ]
-    regrets, weights, last = (jnp.concatenate(parts) for parts in zip(*tables, strict=True))
-    return CfrState(regrets, weights, last, state.updates + updates, state.iteration)
+    def update(at: tuple[Array, tuple[_Sums, _Sums]]) -> tuple[Array, tuple[_Sums, _Sums]]:
+        done, sums = at
+        players = tuple(_player_state(config, own, x) for own, x in zip(form, sums, strict=True))
+        after = _iteration(config, form, players, (done + 1).astype(jnp.float64))
+        return done + 1, tuple(one.sums for one in after)
+
+    def positive(at: tuple[Array, tuple[_Sums, _Sums]]) -> Array:
+        return sum(jnp.sum(x.regrets.clip(min=0)) for x in at[1])
+
+    (done, sums), reports = run_iterations(update, positive, (state.updates, start), config.updates, iterations)
+    parts = [[own.table(x) for x in one] for own, one in zip(form, sums, strict=True)]
+    after = _Sums(*(jnp.concatenate(halves) for halves in zip(*parts, strict=True)))
+    return CfrState(*after, done, (state.iteration + iterations).astype(jnp.int32)), reports
 
 
 @functools.lru_cache(maxsize=64)
@@ -141,12 +158,10 @@ def run_updates_without_tree(config: CfrConfig, form: PlacementForm, state: CfrS
     """The same for a game without a stored tree: on the host, the state's arrays both players' entries in turn."""
     cut = form.players[0].num_entries
     start = [[x[:cut] if p == 0 else x[cut:] for x in (state.regrets, state.weights, state.last)] for p in range(2)]
-    players = tuple(_player_state(config, own, *parts) for own, parts in zip(form.players, start, strict=True))
+    players = tuple(_player_state(config, own, _Sums(*parts)) for own, parts in zip(form.players, start, strict=True))
     for n in range(updates):
         players = _iteration(config, form.players, players, float(state.updates + 1 + n))
-    regrets, weights, last = (
-        np.concatenate([getattr(one, name) for one in players]) for name in ("regrets", "weights", "last")
-    )
+    regrets, weights, last = (np.concatenate([getattr(one.sums, name) for one in players]) for name in _Sums._fields)
     return CfrState(regrets, weights, last, state.updates + updates, state.iteration)
 
 
@@ -159,7 +174,7 @@ def make(config: CfrConfig, network: Any, game: Game, resources: Resources) -> A
     if isinstance(game, EnumerableGame) or not is_exact(game):
         needs_tree(config.name, game)
         solver = _Cfr(config, game, resources)
-        return Algorithm(solver.init, solver.iterate, solver.policies, calls=solver.calls)
+        return solver.algorithm
     solver = _CfrWithoutTree(config, game)
     return Algorithm(solver.init, solver.iterate, solver.policies, tables=solver.tables)
 
@@ -182,9 +197,20 @@ class Tabular:
         """The index a policy finds its rows by."""
         return table_index(self.tree)
 
+    @functools.cached_property
+    def decisions(self) -> int:
+        """The tree's histories in which a player acts."""
+        return int(np.sum(self.tree.player >= 0))
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """The solver as a learner; it has `init`, `several` and `policies`."""
+        return Algorithm(self.init, self.iterate, self.policies, several=self.several, most=MOST)
+
     def iterate(self, state: Any) -> tuple[Any, Metrics]:
         """Returns the state after an iteration, and its metrics."""
-        return whole(self.calls(state))
+        state, (metrics,) = whole(self.several(state, 1))
+        return state, metrics
 
     def policies_of(self, regrets: Array, weights: Array) -> dict[str, Policy]:
         """Returns the policies of regrets, "current", and of the average's weights, "average"."""
@@ -201,16 +227,12 @@ class _Cfr(Tabular):
         zeros = np.zeros(self.tree.legal.shape)
         return CfrState(zeros, zeros, zeros, np.int64(0), np.int32(0))
 
-    def calls(self, state: CfrState) -> Generator[None, None, tuple[CfrState, Metrics]]:
-        with jax.enable_x64(True):
-            form = sequence_form(self.tree)
-        after = yield from _update_calls(self.config)(form, state, self.config.updates)
-        with jax.enable_x64(True):
-            after = jax.device_get(after._replace(iteration=after.iteration + 1))
+    def several(self, state: CfrState, iterations: int) -> Generator[None, None, tuple[CfrState, list[Metrics]]]:
+        after, positive = yield from _update_calls(self.config)(sequence_form(self.tree), state, np.int64(iterations))
+        after, positive = jax.device_get((after, positive))
         passes = 2 * self.config.updates
-        nodes, transitions = passes * int(np.sum(self.tree.player >= 0)), passes * self.tree.num_histories
-        positive = float(np.maximum(after.regrets, 0).sum())
-        return after, {"nodes": nodes, "transitions": transitions, "regret_positive": positive}
+        counts = {"nodes": passes * self.decisions, "transitions": passes * self.tree.num_histories}
+        return after, [counts | {"regret_positive": x} for x in positive[:iterations].tolist()]
 
     def policies(self, state: CfrState) -> dict[str, Policy]:
         regrets, last, weights = jax.device_get((state.regrets, state.last, state.weights))

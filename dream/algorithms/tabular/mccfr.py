@@ -35,8 +35,9 @@ import numpy as np
 from jax import Array
 
 from dream.algorithms.tabular.cfr import Tabular
+from dream.algorithms.tabular.iterations import run_iterations
 from dream.algorithms.types import Algorithm, Metrics, Resources, needs_tree
-from dream.compiled.bounded import BoundedCalls, long_loop
+from dream.compiled.bounded import BoundedCalls
 from dream.config.settings import choice, number
 from dream.game_tree.sampling import BASELINES, SamplingTree, Scheme, Visits, sampling_tree, traverse
 from envs import Game, Policy
@@ -152,10 +153,22 @@ def _moved(config: ExternalConfig, baseline: Array, levels: list[Visits], player
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def run_updates(config: ExternalConfig, tree: SamplingTree, state: MccfrState, updates: Array | int) -> MccfrState:
-    """Runs some updates in one compiled loop (float64: call under jax.enable_x64)."""
-    first = state.updates
-    return long_loop(lambda at: at.updates - first < updates, lambda at: update(config, tree, at), state)
+def run_updates(
+    config: ExternalConfig, tree: SamplingTree, state: MccfrState, iterations: Array | int
+) -> tuple[MccfrState, tuple[Array, Array]]:
+    """Runs iterations of `trajectories / batch` updates each, in one compiled loop (float64: under jax.enable_x64).
+
+    Returns:
+      (the state after them; of each the state's `counts` and the sum of positive regrets: int64[MOST, 3],
+      float64[MOST]).
+    """
+
+    def report(state: MccfrState) -> tuple[Array, Array]:
+        return state.counts, jnp.sum(state.regrets.clip(min=0))
+
+    updates = config.trajectories // config.batch
+    after, reports = run_iterations(lambda at: update(config, tree, at), report, state, updates, iterations)
+    return after._replace(iteration=(state.iteration + iterations).astype(jnp.int32)), reports
 
 
 @functools.lru_cache(maxsize=64)
@@ -175,7 +188,7 @@ def make(config: ExternalConfig, network: Any, game: Game, resources: Resources)
         )
     needs_tree(config.name, game)
     solver = _Mccfr(config, game, resources)
-    return Algorithm(solver.init, solver.iterate, solver.policies, calls=solver.calls)
+    return solver.algorithm
 
 
 class _Mccfr(Tabular):
@@ -187,21 +200,20 @@ class _Mccfr(Tabular):
         baseline = np.zeros(sizes[self.config.baseline])
         return MccfrState(zeros, zeros, baseline, np.zeros(3, np.int64), np.int64(0), key, np.int32(0))
 
-    def calls(self, state: MccfrState) -> Generator[None, None, tuple[MccfrState, Metrics]]:
-        updates = self.config.trajectories // self.config.batch
+    def several(self, state: MccfrState, iterations: int) -> Generator[None, None, tuple[MccfrState, list[Metrics]]]:
         with jax.enable_x64(True):
             tree = sampling_tree(self.tree)
-        after = yield from _update_calls(self.config)(tree, state, updates)
-        with jax.enable_x64(True):
-            after = jax.device_get(after._replace(key=None, iteration=after.iteration + 1))
-        decisions, nodes, transitions = (after.counts - np.asarray(state.counts)).tolist()
-        metrics = {
-            "episodes": 2 * self.config.trajectories,
-            "decisions": decisions,
-            "nodes": nodes,
-            "transitions": transitions,
-            "regret_positive": float(np.maximum(after.regrets, 0).sum()),
-        }
+        after, reports = yield from _update_calls(self.config)(tree, state, np.int64(iterations))
+        after, (counts, positive) = jax.device_get((after._replace(key=None), reports))
+        done = np.diff(counts[:iterations], axis=0, prepend=np.asarray(state.counts)[None])
+        metrics = [
+            {
+                "episodes": 2 * self.config.trajectories,
+                **dict(zip(("decisions", "nodes", "transitions"), counted, strict=True)),
+                "regret_positive": regret,
+            }
+            for counted, regret in zip(done.tolist(), positive[:iterations].tolist(), strict=True)
+        ]
         return after._replace(key=state.key), metrics
 
     def policies(self, state: MccfrState) -> dict[str, Policy]:

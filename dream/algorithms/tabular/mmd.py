@@ -26,8 +26,9 @@ import numpy as np
 from jax import Array
 
 from dream.algorithms.tabular.cfr import Tabular
+from dream.algorithms.tabular.iterations import run_iterations
 from dream.algorithms.types import Algorithm, Metrics, Resources, needs_tree
-from dream.compiled.bounded import BoundedCalls, long_loop
+from dream.compiled.bounded import BoundedCalls
 from dream.config.settings import number
 from dream.equations.mirror_descent import magnetic_step
 from dream.equations.regret_matching import LOW
@@ -69,22 +70,29 @@ class TabularMmdState(NamedTuple):
 
 @functools.partial(jax.jit, static_argnums=0)
 def run_updates(
-    config: TabularMmdConfig, form: SequenceForm, legal: Array, state: TabularMmdState, updates: Array | int
-) -> TabularMmdState:
-    """Runs some updates in one compiled loop (float64: under jax.enable_x64)."""
+    config: TabularMmdConfig, form: SequenceForm, legal: Array, state: TabularMmdState, iterations: Array | int
+) -> tuple[TabularMmdState, Array]:
+    """Runs iterations of `config.updates` each, in one compiled loop (float64: under jax.enable_x64).
+
+    Returns:
+      (the state after them, the policy's entropy in a mean information set after each, float64[MOST]).
+    """
 
     def update(at: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        n, logs, magnet = at
-        t = (state.updates + n).astype(jnp.float64)
+        done, logs, magnet = at
+        t = done.astype(jnp.float64)
         factor = 1.0 if config.halving is None else 1.0 / jnp.sqrt(1.0 + t / config.halving)
         step = config.learning_rate * (factor if config.learning_rate_falls else 1.0)
         values = _values(form, jnp.where(legal, jnp.exp(logs), 0.0))
         logs = magnetic_step(logs, values, magnet, legal, step=step, strength=config.magnet_weight * factor)
-        return n + 1, logs, jnp.where(legal, (1 - config.magnet_tau) * magnet + config.magnet_tau * logs, 0.0)
+        return done + 1, logs, jnp.where(legal, (1 - config.magnet_tau) * magnet + config.magnet_tau * logs, 0.0)
 
-    start = (jnp.int64(0), jnp.asarray(state.logs), jnp.asarray(state.magnet))
-    _, logs, magnet = long_loop(lambda at: at[0] < updates, update, start)
-    return TabularMmdState(logs, magnet, state.updates + updates, state.iteration)
+    def entropy(at: tuple[Array, Array, Array]) -> Array:
+        return -jnp.mean(jnp.sum(jnp.where(legal, jnp.exp(at[1]) * at[1], 0.0), axis=1))
+
+    first = state.updates, state.logs, state.magnet
+    (done, logs, magnet), reports = run_iterations(update, entropy, first, config.updates, iterations)
+    return TabularMmdState(logs, magnet, done, (state.iteration + iterations).astype(jnp.int32)), reports
 
 
 def _values(form: SequenceForm, policy: Array) -> Array:
@@ -108,7 +116,7 @@ def make(config: TabularMmdConfig, network: Any, game: Game, resources: Resource
     """
     needs_tree(config.name, game)
     solver = _TabularMmd(config, game, resources)
-    return Algorithm(solver.init, solver.iterate, solver.policies, calls=solver.calls)
+    return solver.algorithm
 
 
 class _TabularMmd(Tabular):
@@ -119,17 +127,19 @@ class _TabularMmd(Tabular):
         uniform = np.where(legal, -np.log(np.maximum(legal.sum(axis=1, keepdims=True), 1)), LOW)
         return TabularMmdState(uniform, np.zeros(legal.shape), np.int64(0), np.int32(0))
 
-    def calls(self, state: TabularMmdState) -> Generator[None, None, tuple[TabularMmdState, Metrics]]:
-        with jax.enable_x64(True):
-            form, legal = sequence_form(self.tree), jnp.asarray(self.tree.legal)
-        after = yield from _update_calls(self.config)(form, legal, state, self.config.updates)
-        with jax.enable_x64(True):
-            after = jax.device_get(after._replace(iteration=after.iteration + 1))
+    @functools.cached_property
+    def legal(self) -> Array:
+        """Legal actions by information set: bool[I, A]."""
+        return jnp.asarray(self.tree.legal)
+
+    def several(
+        self, state: TabularMmdState, iterations: int
+    ) -> Generator[None, None, tuple[TabularMmdState, list[Metrics]]]:
+        calls = _update_calls(self.config)(sequence_form(self.tree), self.legal, state, np.int64(iterations))
+        after, entropy = jax.device_get((yield from calls))
         passes = self.config.updates
-        policy = np.where(self.tree.legal, np.exp(after.logs), 0.0)
-        entropy = float(-np.sum(policy * np.where(self.tree.legal, after.logs, 0.0), axis=1).mean())
-        nodes, transitions = passes * int(np.sum(self.tree.player >= 0)), passes * self.tree.num_histories
-        return after, {"nodes": nodes, "transitions": transitions, "entropy": entropy}
+        counts = {"nodes": passes * self.decisions, "transitions": passes * self.tree.num_histories}
+        return after, [counts | {"entropy": x} for x in entropy[:iterations].tolist()]
 
     def policies(self, state: TabularMmdState) -> dict[str, Policy]:
         logs = jax.device_get(state.logs)

@@ -18,7 +18,7 @@ from dream.config.compose import compose_config
 from dream.equations.sampling import entropy, sample_action
 from dream.rollout.against_opponents import Rollouts
 from dream.rollout.opponents import make_mixture
-from dream.training.loop import Run
+from dream.training.run_state import Run
 from dream.training.signals import StopRequest
 from dream.training.start import prepare_run
 from envs import Game, InputError, records
@@ -142,7 +142,7 @@ def _run(folder: pathlib.Path, *overrides: str) -> Run:
     """Runs to the last iteration and saves."""
     run = Run(prepare_run(compose_config("config", [*overrides])))
     while run.iteration < run.config.iterations:
-        run.iterate(StopRequest(listen=False))
+        run.advance(StopRequest(listen=False))
     run.save()
     run.writer.close()
     return run

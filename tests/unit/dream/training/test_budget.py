@@ -16,7 +16,7 @@ from command_support import without_seconds
 
 from dream.config.compose import compose_config
 from dream.storage.checkpoint import find
-from dream.training import loop, metrics
+from dream.training import metrics, run_state
 from dream.training.beginning import Start
 from dream.training.loop import train
 from dream.training.signals import StopRequest
@@ -95,7 +95,9 @@ def _slow(start: Start, turns: int, during: Callable[[int], None] = lambda done:
         done[0] += 1
         return result
 
-    parts = dataclasses.replace(start.parts, algorithm=dataclasses.replace(algorithm, calls=calls))
+    parts = dataclasses.replace(
+        start.parts, algorithm=dataclasses.replace(algorithm, calls=calls, several=None, most=1)
+    )
     return dataclasses.replace(start, parts=parts)
 
 
@@ -106,9 +108,10 @@ def _prepared(folder: Path, *overrides: str) -> Start:
 
 def test_a_budget_ends_a_long_iteration_between_two_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was finished before it is kept, evaluated and saved, and equals a run of that length."""
-    monkeypatch.setattr(loop, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(run_state, "PATIENCE_SECONDS", 0.1)
     began = time.monotonic()
     start = _slow(_prepared(tmp_path, "iterations=3"), 10**6)
+    start.parts.algorithm.iterate(start.parts.algorithm.init(jax.random.key(0)))
     limit = _with_budget(start, 1.0)
     train(limit, NEVER)
     assert time.monotonic() - began < 60
@@ -122,7 +125,7 @@ def test_a_budget_ends_a_long_iteration_between_two_calls(tmp_path: Path, monkey
 
 def test_a_budget_that_the_first_iteration_spends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line with what to do, and the folder can be used again."""
-    monkeypatch.setattr(loop, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(run_state, "PATIENCE_SECONDS", 0.0)
     start = _slow(_prepared(tmp_path, "iterations=3"), 10**6)
     start.parts.algorithm.iterate(start.parts.algorithm.init(jax.random.key(0)))
     with pytest.raises(

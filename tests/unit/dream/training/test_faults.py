@@ -57,7 +57,9 @@ def _poisoned(start: Start, at: int, poison: Callable[[Any, dict[str, Any]], tup
         state, told = algorithm.iterate(state)
         return poison(state, told) if count[0] == at else (state, told)
 
-    parts = dataclasses.replace(start.parts, algorithm=dataclasses.replace(algorithm, iterate=iterate, calls=None))
+    parts = dataclasses.replace(
+        start.parts, algorithm=dataclasses.replace(algorithm, iterate=iterate, several=None, most=1)
+    )
     return dataclasses.replace(start, parts=parts)
 
 
@@ -126,10 +128,10 @@ def test_a_disk_that_refuses_while_a_run_is_under_way(
     """In its record, with a checkpoint of iteration 2: that one is named, and the run can be gone on with."""
     run_dir, append = tmp_path / "run", metrics.append
 
-    def refuse(folder: Path, record: dict[str, Any]) -> None:
-        if record["iteration"] == 4:
+    def refuse(folder: Path, *records: dict[str, Any]) -> None:
+        if records[-1]["iteration"] == 4:
             raise OSError(number, "the disk's words")
-        append(folder, record)
+        append(folder, *records)
 
     with monkeypatch.context() as patch:
         patch.setattr(loop.metrics, "append", refuse)

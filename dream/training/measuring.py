@@ -1,0 +1,150 @@
+"""What a run measures of its policies: matches against opponents, and exact values where a game has them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from dream.evaluation import match
+from dream.game_tree.exact import is_exact
+from dream.game_tree.forms import TreeForm, exact_form
+from dream.game_tree.tree import Tree
+from dream.storage import files
+from dream.storage.policies import chosen_policy
+from dream.storage.tree_cache import stored_tree
+from dream.training.beginning import Parts
+from dream.training.signals import StopRequest
+from dream.training.tracked import HANDS
+from envs import HostPlayer, Policy
+
+_FINAL, _WATCHED = 1, 2
+"""Folded into the seed's key for the deals of the final evaluation, and for those watched during training: neither are
+those that a match with the same seed plays later."""
+
+
+class _LeftError(Exception):
+    """An evaluation is left, as a signal asks."""
+
+
+class Measurements:
+    """Measures the policies of a run's states.
+
+    Attributes:
+      hands: of each opponent, played in the final matches and kept for W&B.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        """Prepares the exact form, where the game has one and the configuration asks for it.
+
+        Args:
+          parts: of the run.
+        """
+        self._config, self._game, self._algorithm = parts.config, parts.game, parts.algorithm
+        self._opponents = parts.opponents
+        exact = self._config.eval.exact and is_exact(self._game)
+        self._form = exact_form(self._game, stored_tree) if exact else None
+        self._measured: tuple[int, dict[str, dict[str, float]]] = (-1, {})
+        self.hands: dict[str, list[dict[str, Any]]] = {}
+
+    @property
+    def tree(self) -> Tree | None:
+        """The game's tree, where exact values are from one."""
+        return self._form.tree if isinstance(self._form, TreeForm) else None
+
+    def policy(self, state: Any) -> Policy:
+        """Returns the policy of a state that plays matches."""
+        return chosen_policy(self._algorithm.policies(state))
+
+    def watched(self, state: Any, iteration: int, stop: StopRequest) -> dict[str, float]:
+        """Returns what is measured while the run goes on, under eval/; only the time where a signal asks to leave."""
+        began = time.perf_counter()
+        try:
+            measured = self._flat(state, iteration, stop)
+        except _LeftError:
+            measured = {}
+        return measured | {"seconds_evaluate": time.perf_counter() - began}
+
+    def _flat(self, state: Any, iteration: int, stop: StopRequest) -> dict[str, float]:
+        def look(played: int) -> None:
+            if stop.is_overdue:
+                raise _LeftError
+
+        games, flat = self._whole(self._config.eval.games), {}
+        for name, opponent in self._opponents.items():
+            report = self._match(state, name, opponent, games, self._deals(_WATCHED), progress=look)
+            flat |= {f"eval/{name}/{k}": v.mean for k, v in report.items() if hasattr(v, "mean")}
+        for name, values in self.exact(state, iteration).items():
+            flat |= {f"eval/{quantity}/{name}": value for quantity, value in values.items()}
+        return flat
+
+    def final(self, state: Any, iteration: int, run_dir: Path) -> dict[str, Any]:
+        """Plays the final matches, on deals of their own, and writes them in the run directory.
+
+        Returns:
+          The reports by opponent.
+        """
+        games, deals, reports = self._whole(self._config.eval.final_games), self._deals(_FINAL), {}
+        for name, player in self._opponents.items():
+            reports[name] = self._match(state, name, player, games, deals, hands=HANDS)
+        report = {"iteration": iteration, "unit": self._game.unit, "num_players": self._game.num_players}
+        report["deals"] = "of the final evaluation alone"
+        if reports:
+            first = next(iter(reports))
+            report |= {"opponent": first, **reports[first], "by_opponent": reports}
+        if self._form is not None:
+            report["exact"] = self.exact(state, iteration)
+        files.write_json(run_dir / files.EVALUATION_FILE, report)
+        return reports
+
+    def exact(self, state: Any, iteration: int) -> dict[str, dict[str, float]]:
+        """Returns NashConv and exploitability of every policy, in the game's unit; {} where they are out of reach.
+
+        Args:
+          state: the learner's.
+          iteration: of the state, by which it is measured once.
+        """
+        if self._form is None or self._measured[0] == iteration:
+            return self._measured[1]
+        exact = {}
+        if self._algorithm.tables is not None:
+            tables = self._algorithm.tables(state)
+        else:
+            tables = {n: self._form.tabulate(policy) for n, policy in self._algorithm.policies(state).items()}
+        for name, table in tables.items():
+            value = self._form.values(table).nash_conv * self._game.reward_scale
+            exact[name] = {"nash_conv": value, "exploitability": value / 2}
+        self._measured = iteration, exact
+        return exact
+
+    def _match(
+        self,
+        state: Any,
+        name: str,
+        opponent: Policy | HostPlayer,
+        games: int,
+        deals: Any,
+        *,
+        hands: int = 0,
+        progress: Callable[[int], None] = lambda played: None,
+    ) -> dict[str, Any]:
+        """Returns the report of a match; its first hands are kept for W&B, where a run is tracked.
+
+        Matches of one size are one compiled program, whether hands are kept or not.
+        """
+        heard = self.hands.setdefault(name, []).append if self._config.tracking.mode != "disabled" else None
+        policy = self.policy(state)
+        return match(
+            self._game, policy, opponent, games=games, seed=deals, progress=progress, on_hand=heard, hands=hands
+        )
+
+    def _deals(self, which: int) -> Any:
+        return jax.random.fold_in(jax.random.key(self._config.seed), which)
+
+    def _whole(self, games: int) -> int:
+        """Returns the rounds of whole deals, each played from every seat, nearest to a number of rounds from below."""
+        players = self._game.num_players
+        return max(games // players, 2) * players

@@ -1,0 +1,42 @@
+"""Games under Gymnasium's names, for `gymnasium.make` and `gymnasium.make_vec`."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from envs import registry
+from envs.adapters.gymnasium import single_player_env
+from envs.adapters.gymnasium_vector import vector_env
+
+NAMESPACE = "dream_rummy"
+"""Of the registered environments."""
+
+
+def register() -> list[str]:
+    """Registers `dream_rummy/<game>-v<version>` for every game, single and vectorised; returns these names.
+
+    Keywords of `gymnasium.make` are those of `single_player_env`, and of `gymnasium.make_vec` those of `vector_env`,
+    both with `rules`, a dict, in place of the game.
+    """
+    import gymnasium
+
+    known = []
+    for name in registry.names():
+        version = registry.make(name).version
+        known.append(f"{NAMESPACE}/{name}-v{version if version.isdecimal() else 0}")
+        if known[-1] not in gymnasium.registry:
+            gymnasium.register(
+                known[-1],
+                entry_point=functools.partial(_single, name),
+                vector_entry_point=functools.partial(_vector, name),
+            )
+    return known
+
+
+def _single(name: str, *, rules: dict[str, Any] | None = None, **settings: Any) -> Any:
+    return single_player_env(registry.make(name, **(rules or {})), **settings)
+
+
+def _vector(name: str, *, rules: dict[str, Any] | None = None, **settings: Any) -> Any:
+    return vector_env(registry.make(name, **(rules or {})), **settings)

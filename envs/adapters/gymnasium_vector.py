@@ -1,0 +1,203 @@
+"""Gymnasium's vector environment: many games at once in one compiled call per step."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from envs.adapters.gymnasium import BOUND
+from envs.adapters.seat_play import DEAL, HOLD, PLAY, Table, advance_many, make_table
+from envs.errors import InputError, unknown
+from envs.game import Game, Policy, State
+
+OBSERVATIONS = ("vector", "view")
+"""What a seat sees: the game's observation vector, or its view, a dict of small integers that takes far less memory."""
+AUTORESETS = ("NextStep", "SameStep", "Disabled")
+"""Gymnasium's modes: a game that is over is dealt anew by the next step, whose action is ignored; by the step that ends
+it, whose last observation is in infos["final_obs"]; or by `reset` with options={"reset_mask": bool[N]} alone."""
+
+
+def vector_env(
+    game: Game,
+    opponent: str | Policy | Sequence[str | Policy] = "random",
+    seat: int = 0,
+    num_envs: int = 1,
+    observation: str = "vector",
+    autoreset_mode: str = "NextStep",
+) -> Any:
+    """Returns a gymnasium.vector.VectorEnv of one seat of many games, the others played by frozen policies.
+
+    `infos["action_mask"]`, int8[N, A], has the legal actions. An illegal action ends its game with the game's worst
+    reward, and infos["illegal_action"], bool[N], marks it. A game's course follows from its own seed, `seed` + its
+    number, and the actions played in it.
+
+    Args:
+      game: of any number of players.
+      opponent: who has all the other seats, or one player for each of them in order of seat; rule-based
+        players by name.
+      seat: the environment's own.
+      num_envs: games.
+      observation: one of OBSERVATIONS.
+      autoreset_mode: one of AUTORESETS, or gymnasium's own enumeration of them.
+    Raises:
+      InputError: a seat the game lacks, another number of opponents, an unknown player, observation or mode.
+      ImportError: gymnasium is not installed.
+    """
+    mode = getattr(autoreset_mode, "value", autoreset_mode)
+    for name, given, known in (("observation", observation, OBSERVATIONS), ("autoreset_mode", mode, AUTORESETS)):
+        if given not in known:
+            raise unknown(name, given, known)
+    if num_envs < 1:
+        raise InputError(f"num_envs={num_envs} is not valid; it must be at least 1")
+    return _env_class()(make_table(game, opponent, seat), num_envs, observation, mode)
+
+
+@functools.cache
+def _env_class() -> type:
+    import gymnasium
+
+    return type("SeatsEnv", (_Seats, gymnasium.vector.VectorEnv), {"__doc__": "One seat of many games."})
+
+
+class _Seats:
+    """One seat of many games; all that is not gymnasium.vector.VectorEnv's own."""
+
+    def __init__(self, table: Table, num_envs: int, observation: str, mode: str) -> None:
+        from gymnasium import spaces
+        from gymnasium.vector import AutoresetMode
+        from gymnasium.vector.utils import batch_space
+
+        game = table.game
+        self._table, self._vectors, self._mode = table, observation == "vector", mode
+        self.num_envs, self.metadata = num_envs, {"render_modes": [], "autoreset_mode": AutoresetMode(mode)}
+        shapes = jax.eval_shape(lambda: game.init(jax.random.key(0)))
+        view = jax.eval_shape(lambda state: _named(game.view(state, jnp.int32(table.seat))), shapes)
+        self.single_action_space = spaces.Discrete(game.num_actions)
+        self.single_observation_space = (
+            spaces.Box(-BOUND, BOUND, (game.observation_size,), np.float32)
+            if self._vectors
+            else spaces.Dict({name: _box(spaces, x) for name, x in view.items()})
+        )
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self._states = jax.tree.map(lambda x: np.zeros((num_envs, *x.shape), x.dtype), shapes)
+        self._seeds, self._calls = np.zeros(num_envs, np.uint32), 0
+        self._mask, self._over = np.zeros((num_envs, game.num_actions), np.int8), np.ones(num_envs, bool)
+        self._illegal = np.zeros(num_envs, bool)
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Deals all games anew, or those of options["reset_mask"], bool[N]; seeds are as for SyncVectorEnv."""
+        chosen = self._reset_mask(options)
+        self._seed(seed, chosen)
+        self._illegal &= ~chosen
+        observations, _ = self._call(np.where(chosen, DEAL, HOLD), np.zeros(self.num_envs, np.int32))
+        return observations, self._infos()
+
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict]:
+        """Plays the seat's actions and the others' after them."""
+        actions, fresh = np.asarray(actions), self._over.copy()
+        if actions.shape != (self.num_envs,):
+            raise InputError(f"actions of shape {actions.shape} are not valid; it must be ({self.num_envs},)")
+        if fresh.any() and self._mode != "NextStep":
+            raise InputError("games are over; call reset, with options={'reset_mask': ...} for some of them")
+        known = (actions >= 0) & (actions < self._mask.shape[1])
+        legal = known & (self._mask[np.arange(self.num_envs), np.where(known, actions, 0)] > 0)
+        self._illegal = ~fresh & ~legal
+        kinds = np.where(fresh, DEAL, np.where(legal, PLAY, HOLD))
+        observations, rewards = self._call(kinds, np.where(legal, actions, 0))
+        rewards = np.where(self._illegal, self._table.game.worst_reward, rewards.astype(np.float64))
+        over, self._over = self._over.copy(), self._over & (self._mode != "SameStep")
+        infos = self._infos()
+        if self._mode == "SameStep" and over.any():
+            final = _final(observations, self._mask, over)
+            illegal, self._illegal = self._illegal, np.zeros(self.num_envs, bool)
+            observations, _ = self._call(np.where(over, DEAL, HOLD), np.zeros(self.num_envs, np.int32))
+            self._illegal = illegal
+            infos = self._infos() | final
+        return observations, rewards, over, np.zeros(self.num_envs, bool), infos
+
+    def _reset_mask(self, options: dict | None) -> np.ndarray:
+        chosen = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
+        if not (isinstance(chosen, np.ndarray) and chosen.dtype == bool and chosen.shape == (self.num_envs,)):
+            raise InputError(f"options['reset_mask'] is not valid; it must be a bool array of shape ({self.num_envs},)")
+        return chosen
+
+    def _seed(self, seed: int | Sequence[int | None] | None, chosen: np.ndarray) -> None:
+        """Gives games their seeds: that number and those after it, a list's own, or random ones the first time."""
+        if seed is None and self._calls:
+            return
+        if seed is None:
+            seeds = [None] * self.num_envs
+        else:
+            seeds = [seed + n for n in range(self.num_envs)] if isinstance(seed, int | np.integer) else list(seed)
+        if len(seeds) != self.num_envs:
+            raise InputError(f"{len(seeds)} seeds are not valid; there are {self.num_envs} games")
+        entropy = np.random.default_rng().integers(2**32, size=self.num_envs, dtype=np.uint32)
+        given = [entropy[n] if one is None else int(one) % 2**32 for n, one in enumerate(seeds)]
+        self._seeds = np.where(chosen, np.array(given, np.uint32), self._seeds)
+        if seed is not None and chosen.all():
+            self._calls = 0
+
+    def _call(self, kinds: np.ndarray, actions: np.ndarray) -> tuple[Any, np.ndarray]:
+        """Advances the games; returns observations and rewards, and keeps masks and which games are over."""
+        self._calls += 1
+        call, kinds, actions = np.uint32(self._calls % 2**32), kinds.astype(np.uint8), actions.astype(np.int32)
+        self._states, seen, mask, rewards, over = _advanced(
+            self._vectors, self._table, self._states, actions, kinds, self._seeds, call
+        )
+        self._mask, self._over = np.array(mask), np.array(over)
+        self._over |= self._illegal
+        self._mask[self._illegal] = 0
+        return jax.tree.map(np.asarray, seen), np.asarray(rewards)
+
+    def _infos(self) -> dict[str, Any]:
+        infos = {"action_mask": self._mask.copy(), "_action_mask": np.ones(self.num_envs, bool)}
+        if self._illegal.any():
+            infos |= {"illegal_action": self._illegal.copy(), "_illegal_action": self._illegal.copy()}
+        return infos
+
+
+@functools.partial(jax.jit, static_argnums=0, donate_argnums=2)
+def _advanced(
+    vectors: bool, table: Table, states: State, actions: Array, kinds: Array, seeds: Array, call: Array
+) -> tuple[State, Any, Array, Array, Array]:
+    """Returns (states, what the seat sees of each, its legal actions int8[N, A], rewards float32[N], over bool[N])."""
+    game, seat = table.game, jnp.int32(table.seat)
+    moved = advance_many(table, states, actions, kinds, seeds, call)
+    views = jax.vmap(game.view, (0, None))(moved.state, seat)
+    seen = jax.vmap(game.encode)(views) if vectors else _named(views)
+    own = (moved.state.current_player == seat)[:, None]
+    mask = (jax.vmap(game.legal_actions)(moved.state) & own).astype(jnp.int8)
+    return moved.state, seen, mask, moved.reward, moved.over
+
+
+def _named(view: Any) -> dict[str, Array]:
+    """Returns a view's arrays by name, masks as int8."""
+    leaves = jax.tree_util.tree_leaves_with_path(view)
+    named = {jax.tree_util.keystr(path, simple=True, separator="."): x for path, x in leaves}
+    return {name: x.astype(jnp.int8) if x.dtype == bool else x for name, x in named.items()}
+
+
+def _box(spaces: Any, x: Any) -> Any:
+    """Returns the space of an array of integers or numbers."""
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        return spaces.Box(-np.inf, np.inf, x.shape, x.dtype)
+    bounds = np.iinfo(x.dtype)
+    return spaces.Box(bounds.min, bounds.max, x.shape, x.dtype)
+
+
+def _final(observations: Any, mask: np.ndarray, over: np.ndarray) -> dict[str, Any]:
+    """Returns the last observations and legal actions of games that are over, as Gymnasium's own environments do."""
+    seen = np.full(len(over), None, object)
+    for n in np.flatnonzero(over):
+        seen[n] = jax.tree.map(lambda x, n=n: np.array(x[n]), observations)
+    infos = {"action_mask": np.where(over[:, None], mask, 0), "_action_mask": over}
+    return {"final_obs": seen, "_final_obs": over, "final_info": infos, "_final_info": over}

@@ -1,0 +1,114 @@
+"""The run loop's cost: CFR iterations/s of `python -m dream.run` and of its compiled loop alone, in the same rounds.
+
+Nothing is evaluated or saved meanwhile. `empty` is a learner that does nothing, one iteration at a time, with twenty
+arrays on the device as its state: all of its time is the run loop's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from common import Parser, Work, interleaved, ratio, run, spread
+
+import envs
+from dream.algorithms.tabular import cfr
+from dream.algorithms.tabular.iterations import MOST
+from dream.algorithms.types import Algorithm
+from dream.config.compose import compose_config
+from dream.game_tree.sequence_form import sequence_form
+from dream.game_tree.tree import build_tree
+from dream.training import loop
+from dream.training.beginning import Start
+from dream.training.progress import Pace, RunProgress
+from dream.training.run_state import Run
+from dream.training.signals import StopRequest
+from dream.training.start import prepare_run
+from dream.training.tracking import Tracker
+
+_SECONDS = 1.0
+"""A measurement lasts at least this long."""
+_NEVER = 10**9
+
+
+def main() -> None:
+    """Reads the arguments and measures."""
+    parser = Parser(__doc__)
+    parser.add_argument("--games", nargs="+", default=["leduc_poker", "liars_dice"], metavar="GAME")
+    run(parser, measure)
+
+
+def measure(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Times every game in turn, then the learner that does nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = {name: _game(name, Path(folder) / name, arguments.repeats) for name in arguments.games}
+        start = _start(Path(folder) / "empty", "env=kuhn_poker")
+        parts = dataclasses.replace(start.parts, algorithm=_empty())
+        works = {"empty": _loop(dataclasses.replace(start, parts=parts))}
+        timing = interleaved(works, arguments.repeats, _SECONDS)["empty"]
+        return report | {"empty": spread("us_per_iteration", [1e6 / x for x in timing.rates("iterations")])}
+
+
+def _game(name: str, run_dir: Path, repeats: int) -> dict[str, float]:
+    timings = interleaved({"run": _loop(_start(run_dir, f"env={name}")), "alone": _alone(name)}, repeats, _SECONDS)
+    ours, alone = (timings[part].rates("iterations") for part in ("run", "alone"))
+    cost = [1e6 / one - 1e6 / other for one, other in zip(ours, alone, strict=True)]
+    report = spread("iterations_per_s", ours) | spread("alone_iterations_per_s", alone) | ratio(ours, alone)
+    return report | spread("loop_us_per_iteration", cost)
+
+
+def _start(run_dir: Path, *overrides: str) -> Start:
+    never = [f"{name}={_NEVER}" for name in ("iterations", "eval.every", "checkpoint.every")]
+    settings = ["algo=cfr", "tracking.mode=disabled", "eval.opponents=[]", "eval.exact=false", *never]
+    return prepare_run(compose_config("config", [*settings, f"run_dir={run_dir}", *overrides]))
+
+
+def _loop(start: Start) -> Work:
+    """Returns a batch of iterations with all that the run loop does about them; what it prints is left out."""
+    stop, under_way = StopRequest(listen=False), Run(start)
+    before = {**under_way.totals, "iteration": 0, "seconds": 0.0, "compile_seconds": 0.0}
+    progress = RunProgress(Pace(_NEVER, under_way.config.budget, before), 0)
+    tracker = Tracker(under_way.config.tracking, start.run_dir, group="", name="", run_id="", settings={})
+    done = [0]
+
+    def work(n: int) -> int:
+        with Path(os.devnull).open("w") as nowhere:
+            shown, sys.stdout = sys.stdout, nowhere
+            try:
+                loop.advance(under_way, stop, tracker, progress)
+            finally:
+                sys.stdout = shown
+        done[0], before = under_way.iteration, done[0]
+        return under_way.iteration - before
+
+    return Work(work, lambda iterations: {"iterations": iterations})
+
+
+def _alone(name: str) -> Work:
+    tree = build_tree(envs.make(name))
+    zeros, config = np.zeros(tree.legal.shape), cfr.CfrConfig("cfr")
+    start = cfr.CfrState(zeros, zeros, zeros, np.int64(0), np.int32(0))
+
+    def work(n: int) -> Any:
+        with jax.enable_x64(True):
+            return cfr.run_updates(config, sequence_form(tree), start, np.int64(MOST))
+
+    return Work(work, lambda after: {"iterations": MOST})
+
+
+def _empty() -> Algorithm:
+    state = {str(n): jnp.ones((100, 10)) for n in range(20)}
+    metrics = {"nodes": 10, "loss": 0.5, "entropy": 1.0, "value_loss": 2.0}
+    return Algorithm(lambda key: state, lambda state: (state, dict(metrics)), lambda state: {})
+
+
+if __name__ == "__main__":
+    main()

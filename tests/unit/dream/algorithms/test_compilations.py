@@ -1,0 +1,90 @@
+"""Is each of a learner's programs compiled once, whatever iteration it is called in?"""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import envs
+from dream import algorithms
+from dream.config.compose import compose_config
+from dream.networks import make_network
+
+
+@contextlib.contextmanager
+def lowered(folder: pathlib.Path) -> Iterator[None]:
+    """Has JAX write every program that it compiles into a folder; none is known before."""
+    jax.clear_caches()
+    jax.config.update("jax_dump_ir_to", str(folder))
+    try:
+        yield
+    finally:
+        jax.config.update("jax_dump_ir_to", "")
+
+
+def _program(text: str) -> str:
+    """Returns a lowered program without what a second compilation of it may differ in.
+
+    That is where its lines come from, how its values are named, and conversions of a weak type to the same strong one.
+    """
+    lines = [
+        re.sub(r' ?loc\(("[^"]*"|#\w+)\)|%\w+', "", line) for line in text.splitlines() if not line.startswith("#loc")
+    ]
+    return "\n".join(line for line in lines if "stablehlo.convert" not in line or "->" in line)
+
+
+def _twice(folder: pathlib.Path) -> list[str]:
+    """Returns the programs on arrays that were compiled twice; one of single numbers is nothing to wait for."""
+    programs = Counter(_program(file.read_text()) for file in folder.glob("*.mlir"))
+    assert programs
+    again = [text for text, count in programs.items() if count > 1 and re.search(r"tensor<\d", text)]
+    return [re.search(r"@\w+", text)[0] for text in again]
+
+
+def test_a_program_that_is_compiled_twice_is_seen(tmp_path: pathlib.Path) -> None:
+    """As a weak type makes it; the same call again is no compilation, other shapes are another program."""
+    with lowered(tmp_path):
+        added, doubled = (jax.jit(lambda x, y: x + y) for _ in range(2))
+        for y in (jnp.float32(1), jnp.float32(2), 3.0):
+            added(jnp.arange(3.0), y)
+        for size in (4, 5, 5):
+            doubled(jnp.zeros(size), jnp.zeros(size))
+    assert _twice(tmp_path) == ["@jit__lambda"]
+
+
+_DEEP = ("deep_cfr", "dream", "escher", "os_sd_cfr", "sd_cfr", "vr_dcfr_plus")
+_REPEATED = pytest.mark.xfail(reason="deep_cfr and dream compile a program that JAX names `stage` twice", strict=False)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=_REPEATED if name in _DEEP else ()) for name in algorithms.names()]
+)
+def test_no_program_is_compiled_twice(name: str, tmp_path: pathlib.Path) -> None:
+    """In three iterations and with the policies after each; the state's types are strong, and the same throughout."""
+    node = compose_config("config", [f"algo={name}", "env=kuhn_poker", "preset=tiny"]).node
+    learner = algorithms.make(node.algo, node.network, envs.make("kuhn_poker"))
+    with lowered(tmp_path):
+        state = learner.init(jax.random.key(1))
+        types = []
+        for _ in range(3):
+            assert not [x for x in jax.tree.leaves(state) if getattr(x, "weak_type", False)]
+            types.append(jax.tree.map(lambda x: (x.shape, x.dtype), state))
+            state, _ = learner.iterate(state)
+            learner.policies(state)
+    assert not _twice(tmp_path)
+    assert types[0] == types[1] == types[2]
+
+
+@pytest.mark.parametrize("network", ["dueling", "simba", "card_planes"])
+def test_parameters_have_strong_types(network: str) -> None:
+    """A weak type would become strong with the first gradient step, and compile everything again."""
+    node = compose_config("config", ["env=gin_rummy", f"network={network}"]).node
+    shapes = jax.eval_shape(make_network(node.network, envs.make("gin_rummy")).init, jax.random.key(0))
+    assert not [x for x in jax.tree.leaves(shapes) if x.weak_type]

@@ -1,0 +1,206 @@
+"""Gymnasium's vector environment: each game is what its rules, its seed and the actions in it make of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import envs
+from envs.adapters import seat_play
+from envs.errors import InputError
+from envs.game import Game, Policy
+
+pytest.importorskip("gymnasium")
+
+import gymnasium
+
+from envs.adapters.gymnasium_registration import register
+from envs.adapters.gymnasium_vector import vector_env
+
+LEDUC = envs.make("leduc_poker")
+
+
+def _last_legal(params: tuple[()], view: Any, legal: jax.Array) -> jax.Array:
+    size = legal.shape[0]
+    return jax.nn.one_hot(size - 1 - jnp.argmax(legal[::-1]), size)
+
+
+LAST_LEGAL = Policy(_last_legal)
+"""A player without chance, that raises as long as it may."""
+
+
+def _legal_actions(infos: dict[str, Any], rng: np.random.Generator) -> np.ndarray:
+    """Returns a random legal action of each game, 0 where it is over."""
+    return np.array([rng.choice(np.flatnonzero(mask)) if mask.any() else 0 for mask in infos["action_mask"]])
+
+
+def _plain_step(game: Game, state: Any, action: int, seat: int) -> tuple[Any, float]:
+    """Plays an action, and the last legal ones of whoever follows; returns the state and what the seat was paid."""
+    state, paid, _ = game.step(state, jnp.int32(action))
+    total = float(paid[seat])
+    while int(state.current_player) not in (-1, seat):
+        state, paid, _ = game.step(state, jnp.int32(np.flatnonzero(game.legal_actions(state))[-1]))
+        total += float(paid[seat])
+    return state, total
+
+
+def test_a_step_is_what_the_rules_say() -> None:
+    """Of every game of a batch: reward, end, mask and observation; a game that is over is dealt anew by the next."""
+    env = vector_env(LEDUC, LAST_LEGAL, seat=1, num_envs=5)
+    assert env.metadata["autoreset_mode"] == gymnasium.vector.AutoresetMode.NEXT_STEP
+    _, infos = env.reset(seed=1)
+    rng, over, ended = np.random.default_rng(0), np.zeros(5, bool), 0
+    for _ in range(7):
+        before, actions = jax.device_get(env._states), _legal_actions(infos, rng)
+        seen, rewards, now, truncated, infos = env.step(actions)
+        assert seen in env.observation_space
+        assert not truncated.any()
+        for n in range(5):
+            if over[n]:
+                assert (rewards[n], now[n], infos["action_mask"][n].any()) == (0.0, False, True)
+                continue
+            state, paid = _plain_step(LEDUC, jax.tree.map(lambda x, n=n: jnp.asarray(x[n]), before), actions[n], 1)
+            assert rewards[n] == paid
+            assert now[n] == (int(state.current_player) < 0)
+            np.testing.assert_array_equal(infos["action_mask"][n], LEDUC.legal_actions(state))
+            np.testing.assert_array_equal(seen[n], LEDUC.observe(state, jnp.int32(1)))
+        over, ended = now, ended + now.sum()
+    assert ended >= 5
+
+
+def _course(env: Any, seed: int, steps: int, **reset: Any) -> list[tuple[Any, ...]]:
+    """Returns what a run of legal actions, chosen by the masks alone, gives."""
+    seen, infos = env.reset(seed=seed, **reset)
+    course = [(seen, infos["action_mask"])]
+    for n in range(steps):
+        mask = infos["action_mask"]
+        actions = np.argmax(mask * (1 + (np.arange(mask.shape[1]) + n) % mask.shape[1]), axis=1)
+        seen, rewards, over, _, infos = env.step(actions)
+        course.append((seen, infos["action_mask"], rewards, over))
+    return course
+
+
+def test_a_games_course_follows_from_its_own_seed() -> None:
+    """Game n of a batch with seed s is that of a batch of one with seed s + n, whoever plays next to it."""
+    whole = _course(vector_env(LEDUC, "random", num_envs=6), 40, 9)
+    again = _course(vector_env(LEDUC, "random", num_envs=6), 40, 9)
+    alone = _course(vector_env(LEDUC, "random", num_envs=1), 44, 9)
+    for parts, same, single in zip(whole, again, alone, strict=True):
+        for part, other, one in zip(parts, same, single, strict=True):
+            np.testing.assert_array_equal(part, other)
+            np.testing.assert_array_equal(part[4], one[0])
+    assert any(part[3].any() for part in whole[1:])
+
+
+def test_a_game_that_is_over_can_be_dealt_anew_at_once() -> None:
+    """Its last observation, mask and reward are those of the other mode, and the new game is to be played."""
+    later = vector_env(LEDUC, "random", num_envs=6)
+    at_once = vector_env(LEDUC, "random", num_envs=6, autoreset_mode="SameStep")
+    later.reset(seed=3)
+    _, infos = at_once.reset(seed=3)
+    rng, over = np.random.default_rng(1), np.zeros(6, bool)
+    while not over.any():
+        actions = _legal_actions(infos, rng)
+        last, rewards, over, _, _ = later.step(actions)
+        seen, paid, now, _, infos = at_once.step(actions)
+        np.testing.assert_array_equal(over, now)
+        np.testing.assert_array_equal(rewards, paid)
+        assert infos["action_mask"].any(axis=1).all()
+    np.testing.assert_array_equal(infos["_final_obs"], over)
+    for n in range(6):
+        assert (infos["final_obs"][n] is None) == (not over[n])
+        if over[n]:
+            np.testing.assert_array_equal(infos["final_obs"][n], last[n])
+            assert not infos["final_info"]["action_mask"][n].any()
+            assert (seen[n] != last[n]).any()
+
+
+def test_games_that_the_caller_deals_anew() -> None:
+    """Those of a mask alone; without it a step after an end is refused."""
+    env = vector_env(LEDUC, "random", num_envs=6, autoreset_mode="Disabled")
+    _, infos = env.reset(seed=5)
+    rng, over = np.random.default_rng(2), np.zeros(6, bool)
+    while not over.any():
+        seen, _, over, _, infos = env.step(_legal_actions(infos, rng))
+    with pytest.raises(InputError, match="reset_mask"):
+        env.step(_legal_actions(infos, rng))
+    fresh, infos = env.reset(options={"reset_mask": over})
+    np.testing.assert_array_equal(fresh[~over], seen[~over])
+    assert infos["action_mask"].any(axis=1).all()
+    env.step(_legal_actions(infos, rng))
+
+
+def test_an_illegal_action_ends_its_game() -> None:
+    """With the worst reward and nothing legal; the others go on."""
+    env = vector_env(LEDUC, "random", num_envs=6)
+    _, infos = env.reset(seed=0)
+    actions = _legal_actions(infos, np.random.default_rng(0))
+    actions[1], actions[2] = np.argmin(infos["action_mask"][1]), 99
+    _, rewards, over, _, infos = env.step(actions)
+    np.testing.assert_array_equal(infos["illegal_action"], [False, True, True, False, False, False])
+    assert rewards[1] == rewards[2] == LEDUC.worst_reward
+    assert over[[1, 2]].all()
+    assert not infos["action_mask"][[1, 2]].any()
+    _, rewards, over, _, infos = env.step(_legal_actions(infos, np.random.default_rng(0)))
+    assert "illegal_action" not in infos
+    assert (rewards[[1, 2]] == 0).all()
+    assert infos["action_mask"][[1, 2]].any(axis=1).all()
+
+
+def test_views_say_what_vectors_say() -> None:
+    """A dict of small numbers, from which the game's encoding gives the same vectors."""
+    vectors, views = (vector_env(LEDUC, "random", num_envs=6, observation=kind) for kind in ("vector", "view"))
+    (dense, infos), (small, _) = vectors.reset(seed=9), views.reset(seed=9)
+    for _ in range(3):
+        assert small in views.observation_space
+        view = LEDUC.view(LEDUC.init(jax.random.key(0)), jnp.int32(0))
+        leaves = [
+            jnp.asarray(small[jax.tree_util.keystr(path, simple=True, separator=".")]).astype(like.dtype)
+            for path, like in jax.tree_util.tree_leaves_with_path(view)
+        ]
+        again = jax.vmap(LEDUC.encode)(jax.tree.unflatten(jax.tree.structure(view), leaves))
+        np.testing.assert_array_equal(again, dense)
+        actions = _legal_actions(infos, np.random.default_rng(0))
+        dense, _, _, _, infos = vectors.step(actions)
+        small = views.step(actions)[0]
+
+
+def test_registered_names() -> None:
+    """Every game, single and vectorised, with the keywords of both."""
+    names = register()
+    assert names == register()
+    assert {name.split("/")[1].rpartition("-v")[0] for name in names} == set(envs.names())
+    name = next(name for name in names if "kuhn" in name)
+    single = gymnasium.make(name, opponent="random", seat=1)
+    assert single.reset(seed=0)[1]["action_mask"].shape == (2,)
+    many = gymnasium.make_vec(name, num_envs=3, opponent=LAST_LEGAL, observation="view")
+    assert isinstance(many, gymnasium.vector.VectorEnv)
+    assert many.reset(seed=0)[1]["action_mask"].shape == (3, 2)
+    with pytest.raises(InputError, match="did you mean 'NextStep'"):
+        gymnasium.make_vec(name, num_envs=3, autoreset_mode="NextSteps")
+    for settings, message in (({"seat": 2}, "seat=2"), ({"opponent": "rando"}, "did you mean 'random'")):
+        with pytest.raises(InputError, match=message):
+            vector_env(envs.make("kuhn_poker"), **settings)
+
+
+def test_draws_follow_the_probabilities() -> None:
+    """Over evenly spaced words exactly; actions of probability 0 never, at either end of the range."""
+    probs = jnp.array([0.0, 0.25, 0.0, 0.625, 0.125, 0.0], jnp.float32)
+    words = jnp.arange(0, 2**32, 2**22, dtype=jnp.uint32)
+    counts = np.bincount(jax.vmap(seat_play.drawn, (None, 0))(probs, words), minlength=6)
+    np.testing.assert_array_equal(counts, np.asarray(probs) * 1024)
+    ends = jnp.array([0, 2**32 - 1], jnp.uint32)
+    np.testing.assert_array_equal(jax.vmap(seat_play.drawn, (None, 0))(probs / 3, ends), [1, 4])
+
+
+def test_words_are_spread_evenly() -> None:
+    """Of neighbouring seeds, calls and turns: every bit is set half of the time, and none repeat."""
+    seeds, calls, turns = np.meshgrid(*[np.arange(16, dtype=np.uint32)] * 3)
+    words = np.asarray(seat_play.word(*(jnp.asarray(x.ravel()) for x in (seeds, calls, turns))))
+    assert len(np.unique(words)) == 4096
+    shares = ((words[:, None] >> np.arange(32, dtype=np.uint32)) & 1).mean(axis=0)
+    assert np.abs(shares - 0.5).max() < 5 * 0.5 / 64
