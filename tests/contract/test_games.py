@@ -314,8 +314,8 @@ def test_potential_phase_and_result(played: Played) -> None:
     game = played.game
 
     def tell(state: Any) -> tuple:
-        told = jax.vmap(lambda seat: (game.potential(state, seat), game.result(state, seat)))(_seats(game))
-        return *told, game.phase(state)
+        reported = jax.vmap(lambda seat: (game.potential(state, seat), game.result(state, seat)))(_seats(game))
+        return *reported, game.phase(state)
 
     potential, result, phase = jax.device_get(jax.jit(jax.vmap(jax.vmap(tell)))(played.states))
     batch = played.legal.shape[:2]

@@ -107,17 +107,17 @@ def test_an_interrupted_run_equals_one_left_alone(chain: Chain) -> None:
     checkpoint = find(chain.run_dir)
     config, iteration = checkpoint.meta["config"], checkpoint.meta["iteration"]
     learner = algorithms.make(config["algo"], config["network"], envs.make("gin_rummy", **config["env"]["rules"]))
-    state, told = learner.init(jax.random.key(config["seed"])), []
+    state, reported = learner.init(jax.random.key(config["seed"])), []
     for _ in range(iteration):
         state, record = learner.iterate(state)
-        told.append(record["loss"])
+        reported.append(record["loss"])
     plain = jax.tree.map(
         lambda x: jax.random.key_data(x) if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key) else x, state
     )
     assert checksum(plain) == checkpoint.meta["checksum"]
     records = metrics.read(chain.run_dir)
     assert [record["iteration"] for record in records] == list(range(1, iteration + 1))
-    assert [record["loss"] for record in records] == told
+    assert [record["loss"] for record in records] == reported
     assert [record["episodes"] for record in records] == [16 * n for n in range(1, iteration + 1)]
 
 
@@ -205,7 +205,7 @@ def test_a_long_iteration_is_left(tmp_path: pathlib.Path) -> None:
 
 
 def _handles(process: subprocess.Popen[str], number: int) -> bool:
-    """Tells whether a process has taken a signal over, from Linux's /proc."""
+    """Returns whether a process has taken a signal over, from Linux's /proc."""
     status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
     caught = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt"))
     return bool(int(caught, 16) >> (number - 1) & 1)

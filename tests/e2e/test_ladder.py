@@ -114,7 +114,7 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_input_is_refused(name: str, played: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything is played or written."""
-    arguments, told = WRONG[name]
+    arguments, reported = WRONG[name]
     monkeypatch.chdir(played)
     (played / "foreign").mkdir(exist_ok=True)
     (played / "foreign" / "other").write_text("")
@@ -122,7 +122,7 @@ def test_wrong_input_is_refused(name: str, played: pathlib.Path, monkeypatch: py
     before = snapshot(played)
     with pytest.raises(InputError) as error:
         prepare_ladder(compose_config("ladder", arguments))
-    assert told in str(error.value)
+    assert reported in str(error.value)
     assert "\n" not in str(error.value)
     assert snapshot(played) == before
 

@@ -30,12 +30,14 @@ def shortened(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 def test_a_row_is_run(shortened: pathlib.Path) -> None:
     """The result has what was measured at the last iteration, and says how far it got."""
-    told, record = _result(shortened, "kuhn_cfr"), metrics.read(shortened / "runs" / "kuhn_cfr" / "seed0")[-1]
-    assert told["mean"] == told["low"] == told["high"]
-    assert told["mean"] == pytest.approx(1000 * record["eval/exploitability/average"], rel=1e-5)
-    assert {name: told[name] for name in ("nodes", "transitions")} == {n: record[n] for n in ("nodes", "transitions")}
-    assert (told["game"], told["algorithm"], told["iterations"]) == ("kuhn_poker", "cfr", 4)
-    assert told["shortened"] == "stopped at 4 of 1,000 iterations"
+    reported, record = _result(shortened, "kuhn_cfr"), metrics.read(shortened / "runs" / "kuhn_cfr" / "seed0")[-1]
+    assert reported["mean"] == reported["low"] == reported["high"]
+    assert reported["mean"] == pytest.approx(1000 * record["eval/exploitability/average"], rel=1e-5)
+    assert {name: reported[name] for name in ("nodes", "transitions")} == {
+        n: record[n] for n in ("nodes", "transitions")
+    }
+    assert (reported["game"], reported["algorithm"], reported["iterations"]) == ("kuhn_poker", "cfr", 4)
+    assert reported["shortened"] == "stopped at 4 of 1,000 iterations"
 
 
 def test_what_is_done_is_not_done_again(shortened: pathlib.Path) -> None:
@@ -73,22 +75,22 @@ def test_an_interrupted_row_keeps_what_it_has(tmp_path: pathlib.Path) -> None:
     assert find(run).meta["iteration"] == len(metrics.read(run))
     assert not (tmp_path / "results").exists()
     succeed(RUN, "kuhn_external_mccfr", "seeds=1", "--collect", *WHERE, cwd=tmp_path)
-    told = _result(tmp_path, "kuhn_external_mccfr")
-    assert told["seeds"] == 1
-    assert "of 2 M nodes; 1 of 3 seeds" in told["shortened"]
+    reported = _result(tmp_path, "kuhn_external_mccfr")
+    assert reported["seeds"] == 1
+    assert "of 2 M nodes; 1 of 3 seeds" in reported["shortened"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (["kuhn_cfrr"], "did you mean 'kuhn_cfr'"),
         (["kuhn_cfr", "--collect"], "no evaluation"),
     ],
 )
-def test_wrong_input(tmp_path: pathlib.Path, arguments: list[str], told: str) -> None:
+def test_wrong_input(tmp_path: pathlib.Path, arguments: list[str], reported: str) -> None:
     """One line, exit code 2, nothing written."""
     done = command(RUN, *arguments, *WHERE, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert told in done.stderr
+    assert reported in done.stderr
     assert list(tmp_path.iterdir()) == []

@@ -160,22 +160,22 @@ def refused(
 @pytest.mark.parametrize("name", RUN)
 def test_run_refuses(name: str, refused: Attempt) -> None:
     """python -m dream.run with one wrong thing."""  # noqa: D403
-    arguments, told = RUN[name]
-    assert told in refused("dream.run", *arguments)
+    arguments, reported = RUN[name]
+    assert reported in refused("dream.run", *arguments)
 
 
 @pytest.mark.parametrize("name", EXPORT)
 def test_export_refuses(name: str, refused: Attempt) -> None:
     """python -m dream.export with one wrong thing."""  # noqa: D403
-    arguments, told = EXPORT[name]
-    assert told in refused("dream.export", *arguments)
+    arguments, reported = EXPORT[name]
+    assert reported in refused("dream.export", *arguments)
 
 
 @pytest.mark.parametrize("name", EVALUATE)
 def test_evaluate_refuses(name: str, refused: Attempt) -> None:
     """python -m dream.evaluate with one wrong thing."""  # noqa: D403
-    arguments, told = EVALUATE[name]
-    assert told in refused("dream.evaluate", *arguments)
+    arguments, reported = EVALUATE[name]
+    assert reported in refused("dream.evaluate", *arguments)
 
 
 def _change_meta(checkpoint: pathlib.Path, change: Callable[[dict], None]) -> None:
@@ -216,9 +216,9 @@ USES = {
 @pytest.mark.parametrize("name", DAMAGE)
 def test_checkpoint_that_cannot_be_used(name: str, use: str, folder: pathlib.Path, refused: Attempt) -> None:
     """To go on from or to evaluate, a checkpoint that is damaged or of something else."""
-    damage, told = DAMAGE[name]
+    damage, reported = DAMAGE[name]
     damage(folder / "run" / "checkpoints" / "4")
-    assert told in refused(*USES[use])
+    assert reported in refused(*USES[use])
 
 
 @pytest.mark.parametrize(

@@ -38,10 +38,10 @@ def test_ten_lines_of_pytorch(tmp_path: pathlib.Path, monkeypatch: pytest.Monkey
     assert len(TEN_LINES.strip().splitlines()) == 10
     scope: dict = {}
     exec(TEN_LINES, scope)
-    told = scope["outputs"](torch.from_numpy(observations))
+    reported = scope["outputs"](torch.from_numpy(observations))
     expected = simba_forward(weights, observations)
     ours = dream.load_policy("simba.safetensors").outputs(observations)
     for name, x in expected.items():
-        torchs = told["Dense_5"] if name == "logits" else told[name][:, 0]
+        torchs = reported["Dense_5"] if name == "logits" else reported[name][:, 0]
         np.testing.assert_allclose(torchs.numpy(), x, atol=1e-4, rtol=1e-4)
         np.testing.assert_allclose(torchs.numpy(), ours[name], atol=1e-4, rtol=1e-4)

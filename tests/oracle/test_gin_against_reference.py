@@ -55,8 +55,8 @@ def played(request: pytest.FixtureRequest) -> dict[str, Any]:
         for name, (ours, theirs) in pairs.items():
             differences[name] += int(np.sum(np.abs(np.float32(ours) - np.float32(theirs)) > ROUNDING))
         n = 5 * moment.t % count
-        told = game.to_dict(jax.tree.map(lambda x, n=n: x[n], moment.states))
-        differences["words"] += told != _words(hands[n], rules.num_ranks)
+        reported = game.to_dict(jax.tree.map(lambda x, n=n: x[n], moment.states))
+        differences["words"] += reported != _words(hands[n], rules.num_ranks)
         worst = max(worst, float(np.max(np.abs(moment.seen["observation"] - moment.observations))))
     return {"game": game, "last": moment, "differences": differences, "worst": worst}
 
@@ -110,7 +110,7 @@ def test_results_tell_how_each_hand_ended(played: dict[str, Any]) -> None:
 
 
 def _words(hand: slow_gin.Hand, ranks: int) -> dict[str, Any]:
-    """Tells a slow hand in the words of `to_dict`."""
+    """Returns a slow hand in the words of `to_dict`."""
     knocked = hand.ending in ("knock", "gin", "undercut", "tie")
     endings = {"": "in play", "stock": "tie", "cap": "tie", "tie": "undercut"}
 

@@ -57,8 +57,8 @@ def played(request: pytest.FixtureRequest) -> dict[str, Any]:
         }
         for name, (ours, theirs) in pairs.items():
             differences[name] += int(np.sum(np.abs(np.float32(ours) - np.float32(theirs)) > ROUNDING))
-        told = game.to_dict(jax.tree.map(lambda x, n=t % count: x[n], states))
-        differences["words"] += told != _words(hands[t % count])
+        reported = game.to_dict(jax.tree.map(lambda x, n=t % count: x[n], states))
+        differences["words"] += reported != _words(hands[t % count])
         worst = np.maximum(worst, np.abs(seen["observation"] - observations).max(axis=(0, 1)))
         now = [played[t] if t < len(played) else (7 * t + n) % 16 for n, played in enumerate(actions)]
         for n, hand in enumerate(hands):
@@ -128,7 +128,7 @@ def test_results_tell_how_each_hand_ended(played: dict[str, Any]) -> None:
 
 
 def _words(hand: slow_mdp.Hand) -> dict[str, Any]:
-    """Tells a slow hand in the words of `to_dict`."""
+    """Returns a slow hand in the words of `to_dict`."""
     endings = {"": "in play", "stock": "tie", "cap": "tie"}
     return {
         "hands": [[cards.card_name(card) for card in hand.slots(player)] for player in range(2)],

@@ -46,7 +46,7 @@ def _differ(one: Any, two: Any) -> Array:
 
 
 def _changes(game: Game, state: Any, seat: Array, key: Array) -> dict[str, Array]:
-    """Tells which views of one player change when what it cannot know is dealt anew."""
+    """Returns which views of one player change when what it cannot know is dealt anew."""
     other = gin_redeal.redealt(game, state, seat, key)
     acts = (state.current_player == seat) & _differ(game.legal_actions(state), game.legal_actions(other))
     views = {"honest": _honest, **LEAKS}

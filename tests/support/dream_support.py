@@ -119,7 +119,7 @@ class CoinGame(Game):
         return jnp.concatenate(parts).astype(jnp.float32)
 
     def to_dict(self, state: CoinState) -> dict[str, Any]:
-        """Tells the state."""
+        """Describes the state."""
         return {"coin": int(state.coin), "moves": np.asarray(state.moves).tolist()}
 
     def potential(self, state: CoinState, player: Array) -> Array:

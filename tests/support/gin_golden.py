@@ -46,7 +46,7 @@ def _record(deck: list[int], actions: list[int]) -> dict[str, Any]:
 
 
 def _layoff_counts(deck: list[int], actions: list[int]) -> bool:
-    """Tells whether the defender of a knock lays off something."""
+    """Returns whether the defender of a knock lays off something."""
     hand = slow_gin.Hand(deck)
     for action in actions:
         hand.play(action)

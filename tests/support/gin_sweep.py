@@ -52,7 +52,7 @@ def _words(cards: Array, counts: Array) -> Array:
 
 
 def each_card_has_one_place(game: Game, state: Any) -> Array:
-    """Tells whether hands, pile and stock hold each of the 52 cards once, and the pile's mask its cards."""
+    """Returns whether hands, pile and stock hold each of the 52 cards once, and the pile's mask its cards."""
     board, first = state.table, game.rules.dealt + state.table.drawn
     suits = board.hands.astype(jnp.uint32)
     hands = suits[:, 0::2] | (suits[:, 1::2] << 13)
@@ -72,7 +72,7 @@ def _same(one: Any, two: Any) -> Array:
 
 
 def _breaches(game: Game, before: Any, after: Any, rewards: Array, done: Array) -> dict[str, Array]:
-    """Tells, of one step of one hand, which invariants it breaks."""
+    """Returns, of one step of one hand, which invariants it breaks."""
     was_over, is_over = before.phase == _OVER, after.phase == _OVER
     legal = game.legal_actions(after)
     sizes = jnp.sum(lax.population_count(after.table.hands), axis=1)

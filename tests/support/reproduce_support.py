@@ -29,5 +29,5 @@ def write_run(run_dir: pathlib.Path, values: list[float | None], policy: str = "
         if value is not None:
             record |= {f"eval/exploitability/{policy}": value, "seconds_evaluate": 0.25}
         metrics.append(run_dir, record)
-    told = {"device": "1 x cpu", "cores": 2, "jax": "0", "git_commit": "abc", "load_1_minute": 1.5}
-    (run_dir / "versions.json").write_text(json.dumps(told))
+    reported = {"device": "1 x cpu", "cores": 2, "jax": "0", "git_commit": "abc", "load_1_minute": 1.5}
+    (run_dir / "versions.json").write_text(json.dumps(reported))

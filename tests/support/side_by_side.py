@@ -40,7 +40,7 @@ class Moment:
 
 
 def sight(game: Game, state: Any) -> dict[str, Any]:
-    """Tells all that a game's functions say of a state, for both players."""
+    """Returns all that a game's functions say of a state, for both players."""
     return {
         "legal": game.legal_actions(state),
         "player": state.current_player,

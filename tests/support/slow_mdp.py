@@ -308,8 +308,8 @@ def write_golden() -> None:
                 checks.append([round(gin_golden.checksum(hand.observation(player)), 5) for player in range(2)])
                 if action is not None:
                     hand.play(action)
-            told = {"deck": deck, "actions": played, "rewards": list(hand.rewards), "legal": legal}
-            found.setdefault(hand.ending, {"ending": hand.ending, **told, "observation_checksums": checks})
+            reported = {"deck": deck, "actions": played, "rewards": list(hand.rewards), "legal": legal}
+            found.setdefault(hand.ending, {"ending": hand.ending, **reported, "observation_checksums": checks})
         if len(found) == len(WANTED):
             break
     rows = ",\n".join(" " + json.dumps(found[ending]) for ending in WANTED)

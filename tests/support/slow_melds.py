@@ -137,7 +137,7 @@ class Deck:
         return {meld: n for n, meld in enumerate(self.layable)}
 
     def fits(self, card: int, meld: int) -> bool:
-        """Tells whether a card may be laid off on a meld."""
+        """Returns whether a card may be laid off on a meld."""
         bigger = meld | 1 << card
         return bigger != meld and bigger in self._points
 

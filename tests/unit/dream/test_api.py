@@ -130,10 +130,10 @@ REFUSED: dict[str, tuple[Callable[[dream.FinishedRun], Any], str]] = {
 @pytest.mark.parametrize("what", REFUSED)
 def test_wrong_input_is_an_input_error(run: dream.FinishedRun, what: str) -> None:
     """One line that says what is wrong."""
-    wrong, told = REFUSED[what]
+    wrong, reported = REFUSED[what]
     with pytest.raises(InputError) as caught:
         wrong(run)
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -210,9 +210,9 @@ def test_the_examples_run(function: str, with_leduc: pathlib.Path, monkeypatch: 
         getattr(dream, function), function, globs={"dream": dream, "envs": envs}
     )
     assert example.examples
-    told: list[str] = []
-    result = doctest.DocTestRunner().run(example, out=told.append)
-    assert result.failed == 0, "".join(told)
+    reported: list[str] = []
+    result = doctest.DocTestRunner().run(example, out=reported.append)
+    assert result.failed == 0, "".join(reported)
 
 
 def test_an_interrupt_before_there_is_work_is_raised_and_the_handler_given_back() -> None:

@@ -38,13 +38,18 @@ def made() -> records.Record:
 
 def test_a_record_tells_the_hand(made: records.Record) -> None:
     """Game, version, rules, deal, actions, result and players; the points are the hand's own, zero-sum."""
-    told = made.as_json()
-    assert (told["format"], told["game"], told["version"], told["preset"]) == (2, "gin_rummy", "1", None)
-    assert told["rules"]["max_actions"] == 12
-    assert told["deal"] == DECK
-    assert told["players"] == ["anna", "lv5"]
-    assert sum(told["result"]["points"]) == 0
-    assert told["result"]["ending"] in ("tie", "knock", "gin", "undercut")
+    reported = made.as_json()
+    assert (reported["format"], reported["game"], reported["version"], reported["preset"]) == (
+        2,
+        "gin_rummy",
+        "1",
+        None,
+    )
+    assert reported["rules"]["max_actions"] == 12
+    assert reported["deal"] == DECK
+    assert reported["players"] == ["anna", "lv5"]
+    assert sum(reported["result"]["points"]) == 0
+    assert reported["result"]["ending"] in ("tie", "knock", "gin", "undercut")
 
 
 def test_presets_go_by_name(made: records.Record) -> None:
@@ -104,10 +109,10 @@ def test_a_record_that_cannot_be_is_refused(made: records.Record, tmp_path: path
     records.write(tmp_path / "hands.jsonl", [made, dataclasses.replace(made, **changes)])
     first, second = records.read(tmp_path / "hands.jsonl")
     records.replay(first)
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as reported:
         records.replay(second)
-    assert f"{tmp_path / 'hands.jsonl'}, record 2: " in str(told.value)
-    assert reason in str(told.value)
+    assert f"{tmp_path / 'hands.jsonl'}, record 2: " in str(reported.value)
+    assert reason in str(reported.value)
 
 
 def test_actions_after_the_end_are_refused(made: records.Record) -> None:

@@ -46,7 +46,7 @@ def test_the_last_checkpoint_within_each_limit_plays(entrants: Callable, tmp_pat
     """Both have reached 1,000 decisions, the other having gone on, and 10 seconds, the other being slower."""
     one = _run(tmp_path / "one", 100, 1.0, (5, 8, 10))
     other = _run(tmp_path / "other", 120, 2.0, (2, 4, 6, 8, 10))
-    chosen = {name: (path.name, told["decisions"]) for name, (path, told) in entrants(one, other).items()}
+    chosen = {name: (path.name, reported["decisions"]) for name, (path, reported) in entrants(one, other).items()}
     assert chosen == {
         "one_at_equal_decisions": ("10", 1000),
         "other_at_equal_decisions": ("8", 960),
@@ -89,24 +89,24 @@ def test_exploitability_is_that_of_the_last_evaluation_within_each_limit(
     """
     one = [_evaluated(tmp_path / f"one{n}", 1.0, [0.9, 0.8, 0.7, value]) for n, value in enumerate((1.0, 3.0))]
     other = [_evaluated(tmp_path / f"other{n}", 2.0, [0.6, 0.5, 0.4]) for n in range(2)]
-    told = script.compare_exploitability(one, other)["kuhn_poker"]
-    means = {name: x["mean"] for name, x in told["over_pairs"].items()}
+    reported = script.compare_exploitability(one, other)["kuhn_poker"]
+    means = {name: x["mean"] for name, x in reported["over_pairs"].items()}
     assert means == pytest.approx({
         "one_at_equal_decisions": 0.7, "other_at_equal_decisions": 0.4,
         "one_at_equal_seconds": 2.0, "other_at_equal_seconds": 0.5,
     })  # fmt: skip
-    assert told["over_pairs"]["one_at_equal_seconds"]["high"] == positive_interval([1.0, 3.0]).high
-    assert told["by_pair"]["other_at_equal_seconds"][0] == {"decisions": 400, "seconds": 8.0, "exploitability": 0.5}
-    assert (told["pairs"], told["unit"], told["overrides"]["one"]) == (2, "chips", ["env=kuhn_poker"])
-    assert told["uniform"] == pytest.approx(11 / 24)
+    assert reported["over_pairs"]["one_at_equal_seconds"]["high"] == positive_interval([1.0, 3.0]).high
+    assert reported["by_pair"]["other_at_equal_seconds"][0] == {"decisions": 400, "seconds": 8.0, "exploitability": 0.5}
+    assert (reported["pairs"], reported["unit"], reported["overrides"]["one"]) == (2, "chips", ["env=kuhn_poker"])
+    assert reported["uniform"] == pytest.approx(11 / 24)
 
 
 def test_uniform_play_is_told_in_the_unit_of_the_runs(script: ModuleType, tmp_path: pathlib.Path) -> None:
     """Rewards of mini gin are hundredths of points; the exploitability of a run is in points."""
     run = _evaluated(tmp_path / "run", 1.0, [11.8], "mini_gin_rummy")
     tree = build_tree(envs.make("mini_gin_rummy"))
-    told = script.compare_exploitability([run] * 2, [run] * 2)["mini_gin_rummy"]
-    assert told["uniform"] == pytest.approx(100 * nash_conv(tree, tree.uniform()) / 2)
+    reported = script.compare_exploitability([run] * 2, [run] * 2)["mini_gin_rummy"]
+    assert reported["uniform"] == pytest.approx(100 * nash_conv(tree, tree.uniform()) / 2)
 
 
 def test_pairs_that_cannot_be_compared_are_refused(script: ModuleType, tmp_path: pathlib.Path) -> None:

@@ -71,8 +71,10 @@ def test_a_value_may_be_the_mean_of_the_last_evaluations(
 ) -> None:
     """Of two, where iterates cycle: 50 and 90, 60 and 110, 70 and 120; more than there are is refused."""
     row = dataclasses.replace(spec.row("long"), mean_over=2)
-    told = [scripts.measured.one_run(row, (), seed, tmp_path / f"seed{seed}")["exploitability"] for seed in range(3)]
-    assert told == [70, 85, 95]
+    reported = [
+        scripts.measured.one_run(row, (), seed, tmp_path / f"seed{seed}")["exploitability"] for seed in range(3)
+    ]
+    assert reported == [70, 85, 95]
     with pytest.raises(InputError, match="has 4 evaluations within the budget; mean_over=5"):
         scripts.measured.one_run(dataclasses.replace(row, mean_over=5), (), 0, tmp_path / "seed0")
 
@@ -103,31 +105,31 @@ def test_another_budget_of_the_same_runs(scripts: SimpleNamespace, spec: object,
     """The row takes game, algorithm and seeds from the one whose runs it reads, not its published number."""
     for seed in (0, 1, 2):
         write_run(tmp_path / f"seed{seed}", [0.5, 0.2, None, 0.09, None, 0.05])
-    told = scripts.measured.measured(spec, "long_at_500", {s: tmp_path / f"seed{s}" for s in (0, 1, 2)})
-    assert (told["algorithm"], told["mean"], told["nodes"]) == ("cfr", 90, 400)
-    assert (told["published"], told["within_tolerance"], told["shortened"]) == (None, False, None)
+    reported = scripts.measured.measured(spec, "long_at_500", {s: tmp_path / f"seed{s}" for s in (0, 1, 2)})
+    assert (reported["algorithm"], reported["mean"], reported["nodes"]) == ("cfr", 90, 400)
+    assert (reported["published"], reported["within_tolerance"], reported["shortened"]) == (None, False, None)
 
 
 def test_what_was_shortened_is_said(scripts: SimpleNamespace, spec: object, tmp_path: pathlib.Path) -> None:
     """A run that ended before the budget, and seeds left out; a single seed has no interval."""
     write_run(tmp_path / "seed0", [0.5, 0.2])
-    told = scripts.measured.measured(spec, "long", {0: tmp_path / "seed0"})
-    assert told["shortened"] == "stopped at 200 of 1,000 nodes; 1 of 3 seeds"
-    assert (told["low"], told["high"], told["mean"]) == (None, None, 200)
+    reported = scripts.measured.measured(spec, "long", {0: tmp_path / "seed0"})
+    assert reported["shortened"] == "stopped at 200 of 1,000 nodes; 1 of 3 seeds"
+    assert (reported["low"], reported["high"], reported["mean"]) == (None, None, 200)
 
 
 def test_the_policy_asked_for_is_measured(scripts: SimpleNamespace, spec: object, tmp_path: pathlib.Path) -> None:
     """`current`; what is deterministic is exact, its interval without width."""
     write_run(tmp_path / "a", [0.4, 0.3, 0.2, 0.1], policy="current")
-    told = scripts.measured.measured(spec, "other", {0: tmp_path / "a"})
-    assert (told["mean"], told["low"], told["high"], told["shortened"]) == (100, 100, 100, None)
+    reported = scripts.measured.measured(spec, "other", {0: tmp_path / "a"})
+    assert (reported["mean"], reported["low"], reported["high"], reported["shortened"]) == (100, 100, 100, None)
     write_run(tmp_path / "b", [0.4, 0.3, 0.2, 0.1])
     with pytest.raises(InputError, match="no evaluation of the current policy"):
         scripts.measured.measured(spec, "other", {0: tmp_path / "b"})
 
 
 @pytest.mark.parametrize(
-    ("texts", "told"),
+    ("texts", "reported"),
     [
         (["seeds=a"], r"seeds\[0\]='a'"),
         (["seeds=-1"], r"seeds\[0\]=-1 is out of range"),
@@ -138,9 +140,9 @@ def test_the_policy_asked_for_is_measured(scripts: SimpleNamespace, spec: object
         (["iterations=1.5"], "whole number"),
     ],
 )
-def test_wrong_order(scripts: SimpleNamespace, spec: object, texts: list[str], told: str) -> None:
+def test_wrong_order(scripts: SimpleNamespace, spec: object, texts: list[str], reported: str) -> None:
     """What stands beside a row is checked before anything runs."""
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=reported):
         scripts.run.read_order(texts, spec.row("long"))
 
 
@@ -153,7 +155,7 @@ def test_an_order_shortens_a_row(scripts: SimpleNamespace, spec: object) -> None
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "reported"),
     [
         ("game: dice", "game: dcie", "did you mean 'dice'"),
         ("run: long", "run: lnog", "did you mean 'long'"),
@@ -163,11 +165,11 @@ def test_an_order_shortens_a_row(scripts: SimpleNamespace, spec: object) -> None
         ("published: 60", "publish: 60", "did you mean 'rows.long.published'"),
     ],
 )
-def test_wrong_rows(scripts: SimpleNamespace, tmp_path: pathlib.Path, old: str, new: str, told: str) -> None:
+def test_wrong_rows(scripts: SimpleNamespace, tmp_path: pathlib.Path, old: str, new: str, reported: str) -> None:
     """One line that names the row."""
     assert old in ROWS
     (tmp_path / "rows.yaml").write_text(ROWS.replace(old, new))
-    with pytest.raises(InputError, match=told) as error:
+    with pytest.raises(InputError, match=reported) as error:
         scripts.rows.read_spec(tmp_path / "rows.yaml")
     assert "\n" not in str(error.value)
 
@@ -299,7 +301,7 @@ def test_plot(scripts: SimpleNamespace, spec: object, result: dict, tmp_path: pa
     """One file a game, the same from the same results; rows of the same runs are one line, the longest."""
     shorter = result | {"row": "long_at_500", "nodes": 400}
     games = scripts.plot.longest(spec, [shorter, result])
-    assert [told["row"] for told in games["coin"].values()] == ["long"]
+    assert [reported["row"] for reported in games["coin"].values()] == ["long"]
     drawn = []
     for name in ("a.svg", "b.svg"):
         scripts.plot.draw(list(games["coin"].values()), "Coin", tmp_path / name)

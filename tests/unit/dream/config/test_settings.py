@@ -76,12 +76,12 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_value(name: str, kind: Any) -> None:
     """From a plain dict or a configuration node: one line with the path, the value and what would be right."""
-    given, told = WRONG[name]
+    given, reported = WRONG[name]
     with pytest.raises(InputError) as error:
         read(Outer, kind({"needed": 1, **given}), "a")
     text = str(error.value)
     assert "\n" not in text
-    for part in told:
+    for part in reported:
         assert part in text
 
 

@@ -51,13 +51,13 @@ def _walk(game: Game, key: Array, steps: Array) -> tuple[Any, Array, Array]:
 
 @functools.partial(jax.jit, static_argnums=0)
 def _replay(game: Game, key: Array, steps: Array) -> tuple[Array, Array, Array]:
-    """Tells whether retracing gives the actions played, and playing them the state; the log chances, two ways."""
+    """Returns whether retracing gives the actions played, and playing them the state; the log chances, two ways."""
     state, actions, logs = _walk(game, key, steps)
-    start, told, count = game.replay_actions(state)
-    told = jnp.where(np.arange(game.max_length) < count, told, 0)
-    again = lax.fori_loop(0, count, lambda t, s: game.step(s, told[t])[0], start)
+    start, reported, count = game.replay_actions(state)
+    reported = jnp.where(np.arange(game.max_length) < count, reported, 0)
+    again = lax.fori_loop(0, count, lambda t, s: game.step(s, reported[t])[0], start)
     pairs = zip(jax.tree.leaves(again), jax.tree.leaves(state), strict=True)
-    same = jnp.all(jnp.stack([jnp.all(a == b) for a, b in pairs])) & jnp.all(told == actions)
+    same = jnp.all(jnp.stack([jnp.all(a == b) for a, b in pairs])) & jnp.all(reported == actions)
     believer = local._Local(game, dataclasses.replace(CONFIG, opponent_epsilon=0.0))
     return same, believer._log_likelihood(Policy(_by_seat, 3), state), logs[1 - state.current_player]
 

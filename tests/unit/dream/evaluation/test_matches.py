@@ -107,12 +107,12 @@ def test_both_seats_are_played_alike() -> None:
 @pytest.mark.parametrize("games", [4, 2 * matches.CHUNK, 2 * matches.CHUNK + 2, 5 * matches.CHUNK])
 def test_chunks_do_not_show(games: int) -> None:
     """Fewer hands than a chunk, as many, two more, and two and a half: n is as asked, progress counts up to it."""
-    told: list[int] = []
+    reported: list[int] = []
     player = make_bot("random", GAME)
-    report = match(GAME, player, player, games=games, seed=5, progress=told.append)
+    report = match(GAME, player, player, games=games, seed=5, progress=reported.append)
     assert (report["n"], report["n_pairs"]) == (games, games // 2)
-    assert told[-1] == games
-    assert told == sorted(set(told))
+    assert reported[-1] == games
+    assert reported == sorted(set(reported))
     parts = [report[f"{name}_rate"].mean for name in ("win", "loss", "tie")]
     assert sum(parts) == pytest.approx(1)
     assert all(part * games == pytest.approx(round(part * games)) for part in parts)

@@ -154,16 +154,16 @@ def test_with_control_variates(wrong: Callable[..., jax.Array]) -> None:
 
 def test_a_best_response_looks_before_it_trains() -> None:
     """At the frozen policy, before the first iteration."""
-    told: list[int] = []
+    reported: list[int] = []
 
     def progress(seed: int, iteration: int, points: float) -> None:
-        told.append(iteration)
+        reported.append(iteration)
 
     node = {"hidden": [8], "name": "dueling"}
     config = BestResponseConfig(iterations=1, seeds=(0,), algo={}, network=node)
     with pytest.raises(InputError, match="the first player's policy gives probabilities that are not finite"):
         learn_best_response(GAME, Policy(_rarely), config, progress=progress)
-    assert told == []
+    assert reported == []
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)

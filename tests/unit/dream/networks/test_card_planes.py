@@ -43,13 +43,13 @@ def test_planes_show_the_cards(shown: list[tuple[dict[str, Any], int, np.ndarray
     """Own hand, pile, and the upcard as -1 among the cards the opponent was seen taking."""
     assert GAME.observation_size == 167
     known = 0
-    for told, player, x in shown:
+    for reported, player, x in shown:
         assert x.shape == (167,)
-        np.testing.assert_array_equal(x[:52], _cards(told["hands"][player]))
-        np.testing.assert_array_equal(x[52:104], _cards(told["pile"]))
-        theirs, upcard = x[104:156] > 0, _cards([told["upcard"]] if told["upcard"] else [])
+        np.testing.assert_array_equal(x[:52], _cards(reported["hands"][player]))
+        np.testing.assert_array_equal(x[52:104], _cards(reported["pile"]))
+        theirs, upcard = x[104:156] > 0, _cards([reported["upcard"]] if reported["upcard"] else [])
         np.testing.assert_array_equal(x[104:156] < 0, upcard)
-        assert not np.any(theirs & ~_cards(told["hands"][1 - player]).astype(bool))
+        assert not np.any(theirs & ~_cards(reported["hands"][1 - player]).astype(bool))
         known += theirs.sum()
     assert known > 10
 
@@ -60,18 +60,18 @@ def test_numbers_beside_the_planes(shown: list[tuple[dict[str, Any], int, np.nda
 
     after, plain = jax.jit(deadwood_after_discard), jax.jit(deadwood)
     phases = set()
-    for told, player, x in shown[::3]:
-        hand = _cards(told["hands"][player]).astype(bool)
-        drawn = told["phase"] == "discard"
+    for reported, player, x in shown[::3]:
+        hand = _cards(reported["hands"][player]).astype(bool)
+        drawn = reported["phase"] == "discard"
         own = int(after(hand).min()) if drawn else int(plain(hand))
-        taken = hand | (_cards([told["upcard"]]).astype(bool) if told["upcard"] else False)
+        taken = hand | (_cards([reported["upcard"]]).astype(bool) if reported["upcard"] else False)
         best = own if drawn else min(own, int(after(taken).min()))
-        phase = [told["phase"] == name for name in ("first_upcard", "draw", "discard")]
-        stock = len(told["stock"]) / 31
-        expected = [*phase, own / 100, best / 100, best < own, own <= told["knock_card"]]
-        expected += [told["knock_card"] / 10, stock, told["passes"] / 2, told["repeated"]]
+        phase = [reported["phase"] == name for name in ("first_upcard", "draw", "discard")]
+        stock = len(reported["stock"]) / 31
+        expected = [*phase, own / 100, best / 100, best < own, own <= reported["knock_card"]]
+        expected += [reported["knock_card"] / 10, stock, reported["passes"] / 2, reported["repeated"]]
         np.testing.assert_allclose(x[156:], np.array(expected, np.float32), rtol=1e-6)
-        phases.add(told["phase"])
+        phases.add(reported["phase"])
     assert phases == {"first_upcard", "draw", "discard"}
 
 
@@ -102,10 +102,10 @@ def test_open_hands_shows_the_other_hand_and_is_another_game() -> None:
     """Planes but for the known cards, which are the opponent's hand; a policy that learned it is not one for planes."""
     game = envs.make("gin_rummy_openspiel", observation="open_hands")
     state = game.init(jax.random.key(1))
-    told, x = game.to_dict(state), np.asarray(game.observe(state, 0))
+    reported, x = game.to_dict(state), np.asarray(game.observe(state, 0))
     expected = np.array(GAME.observe(state, 0))
     assert not np.any(expected[104:156] > 0)
-    expected[104:156] += _cards(told["hands"][1])
+    expected[104:156] += _cards(reported["hands"][1])
     np.testing.assert_array_equal(x, expected)
     assert game.identity != GAME.identity
 

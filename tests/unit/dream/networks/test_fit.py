@@ -29,10 +29,10 @@ def _batch(n: Array) -> tuple[Array, Array]:
 def _fitted(steps: int, rate: float = RATE, norm: float = MAX_NORM) -> tuple[dict, dict]:
     optimizer = adam(max_grad_norm=norm, l2=L2)
     params = {name: jnp.asarray(x, jnp.float32) for name, x in START.items()}
-    params, _, told = fit(
+    params, _, reported = fit(
         _loss, optimizer, params, optimizer.init(params), _batch, learning_rate=rate, steps=jnp.int32(steps)
     )
-    return params, told
+    return params, reported
 
 
 def _slow_fit(steps: int, rate: float = RATE, max_norm: float = MAX_NORM) -> tuple[np.ndarray, dict]:
@@ -57,12 +57,12 @@ def _slow_fit(steps: int, rate: float = RATE, max_norm: float = MAX_NORM) -> tup
 @pytest.mark.parametrize("norm", [0.5, 100.0])
 def test_equals_adam_written_out(steps: int, norm: float) -> None:
     """Six minibatches in order, the clip at work or not, L2 in the gradient; diagnostics are means over the steps."""
-    params, told = _fitted(steps, norm=norm)
+    params, reported = _fitted(steps, norm=norm)
     expected, means = _slow_fit(steps, max_norm=norm)
     np.testing.assert_allclose([*params["w"], params["b"]], expected, rtol=1e-4)
-    assert told.keys() == means.keys()
+    assert reported.keys() == means.keys()
     for name, mean in means.items():
-        assert told[name] == pytest.approx(mean, rel=1e-4)
+        assert reported[name] == pytest.approx(mean, rel=1e-4)
     assert (means["gradient_norm"] > norm) == (norm == 0.5)
 
 
@@ -83,9 +83,9 @@ def test_l2_alone_shrinks_parameters() -> None:
     """With a loss that is flat, parameters go towards zero."""
     optimizer = adam(max_grad_norm=1.0, l2=L2)
     start = {"w": jnp.array([1.0, -2.0])}
-    params, _, told = fit(
+    params, _, reported = fit(
         lambda p, b: (jnp.sum(p["w"] * 0.0), {}), optimizer, start, optimizer.init(start), lambda n: n,
         learning_rate=0.1, steps=5,
     )  # fmt: skip
     np.testing.assert_allclose(np.abs(params["w"]), [0.5, 1.5], atol=0.01)
-    assert told["gradient_norm"] == 0
+    assert reported["gradient_norm"] == 0

@@ -92,15 +92,15 @@ def differences(game: Game, networks: dict[str, tuple[Network, Any]]) -> tuple[d
         return jnp.max(jnp.stack([jnp.max(jnp.abs(a - b)) for a, b in pairs]))
 
     def act(memory: Any, view: Any, legal: Array, player: Array, key: Array) -> tuple[Array, Any, dict]:
-        observation, told, after = game.encode(view), {}, {}
+        observation, reported, after = game.encode(view), {}, {}
         for name, (network, params) in networks.items():
             read, after[name] = readers[name].read(readers[name].prepare(params), memory[name], view, player)
-            told[name] = far(read, network.apply(params, observation))
+            reported[name] = far(read, network.apply(params, observation))
         seen = networks["window"][0].inputs
-        told["window inputs"] = far(seen.of_view(view), seen.of_observation(observation))
-        told["moves"] = far(networks["whole"][0].apply(networks["whole"][1], observation), (jnp.zeros(107), 0.0))
-        told["rounding"] = far(*(network.apply(networks["whole"][1], observation) for network in pair))
-        return sample_action(key, legal.astype(jnp.float32)), after, told
+        reported["window inputs"] = far(seen.of_view(view), seen.of_observation(observation))
+        reported["moves"] = far(networks["whole"][0].apply(networks["whole"][1], observation), (jnp.zeros(107), 0.0))
+        reported["rounding"] = far(*(network.apply(networks["whole"][1], observation) for network in pair))
+        return sample_action(key, legal.astype(jnp.float32)), after, reported
 
     pair = networks["whole"][0], networks["bfloat16"][0]
     actor = self_play.Actor(lambda key: {name: reader.start() for name, reader in readers.items()}, act)
@@ -173,10 +173,10 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("config", "told"), WRONG)
-def test_wrong_configuration(config: Any, told: str) -> None:
+@pytest.mark.parametrize(("config", "reported"), WRONG)
+def test_wrong_configuration(config: Any, reported: str) -> None:
     """One line that says what would be right."""
     with pytest.raises(InputError) as error:
         make_network(config)
-    assert told in str(error.value)
+    assert reported in str(error.value)
     assert "\n" not in str(error.value)

@@ -49,10 +49,10 @@ def test_heads_are_the_network_written_out() -> None:
     network = make_network({**SMALL, "width": 64}, MDP)
     params = _params(network)
     batch = np.random.default_rng(3).random((7, 342), np.float32)
-    told, expected = jax.jit(network.heads)(params, batch), simba_forward(params, batch)
-    assert set(told) == set(expected)
+    reported, expected = jax.jit(network.heads)(params, batch), simba_forward(params, batch)
+    assert set(reported) == set(expected)
     for name, x in expected.items():
-        np.testing.assert_allclose(told[name], x, rtol=1e-4, atol=1e-4, err_msg=name)
+        np.testing.assert_allclose(reported[name], x, rtol=1e-4, atol=1e-4, err_msg=name)
         assert np.ptp(x) > 0.01
     np.testing.assert_allclose(jax.jit(network.apply)(params, batch[0])[0], expected["logits"][0], rtol=1e-4, atol=1e-4)
 
@@ -101,15 +101,15 @@ def test_bfloat16_rounds_but_not_much() -> None:
 @pytest.fixture(scope="module")
 def trained() -> tuple[Any, Any, list[dict[str, float]]]:
     """PPO on the phased coin game: parameters before and after, and each iteration's metrics."""
-    game, told = PhasedCoin(), []
+    game, reported = PhasedCoin(), []
     given = {"episodes_per_iteration": 128, "batch_size": 64, "learning_rate": 3e-3, "auxiliary_weight": 2.0}
     config = settings.read(ppo.PpoConfig, given, "algo")
     algorithm = ppo.make_against(config, SMALL, game, make_mixture(("self",), None, game))
     first = state = algorithm.init(jax.random.key(2))
     for _ in range(8):
         state, metrics = algorithm.iterate(state)
-        told.append(metrics)
-    return first.params, state.params, told
+        reported.append(metrics)
+    return first.params, state.params, reported
 
 
 def test_ppo_learns_what_the_player_cannot_see(trained: Any) -> None:
@@ -120,9 +120,14 @@ def test_ppo_learns_what_the_player_cannot_see(trained: Any) -> None:
 
 def test_the_auxiliary_loss_has_its_weight(trained: Any) -> None:
     """Loss = policy + 0.5 value - 0.01 entropy + weight * auxiliary."""
-    for told in trained[2]:
-        parts = told["loss_policy"] + 0.5 * told["loss_value"] - 0.01 * told["entropy"] + 2.0 * told["loss_auxiliary"]
-        assert told["loss"] == pytest.approx(parts, abs=1e-5)
+    for reported in trained[2]:
+        parts = (
+            reported["loss_policy"]
+            + 0.5 * reported["loss_value"]
+            - 0.01 * reported["entropy"]
+            + 2.0 * reported["loss_auxiliary"]
+        )
+        assert reported["loss"] == pytest.approx(parts, abs=1e-5)
 
 
 def test_every_parameter_is_trained(trained: Any) -> None:

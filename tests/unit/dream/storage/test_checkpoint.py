@@ -155,7 +155,7 @@ def _use(path: Path) -> Any:
 @pytest.mark.parametrize("damage", ["truncate", "empty", "flip", "deep", "delete"])
 def test_a_damaged_file_is_told(saved: Path, tmp_path: Path, damage: str) -> None:
     """Whichever file: the state comes back whole or there is one line; damage to what carries data never passes."""
-    told: list[str] = []
+    reported: list[str] = []
     for number, original in enumerate(_files(saved / FOLDER / "10")):
         copy = tmp_path / str(number)
         shutil.copytree(saved / FOLDER / "10", copy)
@@ -167,11 +167,11 @@ def test_a_damaged_file_is_told(saved: Path, tmp_path: Path, damage: str) -> Non
         try:
             _assert_equal(_use(copy), _state(10))
         except InputError as error:
-            told.append(str(error))
-            assert str(copy) in told[-1]
+            reported.append(str(error))
+            assert str(copy) in reported[-1]
             continue
-    assert len(told) >= 3
-    assert not any("\n" in line for line in told)
+    assert len(reported) >= 3
+    assert not any("\n" in line for line in reported)
 
 
 @pytest.mark.usefixtures("_collected")
@@ -371,7 +371,7 @@ def test_nothing_there(tmp_path: Path) -> None:
     (tmp_path / "other" / "3").mkdir(parents=True)
     (tmp_path / "other" / "3" / "weights.bin").write_bytes(b"123")
     (tmp_path / "file.pkl").write_bytes(b"\x80\x04junk")
-    for name, told in (
+    for name, reported in (
         ("missing", "does not exist"),
         ("empty", "no complete checkpoint"),
         ("run", "no complete checkpoint"),
@@ -379,7 +379,7 @@ def test_nothing_there(tmp_path: Path) -> None:
         ("other/3", "complete checkpoint"),
         ("file.pkl", "complete checkpoint"),
     ):
-        _refused(lambda name=name: find(tmp_path / name), name, told)
+        _refused(lambda name=name: find(tmp_path / name), name, reported)
 
 
 def test_checksum_sees_every_bit() -> None:

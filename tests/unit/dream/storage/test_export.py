@@ -134,12 +134,12 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_changed_export_is_refused(run: pathlib.Path, tmp_path: pathlib.Path, name: str) -> None:
     """In one line that names what is wrong."""
-    change, told = WRONG[name]
+    change, reported = WRONG[name]
     path = dream.export_policy(run, tmp_path / "agent.safetensors")
     _changed(path, change)
     with pytest.raises(InputError) as error:
         dream.load_policy(path)
-    assert told in str(error.value)
+    assert reported in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -149,20 +149,24 @@ def test_what_is_no_export_is_refused(run: pathlib.Path, tmp_path: pathlib.Path)
     save_file({"x": np.ones(1)}, tmp_path / "foreign.safetensors")
     (tmp_path / "short.safetensors").write_bytes(path.read_bytes()[:-1])
     (tmp_path / "text.pkl").write_text("text")
-    told = {"foreign.safetensors": "no export", "short.safetensors": "no readable", "text.pkl": "nor a policy's file"}
-    for file, text in told.items():
+    reported = {
+        "foreign.safetensors": "no export",
+        "short.safetensors": "no readable",
+        "text.pkl": "nor a policy's file",
+    }
+    for file, text in reported.items():
         with pytest.raises(InputError, match=text) as error:
             dream.load_policy(tmp_path / file)
         assert file in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("out", "told"),
+    ("out", "reported"),
     [("agent.pkl", "must end with"), ("nowhere/agent.safetensors", "existing folder"), ("", "end with")],
 )
-def test_where_it_cannot_be_written(run: pathlib.Path, tmp_path: pathlib.Path, out: str, told: str) -> None:
+def test_where_it_cannot_be_written(run: pathlib.Path, tmp_path: pathlib.Path, out: str, reported: str) -> None:
     """One line, and nothing is there afterwards."""
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=reported):
         dream.export_policy(run, tmp_path / out)
     assert not list(tmp_path.iterdir())
 
@@ -185,12 +189,12 @@ ASKS: dict[str, tuple[dict[str, object], str]] = {
 @pytest.mark.parametrize("name", ASKS)
 def test_a_card_that_asks_for_more_is_refused(run: pathlib.Path, tmp_path: pathlib.Path, name: str) -> None:
     """It names a policy's shape: no other player, no file, no reference."""
-    changes, told = ASKS[name]
+    changes, reported = ASKS[name]
     path = dream.export_policy(run, tmp_path / "agent.safetensors")
     _changed(path, lambda card, arrays: card["algo"].update(changes))
     with pytest.raises(InputError) as error:
         dream.load_policy(path)
-    assert told in str(error.value)
+    assert reported in str(error.value)
 
 
 def test_how_a_learner_learned_is_of_no_account(run: pathlib.Path, tmp_path: pathlib.Path) -> None:

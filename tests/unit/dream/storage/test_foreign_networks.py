@@ -56,12 +56,12 @@ def test_the_documents_network_gives_the_documents_outputs(simba: Any, write: Wr
     """Every head on random observations against NumPy within 1e-4, with the outer "params" and without."""
     policy = dream.load_policy(write({"params": simba} if outer else simba))
     observations = np.random.default_rng(8).random((33, 342), np.float32)
-    told, expected = policy.outputs(observations), simba_forward(simba, observations)
-    assert set(told) == {"logits", "value_draw", "value_discard", "value_knock", "opp_dw_pred"} == set(expected)
+    reported, expected = policy.outputs(observations), simba_forward(simba, observations)
+    assert set(reported) == {"logits", "value_draw", "value_discard", "value_knock", "opp_dw_pred"} == set(expected)
     for name, x in expected.items():
-        assert told[name].shape == x.shape == ((33, 16) if name == "logits" else (33,))
-        assert told[name].dtype == np.float32
-        np.testing.assert_allclose(told[name], x, atol=1e-4, rtol=1e-4, err_msg=name)
+        assert reported[name].shape == x.shape == ((33, 16) if name == "logits" else (33,))
+        assert reported[name].dtype == np.float32
+        np.testing.assert_allclose(reported[name], x, atol=1e-4, rtol=1e-4, err_msg=name)
         assert np.std(x) > 0.05
     with pytest.raises(InputError, match=r"of shape \[342\] do not fit; they must be \[B, 342\]"):
         policy.outputs(observations[0])
@@ -131,13 +131,13 @@ SIMBA_WRONG = {
 @pytest.mark.parametrize("name", SIMBA_WRONG)
 def test_wrong_arrays_are_named(simba: Any, write: Write, name: str) -> None:
     """In one line, with the file."""
-    change, told = SIMBA_WRONG[name]
+    change, reported = SIMBA_WRONG[name]
     params = copy.deepcopy(simba)
     change(params)
     path = write({"params": params})
     with pytest.raises(InputError) as error:
         dream.load_policy(path)
-    assert told in str(error.value)
+    assert reported in str(error.value)
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -163,9 +163,9 @@ def test_the_dueling_agent_under_haikus_names(write: Write, config: dict, window
     temperature = config.get("algo", {}).get("play_temperature", 0.1)
     weights = np.where(legal, np.logaddexp(0, below / temperature), 0)
     np.testing.assert_allclose(policy(view, legal), weights / weights.sum(), atol=1e-4)
-    told = policy.outputs(np.asarray(game.encode(view))[None])
-    np.testing.assert_allclose(told["advantages"][0], advantages, atol=1e-4)
-    np.testing.assert_allclose(told["value"][0], value, atol=1e-4)
+    reported = policy.outputs(np.asarray(game.encode(view))[None])
+    np.testing.assert_allclose(reported["advantages"][0], advantages, atol=1e-4)
+    np.testing.assert_allclose(reported["value"][0], value, atol=1e-4)
 
 
 DUELING_WRONG = {
@@ -184,12 +184,12 @@ DUELING_WRONG = {
 @pytest.mark.parametrize("name", DUELING_WRONG)
 def test_wrong_arrays_of_the_dueling_agent_are_named(write: Write, name: str) -> None:
     """Where arrays are missing, what the network should be is what its config tells, or the document's."""
-    change, config, told = DUELING_WRONG[name]
+    change, config, reported = DUELING_WRONG[name]
     _, params = _dueling([16, 12, 8, 6])
     change(params)
     with pytest.raises(InputError) as error:
         dream.load_policy(write({"params": params, "config": config}))
-    assert told in str(error.value)
+    assert reported in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -231,10 +231,10 @@ def test_the_commands_take_the_file(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "leduc.pkl"
     path.write_bytes(pickle.dumps({"params": params, "config": {"env": {"name": "leduc_poker"}}}))
     exploit(prepare_exploit(compose_config("exploit", [f"checkpoint={path}"])))
-    told = json.loads((tmp_path / "exploitability" / "exact_leduc.json").read_text())
+    reported = json.loads((tmp_path / "exploitability" / "exact_leduc.json").read_text())
     tree = build_tree(envs.make("leduc_poker"))
-    assert told["nash_conv"] == pytest.approx(nash_conv(tree, tabulate(tree, dream.load_policy(path))))
-    assert told["iteration"] is None
+    assert reported["nash_conv"] == pytest.approx(nash_conv(tree, tabulate(tree, dream.load_policy(path))))
+    assert reported["iteration"] is None
     play_match(prepare_match(compose_config("evaluate", [f"checkpoint={path}", f"opponent={path}", "games=4"])))
     assert json.loads(next((tmp_path / "evaluations").iterdir()).read_text())["n"] == 4
 
@@ -384,10 +384,10 @@ REFUSED_BY_SHAPE: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("name", REFUSED_BY_SHAPE)
 def test_shapes_that_do_not_tell_are_refused(write: Write, name: str) -> None:
     """One line that says what is missing, and what is there."""
-    content, told = REFUSED_BY_SHAPE[name]
+    content, reported = REFUSED_BY_SHAPE[name]
     with pytest.raises(InputError) as error:
         read_network(write({"params": content}))
-    assert told in str(error.value)
+    assert reported in str(error.value)
     assert "\n" not in str(error.value)
 
 

@@ -67,7 +67,7 @@ def test_whatever_else_is_refused_in_one_line(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """The line names the file and the thing; nothing runs, and no memory is claimed."""
-    content, told = REFUSED[name]
+    content, reported = REFUSED[name]
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "foreign.pkl"
     path.write_bytes(content if isinstance(content, bytes) else pickle.dumps(content, 4))
@@ -79,7 +79,7 @@ def test_whatever_else_is_refused_in_one_line(
     finally:
         tracemalloc.stop()
     text = str(error.value)
-    assert any(part in text for part in told.split("|")), text
+    assert any(part in text for part in reported.split("|")), text
     assert str(path) in text
     assert "\n" not in text
     assert len(text) < 500

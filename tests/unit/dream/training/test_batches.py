@@ -100,10 +100,10 @@ def test_a_fault_in_the_middle_of_a_batch_is_found(at: int, tmp_path: Path) -> N
     several = start.parts.algorithm.several
 
     def poisoned(state: Any, iterations: int) -> Generator[None, None, tuple[Any, list[dict[str, float]]]]:
-        after, told = yield from several(state, iterations)
+        after, reported = yield from several(state, iterations)
         if after.iteration >= at:
             after = after._replace(regrets=np.full_like(after.regrets, np.nan))
-        return after, told
+        return after, reported
 
     with pytest.raises(FloatingPointError, match=f"iteration {at}: regrets is not finite"):
         train(_changed(start, several=poisoned), NEVER)

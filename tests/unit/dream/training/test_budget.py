@@ -160,7 +160,7 @@ def _with_budget(start: Start, seconds: float) -> Start:
 
 
 @pytest.mark.parametrize(
-    ("override", "told"),
+    ("override", "reported"),
     [
         ("budget.nodes=0", r"budget\.nodes=0\.0 is out of range; it must be more than 0"),
         ("budget.episodes=-5", r"budget\.episodes=-5\.0 is out of range"),
@@ -169,7 +169,7 @@ def _with_budget(start: Start, seconds: float) -> Start:
         ("budget.node=100", "did you mean 'budget.nodes'"),
     ],
 )
-def test_wrong_budget(override: str, told: str) -> None:
+def test_wrong_budget(override: str, reported: str) -> None:
     """One line that names the place and what would be right."""
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=reported):
         prepare_run(compose_config("config", [override]))

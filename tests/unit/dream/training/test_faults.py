@@ -54,8 +54,8 @@ def _poisoned(start: Start, at: int, poison: Callable[[Any, dict[str, Any]], tup
 
     def iterate(state: Any) -> tuple[Any, dict[str, Any]]:
         count[0] += 1
-        state, told = algorithm.iterate(state)
-        return poison(state, told) if count[0] == at else (state, told)
+        state, reported = algorithm.iterate(state)
+        return poison(state, reported) if count[0] == at else (state, reported)
 
     parts = dataclasses.replace(
         start.parts, algorithm=dataclasses.replace(algorithm, iterate=iterate, several=None, most=1)
@@ -63,13 +63,13 @@ def _poisoned(start: Start, at: int, poison: Callable[[Any, dict[str, Any]], tup
     return dataclasses.replace(start, parts=parts)
 
 
-def _nan_state(state: Any, told: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _nan_state(state: Any, reported: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Spoils one number of the first floating array."""
     leaves, structure = jax.tree.flatten(state)
     n = next(n for n, x in enumerate(leaves) if jnp.issubdtype(x.dtype, jnp.floating) and x.ndim)
     with jax.enable_x64(True):
         leaves[n] = jnp.asarray(leaves[n]).at[(0,) * leaves[n].ndim].set(jnp.nan)
-    return jax.tree.unflatten(structure, leaves), told
+    return jax.tree.unflatten(structure, leaves), reported
 
 
 def _largest(checkpoint: Path) -> Path:
@@ -78,8 +78,8 @@ def _largest(checkpoint: Path) -> Path:
     return max(files, key=lambda path: path.stat().st_size)
 
 
-def _nan_loss(state: Any, told: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    return state, {**told, "loss": float("nan")}
+def _nan_loss(state: Any, reported: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    return state, {**reported, "loss": float("nan")}
 
 
 @pytest.mark.parametrize(("poison", "what"), [(_nan_state, "is not finite (1 of "), (_nan_loss, "the loss is nan")])
@@ -100,22 +100,23 @@ def test_a_state_that_is_not_finite_ends_the_run(tmp_path: Path, poison: Any, wh
 
 
 @pytest.mark.parametrize(
-    ("damaged", "told"), [((), "/4, of iteration 4, is"), (("4",), "/2, of iteration 2, is"), (("4", "2"), "no sound")]
+    ("damaged", "reported"),
+    [((), "/4, of iteration 4, is"), (("4",), "/2, of iteration 2, is"), (("4", "2"), "no sound")],
 )
-def test_a_damaged_checkpoint_is_not_named_as_sound(tmp_path: Path, damaged: tuple[str, ...], told: str) -> None:
+def test_a_damaged_checkpoint_is_not_named_as_sound(tmp_path: Path, damaged: tuple[str, ...], reported: str) -> None:
     """Of two from before the fault the newest that is sound is named, looked at when the fault shows."""
     run_dir = tmp_path / "run"
     train(_start(run_dir, "iterations=4"), NEVER)
 
-    def poison(state: Any, told: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def poison(state: Any, reported: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         for iteration in damaged:
             file = _largest(run_dir / FOLDER / iteration)
             file.write_bytes(file.read_bytes() + b"?")
-        return _nan_loss(state, told)
+        return _nan_loss(state, reported)
 
     with pytest.raises(FloatingPointError) as error:
         train(_poisoned(_resume(run_dir, "iterations=6"), 1, poison), NEVER)
-    assert told in str(error.value)
+    assert reported in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -160,9 +161,9 @@ def test_a_run_directory_that_vanishes(tmp_path: Path) -> None:
     """Under a run: one line."""
     run_dir = tmp_path / "run"
 
-    def vanish(state: Any, told: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def vanish(state: Any, reported: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         shutil.rmtree(run_dir)
-        return state, told
+        return state, reported
 
     with pytest.raises(StorageError, match=r"the folder is gone.*no checkpoint is left there"):
         train(_poisoned(_start(run_dir), 3, vanish), NEVER)
@@ -229,9 +230,9 @@ def test_an_evaluation_of_an_earlier_iteration_says_so(tmp_path: Path, capsys: p
     stopped = StopRequest(listen=False)
     start = _resume(run_dir, "iterations=9")
 
-    def interrupted(state: Any, told: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def interrupted(state: Any, reported: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         stopped.received = 15
-        return state, told
+        return state, reported
 
     train(_poisoned(start, 2, interrupted), stopped)
     assert "evaluation.json there is of an earlier iteration" in capsys.readouterr().out

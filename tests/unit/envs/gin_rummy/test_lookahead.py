@@ -32,7 +32,7 @@ VALUES = slow_melds.FULL.values
 
 def _unmatched(hand: frozenset[int]) -> list[set[int]]:
     """Returns the cards outside melds, runs melded first and sets melded first."""
-    told = []
+    reported = []
     for sets_first in (False, True):
         left = set(hand)
         for in_sets in (sets_first, not sets_first):
@@ -43,8 +43,8 @@ def _unmatched(hand: frozenset[int]) -> list[set[int]]:
                 for card in meld
             }
             left -= found
-        told.append(left)
-    return told
+        reported.append(left)
+    return reported
 
 
 def _partner_count(hand: frozenset[int], unseen: frozenset[int]) -> int:
@@ -128,9 +128,9 @@ def test_discards_are_scored_as_by_loops_over_cards() -> None:
         }
         best = sorted(first, key=lambda c: round(256 * first[c]))[:4]
         expected = {c: np.mean([_two(hand - {c}, u, unseen) for u in unseen]) + risk[c] for c in best}
-        told = np.asarray(score(policy.params, view, allowed))
-        assert set(np.flatnonzero(np.isfinite(told))) == set(best)
-        np.testing.assert_allclose(told[best], [expected[c] for c in best], rtol=1e-4, atol=4e-3)
+        reported = np.asarray(score(policy.params, view, allowed))
+        assert set(np.flatnonzero(np.isfinite(reported))) == set(best)
+        np.testing.assert_allclose(reported[best], [expected[c] for c in best], rtol=1e-4, atol=4e-3)
 
 
 def test_the_top_is_taken_where_it_costs_less_than_a_card_of_the_stock() -> None:

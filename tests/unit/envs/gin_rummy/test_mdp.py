@@ -33,8 +33,8 @@ DOCUMENT = {
 def test_the_table_tells_the_code() -> None:
     """The docstring's rows are the layout that encodes, and both are the document's."""
     rows = re.findall(r"^\| (\d+):(\d+) \| (\w+) \|", encoding.__doc__, re.MULTILINE)
-    told = {name: (int(first), int(end)) for first, end, name in rows}
-    assert told == encoding.LAYOUT == DOCUMENT
+    reported = {name: (int(first), int(end)) for first, end, name in rows}
+    assert reported == encoding.LAYOUT == DOCUMENT
     assert GAME.observation_size == 342
 
 

@@ -48,7 +48,7 @@ def _ends(key: Array, before: Array) -> tuple[Array, Array]:
         # The deal as it is, in place of a sampled one.
         other = jnp.where(seat == 0, state.table.hands[1], state.table.hands[0]).astype(jnp.int32)
         stock, hand = state.table.deck.astype(jnp.int32), hand._replace(other=other, place=21 + state.table.drawn)
-        told = playouts.play_out(GAME.rules, hand, stock, *LIMITS, 64)
+        reported = playouts.play_out(GAME.rules, hand, stock, *LIMITS, 64)
 
         def body(_: int, carry: tuple) -> tuple:
             state, paid = carry
@@ -56,7 +56,7 @@ def _ends(key: Array, before: Array) -> tuple[Array, Array]:
             return after, paid + jnp.where(seat == 1, gained[1], gained[0])
 
         _, paid = lax.fori_loop(0, GAME.max_length, body, (state, jnp.float32(0)))
-        return jnp.where(seat >= 0, told, 0.0), jnp.where(seat >= 0, 100 * paid, 0.0)
+        return jnp.where(seat >= 0, reported, 0.0), jnp.where(seat >= 0, 100 * paid, 0.0)
 
     return jax.vmap(one)(jax.random.split(key, HANDS))
 
@@ -64,9 +64,9 @@ def _ends(key: Array, before: Array) -> tuple[Array, Array]:
 @pytest.mark.parametrize("before", [0, 1, 8])
 def test_rollouts_play_as_the_rule_bot_does_in_the_game(before: int) -> None:
     """From the deal, from the second offer and from the middle: the same points in every hand."""
-    told, paid = jax.device_get(_ends(jax.random.key(before), jnp.int32(before)))
-    np.testing.assert_allclose(told, np.round(paid), atol=1e-3)
-    assert np.count_nonzero(told) > HANDS // 2
+    reported, paid = jax.device_get(_ends(jax.random.key(before), jnp.int32(before)))
+    np.testing.assert_allclose(reported, np.round(paid), atol=1e-3)
+    assert np.count_nonzero(reported) > HANDS // 2
 
 
 @functools.partial(jax.jit, static_argnums=1)

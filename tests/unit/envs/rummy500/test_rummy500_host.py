@@ -184,9 +184,9 @@ def _drawn_to_the_end(reshuffle: bool) -> tuple[RummyGame, list[tuple[int, int]]
     game, seen = RummyGame(num_players=2, seed=4, reshuffle=reshuffle), []
     while not game.is_over:
         if actions.STOCK in game.legal_actions():
-            told = game.rules.to_dict(game.state)
-            seen.append((len(told["stock"]), len(told["pile"])))
-            held = [card for part in ("hands", "pile", "stock") for card in told[part]]
+            reported = game.rules.to_dict(game.state)
+            seen.append((len(reported["stock"]), len(reported["pile"])))
+            held = [card for part in ("hands", "pile", "stock") for card in reported[part]]
             names = [name for group in held for name in (group if isinstance(group, list) else [group])]
             assert len(set(names)) == len(names) == 52
         game.step(actions.STOCK if actions.STOCK in game.legal_actions() else game.legal_actions()[-1])
