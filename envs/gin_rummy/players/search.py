@@ -15,7 +15,8 @@ than `evidence` standard errors: the best of several noisy means is otherwise mo
 | mc:n | the same | n at most | the same | the rule bot `patient` |
 
 The mc players look at worlds a batch at a time and stop once no candidate can still prove better than the rule's
-choice; they count points alone, and in playouts hold out for gin themselves while the opponent knocks as soon as it may.
+choice; they count points alone, and in playouts hold out for gin themselves while the opponent knocks as soon as it
+may.
 
 A Policy has no key: the randomness is a hash of the view and an option, so the same player in the same place always
 does the same, and what it does reveals nothing but what it has seen.
