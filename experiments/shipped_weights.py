@@ -56,10 +56,10 @@ RECIPES = {
             "early_knock", "aggressive_knock", "meld_builder", "lookahead",
         ),
     ),
-    "gin_rummy_openspiel/strong": Recipe(
+    "gin_rummy_openspiel/ppo": Recipe(
         ("experiment=openspiel_ppo_cards",), ("random", "simple_bot", "greedy", "marjj", "lookahead")
     ),
-    "gin_rummy_mdp/strong": Recipe(
+    "gin_rummy_mdp/ppo": Recipe(
         ("algo=ppo", "env=gin_rummy_mdp", "preset=laptop"), ("random", "simple_bot", "heuristic", "lookahead")
     ),
 }  # fmt: skip
