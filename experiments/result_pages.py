@@ -62,7 +62,16 @@ def headline_table() -> list[str]:
     pair = next(r for x in tables.stored("rule_bots") if x["name"] == "lookahead" for r in x["results"])
     dream, own = _reproduced("leduc_dream"), _reproduced("leduc_dueling_dream")
     uniform = tables.stored("dueling_dream_ppo_exploitability")["leduc_poker"]["uniform"]
+    strength = tables.stored("shipped_weights")["gin_rummy/strong"]["0"]["strength"]
+    met = {name: strength[name]["points_per_hand"] for name in ("lookahead", "marjj", "camper")}
+    half = max(x["high"] - x["low"] for x in met.values()) / 2
+    exact = [tables.stored("exact_values")[f"dark_hex {version}"] for version in ("classical", "abrupt")]
     rows = (
+        (
+            "`gin_rummy/strong`, by policy alone, against " + ", ".join(f"`{name}`" for name in met),
+            ", ".join(f"{x['mean']:+.1f}" for x in met.values()) + f" points per hand (each ±{half:.1f})",
+            gin,
+        ),
         (
             "Dueling DREAM with a dense network, five minutes on two cores, against random play",
             _rates("laptop", "random"),
@@ -101,6 +110,13 @@ def headline_table() -> list[str]:
             small,
         ),
         *_rummy500_rows(),
+        (
+            "Exact exploitability on Dark Hex, "
+            + " and ".join(f"{run['information_sets'] / 1e6:.0f} M" for run in exact)
+            + " information sets",
+            " and ".join(f"{run['nash_conv_seconds']:.1f}" for run in exact) + " s",
+            "docs/games/phantom.md",
+        ),
         (
             "Uniform random play of gin rummy, two CPU cores",
             f"{tables.measured('random_play', 'decisions_per_s') / 1e6:.1f} M decisions per second",
