@@ -27,6 +27,21 @@ def costs_table() -> list[str]:
     return lines
 
 
+def random_play_table() -> list[str]:
+    """Returns the lines of the table: decisions per second of uniform random play with full legal masks."""
+    lines = [
+        "`python experiments/benchmarks/random_play.py --env <game> --batches 262144 --no-pyspiel --json`, two CPU "
+        "cores, medians with least and greatest:",
+        "",
+        "| game, classical | decisions per second | games per second |",
+        "|---|---|---|",
+    ]
+    for game, run in tables.stored("phantom_random_play").items():
+        pace, low, high = (run[f"decisions_per_s{end}"] / 1e6 for end in ("", "_min", "_max"))
+        lines.append(f"| `{game}` | {pace:.1f} M ({low:.1f} to {high:.1f}) | {run['games_per_s'] / 1e6:.2f} M |")
+    return lines
+
+
 def solvers_table() -> list[str]:
     """Returns the lines of the table: exploitability of the average by iteration, until it reached the target."""
     lines = [

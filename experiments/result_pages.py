@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import result_tables as tables
-from phantom_tables import costs_table, solvers_table
+from phantom_tables import costs_table, random_play_table, solvers_table
 from rummy500_tables import players_table, shaped_table
 from scaling_tables import cost_table
 from search_tables import losses_table, search_table
@@ -65,11 +65,22 @@ def headline_table() -> list[str]:
     strength = tables.stored("shipped_weights")["gin_rummy/strong"]["0"]["strength"]
     met = {name: strength[name]["points_per_hand"] for name in ("lookahead", "marjj", "camper")}
     half = max(x["high"] - x["low"] for x in met.values()) / 2
+    to_100 = {
+        one["opponent"]: one["game_win_rate"]
+        for one in tables.stored("gin_relations")["relations"]
+        if one["player"] == "gin_rummy/strong"
+    }
+    games = {name: [100 * x for x in to_100[name]] for name in ("eaai_simple", "marjj")}
     exact = [tables.stored("exact_values")[f"dark_hex {version}"] for version in ("classical", "abrupt")]
     rows = (
         (
             "`gin_rummy/strong`, by policy alone, against " + ", ".join(f"`{name}`" for name in met),
             ", ".join(f"{x['mean']:+.1f}" for x in met.values()) + f" points per hand (each ±{half:.1f})",
+            gin,
+        ),
+        (
+            "The same in games to 100 under EAAI's rules, against " + ", ".join(f"`{name}`" for name in games),
+            ", ".join(f"{mean:.1f} % ({low:.1f} to {high:.1f})" for mean, low, high in games.values()),
             gin,
         ),
         (
@@ -149,6 +160,7 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "rummy500.md", "shaped"): shaped_table,
     (PAGES / "games" / "phantom.md", "costs"): costs_table,
     (PAGES / "games" / "phantom.md", "solvers"): solvers_table,
+    (PAGES / "games" / "phantom.md", "random-play"): random_play_table,
     (PAGES / "performance.md", "benchmarks"): tables.benchmark_table,
     (PAGES / "scaling.md", "cost"): cost_table,
 }

@@ -72,14 +72,17 @@ def game_of(trained: Trained) -> Game:
     """
     env = trained.meta["config"]["env"]
     game = envs.make(env["name"], **env.get("rules", {}))
-    check_game(trained, game)
+    check_game(trained, game, payoffs=True)
     return game
 
 
-def check_game(trained: Trained, game: Game) -> None:
+def check_game(trained: Trained, game: Game, *, payoffs: bool = False) -> None:
     """Raises InputError unless the player was trained on this game, version and rules, as far as they are known.
 
-    Rules that change payoffs alone may differ.
+    Args:
+      trained: the player.
+      game: what it is to play.
+      payoffs: whether rules that change payoffs alone must be equal too, as where training goes on.
     """
     stored, wanted = trained.meta["game"], game.identity
     for part in ("name", "version"):
@@ -91,7 +94,8 @@ def check_game(trained: Trained, game: Game) -> None:
     rules = stored.get("rules", {} if isinstance(trained, Checkpoint) else wanted["rules"])
     if rules and wanted["rules"].keys() - rules.keys():  # a rule newer than the player had its default
         rules = envs.make(game.name).identity["rules"] | rules
-    decisive = {k: v for k, v in wanted["rules"].items() if k not in game.payoff_rules}
+    free = frozenset() if payoffs else game.payoff_rules
+    decisive = {k: v for k, v in wanted["rules"].items() if k not in free}
     other = [f"{k}={rules.get(k)!r}, not {v!r}" for k, v in decisive.items() if rules.get(k) != v]
     if other:
         raise InputError(f"{trained.path} was trained with other rules of {wanted['name']}: {'; '.join(other)}")

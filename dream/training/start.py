@@ -119,7 +119,7 @@ def _resume(composed: Composed) -> Start:
         raise InputError(f"algo.name={node.algo.name} cannot be changed by resume=; the run has {stored.algo.name}")
     parts = build_run(node)
     config = parts.config
-    check_game(checkpoint, parts.game)
+    check_game(checkpoint, parts.game, payoffs=True)
     done = checkpoint.meta["iteration"]
     if config.iterations < done:
         raise InputError(f"iterations={config.iterations} is less than the {done} iterations that {run_dir} has done")

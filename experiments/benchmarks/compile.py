@@ -30,7 +30,7 @@ Program = tuple[Any, tuple[Any, ...]]
 def main() -> None:
     """Reads the arguments and measures."""
     parser = Parser(__doc__)
-    parser.add_argument("overrides", nargs="*", help="of the configuration, e.g. preset=laptop")
+    parser.add_argument("overrides", nargs="*", help="of the configuration, e.g. algo=dueling_dream preset=laptop")
     parser.add_argument("--batch", type=at_least_one, default=1024, help="of the game's functions (default 1024)")
     parser.add_argument("--only", nargs="+", metavar="PROGRAM", help="measure these alone; put overrides before it")
     run(parser, measure)

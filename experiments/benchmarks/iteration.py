@@ -33,7 +33,7 @@ _RATES = (
 def main() -> None:
     """Reads the arguments and measures."""
     parser = Parser(__doc__)
-    parser.add_argument("overrides", nargs="*", help="of the configuration, e.g. preset=laptop algo.num_envs=512")
+    parser.add_argument("overrides", nargs="*", help="of the configuration, e.g. algo=dueling_dream preset=laptop")
     run(parser, measure)
 
 

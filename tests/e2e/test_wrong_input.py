@@ -131,7 +131,7 @@ def refused(
     for name, value in environment().items():
         monkeypatch.setenv(name, value)
 
-    def advance(run: loop.Run) -> None:
+    def advance(run: loop.Run, stop: object) -> None:
         pytest.fail("the command went to work")
 
     monkeypatch.setattr(loop.Run, "advance", advance)
