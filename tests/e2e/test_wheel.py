@@ -53,7 +53,7 @@ def _python(installed: pathlib.Path, cwd: pathlib.Path, *arguments: str) -> subp
 
 
 def test_the_wheel_holds_all_files(wheel: pathlib.Path) -> None:
-    """Every module, the configuration, the markers of typing, the licence, the console script; no tests."""
+    """Every module, configuration, the page, weights, markers of typing, licence, the console script; no tests."""
     names = set(zipfile.ZipFile(wheel).namelist())
     for package in ("dream", "envs"):
         assert {str(path.relative_to(REPO)) for path in (REPO / package).rglob("*.py")} <= names
@@ -61,6 +61,9 @@ def test_the_wheel_holds_all_files(wheel: pathlib.Path) -> None:
     page = {str(path.relative_to(REPO)) for path in (REPO / "dream" / "page" / "static").iterdir()}
     assert len(page) > 5
     assert page <= names
+    weights = {str(path.relative_to(REPO)) for path in (REPO / "dream" / "weights").rglob("*.safetensors")}
+    assert weights
+    assert weights <= names
     assert {f"dream/{path.relative_to(REPO)}" for path in (REPO / "conf").rglob("*.yaml")} <= names
     assert not [name for name in names if name.startswith(("tests", "experiments"))]
     (scripts,) = (name for name in names if name.endswith("entry_points.txt"))
