@@ -99,6 +99,7 @@ def laptop_table() -> list[str]:
 
 
 STRENGTH = (
+    ("ppo_gin_rummy_laptop", "preset=laptop"),
     ("ppo_gin_rummy_mdp", "algo=ppo env=gin_rummy_mdp preset=laptop"),
     ("openspiel_ppo", "experiment=openspiel_ppo preset=laptop"),
     ("openspiel_ppo_cards", "experiment=openspiel_ppo_cards"),
@@ -126,7 +127,7 @@ def strength_table() -> list[str]:
     lines = [
         "One line per run. All but `openspiel_ppo`, which uses convolutions, share one scorer over all "
         "cards (`network.card_scorer_width`). Rounds won on mirrored deals, 95 % intervals; one core of the same "
-        "machine, often shared, minutes with waits. The result files hold whole command lines:",
+        "machine, often shared, `preset=laptop` on two; minutes with waits. The result files hold whole command lines:",
         "",
         "| `python -m dream.run ...` | against random | against the simple bot | rounds | decisions | minutes |",
         "|---|---|---|---|---|---|",
