@@ -59,13 +59,7 @@ def test_a_program_that_is_compiled_twice_is_seen(tmp_path: pathlib.Path) -> Non
     assert _twice(tmp_path) == ["@jit__lambda"]
 
 
-_EXTERNAL = ("deep_cfr", "sd_cfr")
-_REPEATED = pytest.mark.xfail(reason="external sampling compiles a program that JAX names `stage` twice", strict=True)
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=_REPEATED if name in _EXTERNAL else ()) for name in algorithms.names()]
-)
+@pytest.mark.parametrize("name", algorithms.names())
 def test_no_program_is_compiled_twice(name: str, tmp_path: pathlib.Path) -> None:
     """In three iterations and with the policies after each; the state's types are strong, and the same throughout."""
     node = compose_config("config", [f"algo={name}", "env=kuhn_poker", "preset=tiny"]).node
