@@ -119,7 +119,7 @@ class Link:
 
     def _read(self, peer: int, link: socket.socket) -> None:
         """Takes in what a peer says, until it ends."""
-        with contextlib.suppress(OSError, ValueError), link.makefile("r", encoding="utf-8") as lines:
+        with contextlib.suppress(OSError, ValueError), link, link.makefile("r", encoding="utf-8") as lines:
             for line in lines:
                 message = json.loads(line)
                 if "value" in message:

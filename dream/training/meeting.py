@@ -73,6 +73,8 @@ def receive(server: socket.socket, count: int, seconds: float, said: dict[str, A
                 raise InputError(wrong)
     except InputError as error:
         _say(peers, {"refused": str(error)})
+        for link, _ in peers.values():
+            link.close()
         raise
     _say(peers, said)
     return peers
@@ -106,11 +108,11 @@ def call(addresses: Sequence[str], port: int, seconds: float, said: dict[str, An
                 peers: Peers = {0: (link, address)}
                 _say(peers, said)
                 answer = _line(link, deadline - time.monotonic() + _HANDSHAKE_SECONDS)
-                if isinstance(answer, dict) and "refused" in answer:
-                    raise InputError(answer["refused"])
-                if isinstance(answer, dict):
+                if isinstance(answer, dict) and "refused" not in answer:
                     return peers, answer
                 link.close()
+                if isinstance(answer, dict):
+                    raise InputError(answer["refused"])
         if time.monotonic() > deadline:
             raise InputError(
                 f"host 0 of {said['count']} did not answer at {addresses[0]}:{port} within {seconds:g} s "

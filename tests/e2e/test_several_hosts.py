@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,13 +13,14 @@ import time
 import pytest
 from command_support import TINY, command, finish, start, succeed, wait_for
 
-from dream.storage.checkpoint import find, newest, sound_checkpoint
+from dream.storage.checkpoint import FOLDER, find, newest, sound_checkpoint
 from dream.training import metrics
 from dream.training.metrics import COUNTERS
 
 PPO = (
     *TINY, "env=kuhn_poker", "algo=ppo", "algo.opponents=[random]", "algo.rollout_length=4", "algo.num_envs=8",
-    "algo.batch_size=32", "checkpoint.every=1", "eval.every=1000000", "eval.games=8", "eval.final_games=8",
+    "algo.batch_size=32", "checkpoint.every=1", "checkpoint.keep=5", "eval.every=1000000",
+    "eval.games=8", "eval.final_games=8",
 )  # fmt: skip
 
 
@@ -30,10 +32,21 @@ def _pair(*arguments: str, cwd: pathlib.Path) -> list[subprocess.Popen[str]]:
     return [start("dream.run", *arguments, *ours, f"hosts.index={index}", cwd=cwd) for index in range(2)]
 
 
-def _played(run_dir: pathlib.Path, count: int) -> list[dict[str, float]]:
-    """Returns what the first records say of the games."""
-    kept = [record for record in metrics.read(run_dir) if record["iteration"] <= count]
-    return [{k: x for k, x in record.items() if k in COUNTERS or k.startswith("self_play/")} for record in kept]
+def _played(run_dir: pathlib.Path) -> list[dict[str, float]]:
+    """Returns what the records say of the games."""
+    counted = (*COUNTERS, "iteration")
+    return [
+        {name: x for name, x in record.items() if name in counted or name.startswith("self_play/")}
+        for record in metrics.read(run_dir)
+    ]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Three iterations by one process with two devices."""
+    folder = tmp_path_factory.mktemp("alone")
+    succeed("dream.run", *PPO, "run_dir=run", "iterations=3", cwd=folder, JAX_NUM_CPU_DEVICES="2")
+    return folder / "run"
 
 
 @dataclasses.dataclass
@@ -46,25 +59,20 @@ class Killed:
 
 
 @pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
-    """Killed after three iterations at least."""
-    folder = tmp_path_factory.mktemp("killed")
-    first, second = _pair(*PPO, "run_dir=run", "iterations=1000000", cwd=folder)
-    wait_for(lambda: (newest(folder / "run") or 0) >= 3, first)
+def killed(alone: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Killed:
+    """Two processes go on from the first iteration of one, and are killed after three at least."""
+    run_dir = tmp_path_factory.mktemp("killed") / "run"
+    shutil.copytree(alone, run_dir)
+    for later in ("2", "3"):
+        shutil.rmtree(run_dir / FOLDER / later)
+    first, second = _pair(f"resume={run_dir}", "iterations=1000000", cwd=run_dir.parent)
+    wait_for(lambda: (newest(run_dir) or 0) >= 4, first)
     second.kill()
     began = time.monotonic()
     done = finish(first)
     seconds = time.monotonic() - began
     finish(second)
-    return Killed(folder / "run", done, seconds)
-
-
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """The same for two iterations, by one process with two devices."""
-    folder = tmp_path_factory.mktemp("alone")
-    succeed("dream.run", *PPO, "run_dir=run", "iterations=2", cwd=folder, JAX_NUM_CPU_DEVICES="2")
-    return folder / "run"
+    return Killed(run_dir, done, seconds)
 
 
 def test_a_killed_process_ends_the_other(killed: Killed) -> None:
@@ -81,17 +89,18 @@ def test_a_killed_process_ends_the_other(killed: Killed) -> None:
     assert not (killed.run_dir / "run.lock").exists()
 
 
-def test_two_hosts_play_what_one_does(killed: Killed, alone: pathlib.Path) -> None:
-    """Counters and games of two iterations, with as many devices in all; two terms add up alike in either order."""
-    played = _played(alone, 2)
-    assert len(played) == 2
-    assert played[1]["episodes"] > played[0]["episodes"] > 0
-    assert _played(killed.run_dir, 2) == played
+def test_two_hosts_go_on_as_one_does(killed: Killed, alone: pathlib.Path) -> None:
+    """Counters and games after a checkpoint of one, with as many devices in all; two terms add up alike either way."""
+    assert "of 2 hosts" in killed.done.stdout
+    played = _played(alone)
+    assert len(played) == 3
+    assert played[2]["episodes"] > played[1]["episodes"] > 0
+    assert _played(killed.run_dir)[:3] == played
 
 
 def test_a_run_of_two_hosts_goes_on_on_one(killed: Killed) -> None:
     """From the checkpoint that the killed one left; nothing of the hosts is kept in its settings."""
-    before = find(killed.run_dir)
+    before = sound_checkpoint(killed.run_dir)
     done = before.meta["iteration"]
     assert before.meta["config"]["hosts"]["count"] is None
     succeed("dream.run", f"resume={killed.run_dir}", f"iterations={done + 1}", cwd=killed.run_dir.parent)
@@ -100,31 +109,23 @@ def test_a_run_of_two_hosts_goes_on_on_one(killed: Killed) -> None:
     assert after.meta["counters"]["episodes"] > before.meta["counters"]["episodes"]
 
 
-def test_a_run_of_one_host_goes_on_on_two(killed: Killed, alone: pathlib.Path) -> None:
-    """To its end: evaluated, saved and said by the first alone."""
-    before = find(alone).meta["counters"]["episodes"]
-    ended = [finish(process) for process in _pair(f"resume={alone}", "iterations=3", cwd=alone.parent)]
-    for done in ended:
-        assert done.returncode == 0, done.stderr
-        assert "Traceback" not in done.stderr
-    assert "of 2 hosts" in ended[0].stdout
-    assert "iteration 3 against random" in ended[0].stdout
-    assert "iteration" not in ended[1].stdout
-    assert find(alone).meta["iteration"] == 3
-    assert find(alone).meta["counters"]["episodes"] > before
-    assert (alone / "evaluation.json").is_file()
-    assert [record["iteration"] for record in metrics.read(alone)] == [1, 2, 3]
-
-
-def test_a_signal_to_one_host_is_one_to_all(tmp_path: pathlib.Path) -> None:
-    """The second is asked to leave; both come to the same end, and the first saves."""
-    quick = (*TINY, "env=kuhn_poker", "algo=cfr", "eval.opponents=[]", "eval.every=1000000000")
+def test_two_hosts_come_to_an_end(tmp_path: pathlib.Path) -> None:
+    """A signal to the second is one to both; going on they end in good order, and the first alone speaks and writes."""
+    quick = (*TINY, "env=kuhn_poker", "algo=cfr", "eval.every=1000000000", "checkpoint.every=1000000000")
+    run_dir = tmp_path / "run"
     pair = _pair(*quick, "run_dir=run", "iterations=1000000000", cwd=tmp_path)
-    wait_for(lambda: (tmp_path / "run" / metrics.FILE).exists() and bool(metrics.read(tmp_path / "run")), pair[0])
+    wait_for(lambda: (run_dir / metrics.FILE).exists() and bool(metrics.read(run_dir)), pair[0])
     pair[1].send_signal(signal.SIGTERM)
     ended = [finish(process) for process in pair]
     assert [done.returncode for done in ended] == [143, 143], [done.stderr for done in ended]
-    assert find(tmp_path / "run").meta["iteration"] == metrics.read(tmp_path / "run")[-1]["iteration"]
+    saved = find(run_dir).meta["iteration"]
+    assert saved == metrics.read(run_dir)[-1]["iteration"]
+    first, second = [finish(one) for one in _pair("resume=run", f"iterations={saved + 2}", cwd=tmp_path)]
+    assert [first.returncode, second.returncode] == [0, 0], first.stderr + second.stderr
+    assert f"iteration {saved + 2} against random" in first.stdout
+    assert "iteration" not in second.stdout
+    assert (run_dir / "evaluation.json").is_file()
+    assert [record["iteration"] for record in metrics.read(run_dir)] == list(range(1, saved + 3))
 
 
 def test_a_host_that_does_not_come_is_named(tmp_path: pathlib.Path) -> None:

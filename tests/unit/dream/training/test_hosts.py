@@ -59,6 +59,9 @@ def test_processes_meet() -> None:
     first, *others = _met([{"index": 2, "count": 3}, {"index": 1, "count": 3}], 3)
     assert sorted(first.result()) == [1, 2]
     assert [other.result()[1] for other in others] == [{"port": 7}, {"port": 7}]
+    for peers in (first.result(), *(other.result()[0] for other in others)):
+        for connection, _ in peers.values():
+            connection.close()
 
 
 @pytest.mark.parametrize(
@@ -92,6 +95,13 @@ def _linked() -> tuple[link.Link, link.Link]:
     return link.Link(0, 2, {1: (here, "b")}, 20), link.Link(1, 2, {0: (there, "a")}, 20)
 
 
+def _close(*ends: link.Link) -> None:
+    for end in ends:
+        end.close()
+    for end in ends:
+        end.wait_for_ends(10)
+
+
 def test_values_are_the_first_ones() -> None:
     """In order, whatever the second would say; its own go the other way."""
     first, second = _linked()
@@ -103,8 +113,7 @@ def test_values_are_the_first_ones() -> None:
     second.gathered(0)
     first.gathered(0)
     assert first.signal == 15
-    for end in (first, second):
-        end.close()
+    _close(first, second)
 
 
 def test_processes_that_part_ways_are_seen() -> None:
@@ -113,8 +122,7 @@ def test_processes_that_part_ways_are_seen() -> None:
     first.of_the_first("turns", 1)
     with pytest.raises(RuntimeError, match="host 0 is at 'turns', host 1 at 'late': they have parted ways"):
         second.of_the_first("late", False)
-    for end in (first, second):
-        end.close()
+    _close(first, second)
 
 
 @pytest.mark.parametrize("way", ["gone", "left"])
@@ -130,5 +138,6 @@ def test_a_lost_process_ends_this_one(way: str, monkeypatch: pytest.MonkeyPatch)
     else:
         second._sockets[0].shutdown(socket.SHUT_RDWR)
     assert ended.wait(10)
+    _close(first, second)
     said = "has left: the loss is nan" if way == "left" else "is gone"
     assert (f"error: host 1 of 2 (b) {said}; go on with resume=x", 2 if way == "left" else 1) in lines
