@@ -105,7 +105,6 @@ def where_needed(
     Returns:
       Pytree like `otherwise`, with its dtypes.
     """
-
     # Traced once, though it is read alone and then batched; with nested calls Python would run for each twice.
     once = jax.jit(lambda *args: function(*args), inline=True)
 
