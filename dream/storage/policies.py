@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-import jax
-
 import envs
 from dream import algorithms
 from dream.algorithms.types import Resources
@@ -107,7 +105,7 @@ def policies_of(trained: Trained, game: Game) -> dict[str, Policy]:
         return {trained.card.policy: trained.make(game)}
     config = trained.meta["config"]
     learner = algorithms.make(config["algo"], config["network"], game, RESOURCES)
-    return learner.policies(trained.restore(learner.init(jax.random.key(0))))
+    return learner.policies(trained.restore(learner.like()))
 
 
 def policy_of(trained: Trained, game: Game, name: str | None = None) -> Policy:

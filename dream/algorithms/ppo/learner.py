@@ -130,7 +130,7 @@ def _make(
         critic = Critic(config.critic, history, game, config.discount, config.gae_lambda, config.correction_clip)
     parts = Parts(config, game, built, make_reader(game, built), mixture, num_envs, assistant, critic)
     learner = _Ppo(parts, regulariser(built))
-    return Algorithm(learner.init, learner.iterate, learner.policies, learner.value, learner.calls)
+    return Algorithm(learner.init, learner.iterate, learner.policies, learner.value, learner.calls, traceable=True)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
