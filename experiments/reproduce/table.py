@@ -134,7 +134,8 @@ def main() -> None:
         results = collected(spec, given.results)
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
-    blocks = [[*HEAD, *recipes(results), *machines(results)], table(spec, results), pictures(spec, given.results)] if results else [HEAD]
+    head = [*HEAD, *recipes(results), *machines(results)] if results else HEAD
+    blocks = [head, table(spec, results), pictures(spec, given.results)] if results else [head]
     command = "experiments/reproduce/table.py"
     fill(given.page, "reproduced", [block for block in blocks if block], check=given.check, command=command)
 
