@@ -21,6 +21,8 @@ from envs.errors import unknown
 
 Trained = Checkpoint | PolicyFile
 """A trained player on disk."""
+_SOURCES = {"start_from": None, "records": None, "imitated": None, "player": "random"}
+"""Settings of learners that name files and players which learning alone needs, and what stands for them."""
 
 
 def load_policy(reference: str | os.PathLike[str], name: str | None = None) -> Policy:
@@ -104,7 +106,9 @@ def policies_of(trained: Trained, game: Game) -> dict[str, Policy]:
     if isinstance(trained, PolicyFile):
         return {trained.card.policy: trained.make(game)}
     config = trained.meta["config"]
-    learner = algorithms.make(config["algo"], config["network"], game, RESOURCES)
+    # What it started or learned from is of no matter to how it plays, and may be gone.
+    algo = {**config["algo"], **{name: value for name, value in _SOURCES.items() if name in config["algo"]}}
+    learner = algorithms.make(algo, config["network"], game, RESOURCES)
     return learner.policies(trained.restore(learner.like()))
 
 

@@ -84,6 +84,20 @@ def test_a_checkpoint_is_loaded_by_shapes(run: pathlib.Path, monkeypatch: pytest
     assert [isinstance(key, jax.core.Tracer) for key in keys] == [True]
 
 
+@pytest.mark.parametrize(
+    ("algo", "gone"), [("ppo", {"start_from": "runs/gone"}), ("behaviour_cloning", {"records": "gone.jsonl"})]
+)
+def test_what_a_learner_started_from_may_be_gone(tmp_path: pathlib.Path, algo: str, gone: dict[str, str]) -> None:
+    """A policy is loaded all the same."""
+    node = {"name": algo, "episodes_per_iteration": 2}
+    learner = algorithms.make(node, {"hidden": [4]}, envs.make("kuhn_poker"))
+    config = {"algo": node | gone, "network": {"hidden": [4]}, "env": {"name": "kuhn_poker"}}
+    writer = CheckpointWriter(tmp_path, 1)
+    writer.save(1, learner.init(jax.random.key(0)), {"config": config, "game": envs.make("kuhn_poker").identity})
+    writer.close()
+    assert dream.load_policy(tmp_path).game.name == "kuhn_poker"
+
+
 def test_the_card_tells_what_it_is(run: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """Beside the file in JSON: game, settings, arrays, checksum; the file itself is enough to load it."""
     path = dream.export_policy(run, tmp_path / "agent.safetensors")
