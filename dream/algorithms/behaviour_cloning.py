@@ -236,7 +236,7 @@ class _Cloning:
         """Returns cross-entropy and accuracy on decisions spread over the unseen ones, and how many those are."""
         size = min(_JUDGED, unseen.index.shape[0])
         count = jnp.minimum(unseen.count, size)
-        ranks = np.arange(size) * jnp.maximum(unseen.count, 1) // size
+        ranks = np.arange(size) * (unseen.count // size)
         valid = np.arange(size) < count
         places = unseen.index[jnp.where(unseen.count > size, ranks, np.arange(size))]
         info = self._compared(params, jax.tree.map(lambda x: x[places], unseen.rows))
