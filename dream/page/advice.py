@@ -21,10 +21,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from dream.page.compiled import QUICK, Player
+from dream.page.compiled import Player
 from dream.search.playouts import play_on
 from dream.search.worlds import log_likelihood, tempered
 from envs import Game, InputError, Policy, boards
+from envs.dealing import QUICK
 from envs.game import View
 
 WORLDS, BELIEF_WORLDS = 16, 256
