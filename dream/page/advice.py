@@ -25,7 +25,7 @@ from dream.page.compiled import Player
 from dream.search.playouts import play_on
 from dream.search.worlds import log_likelihood, tempered
 from envs import Game, InputError, Policy, boards
-from envs.dealing import QUICK
+from envs.batching import QUICK
 from envs.game import View
 
 WORLDS, BELIEF_WORLDS = 16, 256

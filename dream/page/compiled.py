@@ -13,7 +13,7 @@ import numpy as np
 
 from dream.storage.policies import find_player
 from envs import Game, Policy
-from envs.dealing import QUICK
+from envs.batching import QUICK
 from envs.game import State, View
 
 

@@ -13,7 +13,7 @@ import envs
 from dream.page.compiled import Shelf
 from dream.page.match import Chair, Match, Settings
 from envs import InputError, boards
-from envs.dealing import QUICK
+from envs.batching import QUICK
 
 _SHELF = Shelf()
 _GAMES = {"gin_rummy": "heuristic", "gin_rummy_mdp": "heuristic", "gin_rummy_openspiel": "simple_bot",
