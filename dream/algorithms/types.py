@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import jax
 
 from dream.game_tree.tree import Tree, build_tree
 from envs import EnumerableGame, Game, InputError, Policy, make_bot
+from envs.records import Record
 
 TrainState = Any
 """An algorithm's whole state: a pytree of arrays, typed PRNG keys among them, with `iteration`, int32."""
@@ -50,6 +51,7 @@ class Algorithm:
         generator like `calls`; the same to the bit as one after the other. None where they are done one at a time.
       most: iterations that `several` does at once.
       tables: TrainState -> the policies as tables of the game's exact form, where the learner has them as such.
+      traceable: whether `init` may be traced: the shapes of a state can then be had without compiling or computing it.
     """
 
     init: Callable[[Any], TrainState]
@@ -60,6 +62,12 @@ class Algorithm:
     several: Callable[[TrainState, int], Generator[None, None, tuple[TrainState, list[Metrics]]]] | None = None
     most: int = 1
     tables: Callable[[TrainState], dict[str, Any]] | None = None
+    traceable: bool = False
+
+    def like(self) -> TrainState:
+        """Returns shapes and dtypes of a state, a state itself where `init` cannot be traced: to restore one by."""
+        key = jax.random.key(0)
+        return jax.eval_shape(self.init, key) if self.traceable else self.init(key)
 
     def in_calls(self, state: TrainState, iterations: int) -> Generator[None, None, tuple[TrainState, list[Metrics]]]:
         """Returns iterations, at most `most`, as `several`; without it one, as `calls` or in one call."""
@@ -69,6 +77,10 @@ class Algorithm:
         return state, [metrics]
 
 
+def _no_records(name: str, game: Game) -> Sequence[Record]:
+    raise InputError(f"records={name} of {game.name} cannot be read by these resources; give some with find_records")
+
+
 @dataclasses.dataclass(frozen=True)
 class Resources:
     """Functions that find what a learner does not make itself; who builds the learner decides where they look.
@@ -76,10 +88,12 @@ class Resources:
     Attributes:
       find_player: (name, game) -> Policy; by default the rule-based players alone.
       find_tree: enumerable game -> Tree; by default expanded anew, and kept in memory.
+      find_records: (name of a file, game) -> records of that game; by default there are none.
     """
 
     find_player: Callable[[str, Game], Policy] = make_bot
     find_tree: Callable[[EnumerableGame], Tree] = functools.lru_cache(maxsize=4)(build_tree)
+    find_records: Callable[[str, Game], Sequence[Record]] = _no_records
 
 
 def needs_tree(algorithm: str, game: Game) -> None:

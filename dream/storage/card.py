@@ -24,7 +24,7 @@ from dream.game_tree.tabular_policy import table_policy
 from dream.networks import make_network
 from dream.networks.policy import Acts, make_network_policy
 from dream.storage.old_configs import current_config
-from envs import Game, Policy
+from envs import Game, Policy, make_bot
 from envs.errors import InputError, shown
 
 FORMAT = 1
@@ -41,6 +41,8 @@ _ALONE = {
     "opponent_id_prob": 0.0, "traversals": 1, "batch_games": 1,
 }  # fmt: skip
 """A learner's settings of how it learns, whatever a card says: what it is built for here is the policy's shape."""
+COMPANY = ("opponents", "shares", "start_from", "records", "imitated", "player")
+"""Settings of learners that name other players or files: not needed to play, and not to be in a card."""
 _BUILT = (TypeError, ValueError, OverflowError, ArithmeticError, MemoryError, RecursionError, IndexError)
 """What building a policy of odd sizes raises in JAX and haiku."""
 
@@ -138,9 +140,9 @@ def _check_parts(card: Card) -> None:
         blocks = card.network.get("blocks", 0)
         if isinstance(blocks, int) and blocks > _MAX_LAYERS:
             raise InputError(f"card.network.blocks={blocks} is out of range; it must be {_MAX_LAYERS} at most")
-    for name in ("opponents", "shares"):
+    for name in COMPANY:
         if isinstance(card.algo, Mapping) and name in card.algo:
-            raise InputError(f"card.algo.{name} names other players; a card must leave it out")
+            raise InputError(f"card.algo.{name} names other players or files; a card must leave it out")
 
 
 def _leaves(node: Any, path: str) -> list[tuple[str, Any]]:
@@ -222,6 +224,8 @@ def _no_policy(card: Card, names: Any) -> InputError:
 
 
 def _no_player(name: str, game: Game) -> Policy:
+    if name == "random":  # a learner's default, of no file
+        return make_bot(name, game)
     raise InputError(f"the card asks for the player {shown(name)}; a card names a policy's shape alone")
 
 

@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-import jax
-
 import envs
 from dream import algorithms
 from dream.algorithms.types import Resources
@@ -18,11 +16,13 @@ from dream.storage import checkpoint, hub, policy_file, shipped
 from dream.storage.checkpoint import Checkpoint
 from dream.storage.policy_file import PolicyFile
 from dream.storage.tree_cache import stored_tree
-from envs import Game, HostPlayer, InputError, Policy
+from envs import Game, HostPlayer, InputError, Policy, records
 from envs.errors import unknown
 
 Trained = Checkpoint | PolicyFile
 """A trained player on disk."""
+_SOURCES = {"start_from": None, "records": None, "imitated": None, "player": "random"}
+"""Settings of learners that name files and players which learning alone needs, and what stands for them."""
 
 
 def load_policy(reference: str | os.PathLike[str], name: str | None = None) -> Policy:
@@ -106,8 +106,10 @@ def policies_of(trained: Trained, game: Game) -> dict[str, Policy]:
     if isinstance(trained, PolicyFile):
         return {trained.card.policy: trained.make(game)}
     config = trained.meta["config"]
-    learner = algorithms.make(config["algo"], config["network"], game, RESOURCES)
-    return learner.policies(trained.restore(learner.init(jax.random.key(0))))
+    # What it started or learned from is of no matter to how it plays, and may be gone.
+    algo = {**config["algo"], **{name: value for name, value in _SOURCES.items() if name in config["algo"]}}
+    learner = algorithms.make(algo, config["network"], game, RESOURCES)
+    return learner.policies(trained.restore(learner.like()))
 
 
 def policy_of(trained: Trained, game: Game, name: str | None = None) -> Policy:
@@ -195,5 +197,31 @@ def searching(reference: str, policy: Policy, game: Game) -> Policy:
     return make_search(policy, game, settings.read(SearchSettings, chosen, "search"))
 
 
-RESOURCES = Resources(find_player, stored_tree)
-"""What learners of this project are built with: players from disk and hub, trees from the cache."""
+def find_records(path: str, game: Game) -> list[records.Record]:
+    """Reads a file of recorded games, or of OpenSpiel's histories.
+
+    Raises:
+      InputError: it cannot be read, or a game in it is another one or has other rules; those of payoffs may differ.
+    """
+    found = records.read(Path(path).expanduser(), game)
+    known: dict[tuple[str, str], dict] = {}
+    for one in found:
+        key = one.game, repr(sorted(one.rules.items(), key=lambda item: item[0]))
+        identity = known.setdefault(key, records.game_of(one).identity)
+        same = {**game.identity, "rules": _decisive(game, game.identity["rules"])}
+        if {**identity, "rules": _decisive(game, identity["rules"])} != same:
+            raise InputError(f"{one.place}: of {_described(identity)}, not of {_described(game.identity)}")
+    return found
+
+
+def _decisive(game: Game, rules: dict) -> dict:
+    return {name: value for name, value in rules.items() if name not in game.payoff_rules}
+
+
+def _described(identity: dict) -> str:
+    rules = ", ".join(f"{name}={value}" for name, value in identity["rules"].items())
+    return f"{identity['name']} version {identity['version']}{f' ({rules})' if rules else ''}"
+
+
+RESOURCES = Resources(find_player, stored_tree, find_records)
+"""What learners of this project are built with: players and records from disk and hub, trees from the cache."""
