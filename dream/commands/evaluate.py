@@ -65,8 +65,8 @@ def prepare_match(composed: Composed) -> Match:
     hosts.join(config.hosts)
     with hosts.together():
         found = prepared(config)
-        if hosts.several() and (isinstance(found.opponent, HostPlayer) or config.target is not None):
-            raise InputError("hosts.*: games to a target, and players that are no programs, are played by one process")
+        if hosts.several() and config.target is not None:
+            raise InputError("target= cannot be played by several hosts; leave out hosts.*")
         settled = {name: x for name, x in dataclasses.asdict(found.config).items() if name != "hosts"}
         hosts.same(settled, {"jax": jax.__version__, "checkpoint": found.checkpoint.meta.get("checksum")})
     return found

@@ -163,23 +163,6 @@ def _words(x: Any) -> Any:
     return jax.random.key_data(x) if is_key else x
 
 
-@contextlib.contextmanager
-def alone() -> Iterator[None]:
-    """Has this process compute what is traced inside by itself, on its first device; see `own`."""
-    with jax.set_mesh(Mesh(np.array(jax.local_devices()[:1]), (AXIS,), axis_types=(AxisType.Auto,))):
-        yield
-
-
-def own(tree: Any) -> Any:
-    """Returns arrays that every host holds whole as arrays of this process alone; others are left as they are."""
-
-    def held(x: Any) -> Any:
-        shared = isinstance(x, Array) and not x.is_fully_addressable and x.is_fully_replicated
-        return x.addressable_data(0) if shared else x
-
-    return jax.tree.map(held, tree)
-
-
 def as_laid_out(tree: Any, like: Any) -> Any:
     """Returns arrays from the host where the arrays of another pytree are, those of one device free to be moved.
 

@@ -78,9 +78,10 @@ def uneven(settings: Mapping[str, Any], sizes: Mapping[int, int]) -> list[str]:
       settings: of the run, plain; those that have the size are named.
       sizes: size -> devices.
     """
-    lines = []
+    games = {name: x for name, x in settings.get("eval", {}).items() if name.endswith("games")}
+    lines, sized = [], {"algo": settings.get("algo", {}), "eval": games}
     for size, devices in sizes.items():
-        names = _having(settings, size)
+        names = _having(sized, size)
         what = " or ".join(f"{name}={size}" for name in names) if names else f"a size of {size}"
         near = [str(n) for n in (size // devices * devices, -(-size // devices) * devices) if n > 0]
         lines.append(
@@ -95,7 +96,7 @@ def _having(node: Mapping[str, Any], size: int, path: str = "") -> list[str]:
     for key, value in node.items():
         if isinstance(value, Mapping):
             found += _having(value, size, f"{path}{key}.")
-        elif type(value) is int and path and value == size:
+        elif type(value) is int and value == size:
             found.append(f"{path}{key}")
     return found
 

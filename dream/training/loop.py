@@ -93,8 +93,7 @@ def _train(run: Run, stop: StopRequest) -> None:
         _iterate(run, stop, tracker)
         if stop.received is None:
             reports = run.measurements.final(run.state, run.iteration, run.run_dir)
-            if hosts.leads():
-                _report(run, reports, tracker)
+            _report(run, reports, tracker)
     except Exception:
         tracker.close(failed=True)
         raise
@@ -174,9 +173,8 @@ def _left(run: Run, stop: StopRequest) -> None:
 def _draw(run: Run) -> list[Path]:
     """Writes pictures of the run in its directory and prints where; a drawing that fails loses nothing."""
     tree = run.measurements.tree
-    with devices.alone() if hosts.several() else contextlib.nullcontext():
-        policies = {} if tree is None else run.algorithm.policies(devices.own(run.state))
-        paths = draw_run(run.run_dir, run.start.name, tree, policies)
+    policies = {} if tree is None else run.algorithm.policies(run.state)
+    paths = draw_run(run.run_dir, run.start.name, tree, policies, keeps=hosts.leads())
     for path in paths:
         print(path, flush=True)
     return paths

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 
 import jax
 
-from dream.compiled import devices
 from dream.evaluation import match
 from dream.game_tree.exact import is_exact
 from dream.game_tree.forms import TreeForm, exact_form
@@ -107,20 +105,12 @@ class Measurements:
     def exact(self, state: Any, iteration: int) -> dict[str, dict[str, float]]:
         """Returns NashConv and exploitability of every policy, in the game's unit; {} where they are out of reach.
 
-        Of several hosts the first measures them, and the others have {}.
-
         Args:
           state: the learner's.
           iteration: of the state, by which it is measured once.
         """
-        if self._form is None or self._measured[0] == iteration or not hosts.leads():
+        if self._form is None or self._measured[0] == iteration:
             return self._measured[1]
-        with _by_itself():
-            exact = self._exact(devices.own(state))
-        self._measured = iteration, exact
-        return exact
-
-    def _exact(self, state: Any) -> dict[str, dict[str, float]]:
         exact = {}
         if self._algorithm.tables is not None:
             tables = self._algorithm.tables(state)
@@ -129,6 +119,7 @@ class Measurements:
         for name, table in tables.items():
             value = self._form.values(table).nash_conv * self._game.reward_scale
             exact[name] = {"nash_conv": value, "exploitability": value / 2}
+        self._measured = iteration, exact
         return exact
 
     def _match(
@@ -144,19 +135,13 @@ class Measurements:
     ) -> dict[str, Any]:
         """Returns the report of a match; its first hands are kept for W&B, where a run is tracked.
 
-        Matches of one size are one compiled program, whether hands are kept or not. A player that is no program plays
-        with the first of several hosts, to the end, and the others have {}.
+        Matches of one size are one compiled program, whether hands are kept or not.
         """
-        if hosts.several() and isinstance(opponent, HostPlayer):
-            if not hosts.leads():
-                return {}
-            state, progress = devices.own(state), lambda played: None
         heard = self.hands.setdefault(name, []).append if self._config.tracking.mode != "disabled" else None
-        with _by_itself() if isinstance(opponent, HostPlayer) else contextlib.nullcontext():
-            policy = self.policy(state)
-            return match(
-                self._game, policy, opponent, games=games, seed=deals, progress=progress, on_hand=heard, hands=hands
-            )
+        policy = self.policy(state)
+        return match(
+            self._game, policy, opponent, games=games, seed=deals, progress=progress, on_hand=heard, hands=hands
+        )
 
     def _deals(self, which: int) -> Any:
         return jax.random.fold_in(jax.random.key(self._config.seed), which)
@@ -165,8 +150,3 @@ class Measurements:
         """Returns the rounds of whole deals, each played from every seat, nearest to a number of rounds from below."""
         players = self._game.num_players
         return max(games // players, 2) * players
-
-
-def _by_itself() -> contextlib.AbstractContextManager[None]:
-    """Has the first of several hosts compute without the others."""
-    return devices.alone() if hosts.several() else contextlib.nullcontext()

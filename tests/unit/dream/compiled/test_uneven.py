@@ -25,12 +25,13 @@ def test_uneven_sizes_are_noted_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_line_names_the_settings() -> None:
     """And the nearest sizes; below the number of devices there is one."""
-    settings = {"seed": 50, "algo": {"num_envs": 50, "fit": {"batch_size": 50}, "epochs": 3}}
+    algo = {"num_envs": 50, "fit": {"batch_size": 50}, "epochs": 3}
+    settings = {"seed": 50, "checkpoint": {"every": 50}, "eval": {"every": 50, "games": 6}, "algo": algo}
     lines = announce.uneven(settings, {50: 8, 6: 8})
     assert lines == [
         "algo.num_envs=50 or algo.fit.batch_size=50 is not divided by 8 devices: each of them computes all of it; "
         "48 and 56 would be split",
-        "a size of 6 is not divided by 8 devices: each of them computes all of it; 8 would be split",
+        "eval.games=6 is not divided by 8 devices: each of them computes all of it; 8 would be split",
     ]
 
 

@@ -127,17 +127,19 @@ def test_processes_that_part_ways_are_seen() -> None:
 
 @pytest.mark.parametrize("way", ["gone", "left"])
 def test_a_lost_process_ends_this_one(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With one line, which says what to do."""
+    """With one line, which says what to do; after a farewell with the code of the one that left."""
     ended, lines = threading.Event(), []
     monkeypatch.setattr(link, "end_process", lambda line, code: (lines.append((line, code)), ended.set()))
     monkeypatch.setattr(link, "_GRACE_SECONDS", 0.0)
-    first, second = _linked()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        there = socket.create_connection(server.getsockname())
+        first = link.Link(0, 2, {1: (server.accept()[0], "b")}, 20)
     first.advice = lambda: "go on with resume=x"
-    if way == "left":
-        second.leave("the loss is nan", 2)
-    else:
-        second._sockets[0].shutdown(socket.SHUT_RDWR)
+    with there:
+        if way == "left":
+            there.sendall(b'{"leaves": "the loss is nan", "code": 2}\n')
+            assert ended.wait(10)
     assert ended.wait(10)
-    _close(first, second)
-    said = "has left: the loss is nan" if way == "left" else "is gone"
-    assert (f"error: host 1 of 2 (b) {said}; go on with resume=x", 2 if way == "left" else 1) in lines
+    first.wait_for_ends(10)
+    said, code = ("has left: the loss is nan", 2) if way == "left" else ("is gone", 1)
+    assert lines == [(f"error: host 1 of 2 (b) {said}; go on with resume=x", code)]
