@@ -116,6 +116,21 @@ def test_values_are_the_first_ones() -> None:
     _close(first, second)
 
 
+def test_settings_that_differ_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By their path, with both values; the same ones pass."""
+    first, second = _linked()
+    monkeypatch.setattr(hosts, "_link", first)
+    settings = {"algo": {"name": "ppo", "tau": 1}, "seed": 0}
+    second.gathered({"algo.name": "ppo", "algo.tau": 1, "seed": 0, "jax": "1"})
+    hosts.same(settings, {"jax": "1"})
+    second.gathered({"algo.name": "ppo", "algo.tau": 2, "seed": 0, "jax": "1"})
+    with pytest.raises(
+        InputError, match=r"host 1 of 2 \(b\) has algo.tau=2, host 0 has 1; it must be the same for all"
+    ):
+        hosts.same(settings, {"jax": "1"})
+    _close(first, second)
+
+
 def test_processes_that_part_ways_are_seen() -> None:
     """A value of another name is not taken."""
     first, second = _linked()
