@@ -88,6 +88,10 @@ def _gin_rows() -> list[Line]:
     bound = tables.stored("gin_rummy_bound")["exploitability"]
     pair = next(r for x in tables.stored("rule_bots") if x["name"] == "lookahead" for r in x["results"])
     runs = {
+        "`preset=laptop` on gin rummy, about 15 minutes, against OpenSpiel's simple bot": (
+            "ppo_gin_rummy_laptop",
+            "simple_bot",
+        ),
         "Dueling DREAM with a dense network, five minutes on two cores, against random play": ("laptop", "random"),
         "Dueling DREAM with a card scorer, against OpenSpiel's simple bot": ("dueling_dream_cards", "simple_bot"),
         "PPO on the 16-action game, against the simple bot": ("ppo_gin_rummy_mdp", "simple_bot"),
@@ -149,6 +153,7 @@ def headline_table() -> list[str]:
 SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (README, "results"): headline_table,
     (PAGES / "results" / "gin_rummy.md", "shipped"): tables.shipped_table,
+    (PAGES / "results" / "gin_rummy.md", "laptop-preset"): tables.laptop_field_table,
     (PAGES / "results" / "gin_rummy.md", "laptop"): tables.laptop_table,
     (PAGES / "results" / "gin_rummy.md", "runs"): tables.strength_table,
     (PAGES / "results" / "gin_rummy.md", "corrections"): tables.corrections_table,
