@@ -27,6 +27,7 @@ _REGISTRY: dict[str, str] = {
     "ppo": "dream.algorithms.ppo:PpoConfig",
     "mmd": "dream.algorithms.mmd:MmdConfig",
     **dict.fromkeys(("cfr", "cfr_plus", "linear_cfr", "dcfr", "pcfr_plus"), "dream.algorithms.tabular.cfr:CfrConfig"),
+    "behaviour_cloning": "dream.algorithms.behaviour_cloning:BehaviourCloningConfig",
     "rnad": "dream.algorithms.rnad:RnadConfig",
     "nfsp": "dream.algorithms.nfsp:NfspConfig",
     "tabular_mmd": "dream.algorithms.tabular.mmd:TabularMmdConfig",

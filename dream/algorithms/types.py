@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import jax
 
 from dream.game_tree.tree import Tree, build_tree
 from envs import EnumerableGame, Game, InputError, Policy, make_bot
+from envs.records import Record
 
 TrainState = Any
 """An algorithm's whole state: a pytree of arrays, typed PRNG keys among them, with `iteration`, int32."""
@@ -69,6 +70,10 @@ class Algorithm:
         return state, [metrics]
 
 
+def _no_records(name: str, game: Game) -> Sequence[Record]:
+    raise InputError(f"records={name} of {game.name} cannot be read by these resources; give some with find_records")
+
+
 @dataclasses.dataclass(frozen=True)
 class Resources:
     """Functions that find what a learner does not make itself; who builds the learner decides where they look.
@@ -76,10 +81,12 @@ class Resources:
     Attributes:
       find_player: (name, game) -> Policy; by default the rule-based players alone.
       find_tree: enumerable game -> Tree; by default expanded anew, and kept in memory.
+      find_records: (name of a file, game) -> records of that game; by default there are none.
     """
 
     find_player: Callable[[str, Game], Policy] = make_bot
     find_tree: Callable[[EnumerableGame], Tree] = functools.lru_cache(maxsize=4)(build_tree)
+    find_records: Callable[[str, Game], Sequence[Record]] = _no_records
 
 
 def needs_tree(algorithm: str, game: Game) -> None:

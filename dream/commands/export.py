@@ -14,13 +14,11 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from dream.config import settings
 from dream.config.compose import Composed
+from dream.storage.card import COMPANY
 from dream.storage.files import write_bytes, write_json, writing
 from dream.storage.policies import PolicyFile, Trained, chosen_name, find, game_of, policies_of, report_dir
 from dream.storage.policy_file import SUFFIX, Card, named, to_bytes
 from envs import Game, InputError, Policy
-
-_COMPANY = ("opponents", "shares")
-"""Settings of a learner that name other players: not needed to play."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,7 +118,7 @@ def _card(trained: Trained, game: Game, name: str, arrays: dict[str, np.ndarray]
         env={"name": config["env"]["name"], "rules": config["env"].get("rules", {})},
         game=game.identity,
         network=config["network"],
-        algo={key: value for key, value in config["algo"].items() if key not in _COMPANY},
+        algo={key: value for key, value in config["algo"].items() if key not in COMPANY},
         policy=name,
         iteration=meta["iteration"],
         source=f"a run of this project, seed {config.get('seed')}, checkpoint checksum {meta['checksum']}",

@@ -64,6 +64,13 @@ class NetworkPolicy(Policy):
         return self.forward(self.params, jnp.asarray(observations, jnp.float32))
 
 
+def network_params(policy: Policy) -> Any:
+    """Returns the parameters of the one network that a policy is made of; None where it is made of anything else."""
+    if isinstance(policy, NetworkPolicy):
+        return policy.params
+    return policy.params.get("network") if isinstance(policy.params, dict) else None
+
+
 def make_network_policy(game: Game, network: Network, params: Any, acts: Acts) -> NetworkPolicy:
     """Builds the Policy.
 

@@ -41,6 +41,8 @@ _ALONE = {
     "opponent_id_prob": 0.0, "traversals": 1, "batch_games": 1,
 }  # fmt: skip
 """A learner's settings of how it learns, whatever a card says: what it is built for here is the policy's shape."""
+COMPANY = ("opponents", "shares", "start_from", "records", "imitated", "player")
+"""Settings of learners that name other players or files: not needed to play, and not to be in a card."""
 _BUILT = (TypeError, ValueError, OverflowError, ArithmeticError, MemoryError, RecursionError, IndexError)
 """What building a policy of odd sizes raises in JAX and haiku."""
 
@@ -138,9 +140,9 @@ def _check_parts(card: Card) -> None:
         blocks = card.network.get("blocks", 0)
         if isinstance(blocks, int) and blocks > _MAX_LAYERS:
             raise InputError(f"card.network.blocks={blocks} is out of range; it must be {_MAX_LAYERS} at most")
-    for name in ("opponents", "shares"):
+    for name in COMPANY:
         if isinstance(card.algo, Mapping) and name in card.algo:
-            raise InputError(f"card.algo.{name} names other players; a card must leave it out")
+            raise InputError(f"card.algo.{name} names other players or files; a card must leave it out")
 
 
 def _leaves(node: Any, path: str) -> list[tuple[str, Any]]:

@@ -18,7 +18,7 @@ from dream.storage import checkpoint, hub, policy_file, shipped
 from dream.storage.checkpoint import Checkpoint
 from dream.storage.policy_file import PolicyFile
 from dream.storage.tree_cache import stored_tree
-from envs import Game, HostPlayer, InputError, Policy
+from envs import Game, HostPlayer, InputError, Policy, records
 from envs.errors import unknown
 
 Trained = Checkpoint | PolicyFile
@@ -195,5 +195,31 @@ def searching(reference: str, policy: Policy, game: Game) -> Policy:
     return make_search(policy, game, settings.read(SearchSettings, chosen, "search"))
 
 
-RESOURCES = Resources(find_player, stored_tree)
-"""What learners of this project are built with: players from disk and hub, trees from the cache."""
+def find_records(path: str, game: Game) -> list[records.Record]:
+    """Reads a file of recorded games, or of OpenSpiel's histories.
+
+    Raises:
+      InputError: it cannot be read, or a game in it is another one or has other rules; those of payoffs may differ.
+    """
+    found = records.read(Path(path).expanduser(), game)
+    known: dict[tuple[str, str], dict] = {}
+    for one in found:
+        key = one.game, repr(sorted(one.rules.items(), key=lambda item: item[0]))
+        identity = known.setdefault(key, records.game_of(one).identity)
+        same = {**game.identity, "rules": _decisive(game, game.identity["rules"])}
+        if {**identity, "rules": _decisive(game, identity["rules"])} != same:
+            raise InputError(f"{one.place}: of {_described(identity)}, not of {_described(game.identity)}")
+    return found
+
+
+def _decisive(game: Game, rules: dict) -> dict:
+    return {name: value for name, value in rules.items() if name not in game.payoff_rules}
+
+
+def _described(identity: dict) -> str:
+    rules = ", ".join(f"{name}={value}" for name, value in identity["rules"].items())
+    return f"{identity['name']} version {identity['version']}{f' ({rules})' if rules else ''}"
+
+
+RESOURCES = Resources(find_player, stored_tree, find_records)
+"""What learners of this project are built with: players and records from disk and hub, trees from the cache."""

@@ -82,6 +82,8 @@ def _work(algo: Mapping[str, Any]) -> list[str]:
     """Returns how much an iteration is, in the algorithm's own unit."""
     if algo.get("rollout_length") and algo.get("num_envs"):
         return [f"decisions per iteration: {algo['num_envs']:,} x {algo['rollout_length']:,}"]
+    if algo.get("records"):
+        return [f"passes over {algo['records']} per iteration: {algo['epochs']:,}"]
     return [words.format(algo[name]) for name, words in _WORK.items() if isinstance(algo.get(name), int)][:1]
 
 

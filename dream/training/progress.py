@@ -12,6 +12,7 @@ from dream.config.schema import BudgetConfig
 
 _SHOWN = {
     "loss": "loss",
+    "unseen_accuracy": "accuracy on unseen decisions",
     "value_explained_variance": "value EV",
     "self_play/knock_rate": "knocks",
     "self_play/length": "length",

@@ -46,10 +46,10 @@ from dream.equations import schedules
 from dream.networks import Network, make_history_network, make_network
 from dream.networks.fit import adam, fit
 from dream.networks.network import make_reader
-from dream.networks.policy import ValuedPolicy
+from dream.networks.policy import ValuedPolicy, network_params
 from dream.rollout import policy_pool
 from dream.rollout.opponents import Mixture, make_mixture
-from envs import Game, Policy
+from envs import Game, InputError, Policy
 
 
 class PpoState(NamedTuple):
@@ -100,7 +100,8 @@ def make_regularised(
     """
     mixture = make_mixture(config.opponents, config.shares, game, resources.find_player)
     mixture = mixture._replace(opponent_id_prob=config.opponent_id_prob)
-    return _make(config, network, game, mixture, regulariser)
+    start = None if config.start_from is None else resources.find_player(config.start_from, game)
+    return _make(config, network, game, mixture, regulariser, start)
 
 
 def make_against(config: PpoConfig, network: Any, game: Game, mixture: Mixture) -> Algorithm:
@@ -120,6 +121,7 @@ def _make(
     game: Game,
     mixture: Mixture,
     regulariser: Callable[[Network], Regulariser],
+    start: Policy | None = None,
 ) -> Algorithm:
     built = network if isinstance(network, Network) else make_network(network, game)
     num_envs = checked_num_envs(config, game, mixture)
@@ -129,16 +131,39 @@ def _make(
         history = make_history_network(network, game)
         critic = Critic(config.critic, history, game, config.discount, config.gae_lambda, config.correction_clip)
     parts = Parts(config, game, built, make_reader(game, built), mixture, num_envs, assistant, critic)
-    learner = _Ppo(parts, regulariser(built))
+    learner = _Ppo(parts, regulariser(built), None if start is None else _params_of(start, built, config.start_from))
     return Algorithm(learner.init, learner.iterate, learner.policies, learner.value, learner.calls)
+
+
+def _params_of(player: Policy, network: Network, name: str) -> Any:
+    """Returns the parameters of a player's network; raises InputError where they are not those of this network."""
+    found, wanted = network_params(player), jax.eval_shape(network.init, jax.random.key(0))
+    if found is None:
+        raise InputError(f"algo.start_from={name} is not made of one network; it must be a run or an export that is")
+    shapes = [{jax.tree_util.keystr(path): tuple(x.shape) for path, x in jax.tree.leaves_with_path(tree)}
+              for tree in (found, wanted)]  # fmt: skip
+    if shapes[0] != shapes[1]:
+        other = next(key for key in {**shapes[1], **shapes[0]} if shapes[0].get(key) != shapes[1].get(key))
+        raise InputError(
+            f"algo.start_from={name} has another network: {other} is {shapes[0].get(other, 'missing')} there and "
+            f"{shapes[1].get(other, 'missing')} here; give the network's settings it was trained with"
+        )
+    return jax.tree.map(jnp.asarray, found)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Ppo:
-    """The learner; `players` are handed to compiled functions as arguments, so that their arrays are no constants."""
+    """The learner; `players` are handed to compiled functions as arguments, so that their arrays are no constants.
+
+    Attributes:
+      parts: what it is made of.
+      regulariser: of its policy.
+      start: parameters to start from; None: the network's own initial ones.
+    """
 
     parts: Parts
     regulariser: Regulariser
+    start: Any = None
 
     @functools.cached_property
     def optimizer(self) -> optax.GradientTransformation:
@@ -146,13 +171,13 @@ class _Ppo:
 
     def init(self, key: Array) -> PpoState:
         """Initialises a network, and deals where games go on from one iteration to the next."""
-        return self._init(key, self.parts.mixture.players)
+        return self._init(key, self.parts.mixture.players, self.start)
 
     @functools.partial(jax.jit, static_argnums=0)
-    def _init(self, key: Array, players: tuple[Policy | None, ...]) -> PpoState:
+    def _init(self, key: Array, players: tuple[Policy | None, ...], start: Any) -> PpoState:
         parts = self.parts
         key, network_key = jax.random.split(key)
-        params = parts.network.init(network_key)
+        params = parts.network.init(network_key) if start is None else start
         pool = policy_pool.make_pool(params, parts.config.pool_size) if parts.mixture.past_selves else ()
         magnet = self.regulariser.init(params)
         values = () if parts.critic is None else parts.critic.init(jax.random.fold_in(network_key, 2))

@@ -32,6 +32,7 @@ class PpoConfig:
     assistant: str | None = None
     opponents: tuple[str, ...] = (SELF,)
     shares: tuple[float, ...] | None = number(None, 0)
+    start_from: str | None = None
     pool_every: int = number(50, 1)
     pool_size: int = number(8, 1)
     opponent_id_prob: float = number(0.0, 0, 1)
