@@ -17,9 +17,8 @@ import envs
 from envs.game import EnumerableGame, EventLog, Game
 from envs.random_play import uniform_action
 
-pytestmark = pytest.mark.runs_long
 LANES = 48
-DEALS = 2_048
+DEALS = 1_024
 
 
 @dataclasses.dataclass(frozen=True)
