@@ -107,10 +107,12 @@ def where_needed(
     Returns:
       Pytree like `otherwise`, with its dtypes.
     """
+    # Traced once, though it is read alone and then batched; with nested calls Python would run for each twice.
+    once = jax.jit(lambda *args: function(*args), inline=True)
 
     @custom_vmap
     def choose(needed: Array, otherwise: Any, args: tuple[Any, ...]) -> Any:
-        return lax.cond(needed, lambda: _like(function(*args), otherwise), lambda: otherwise)
+        return lax.cond(needed, lambda: _like(once(*args), otherwise), lambda: otherwise)
 
     @choose.def_vmap
     def _rule(size: int, batched: Any, needed: Array, otherwise: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -122,9 +124,9 @@ def where_needed(
         on_cpu = _on_cpu()
         chunk = max(smallest_chunk, size // 32) if on_cpu or share > _FEW else max(1, math.ceil(size * share))
         if on_cpu or share <= _FEW or largest_chunk is not None:
-            out = _on_some_lanes(min(size, chunk, largest_chunk or size), function, *operands)
+            out = _on_some_lanes(min(size, chunk, largest_chunk or size), once, *operands)
         else:
-            out = _on_all_lanes(function, *operands)
+            out = _on_all_lanes(once, *operands)
         return out, jax.tree.map(lambda _: True, out)
 
     return choose(needed, otherwise, args)

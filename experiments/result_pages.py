@@ -84,6 +84,11 @@ def headline_table() -> list[str]:
             gin,
         ),
         (
+            "`preset=laptop` on gin rummy, about 15 minutes, against OpenSpiel's simple bot",
+            _rates("ppo_gin_rummy_laptop", "simple_bot"),
+            gin,
+        ),
+        (
             "Dueling DREAM with a dense network, five minutes on two cores, against random play",
             _rates("laptop", "random"),
             gin,
@@ -141,6 +146,7 @@ def headline_table() -> list[str]:
 SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (README, "results"): headline_table,
     (PAGES / "results" / "gin_rummy.md", "shipped"): tables.shipped_table,
+    (PAGES / "results" / "gin_rummy.md", "laptop-preset"): tables.laptop_field_table,
     (PAGES / "results" / "gin_rummy.md", "laptop"): tables.laptop_table,
     (PAGES / "results" / "gin_rummy.md", "runs"): tables.strength_table,
     (PAGES / "results" / "gin_rummy.md", "corrections"): tables.corrections_table,

@@ -53,10 +53,37 @@ def renamed(command: str) -> str:
     return command
 
 
+LAPTOP = "gin_rummy/laptop"
+"""The player of `preset=laptop` among the measured ones; it does not come with the package."""
+
+
+def laptop_field_table() -> list[str]:
+    """Returns the lines of the table of `preset=laptop` against each player of the field, a column for each seed."""
+    seeds = sorted(((stored("shipped_weights") or {}).get(LAPTOP) or {}).items())
+    if not seeds:
+        return []
+    runs = [run for _, run in seeds]
+    spent = ", ".join(f"{run['decisions'] / 1e6:.1f} M in {run['seconds'] / 60:.1f} minutes" for run in runs)
+    lines = [
+        f"`python -m dream.run preset=laptop seed=<s>`, decisions by seed: {spent}; {runs[0]['device']}, "
+        f"commit {runs[0]['git_commit'][:7]}. Points per hand, {runs[0]['strength']['random']['n']:,} rounds each:",
+        "",
+        "| against |" + "".join(f" seed {seed} | rounds won |" for seed, _ in seeds),
+        "|---|" + "---|---|" * len(seeds),
+    ]
+    for opponent in runs[0]["strength"]:
+        results = [run["strength"][opponent] for run in runs if opponent in run["strength"]]
+        cells = [f" {signed(x['points_per_hand'])} | {100 * x['win_rate']['mean']:.1f} % |" for x in results]
+        lines.append(f"| `{opponent}` |" + "".join(cells))
+    return lines
+
+
 def shipped_table() -> list[str]:
     """Returns the lines of the tables of the players that come with the package, against each player of their field."""
     lines = []
     for name, seeds in sorted((stored("shipped_weights") or {}).items()):
+        if name == LAPTOP:
+            continue
         for seed, run in sorted(seeds.items()):
             lines += [
                 f"`{name}`, `{run['command']}`: {run['decisions'] / 1e6:.1f} M decisions in "

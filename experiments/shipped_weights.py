@@ -1,4 +1,4 @@
-"""Trains, measures and exports the players that come with the package.
+"""Trains, measures and exports the players that come with the package; measures that of `preset=laptop` too.
 
     python experiments/shipped_weights.py train gin_rummy/strong --seed 1     # or goes on with a run that was stopped
     python experiments/shipped_weights.py measure gin_rummy/strong --seed 1   # against the field; stored
@@ -48,14 +48,13 @@ class Recipe(NamedTuple):
     rounds: int = 12000
 
 
+_GIN_FIELD = (
+    "random", "simple_bot", "greedy", "eaai_simple", "marjj", "camper", "patient", "heuristic", "defensive",
+    "early_knock", "aggressive_knock", "meld_builder", "lookahead",
+)  # fmt: skip
 RECIPES = {
-    "gin_rummy/strong": Recipe(
-        ("experiment=ppo_gin_rummy", "iterations=1500"),
-        (
-            "random", "simple_bot", "greedy", "eaai_simple", "marjj", "camper", "patient", "heuristic", "defensive",
-            "early_knock", "aggressive_knock", "meld_builder", "lookahead",
-        ),
-    ),
+    "gin_rummy/strong": Recipe(("experiment=ppo_gin_rummy", "iterations=1500"), _GIN_FIELD),
+    "gin_rummy/laptop": Recipe(("preset=laptop",), _GIN_FIELD, 6000),
     "gin_rummy_openspiel/ppo": Recipe(
         ("experiment=openspiel_ppo_cards",), ("random", "simple_bot", "greedy", "marjj", "lookahead")
     ),

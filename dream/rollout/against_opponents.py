@@ -115,14 +115,11 @@ class Rollouts:
     potentials: bool = True
 
     def start(self, key: Array, lanes: int) -> Lane:
-        """Deals, one game a lane, and plays on."""
-        deal_key, play_key = jax.random.split(key)
+        """Deals, one game per lane; the first step plays on to where the learner decides.
 
-        def begin(keys: Array) -> Lane:
-            dealt = jax.vmap(self._deal)(keys)
-            return self._play_on(dealt, jax.vmap(self._no_moves)(dealt), play_key)[0]
-
-        return devices.by_lane(begin, jax.random.split(deal_key, lanes))
+        To play on here would compile all players a second time.
+        """
+        return devices.by_lane(jax.vmap(self._deal), jax.random.split(key, lanes))
 
     def play(
         self, lanes: Lane, act: Callable[[Any, Array, Array], tuple[Array, Any]], key: Array, steps: int
