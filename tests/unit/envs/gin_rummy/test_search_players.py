@@ -16,7 +16,6 @@ from envs import InputError, cards, gin_rummy
 from envs.gin_rummy.players import playouts, rule_based, search
 from envs.gin_rummy.players.playouts import Limits
 
-pytestmark = pytest.mark.runs_long
 GAME = envs.make("gin_rummy")
 HANDS = 128
 LIMITS = (Limits(10.0, 8.0, 4.0), Limits(9.0, 2.0, 0.0))
