@@ -14,6 +14,8 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jax.custom_batching import custom_vmap
 
+QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+"""Compiler options for programs that run a few times on the host: most of their time would go into compiling."""
 _SMALLEST_CHUNK = 64
 _FEW = 0.5
 """On an accelerator lanes are gathered where no larger share of them is expected to need a function."""

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 from jax import Array
 
+from envs.batching import QUICK
 from envs.errors import InputError
 
 
@@ -30,10 +31,6 @@ def whole_deck(first: Sequence[int], size: int) -> tuple[int, ...]:
     known = [int(card) for card in first]
     others = iter(sorted(set(range(size)) - set(known)))
     return (*(card if 0 <= card < size else next(others) for card in known), *others)
-
-
-QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-"""Compiler options for programs that run a few times on the host: most of their time would go into compiling."""
 
 
 @functools.partial(jax.jit, static_argnums=0, compiler_options=QUICK)

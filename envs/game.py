@@ -169,9 +169,9 @@ class Game(abc.ABC):
     worst_reward: float
     """No player's rewards of one game sum to less."""
     zero_sum: bool = True
+    """Whether the rewards of every step sum to 0 over the players."""
     payoff_rules: frozenset[str] = frozenset()
     """Rules that change payoffs alone, never views or legal actions: a policy trained under others plays these too."""
-    """Whether the rewards of every step sum to 0 over the players."""
     phases: tuple[str, ...] = ("play",)
     """Names of the kinds of decision, the values of `phase`."""
     phase_offset: int | None = None

@@ -54,7 +54,7 @@ def check_bounds(rules: Any, bounds: Mapping[str, tuple[int, int]]) -> None:
 class DeckRules:
     """What the rules of every gin rummy game share: a deck, a deal of two hands and an upcard, and bonuses.
 
-    A mixin: the dataclass of rules declares these five among its fields.
+    A mixin: the dataclass of rules declares these among its fields, the last where the game knows big gin.
     """
 
     num_ranks: int
@@ -62,6 +62,7 @@ class DeckRules:
     hand_size: int
     gin_bonus: int
     undercut_bonus: int
+    big_gin_bonus: int = 0
 
     @property
     def num_cards(self) -> int:
@@ -75,9 +76,9 @@ class DeckRules:
 
     @property
     def worst_points(self) -> int:
-        """No round costs a player more points: the highest hand without a meld, and a bonus on top."""
+        """No round costs a player more points: the dearest cards as a hand without a meld, and a bonus on top."""
         most = cards.most_points(self.hand_size, self.num_ranks, self.num_suits)
-        return most + max(self.gin_bonus, self.undercut_bonus)
+        return most + max(self.gin_bonus, self.undercut_bonus, self.big_gin_bonus)
 
     def check_deck(self, stock: int, what: str) -> None:
         """Checks that the deck holds a deal and some cards of the stock.

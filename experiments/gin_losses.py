@@ -25,7 +25,8 @@ from jax import Array, lax
 import envs
 from dream.evaluation.matches import play_hands
 from dream.evaluation.statistics import mean_interval
-from dream.storage.policies import find_player
+from dream.search import names as search_names
+from dream.storage.policies import find, find_player
 from envs.gin_rummy.core import scoring, table
 
 RESULT = pathlib.Path(__file__).resolve().parent / "results" / "gin_losses.json"
@@ -110,6 +111,12 @@ def played(game: envs.Game, player: str, opponent: str, block: int, number: int)
     return jax.device_get(found) | {"seat": np.array([one["seat"] for one in rounds]), "points": points}
 
 
+def source(name: str, game: envs.Game) -> list[Any]:
+    """Returns what a player is, so that rounds of what had its name before are not taken for its own."""
+    policy = search_names.policy_in(name)
+    return [name, None if policy in envs.bot_names(game) else find(policy).meta["checksum"]]
+
+
 def looked_at(rounds: dict[str, np.ndarray], undercut_bonus: int) -> dict[str, Any]:
     """Returns where the points went, from the player's side; rounds stand in pairs of one deal."""
     seat, points = rounds["seat"], rounds["points"]
@@ -182,9 +189,9 @@ def main() -> None:
     game, label = envs.make("gin_rummy"), arguments.label or pathlib.Path(arguments.player).name
     stored = json.loads(arguments.out.read_text()) if arguments.out.exists() else {"seed": SEED, "players": {}}
     for opponent in arguments.opponents:
-        parts = []
+        parts, players = [], [source(name, game) for name in (arguments.player, opponent)]
         for number in range(-(-arguments.deals // arguments.block)):
-            code = zlib.crc32(json.dumps([arguments.player, opponent, arguments.block]).encode())
+            code = zlib.crc32(json.dumps([*players, arguments.block]).encode())
             kept = arguments.work / f"{code:08x}_{number}.npz"
             if not kept.exists():
                 np.savez_compressed(kept, **played(game, arguments.player, opponent, arguments.block, number))

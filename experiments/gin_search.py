@@ -88,9 +88,12 @@ class Bench:
 
     def check(self) -> None:
         """Ends the program where the working folder holds rounds of other players, and else notes these."""
-        place, identity = self.work / "players.json", json.dumps(described(self), indent=1)
+        place = self.work / "players.json"
+        identity = json.dumps(described(self) | {"block": self.block}, indent=1)
         if place.exists() and place.read_text() != identity:
-            sys.exit(f"error: {self.work} holds rounds of another policy, rules or settings; choose another --work")
+            sys.exit(
+                f"error: {self.work} holds rounds of another policy, rules, settings or --block; choose another --work"
+            )
         place.write_text(identity)
 
     def file(self, one: Pairing, number: int) -> pathlib.Path:

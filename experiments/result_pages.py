@@ -21,6 +21,9 @@ from search_tables import losses_table, search_table
 ROOT = Path(__file__).resolve().parents[1]
 README, PAGES = ROOT / "README.md", ROOT / "docs"
 REPRODUCED = ROOT / "experiments" / "reproduce" / "results"
+GIN, SMALL, SPEED = "docs/results/gin_rummy.md", "docs/results/small_games.md", "docs/performance.md"
+Line = tuple[str, str, str]
+"""Of the README's table: what, the value, the page with more."""
 
 
 def _rates(name: str, opponent: str) -> str:
@@ -38,7 +41,7 @@ def _reproduced(row: str) -> dict[str, Any]:
     return json.loads((REPRODUCED / f"{row}.json").read_text())
 
 
-def _rummy500_rows() -> list[tuple[str, str, str]]:
+def _rummy500_rows() -> list[Line]:
     """Returns the rows of rummy 500, of those results that are there."""
     page = "docs/results/rummy500.md"
     players, shaped = tables.stored("rummy500_players") or {}, tables.stored("rummy500_shaped") or {}
@@ -55,13 +58,8 @@ def _rummy500_rows() -> list[tuple[str, str, str]]:
     return found
 
 
-def headline_table() -> list[str]:
-    """Returns the lines of the README's table."""
-    gin, small, speed = "docs/results/gin_rummy.md", "docs/results/small_games.md", "docs/performance.md"
-    bound = tables.stored("gin_rummy_bound")["exploitability"]
-    pair = next(r for x in tables.stored("rule_bots") if x["name"] == "lookahead" for r in x["results"])
-    dream, own = _reproduced("leduc_dream"), _reproduced("leduc_dueling_dream")
-    uniform = tables.stored("dueling_dream_ppo_exploitability")["leduc_poker"]["uniform"]
+def _strongest_rows() -> list[Line]:
+    """Returns the lines about the strongest player of gin rummy."""
     strength = tables.stored("shipped_weights")["gin_rummy/strong"]["0"]["strength"]
     met = {name: strength[name]["points_per_hand"] for name in ("lookahead", "marjj", "camper")}
     half = max(x["high"] - x["low"] for x in met.values()) / 2
@@ -71,74 +69,83 @@ def headline_table() -> list[str]:
         if one["player"] == "gin_rummy/strong"
     }
     games = {name: [100 * x for x in to_100[name]] for name in ("eaai_simple", "marjj")}
-    exact = [tables.stored("exact_values")[f"dark_hex {version}"] for version in ("classical", "abrupt")]
-    rows = (
+    return [
         (
             "`gin_rummy/strong`, by policy alone, against " + ", ".join(f"`{name}`" for name in met),
             ", ".join(f"{x['mean']:+.1f}" for x in met.values()) + f" points per hand (each ±{half:.1f})",
-            gin,
+            GIN,
         ),
         (
             "The same in games to 100 under EAAI's rules, against " + ", ".join(f"`{name}`" for name in games),
             ", ".join(f"{mean:.1f} % ({low:.1f} to {high:.1f})" for mean, low, high in games.values()),
-            gin,
+            GIN,
         ),
-        (
-            "`preset=laptop` on gin rummy, about 15 minutes, against OpenSpiel's simple bot",
-            _rates("ppo_gin_rummy_laptop", "simple_bot"),
-            gin,
+    ]
+
+
+def _gin_rows() -> list[Line]:
+    """Returns the lines about the other players of gin rummy."""
+    bound = tables.stored("gin_rummy_bound")["exploitability"]
+    pair = next(r for x in tables.stored("rule_bots") if x["name"] == "lookahead" for r in x["results"])
+    runs = {
+        "`preset=laptop` on gin rummy, about 15 minutes, against OpenSpiel's simple bot": (
+            "ppo_gin_rummy_laptop",
+            "simple_bot",
         ),
-        (
-            "Dueling DREAM with a dense network, five minutes on two cores, against random play",
-            _rates("laptop", "random"),
-            gin,
-        ),
-        (
-            "Dueling DREAM with a card scorer, against OpenSpiel's simple bot",
-            _rates("dueling_dream_cards", "simple_bot"),
-            gin,
-        ),
-        ("PPO on the 16-action game, against the simple bot", _rates("ppo_gin_rummy_mdp", "simple_bot"), gin),
-        (
-            "PPO on OpenSpiel's game, 3.2 M decisions, against the simple bot",
-            _rates("openspiel_ppo_cards", "simple_bot"),
-            gin,
-        ),
-        ("The same, 34 M decisions", _rates("openspiel_ppo_cards_35m", "simple_bot"), gin),
+        "Dueling DREAM with a dense network, five minutes on two cores, against random play": ("laptop", "random"),
+        "Dueling DREAM with a card scorer, against OpenSpiel's simple bot": ("dueling_dream_cards", "simple_bot"),
+        "PPO on the 16-action game, against the simple bot": ("ppo_gin_rummy_mdp", "simple_bot"),
+        "PPO on OpenSpiel's game, 3.2 M decisions, against the simple bot": ("openspiel_ppo_cards", "simple_bot"),
+        "The same, 34 M decisions": ("openspiel_ppo_cards_35m", "simple_bot"),
+    }
+    return [
+        *((what, _rates(*run), GIN) for what, run in runs.items()),
         (
             "Rule-based player `lookahead`, against the simple bot, excluding ties",
             tables.percent(tables.excluding_ties(pair)),
-            gin,
+            GIN,
         ),
         (
             "Lower bound on the exploitability of that dense agent on gin rummy",
             f"{bound['mean']:.1f} points per hand ({bound['low']:.1f} to {bound['high']:.1f})",
-            gin,
+            GIN,
         ),
+    ]
+
+
+def _leduc_rows() -> list[Line]:
+    """Returns the lines about Leduc poker."""
+    dream, own = _reproduced("leduc_dream"), _reproduced("leduc_dueling_dream")
+    uniform = tables.stored("dueling_dream_ppo_exploitability")["leduc_poker"]["uniform"]
+    values = [f"{x['mean'] / 1000:.3f} chips ({x['low'] / 1000:.3f} to {x['high'] / 1000:.3f})" for x in (dream, own)]
+    published = f"{dream['published'] / 1000:g}"
+    return [
+        (f"DREAM on Leduc poker, exploitability at 5 M decisions (published: {published})", values[0], SMALL),
+        (f"Dueling DREAM on Leduc poker, the same (uniform play: {uniform:.3f})", values[1], SMALL),
+    ]
+
+
+def _cost_rows() -> list[Line]:
+    """Returns the lines about what takes how long."""
+    exact = [tables.stored("exact_values")[f"dark_hex {version}"] for version in ("classical", "abrupt")]
+    sizes = " and ".join(f"{run['information_sets'] / 1e6:.0f} M" for run in exact)
+    return [
         (
-            f"DREAM on Leduc poker, exploitability at 5 M decisions (published: {dream['published'] / 1000:g})",
-            f"{dream['mean'] / 1000:.3f} chips ({dream['low'] / 1000:.3f} to {dream['high'] / 1000:.3f})",
-            small,
-        ),
-        (
-            f"Dueling DREAM on Leduc poker, the same (uniform play: {uniform:.3f})",
-            f"{own['mean'] / 1000:.3f} chips ({own['low'] / 1000:.3f} to {own['high'] / 1000:.3f})",
-            small,
-        ),
-        *_rummy500_rows(),
-        (
-            "Exact exploitability on Dark Hex, "
-            + " and ".join(f"{run['information_sets'] / 1e6:.0f} M" for run in exact)
-            + " information sets",
+            f"Exact exploitability on Dark Hex, {sizes} information sets",
             " and ".join(f"{run['nash_conv_seconds']:.1f}" for run in exact) + " s",
             "docs/games/phantom.md",
         ),
         (
             "Uniform random play of gin rummy, two CPU cores",
             f"{tables.measured('random_play', 'decisions_per_s') / 1e6:.1f} M decisions per second",
-            speed,
+            SPEED,
         ),
-    )
+    ]
+
+
+def headline_table() -> list[str]:
+    """Returns the lines of the README's table."""
+    rows = [*_strongest_rows(), *_gin_rows(), *_leduc_rows(), *_rummy500_rows(), *_cost_rows()]
     lines = ["| what | measured, with 95 % interval | details |", "|---|---|---|"]
     return lines + [f"| {what} | {value} | [{Path(page).stem}]({page}) |" for what, value, page in rows]
 

@@ -105,7 +105,7 @@ def make(config: BehaviourCloningConfig, network: Any, game: Game, resources: Re
     records = None if config.records is None else _readable(config, resources.find_records(config.records, game))
     player = resources.find_player(config.player, game) if records is None else None
     learner = _Cloning(config, game, make_network(network, game), num_envs, player, records)
-    return Algorithm(learner.init, learner.iterate, learner.policies, learner.value, learner.calls)
+    return Algorithm(learner.init, learner.iterate, learner.policies, learner.value, learner.calls, traceable=True)
 
 
 def _readable(config: BehaviourCloningConfig, records: Sequence[Record]) -> tuple[Record, ...]:
@@ -236,7 +236,7 @@ class _Cloning:
         """Returns cross-entropy and accuracy on decisions spread over the unseen ones, and how many those are."""
         size = min(_JUDGED, unseen.index.shape[0])
         count = jnp.minimum(unseen.count, size)
-        ranks = np.arange(size) * jnp.maximum(unseen.count, 1) // size
+        ranks = np.arange(size) * (unseen.count // size)
         valid = np.arange(size) < count
         places = unseen.index[jnp.where(unseen.count > size, ranks, np.arange(size))]
         info = self._compared(params, jax.tree.map(lambda x: x[places], unseen.rows))

@@ -175,7 +175,7 @@ def make(config: DuelingDreamConfig, network: Any, game: Game, resources: Resour
             raise InputError(f"algo.mirror.{name}={dataclasses.asdict(schedule)} must not go below 0")
     built = (make_policy_network if accumulates else make_network)(network, game)
     learner = _DuelingDream(config, game, built, make_reader(game, built), num_envs)
-    return Algorithm(learner.init, learner.iterate, learner.policies, calls=learner.calls)
+    return Algorithm(learner.init, learner.iterate, learner.policies, calls=learner.calls, traceable=True)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -157,7 +157,7 @@ def make(config: NfspConfig, network: Any, game: Game, resources: Resources) -> 
     """
     num_envs = num_envs_for(config.num_envs, config.episodes_per_iteration)
     learner = _Nfsp(config, game, make_network(network, game), num_envs)
-    return Algorithm(learner.init, learner.iterate, learner.policies)
+    return Algorithm(learner.init, learner.iterate, learner.policies, traceable=True)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

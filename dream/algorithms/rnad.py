@@ -117,7 +117,7 @@ def make(config: RnadConfig, network: Any, game: Game, resources: Resources) -> 
             f"algo.episodes_per_iteration={config.episodes_per_iteration}"
         )
     learner = _Rnad(config, game, make_network(network, game))
-    return Algorithm(learner.init, learner.iterate, learner.policies)
+    return Algorithm(learner.init, learner.iterate, learner.policies, traceable=True)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

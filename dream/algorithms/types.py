@@ -51,6 +51,7 @@ class Algorithm:
         generator like `calls`; the same to the bit as one after the other. None where they are done one at a time.
       most: iterations that `several` does at once.
       tables: TrainState -> the policies as tables of the game's exact form, where the learner has them as such.
+      traceable: whether `init` may be traced: the shapes of a state can then be had without compiling or computing it.
     """
 
     init: Callable[[Any], TrainState]
@@ -61,6 +62,12 @@ class Algorithm:
     several: Callable[[TrainState, int], Generator[None, None, tuple[TrainState, list[Metrics]]]] | None = None
     most: int = 1
     tables: Callable[[TrainState], dict[str, Any]] | None = None
+    traceable: bool = False
+
+    def like(self) -> TrainState:
+        """Returns shapes and dtypes of a state, a state itself where `init` cannot be traced: to restore one by."""
+        key = jax.random.key(0)
+        return jax.eval_shape(self.init, key) if self.traceable else self.init(key)
 
     def in_calls(self, state: TrainState, iterations: int) -> Generator[None, None, tuple[TrainState, list[Metrics]]]:
         """Returns iterations, at most `most`, as `several`; without it one, as `calls` or in one call."""

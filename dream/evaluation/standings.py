@@ -51,7 +51,7 @@ class Result:
     """What two players' mirrored rounds came to, seen from the first one's side.
 
     Attributes:
-      points: float64[pairs, 2], the first player's points in each round of each deal.
+      points: float64[pairs, 2], the points of the first player in seat 0 and in seat 1 of each deal.
       match_rules: how rounds make a game; None where games are not asked for.
     """
 
@@ -90,7 +90,8 @@ class Result:
 
     def other_side(self) -> Result:
         """Returns the same from the second player's side."""
-        return Result(-self.points, self.match_rules)
+        # In the rounds that the first player acted first in, the second acted second.
+        return Result(-self.points[:, ::-1], self.match_rules)
 
     def report(self) -> dict[str, Any]:
         """Returns rounds, deals, rates of rounds won, lost and tied, of won ones, ties left out, points, and games."""

@@ -21,10 +21,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from dream.page.compiled import QUICK, Player
+from dream.page.compiled import Player
 from dream.search.playouts import play_on
 from dream.search.worlds import log_likelihood, tempered
 from envs import Game, InputError, Policy, boards
+from envs.batching import QUICK
 from envs.game import View
 
 WORLDS, BELIEF_WORLDS = 16, 256
@@ -59,7 +60,9 @@ class Adviser:
 
     def __init__(self, game: Game, player: Player, playout: Policy) -> None:
         """Takes the player whose probabilities are shown, and the policy by which worlds are played out."""
-        self.game, self.player, self._playout = game, player, playout
+        self.game, self.player = game, player
+        # Points are what the game pays, whatever the policy was trained to count a win as besides.
+        self._playout = Policy(playout.apply, playout.params, playout.game)
         self._values = jax.jit(self._batch, compiler_options=QUICK)
         self._belief = jax.jit(self._sampled, static_argnums=2, compiler_options=QUICK)
         self._is_weighted = True

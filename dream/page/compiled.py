@@ -13,10 +13,8 @@ import numpy as np
 
 from dream.storage.policies import find_player
 from envs import Game, Policy
+from envs.batching import QUICK
 from envs.game import State, View
-
-QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-"""Compiler options for programs that run once a move: most of their time would go into compiling."""
 
 
 class Position(NamedTuple):

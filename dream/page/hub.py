@@ -81,7 +81,7 @@ class Hub:
         self.slow.shutdown(wait=False, cancel_futures=True)
 
     async def in_thread(self, quick: bool, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Runs a function beside the event loop: short work and long work do not wait for each other."""
+        """Runs a function in a thread: the event loop goes on, and short work does not wait for long work."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self.quick if quick else self.slow, function, *arguments)
 

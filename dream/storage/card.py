@@ -24,7 +24,7 @@ from dream.game_tree.tabular_policy import table_policy
 from dream.networks import make_network
 from dream.networks.policy import Acts, make_network_policy
 from dream.storage.old_configs import current_config
-from envs import Game, Policy
+from envs import Game, Policy, make_bot
 from envs.errors import InputError, shown
 
 FORMAT = 1
@@ -224,6 +224,8 @@ def _no_policy(card: Card, names: Any) -> InputError:
 
 
 def _no_player(name: str, game: Game) -> Policy:
+    if name == "random":  # a learner's default, of no file
+        return make_bot(name, game)
     raise InputError(f"the card asks for the player {shown(name)}; a card names a policy's shape alone")
 
 

@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-import jax
-
 import envs
 from dream import algorithms
 from dream.algorithms.types import Resources
@@ -23,6 +21,8 @@ from envs.errors import unknown
 
 Trained = Checkpoint | PolicyFile
 """A trained player on disk."""
+_SOURCES = {"start_from": None, "records": None, "imitated": None, "player": "random"}
+"""Settings of learners that name files and players which learning alone needs, and what stands for them."""
 
 
 def load_policy(reference: str | os.PathLike[str], name: str | None = None) -> Policy:
@@ -106,8 +106,10 @@ def policies_of(trained: Trained, game: Game) -> dict[str, Policy]:
     if isinstance(trained, PolicyFile):
         return {trained.card.policy: trained.make(game)}
     config = trained.meta["config"]
-    learner = algorithms.make(config["algo"], config["network"], game, RESOURCES)
-    return learner.policies(trained.restore(learner.init(jax.random.key(0))))
+    # What it started or learned from is of no matter to how it plays, and may be gone.
+    algo = {**config["algo"], **{name: value for name, value in _SOURCES.items() if name in config["algo"]}}
+    learner = algorithms.make(algo, config["network"], game, RESOURCES)
+    return learner.policies(trained.restore(learner.like()))
 
 
 def policy_of(trained: Trained, game: Game, name: str | None = None) -> Policy:

@@ -13,7 +13,7 @@ from jax import Array
 
 from envs.adapters.seat_play import Table, advance, deal, make_table
 from envs.adapters.single_game import RENDER_MODES, SingleGame, check_mode
-from envs.dealing import QUICK
+from envs.batching import QUICK
 from envs.errors import InputError
 from envs.game import Game, Policy, State
 

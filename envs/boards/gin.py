@@ -93,7 +93,8 @@ def opened(game: Game, state: State, actions: Sequence[int]) -> dict[str, Any]:
         "hands": [{"hand": named(hand, ranks), **settlement.grouped(hand, ranks)} for hand in held],
     }
     if int(state.current_player) < 0:
-        shown["settlement"] = settlement.of_round(rules, held, int(state.knocker))
+        top = int(board.pile[max(int(board.pile_size) - 1, 0)])
+        shown["settlement"] = settlement.of_round(rules, held, int(state.knocker), top)
     return shown
 
 

@@ -1,6 +1,6 @@
 """The board of `gin_rummy_mdp`: that of `gin_rummy`; discards are slots of the hand, and a knock is decided after one.
 
-An opponent's discard is named by its card: the slot's number would tell how many lower cards the opponent holds.
+An opponent's discard is named by its card: the slot's number would show how many lower cards the opponent holds.
 """
 
 from __future__ import annotations

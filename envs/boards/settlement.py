@@ -124,13 +124,14 @@ def answer(rules: GinRules, knocker: tuple[Meld, ...], hand: tuple[int, ...]) ->
     return best[1:]
 
 
-def of_round(rules: GinRules, hands: Sequence[Sequence[int]], knocker: int) -> dict[str, Any]:
+def of_round(rules: GinRules, hands: Sequence[Sequence[int]], knocker: int, discard: int) -> dict[str, Any]:
     """Spells out how a finished round is scored.
 
     Args:
       rules: of the game.
       hands: the card ids of both, the knocker's after its discard.
       knocker: seat, -1 where nobody knocked.
+      discard: the card the knocker discarded; with it melded too, gin is big gin where that is played.
     Returns:
       `ending`, and where somebody knocked `knocker`, `winner`, `laid` (melds and cards left by seat), `layoffs` (card
       and the place of the knocker's meld), `terms` (kind and points, which sum to `total`).
@@ -148,19 +149,21 @@ def of_round(rules: GinRules, hands: Sequence[Sequence[int]], knocker: int) -> d
         theirs, off, rest = answer(rules, melds, defender)
     against = points(rest, ranks)
     laid = {knocker: (melds, left), other: (theirs, rest)}
+    is_big = bool(rules.big_gin_bonus) and deadwood([*hands[knocker], discard], ranks) == 0
     return {
         "knocker": knocker,
         "laid": [{"melds": [named(m, ranks) for m in laid[s][0]], "left": named(laid[s][1], ranks),
                   "points": points(laid[s][1], ranks)} for s in range(2)],
         "layoffs": [{"card": cards.card_name(card, ranks), "meld": n} for card, n in off],
-        **_sum(rules, own, against, knocker),
+        **_sum(rules, own, against, knocker, is_big),
     }  # fmt: skip
 
 
-def _sum(rules: GinRules, own: int, against: int, knocker: int) -> dict[str, Any]:
+def _sum(rules: GinRules, own: int, against: int, knocker: int, is_big: bool) -> dict[str, Any]:
     """Returns how a round ended, who won it and the sum that says how much."""
     if own == 0:
-        terms = [("deadwood", against), ("gin bonus", rules.gin_bonus)]
+        bonus = ("big gin bonus", rules.big_gin_bonus) if is_big else ("gin bonus", rules.gin_bonus)
+        terms = [("deadwood", against), bonus]
         return {"ending": "gin", "winner": knocker, **sum_of(terms)}
     margin = against - own
     if margin > 0:

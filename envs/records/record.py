@@ -14,7 +14,7 @@ from jax import Array, lax
 
 import envs
 from envs import drawing
-from envs.dealing import QUICK
+from envs.batching import QUICK
 from envs.errors import InputError, shown
 from envs.game import Game, State
 

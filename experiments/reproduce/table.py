@@ -22,9 +22,8 @@ HEAD = [
     "are those of a whole run, with compiling and evaluating; the last column says when exploitability first was 0.1,",
     "then 0.06. `paper` rows have all settings of `conf/algo`, the paper's own. `ours` have those of `conf/tuned`: on",
     "small games sums over information sets instead of minibatches of a reservoir, warm starts, exact averages, and",
-    "chance in the baseline. Each result's file has its recipe, all settings resolved. A value below `at least` is",
-    "better than the published one by a factor; the row says why. `python experiments/reproduce/run.py <row>` runs a",
-    "row of `experiments/reproduce/rows.yaml` again.",
+    "chance in the baseline. A value below `at least` is better than the published one by a factor; the row says why.",
+    "`python experiments/reproduce/run.py <row>` runs a row of `experiments/reproduce/rows.yaml` again.",
 ]
 COLUMNS = ("game", "method", "kind", "budget", "value x 1000", "seeds", "published", "bound", "minutes", "to 0.1; 0.06")
 
@@ -46,6 +45,13 @@ def machines(results: list[dict[str, Any]]) -> list[str]:
     kinds = {f"{' and '.join(r['machine']['device'])}, {'/'.join(r['machine']['cores'])} cores" for r in results}
     loads = [result["load_1_minute"] for result in results]
     return [f"Run on {'; '.join(sorted(kinds))}; load average at a run's start {min(loads):.1f} to {max(loads):.1f}."]
+
+
+def recipes(results: list[dict[str, Any]]) -> list[str]:
+    """Returns the line that says which results hold their settings; those stored before recipes were kept do not."""
+    older = [f"`{result['row']}`" for result in results if "recipe_resolved" not in result]
+    exceptions = f", but for older ones: {', '.join(older)}" if older else ""
+    return [f"A result's file has its recipe, all settings resolved{exceptions}."]
 
 
 def table(spec: Spec, results: list[dict[str, Any]]) -> list[str]:
@@ -128,7 +134,8 @@ def main() -> None:
         results = collected(spec, given.results)
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
-    blocks = [[*HEAD, *machines(results)], table(spec, results), pictures(spec, given.results)] if results else [HEAD]
+    head = [*HEAD, *recipes(results), *machines(results)] if results else HEAD
+    blocks = [head, table(spec, results), pictures(spec, given.results)] if results else [head]
     command = "experiments/reproduce/table.py"
     fill(given.page, "reproduced", [block for block in blocks if block], check=given.check, command=command)
 

@@ -14,7 +14,7 @@ from jax import Array, lax
 
 import envs
 from envs import cards
-from envs.dealing import QUICK
+from envs.batching import QUICK
 from envs.gin_rummy.mdp.encoding import slot_of
 
 GAME = envs.make("gin_rummy_mdp")

@@ -132,7 +132,7 @@ def _make(
         critic = Critic(config.critic, history, game, config.discount, config.gae_lambda, config.correction_clip)
     parts = Parts(config, game, built, make_reader(game, built), mixture, num_envs, assistant, critic)
     learner = _Ppo(parts, regulariser(built), None if start is None else _params_of(start, built, config.start_from))
-    return Algorithm(learner.init, learner.iterate, learner.policies, learner.value, learner.calls)
+    return Algorithm(learner.init, learner.iterate, learner.policies, learner.value, learner.calls, traceable=True)
 
 
 def _params_of(player: Policy, network: Network, name: str) -> Any:

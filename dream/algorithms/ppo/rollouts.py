@@ -77,14 +77,15 @@ def play_rollouts(parts: Parts, params: Any, lanes: Lane, mixture: Mixture, key:
 
 
 def _returns(parts: Parts, step: Step, next_values: Array, scale: Array) -> Array:
-    """Returns each decision's lambda-return: float32[T, N]; `next_values` float32[N] follow the last step."""
+    """Returns each decision's lambda-return, one discount a step: float32[T, N]; `next_values` float32[N] follow."""
     config, summary, unit, num_envs = parts.config, step.summary, parts.game.reward_scale, parts.num_envs
     shaping = config.shaping
     rewards = summary.reward + jnp.where(summary.tied, shaping.tie_penalty / unit, 0.0)
     rewards += reward_shaping.win_bonus(summary.final_reward, summary.done, shaping.win_bonus / unit)
     before, after = step.potentials[..., 0], step.potentials[..., 1]
     form = {"scale": scale, "discount": config.discount, "form": shaping.form}
-    rewards += jnp.where(step.valid, reward_shaping.shaping_reward(before, after, summary.done, **form), 0.0)
+    # In steps without a decision too: the game may end there, and the last potential is taken back.
+    rewards += reward_shaping.shaping_reward(before, after, summary.done, **form)
     # The value of a game under way is paid after the last step, as if the game ended there.
     rewards = jnp.concatenate([rewards, next_values[None]])[..., None]
     ends = jnp.concatenate([summary.done, jnp.ones((1, num_envs), bool)])

@@ -213,6 +213,7 @@ const TERMS = {
   deadwood: "deadwood",
   "own deadwood": "own deadwood",
   "gin bonus": "gin bonus",
+  "big gin bonus": "big gin bonus",
   "undercut bonus": "undercut bonus",
 };
 

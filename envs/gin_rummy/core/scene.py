@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 
 from envs import cards, drawing
-from envs.dealing import QUICK
+from envs.batching import QUICK
 from envs.gin_rummy.core.rules import GinRules
 from envs.gin_rummy.core.scoring import ENDINGS
 from envs.gin_rummy.melding import arrangement, melds

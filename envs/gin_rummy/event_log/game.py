@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -20,12 +19,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs import cards, dealing, drawing
+from envs import cards, drawing
 from envs.batching import where_needed
-from envs.game import CardFeatures, EventLog, Game
+from envs.game import CardFeatures, EventLog
 from envs.gin_rummy.core import determinize, scene, scoring, table, text
-from envs.gin_rummy.core.rules import PAYOFF_RULES, PRESETS, GinRules, match_rules, preset_name
+from envs.gin_rummy.core.rules import PAYOFF_RULES, PRESETS, GinRules
 from envs.gin_rummy.core.table import Table
+from envs.gin_rummy.core.table_game import TableGame
 from envs.gin_rummy.event_log import encoding
 from envs.gin_rummy.event_log.state import (
     DISCARD,
@@ -38,14 +38,13 @@ from envs.gin_rummy.event_log.state import (
     GinState,
     GinView,
 )
-from envs.match_rules import MatchRules
 from envs.rules import build_rules, chosen_preset
 
 _STOCK, _TAKE, _PASS, _DISCARDS = 0, 1, 2, 3
 
 
 @dataclasses.dataclass(frozen=True)
-class GinRummy(Game):
+class GinRummy(TableGame):
     """Gin rummy with combined knock and discard; the module has the rules, encoding.py the observation."""
 
     rules: GinRules = PRESETS["dream"]
@@ -83,10 +82,6 @@ class GinRummy(Game):
     def card_features(self) -> CardFeatures | None:
         """What the observation says of each card; of the full deck only."""
         return encoding.features(self.rules, _DISCARDS)
-
-    def match_rules(self, preset: str | None = None) -> MatchRules:
-        """Returns how rounds make a game: of a preset, by default the one these rules are."""
-        return match_rules(self.rules, preset)
 
     def init(self, key: Array) -> GinState:
         """Deals a shuffled deck."""
@@ -221,19 +216,6 @@ class GinRummy(Game):
         actions = jnp.where(kind == table.DISCARD, _DISCARDS + card, draws)
         return self.from_deck(state.table.deck), jnp.roll(actions, -1), state.table.actions
 
-    def _deadwood(self, board: Table, player: Array) -> Array:
-        """Returns a player's deadwood, the least over one discard if a card has been drawn: int32 points."""
-        return jnp.where(player == 1, board.deadwood[1], board.deadwood[0])
-
-    def potential(self, state: GinState, player: Array) -> Array:
-        """Returns -deadwood / 100 of the hand of `player`."""
-        left = self._deadwood(state.table, player)
-        return -left / np.float32(self.reward_scale)
-
-    def phase(self, state: GinState) -> Array:
-        """Returns the index into PHASES."""
-        return state.phase
-
     def result(self, state: GinState, player: Array) -> dict[str, Array]:
         """Returns whether this player knocked (gin included), went gin, undercut, and the deadwood kept."""
         return scoring.result(state.knocker, state.ending, self._deadwood(state.table, player), player)
@@ -245,23 +227,6 @@ class GinRummy(Game):
     def to_dict(self, state: GinState) -> dict[str, Any]:
         """Describes the round: hands, pile oldest first, stock next card first, phase, who acts, how it ended."""
         return text.of_round(self.rules, state, PHASES)
-
-    def deal_of(self, state: GinState) -> tuple[int, ...]:
-        """Returns the deck."""
-        return dealing.whole_deck(jax.device_get(state.table.deck), self.rules.num_cards)
-
-    def from_deal(self, deal: Sequence[int | float]) -> GinState:
-        """Deals a deck.
-
-        Raises:
-          InputError: it is no permutation of the cards.
-        """
-        return dealing.dealt(self, dealing.check_deck(deal, self.rules.num_cards))
-
-    @property
-    def preset(self) -> str | None:
-        """The name of the preset that the rules are."""
-        return preset_name(self.rules)
 
     def action_name(self, action: int) -> str:
         """Returns what an action does, e.g. "discard 7H"."""

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -31,18 +30,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs import cards, dealing, drawing
+from envs import cards, drawing
 from envs.batching import where_needed
 from envs.cards import NUM_CARDS
-from envs.game import CardFeatures, Game, OpponentIds
+from envs.game import CardFeatures, OpponentIds
 from envs.gin_rummy.core import scene, scoring, table, text
-from envs.gin_rummy.core.rules import MDP_PRESETS, PAYOFF_RULES, MdpRules, match_rules, preset_name
+from envs.gin_rummy.core.rules import MDP_PRESETS, PAYOFF_RULES, MdpRules
 from envs.gin_rummy.core.table import Table
+from envs.gin_rummy.core.table_game import TableGame
 from envs.gin_rummy.mdp import card_features as features
 from envs.gin_rummy.mdp import determinize, encoding
 from envs.gin_rummy.mdp.encoding import DISCARD, DRAW, KINDS, KNOCK, NO_CARD, OVER, PHASES, SLOTS, MdpView
 from envs.gin_rummy.melding import melds
-from envs.match_rules import MatchRules
 from envs.rules import build_rules, chosen_preset
 
 STOCK, TAKE, DISCARDS, CONTINUE, KNOCKS, GIN = 0, 1, 2, 13, 14, 15
@@ -86,7 +85,7 @@ class MdpState:
 
 
 @dataclasses.dataclass(frozen=True)
-class MdpGinRummy(Game):
+class MdpGinRummy(TableGame):
     """Gin rummy with the knock decided after the discard; rules and actions as the module says."""
 
     rules: MdpRules = MDP_PRESETS["r42"]
@@ -120,10 +119,6 @@ class MdpGinRummy(Game):
     def zero_sum(self) -> bool:
         """Of points; categorical rewards are not."""
         return self.rules.reward == "points"
-
-    def match_rules(self, preset: str | None = None) -> MatchRules:
-        """Returns how rounds make a game: of a preset, by default that of `r42`."""
-        return match_rules(self.rules, preset)
 
     def init(self, key: Array) -> MdpState:
         """Deals a shuffled deck."""
@@ -278,21 +273,9 @@ class MdpGinRummy(Game):
         """Returns the observation vector: float32[342]."""
         return encoding.encode(self.rules, view)
 
-    def _deadwood(self, board: Table, player: Array) -> Array:
-        """Returns a player's deadwood, the least over one discard if a card has been drawn: int32 points."""
-        return jnp.where(player == 1, board.deadwood[1], board.deadwood[0])
-
-    def potential(self, state: MdpState, player: Array) -> Array:
-        """Returns -deadwood / 100 of the hand of `player`."""
-        return -self._deadwood(state.table, player) / np.float32(100)
-
     def auxiliary(self, state: MdpState, player: Array) -> Array:
         """Returns the opponent's deadwood / 100."""
         return self._deadwood(state.table, 1 - player) / np.float32(100)
-
-    def phase(self, state: MdpState) -> Array:
-        """Returns the index into PHASES."""
-        return state.phase
 
     def result(self, state: MdpState, player: Array) -> dict[str, Array]:
         """Returns the points won, and whether this player knocked, went gin, undercut, and the deadwood kept."""
@@ -304,23 +287,6 @@ class MdpGinRummy(Game):
     def to_dict(self, state: MdpState) -> dict[str, Any]:
         """Describes the round: hands, pile oldest first, stock next card first, phase, who acts, how it ended."""
         return {**text.of_round(self.rules, state, PHASES), "turns": int(state.turns), "points": int(state.points)}
-
-    def deal_of(self, state: MdpState) -> tuple[int, ...]:
-        """Returns the deck."""
-        return dealing.whole_deck(jax.device_get(state.table.deck), self.rules.num_cards)
-
-    def from_deal(self, deal: Sequence[int | float]) -> MdpState:
-        """Deals a deck.
-
-        Raises:
-          InputError: it is no permutation of the cards.
-        """
-        return dealing.dealt(self, dealing.check_deck(deal, self.rules.num_cards))
-
-    @property
-    def preset(self) -> str | None:
-        """The name of the preset that the rules are."""
-        return preset_name(self.rules)
 
     def action_name(self, action: int) -> str:
         """Returns what an action does, e.g. "discard card 3" of the own hand in the order of the ids."""

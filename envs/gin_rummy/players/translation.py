@@ -5,7 +5,7 @@ card taken is not discarded in the same turn, which only that game allows. What 
 `gin_rummy` has not, are played exactly (openspiel_endgame.py), the knock's discard included.
 
 OpenSpiel's view keeps no log. The one that is made up here has what these players read in it: how many discards each
-player has made, whose cards are not told, and how the player to act came by its last card.
+player has made, whose cards are not known, and how the player to act came by its last card.
 """
 
 from __future__ import annotations

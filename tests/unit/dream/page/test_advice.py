@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import envs
+from dream.networks.policy import ValuedPolicy
 from dream.page.advice import Adviser, belief_summary, rows
 from dream.page.compiled import CompiledGame, Player
 from envs import InputError
 
 
-def _kuhn() -> tuple[CompiledGame, Adviser]:
+def _kuhn(trained: bool = False) -> tuple[CompiledGame, Adviser]:
     game = envs.make("kuhn_poker")
     random = envs.make_bot("random", game)
+    if trained:  # as policies of PPO are that counted a win as five chips more
+        random = ValuedPolicy(random.apply, random.params, game, value=lambda params, view: jnp.float32(9), win_bonus=5)
     return CompiledGame(game), Adviser(game, Player("random", random), random)
 
 
-def test_expected_points_of_kuhn_poker() -> None:
+@pytest.mark.parametrize("trained", [False, True])
+def test_expected_points_of_kuhn_poker(trained: bool) -> None:
     """Of a king that may pass or bet, against a random player: 0.75 and 1.5 chips, by hand.
 
     A bet is called for 2 or folded for 1. A pass is met by a pass, for 1, or a bet; the king then folds, losing 1, or
-    calls for 2, so the bet brings 0.5. The mean is 0.75; it is the same whatever the other holds.
+    calls for 2, so the bet brings 0.5. The mean is 0.75; it is the same whatever the other holds, and whatever a player
+    was trained to count a win as.
     """
-    compiled, adviser = _kuhn()
+    compiled, adviser = _kuhn(trained)
     position = compiled.look(compiled.game.from_deck(np.array([2, 0, 1])))
     points = np.concatenate([adviser.values(position.views[0], [0, 1], 0, seed) for seed in range(60)])
     means, errors = points.mean(axis=0), points.std(axis=0) / np.sqrt(len(points))

@@ -10,9 +10,10 @@ import pytest
 from page_support import chosen, texts
 
 import envs
-from dream.page.compiled import QUICK, Shelf
+from dream.page.compiled import Shelf
 from dream.page.match import Chair, Match, Settings
 from envs import InputError, boards
+from envs.batching import QUICK
 
 _SHELF = Shelf()
 _GAMES = {"gin_rummy": "heuristic", "gin_rummy_mdp": "heuristic", "gin_rummy_openspiel": "simple_bot",

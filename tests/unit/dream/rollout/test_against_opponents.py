@@ -13,10 +13,12 @@ import pytest
 
 import envs
 from dream.algorithms import make
+from dream.algorithms.ppo.parts import ActorOutput
+from dream.algorithms.ppo.rollouts import _returns
 from dream.commands.evaluate import play_match, prepare_match
 from dream.config.compose import compose_config
 from dream.equations.sampling import entropy, sample_action
-from dream.rollout.against_opponents import Rollouts
+from dream.rollout.against_opponents import Rollouts, Step, TransitionSummary
 from dream.rollout.opponents import make_mixture
 from dream.training.run_state import Run
 from dream.training.signals import StopRequest
@@ -137,6 +139,20 @@ def test_win_bonus_is_in_raw_points(game: Game) -> None:
     ended = np.abs(more) > 1e-6
     np.testing.assert_allclose(more[ended], 3.0 / game.reward_scale * np.sign(plain[ended]), rtol=1e-5)
     assert ended.mean() > 0.8
+
+
+def test_shaping_takes_its_last_potential_back(game: Game) -> None:
+    """Undiscounted returns are less by the potential alone, also where a game ends while the learner waits."""
+    decides, ends = np.array([1, 0, 1, 0, 1, 1]), np.array([0, 0, 0, 1, 0, 1])
+    potentials = np.array([[3, 5], [5, 5], [5, 2], [2, 2], [7, 4], [4, 9]])
+    nothing = np.zeros((6, 1), np.float32)
+    summary = TransitionSummary(nothing, ends[:, None] > 0, nothing > 0, nothing, {}, nothing, nothing, nothing)
+    output = ActorOutput(*[nothing] * 7)
+    step = Step(decides[:, None] > 0, *[()] * 3, potentials[:, None].astype(np.float32), *[()] * 2, output, summary)
+    node = {"opponents": ("random",), "num_envs": 1, "rollout_length": 6, "gae_lambda": 1.0}
+    learner = make({"name": "ppo", **node}, {"name": "dueling", "hidden": [8]}, game)
+    returns = _returns(learner.iterate.__self__.parts, step, jnp.zeros(1), jnp.float32(0.5))
+    np.testing.assert_allclose(returns[decides > 0, 0], -0.5 * potentials[decides > 0, 0])
 
 
 def _run(folder: pathlib.Path, *overrides: str) -> Run:

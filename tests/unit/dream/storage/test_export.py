@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import pathlib
@@ -68,6 +69,33 @@ def test_every_learners_policies_come_back(tmp_path: pathlib.Path, algo: str) ->
 def run(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """A PPO run."""
     return _run(tmp_path_factory.mktemp("run"), "ppo", "env=leduc_poker")
+
+
+def test_a_checkpoint_is_loaded_by_shapes(run: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`init`, which may deal games and play on in all of them, is traced, and neither compiled nor run."""
+    make, keys = algorithms.make, []
+
+    def watched(*args: Any) -> Any:
+        learner = make(*args)
+        return dataclasses.replace(learner, init=lambda key: keys.append(key) or learner.init(key))
+
+    monkeypatch.setattr(algorithms, "make", watched)
+    dream.load_policy(run)
+    assert [isinstance(key, jax.core.Tracer) for key in keys] == [True]
+
+
+@pytest.mark.parametrize(
+    ("algo", "gone"), [("ppo", {"start_from": "runs/gone"}), ("behaviour_cloning", {"records": "gone.jsonl"})]
+)
+def test_what_a_learner_started_from_may_be_gone(tmp_path: pathlib.Path, algo: str, gone: dict[str, str]) -> None:
+    """A policy is loaded all the same."""
+    node = {"name": algo, "episodes_per_iteration": 2}
+    learner = algorithms.make(node, {"hidden": [4]}, envs.make("kuhn_poker"))
+    config = {"algo": node | gone, "network": {"hidden": [4]}, "env": {"name": "kuhn_poker"}}
+    writer = CheckpointWriter(tmp_path, 1)
+    writer.save(1, learner.init(jax.random.key(0)), {"config": config, "game": envs.make("kuhn_poker").identity})
+    writer.close()
+    assert dream.load_policy(tmp_path).game.name == "kuhn_poker"
 
 
 def test_the_card_tells_what_it_is(run: pathlib.Path, tmp_path: pathlib.Path) -> None:

@@ -10,6 +10,10 @@ import numpy as np
 import pytest
 
 import envs
+from envs import cards
+from envs.gin_rummy.core import scoring
+from envs.gin_rummy.core.rules import PRESETS
+from envs.gin_rummy.event_log.game import GinRummy
 
 OTHER = {
     "gin_bonus": 7,
@@ -63,3 +67,19 @@ def test_a_policy_plays_where_only_payoffs_differ(name: str) -> None:
     limit = "knock_card" if name == "gin_rummy_openspiel" else "knock_limit"
     with pytest.raises(envs.InputError, match=f"with other rules: {limit}=10, not 5"):
         envs.check_plays(policy, envs.make(name, **{limit: 5}))
+
+
+def test_no_round_costs_more_than_the_worst_reward() -> None:
+    """The dearest hand without a meld, against a gin of all eleven cards: 98 points and a bonus."""
+
+    def masks(names: str) -> jax.Array:
+        held = np.isin(np.arange(cards.NUM_CARDS), [cards.card_id(name) for name in names.split()])
+        return cards.to_mask(jnp.asarray(held)).astype(jnp.int32)
+
+    knocker, defender = masks("AS 2S 3S 4S 5S 6S 7S 8S 9S TS"), masks("KH KD QC QS JH JD TC TH 9C 9D")
+    eleventh = jnp.int32(cards.card_id("JS"))
+    for name, bonus in {"dream": 50, "eaai": 25, "modern": 31, "classic": 20, "palace": 25}.items():
+        game = GinRummy(PRESETS[name])
+        lost = scoring.settle(game.rules, knocker, defender, jnp.int32(98), eleventh).points
+        assert lost == 98 + bonus
+        assert game.worst_reward <= -lost / game.reward_scale

@@ -1,0 +1,27 @@
+"""A pairing's result says the same from both sides."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dream.evaluation.standings import Result
+from envs import MatchRules
+from envs.match_rules import DEALERS
+
+
+@pytest.mark.parametrize("dealer", DEALERS)
+def test_the_two_sides_of_a_pairing_agree(dealer: str) -> None:
+    """One of the two wins each game, whoever deals; who acts first wins most rounds here, and small ones."""
+    points = np.random.default_rng(0).choice([-30.0, 10.0, 0.0, 20.0], (40, 2), p=[0.2, 0.5, 0.1, 0.2])
+    points[:, 1] *= -1  # of the player who acts second
+    points[:, 1] += np.where(points[:, 1] > 0, 10, 0)
+    one = Result(points, MatchRules(dealer=dealer))
+    two = one.other_side()
+    assert one.games.win + two.games.win == pytest.approx(1)
+    assert one.games.rounds == pytest.approx(two.games.rounds)
+    assert one.games.variance == pytest.approx(two.games.variance)
+    np.testing.assert_array_equal(two.other_side().points, points)
+    sides = one.report(), two.report()
+    assert sides[0]["win_rate"] == sides[1]["loss_rate"]
+    assert sides[0]["points_per_hand"].mean == pytest.approx(-sides[1]["points_per_hand"].mean)
