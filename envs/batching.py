@@ -26,13 +26,15 @@ _backend: contextvars.ContextVar[str | None] = contextvars.ContextVar("backend",
 def traced_for(backend: str) -> Iterator[None]:
     """Traces what is inside as on another backend, "cuda" for instance, so that its programs can be seen without it.
 
-    JAX keeps what it has traced: call jax.clear_caches() after.
+    JAX keeps what it has traced, so that all of it is forgotten before and after.
     """
+    jax.clear_caches()
     token = _backend.set(backend)
     try:
         yield
     finally:
         _backend.reset(token)
+        jax.clear_caches()
 
 
 def _on_cpu() -> bool:

@@ -134,10 +134,25 @@ class HiddenPlacement:
     view: Callable[[int, np.ndarray, np.ndarray], View]
 
 
+_TRACED_ONCE = frozenset({"init", "step", "legal_actions", "view", "encode", "determinize", "outcomes"})
+
+
+def _traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a method under `jax.jit`, as a plain function: XLA puts it into the programs that call it."""
+    compiled = jax.jit(function, static_argnums=0)
+
+    @functools.wraps(function)
+    def method(self: Game, *args: Any, **named: Any) -> Any:
+        return compiled(self, *args, **named)
+
+    return method
+
+
 class Game(abc.ABC):
     """A static, hashable description of a game and its pure functions on one unbatched state.
 
-    Subclasses are frozen dataclasses whose fields are the rules.
+    Subclasses are frozen dataclasses whose fields are the rules. What programs call again and again, `_TRACED_ONCE`,
+    JAX traces once for equal games and equal shapes, however many programs play the game.
     """
 
     name: ClassVar[str]
@@ -175,6 +190,13 @@ class Game(abc.ABC):
     """(state, player) -> what a network may learn to predict from the player's view: float32, in about [0, 1].
 
     For instance the opponent's deadwood / 100: a target in training, never an input, as the player may not see it."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Gives the class's own functions of `_TRACED_ONCE` a trace that programs share."""
+        super().__init_subclass__(**options)
+        for name in _TRACED_ONCE & vars(cls).keys():
+            if not getattr(vars(cls)[name], "__isabstractmethod__", False):
+                setattr(cls, name, _traced_once(vars(cls)[name]))
 
     @abc.abstractmethod
     def init(self, key: Array) -> State:

@@ -1,7 +1,9 @@
-"""What all tests share: the compilation cache, set before a backend starts, and the full game."""
+"""What all tests share: how their programs are compiled, set before a backend starts, their order, the full game."""
 
 from __future__ import annotations
 
+import gc
+import os
 import pathlib
 from collections.abc import Iterator
 
@@ -13,18 +15,51 @@ from envs.game import Game
 
 _REPO = pathlib.Path(__file__).resolve().parent.parent
 jax.config.update("jax_compilation_cache_dir", str(_REPO / ".jax_cache"))
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+
+_FLAGS = "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1"
+"""Half of XLA's time for a program, which then runs as fast; processes that tests start inherit it."""
+if jax.__version_info__[:2] == (0, 10):  # XLA ends a process that has a flag it does not know
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_FLAGS}".strip()
+
+gc.set_threshold(50_000, 20, 50)
+"""Tracing makes many objects that stay: by default a sixth of its time is the search for those that do not."""
+
+_QUICK = (("e2e",), ("contract",), ("unit", "dream"), ("unit", "envs"))
+"""Folders whose tests compile longer than they run: their programs are compiled with hardly any optimisation."""
+
+_LONG_FIRST = (
+    "unit/dream/compiled",
+    "learning",
+    "e2e",
+    "property",
+    "oracle",
+    "exact",
+    "contract",
+    "unit/dream/algorithms",
+    "unit/dream/search",
+    "unit/envs/gin_rummy",
+)
+"""Folders whose files take longest, begun first, so that no worker is left alone with one at the end."""
 
 
-_QUICK = (("e2e",), ("unit", "dream"))
-"""Folders whose tests compile longer than they run: their programs are compiled with little optimisation."""
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sorts files by their folder; the order within a folder stays."""
+
+    def rank(item: pytest.Item) -> int:
+        path = item.path.relative_to(_REPO / "tests").as_posix()
+        return next((n for n, folder in enumerate(_LONG_FIRST) if path.startswith(folder)), len(_LONG_FIRST))
+
+    items.sort(key=rank)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def compile_quickly(request: pytest.FixtureRequest) -> None:
-    """Spends less on compiling where a program runs only briefly: most of the suite's time went there."""
+    """Spends less on compiling where programs run only briefly; a module marked `runs_long` is spared."""
     parts = request.node.path.relative_to(_REPO / "tests").parts
-    jax.config.update("jax_disable_most_optimizations", any(parts[: len(quick)] == quick for quick in _QUICK))
+    quick = any(parts[: len(folder)] == folder for folder in _QUICK)
+    long = request.node.get_closest_marker("runs_long")
+    jax.config.update("jax_disable_most_optimizations", quick and not long)
 
 
 _MAPS, _MOST_MAPS = pathlib.Path("/proc/self/maps"), 12_000
@@ -37,6 +72,7 @@ def release_compiled_programs() -> Iterator[None]:
     yield
     if _MAPS.exists() and len(_MAPS.read_text().splitlines()) > _MOST_MAPS:
         jax.clear_caches()
+        gc.collect()
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from envs.game import EnumerableGame, EventLog, Game
 from envs.random_play import uniform_action
 
 LANES = 48
-DEALS = 2_048
+DEALS = 1_024
 
 
 @dataclasses.dataclass(frozen=True)
@@ -294,10 +294,11 @@ def test_log_only_grows_between_decisions(played: Played) -> None:
     game, event_log = played.game, played.game.event_log
     if event_log is None:
         pytest.skip("the observation has no log")
-    seen, lanes = played.seen_by_actor(), range(0, LANES, 4)
-    most = 0
-    for lane in lanes:
-        lengths, rows, values = _log(event_log, jax.tree.map(lambda x, lane=lane: x[:, lane], seen))
+    lanes = range(0, LANES, 4)
+    seen = jax.tree.map(lambda x: x[:, lanes].reshape(-1, *x.shape[2:]), played.seen_by_actor())
+    logs, most = [x.reshape(-1, len(lanes), *x.shape[1:]) for x in _log(event_log, seen)], 0
+    for n, lane in enumerate(lanes):
+        lengths, rows, values = (x[:, n] for x in logs)
         for seat in _seats(game):
             turns = np.flatnonzero(played.states.current_player[:, lane] == seat)
             known = np.concatenate([[0], lengths[turns]]).astype(int)

@@ -17,6 +17,7 @@ from envs import InputError, cards
 from envs.gin_rummy.melding import outs
 from envs.gin_rummy.players import lookahead
 
+pytestmark = pytest.mark.runs_long
 GAME = envs.make("gin_rummy")
 WEIGHTS = {
     "win": 90.0,

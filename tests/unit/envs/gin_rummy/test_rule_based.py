@@ -46,25 +46,32 @@ def test_bots_are_distributions_over_legal_actions(name: str) -> None:
 def test_greedy_is_greedy() -> None:
     """It takes a top exactly where that lowers deadwood, sheds what leaves least, and knocks at once."""
     views, legal, chances, player = jax.device_get(_steps(envs.make_bot("greedy", GAME), 16))
-    action = chances.argmax(axis=2)
+    playing = player >= 0
+    action, legal = chances.argmax(axis=2)[playing], legal[playing]
+    views = jax.tree.map(lambda x: x[playing], views)
+    now, after, with_top = jax.device_get(_deadwoods(views.hand, views.top))
     checked = {"draw": 0, "discard": 0, "knock": 0}
-    for t, lane in zip(*np.nonzero(player >= 0), strict=True):
-        view = jax.tree.map(lambda x, t=t, lane=lane: x[t, lane], views)
-        hand = np.asarray(cards.to_cards(view.hand))
-        if view.phase == 4:
-            left = np.asarray(deadwood_after_discard(hand))
-            allowed = legal[t, lane, 3:55] | legal[t, lane, 55:]
-            assert left[(action[t, lane] - 3) % 52] == left[allowed].min()
-            assert (action[t, lane] >= 55) == legal[t, lane, 55:].any()
-            checked["knock" if action[t, lane] >= 55 else "discard"] += 1
-        elif legal[t, lane, 1]:
-            with_top = hand.copy()
-            with_top[view.top] = True
-            left = np.array(deadwood_after_discard(with_top))
-            left[view.top] = 999
-            assert (action[t, lane] == 1) == (left.min() < int(deadwood(hand)))
+    for n in range(len(action)):
+        if views.phase[n] == 4:
+            allowed = legal[n, 3:55] | legal[n, 55:]
+            assert after[n, (action[n] - 3) % 52] == after[n, allowed].min()
+            assert (action[n] >= 55) == legal[n, 55:].any()
+            checked["knock" if action[n] >= 55 else "discard"] += 1
+        elif legal[n, 1]:
+            assert views.top[n] < 52
+            assert (action[n] == 1) == (with_top[n].min() < now[n])
             checked["draw"] += 1
     assert min(checked.values()) >= 10, checked
+
+
+@jax.jit
+@jax.vmap
+def _deadwoods(hand: jax.Array, top: jax.Array) -> tuple[jax.Array, ...]:
+    """Returns a hand's deadwood, and that after each discard of it, and of it with the top, which stays."""
+    held = cards.to_cards(hand)
+    with_top = held.at[top].set(True, mode="drop")
+    taken = deadwood_after_discard(with_top).at[top].set(999, mode="drop")
+    return deadwood(held), deadwood_after_discard(held), taken
 
 
 def test_every_rule_bot_beats_random_play() -> None:
