@@ -19,8 +19,8 @@ from dream.training.metrics import COUNTERS
 
 PPO = (
     *TINY, "env=kuhn_poker", "algo=ppo", "algo.opponents=[random]", "algo.rollout_length=4", "algo.num_envs=8",
-    "algo.batch_size=32", "checkpoint.every=1", "checkpoint.keep=5", "eval.every=1000000",
-    "eval.games=8", "eval.final_games=8",
+    "algo.batch_size=32", "checkpoint.every=1", "checkpoint.keep=5", "eval.opponents=[]",
+    "eval.exact=false",
 )  # fmt: skip
 
 
