@@ -41,10 +41,18 @@ def _program(text: str) -> str:
 
 
 def _twice(folder: pathlib.Path) -> list[str]:
-    """Returns the programs on arrays that were compiled twice; one of single numbers is nothing to wait for."""
+    """Returns the programs on arrays that were compiled twice; one of single numbers is nothing to wait for.
+
+    Nor is one that returns its argument: `jnp.asarray` of a host's array is such a program, named `stage`, for each
+    shape with and without double precision.
+    """
     programs = Counter(_program(file.read_text()) for file in folder.glob("*.mlir"))
     assert programs
-    again = [text for text, count in programs.items() if count > 1 and re.search(r"tensor<\d", text)]
+    again = [
+        text
+        for text, count in programs.items()
+        if count > 1 and re.search(r"tensor<\d", text) and re.search(r"stablehlo\.|call @", text)
+    ]
     return [re.search(r"@\w+", text)[0] for text in again]
 
 
@@ -59,13 +67,7 @@ def test_a_program_that_is_compiled_twice_is_seen(tmp_path: pathlib.Path) -> Non
     assert _twice(tmp_path) == ["@jit__lambda"]
 
 
-_EXTERNAL = ("deep_cfr", "sd_cfr")
-_REPEATED = pytest.mark.xfail(reason="external sampling compiles a program that JAX names `stage` twice", strict=True)
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=_REPEATED if name in _EXTERNAL else ()) for name in algorithms.names()]
-)
+@pytest.mark.parametrize("name", algorithms.names())
 def test_no_program_is_compiled_twice(name: str, tmp_path: pathlib.Path) -> None:
     """In three iterations and with the policies after each; the state's types are strong, and the same throughout."""
     node = compose_config("config", [f"algo={name}", "env=kuhn_poker", "preset=tiny"]).node
