@@ -34,7 +34,7 @@ class Sums(NamedTuple):
 
 
 class Sets(NamedTuple):
-    """Information sets as a network is fitted on them, those of each player padded to the same number M.
+    """Information sets as a network is fitted on them, those of each player padded to the same number M; on the host.
 
     Attributes:
       views: leading axis [I].
@@ -45,10 +45,10 @@ class Sets(NamedTuple):
     """
 
     views: Any
-    legal: Array
-    rows: Array
-    real: Array
-    index: dict[str, Array]
+    legal: np.ndarray
+    rows: np.ndarray
+    real: np.ndarray
+    index: dict[str, np.ndarray]
 
 
 def sets_of(tree: Tree, index: dict[str, np.ndarray]) -> Sets:
@@ -57,7 +57,7 @@ def sets_of(tree: Tree, index: dict[str, np.ndarray]) -> Sets:
     places = np.arange(max(np.diff(starts)))
     rows = np.minimum(starts[:2, None] + places, starts[1:, None] - 1).astype(np.int32)
     real = places < np.diff(starts)[:, None]
-    return jax.tree.map(jnp.asarray, Sets(tree.views, tree.legal, rows, real, index))
+    return Sets(tree.views, tree.legal, rows, real, index)
 
 
 def empty(tree: Tree) -> Sums:
@@ -68,7 +68,8 @@ def empty(tree: Tree) -> Sums:
 
 def add(sums: Sums, sets: Sets, rows: Any, valid: Array) -> Sums:
     """Adds rows of view, target float32[N, A] and weight float32[N], where valid bool[N]."""
-    infoset, _ = jax.vmap(functools.partial(row_of, sets.index))(rows.view)
+    index = jax.tree.map(jnp.asarray, sets.index)
+    infoset, _ = jax.vmap(functools.partial(row_of, index))(rows.view)
     infoset = jnp.where(valid, infoset, sums.weights.shape[0])
     weight = jnp.where(valid, rows.weight, 0.0)
     return Sums(
@@ -80,6 +81,7 @@ def add(sums: Sums, sets: Sets, rows: Any, valid: Array) -> Sums:
 
 def rows_of(sums: Sums, sets: Sets, player: Array) -> tuple[Any, Array, Array, Array]:
     """Returns a player's sets as rows: views, legal bool[M, A], mean targets float32[M, A], weights float32[M]."""
+    sets = jax.tree.map(jnp.asarray, sets)
     rows = sets.rows[player]
     weights = jnp.where(sets.real[player], sums.weights[rows], 0.0)
     means = sums.targets[rows] / jnp.maximum(weights, 1e-30)[:, None]

@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import jax
 from omegaconf import OmegaConf
 
 from dream.compiled import devices
@@ -33,6 +34,7 @@ from dream.storage.policies import (
     report_dir,
     searching,
 )
+from dream.training import announce, hosts
 from envs import Game, HostPlayer, InputError, Policy, records
 
 FOLDER = "evaluations"
@@ -59,7 +61,15 @@ def prepare_match(composed: Composed) -> Match:
     """
     if OmegaConf.is_missing(composed.node, "checkpoint"):
         raise InputError("checkpoint= is missing; it must be a run directory, a checkpoint's folder or a policy's file")
-    return prepared(settings.read(EvaluateConfig, composed.node, ""))
+    config = settings.read(EvaluateConfig, composed.node, "")
+    hosts.join(config.hosts)
+    with hosts.together():
+        found = prepared(config)
+        if hosts.several() and config.target is not None:
+            raise InputError("target= cannot be played by several hosts; leave out hosts.*")
+        settled = {name: x for name, x in dataclasses.asdict(found.config).items() if name != "hosts"}
+        hosts.same(settled, {"jax": jax.__version__, "checkpoint": found.checkpoint.meta.get("checksum")})
+    return found
 
 
 def prepared(config: EvaluateConfig) -> Match:
@@ -87,7 +97,7 @@ def play_match(prepared: Match) -> None:
     config = prepared.config
     rounds: list[str] = []
     rules = game_rules(prepared.game, config.target, config.scoring)
-    with devices.over(config.devices):
+    with hosts.together(), devices.over(config.devices):
         report = (match if rules is None else functools.partial(match_games, rules=rules))(
             prepared.game,
             prepared.policy,
@@ -97,6 +107,11 @@ def play_match(prepared: Match) -> None:
             progress=_show if rules is None else _show_games,
             on_hand=None if config.histories is None else lambda played: rounds.append(_line(prepared, played)),
         )
+        hosts.end()
+    if not hosts.leads():
+        return
+    for line in announce.uneven({}, devices.uneven()):
+        print(line)
     if config.histories is not None:
         path = Path(config.histories).expanduser()
         with writing(path):

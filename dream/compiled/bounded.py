@@ -23,6 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from dream.compiled.agreement import agreed
+
 CALL_SECONDS = 1.0
 """What a call aims at."""
 _LARGEST_FACTOR = 4
@@ -175,7 +177,8 @@ class BoundedCalls:
             if not unfinished:
                 return carry
             factor = min(CALL_SECONDS / took, _LARGEST_FACTOR)
-            turns = self._turns[len(over)] = int(np.clip(turns * factor, 1, np.iinfo(np.int32).max // 2))
+            turns = agreed("turns", int(np.clip(turns * factor, 1, np.iinfo(np.int32).max // 2)))
+            self._turns[len(over)] = turns
 
     def _after(self, over: list[Any], arguments: tuple[Any, ...]) -> tuple[Any, Any]:
         """Returns the function's result, or what is settled next, or the first carry of the next loop."""

@@ -1,8 +1,8 @@
 """Lanes, minibatches and buffers split over devices by JAX's own sharding; parameters are whole on each.
 
-The mesh is JAX's context mesh, one axis of all devices: inside `over`, functions traced here split what they are given
-along it. Without a mesh, on one device, they return what they are given, so that the program is the one it always was.
-What the arrays hold does not depend on the number of devices, up to the order of sums over a minibatch.
+The mesh is JAX's context mesh, one axis of all devices of all hosts: inside `over`, functions traced here split what
+they are given along it. Without a mesh, on one device, they return what they are given, so that the program is the one
+it always was. What the arrays hold does not depend on the number of devices, up to the order of sums over a minibatch.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
@@ -19,6 +20,8 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from envs.errors import InputError
 
 AXIS = "devices"
+_uneven: dict[int, int] = {}
+"""Size -> devices that do not divide it, as met in traces."""
 
 
 @contextlib.contextmanager
@@ -26,22 +29,33 @@ def over(wanted: int | None) -> Iterator[None]:
     """Splits what is traced inside over devices.
 
     Args:
-      wanted: so many devices of this machine; None for all of them. One is no mesh.
+      wanted: so many devices of this machine, or of each host where there are several; None for all of them. One alone
+        is no mesh.
     Raises:
       InputError: there are fewer.
     """
     mesh = _mesh(wanted)
+    _uneven.clear()
     with contextlib.nullcontext() if mesh is None else jax.set_mesh(mesh):
+        if jax.process_count() > 1:
+            _connect(mesh)
         yield
 
 
+def _connect(mesh: Mesh) -> None:
+    """Adds up an array over all hosts: they connect now, as later the first may wait for others that still compile."""
+    ones = jax.device_put(np.ones(mesh.size, np.float32), NamedSharding(mesh, PartitionSpec(AXIS)))
+    jax.block_until_ready(jax.jit(jnp.sum)(ones))
+
+
 def _mesh(wanted: int | None) -> Mesh | None:
-    if wanted == 1:
+    if wanted == 1 and jax.process_count() == 1:
         return None
     present = jax.local_devices()
     if wanted is not None and wanted > len(present):
         raise InputError(f"devices={wanted} is more than there are; it must be at most {len(present)}, or null for all")
-    chosen = present[:wanted]
+    own = [[x for x in jax.devices() if x.process_index == n][:wanted] for n in range(jax.process_count())]
+    chosen = [device for each in own for device in each]
     return Mesh(np.array(chosen), (AXIS,), axis_types=(AxisType.Auto,)) if len(chosen) > 1 else None
 
 
@@ -67,7 +81,7 @@ def by_lane(function: Callable[..., Any], *lanes: Any) -> Any:
       computes all of it.
     """
     size = jax.tree.leaves(lanes)[0].shape[0]
-    if count() == 1 or size % count():
+    if count() == 1 or _is_uneven(size):
         return function(*lanes)
     part = PartitionSpec(AXIS)
     # Games and policies are not written with the types that JAX's check of what varies by device asks for.
@@ -90,7 +104,7 @@ def split(tree: Any, axis: int = 0) -> Any:
         return tree
 
     def laid(x: Array) -> Array:
-        evenly = x.ndim > axis and x.shape[axis] % devices == 0
+        evenly = x.ndim > axis and not _is_uneven(x.shape[axis])
         return _constrained(x, PartitionSpec(*[None] * axis, AXIS) if evenly else PartitionSpec())
 
     return jax.tree.map(laid, tree)
@@ -103,6 +117,50 @@ def whole(tree: Any) -> Any:
 
 def _constrained(x: Array, spec: PartitionSpec) -> Array:
     return lax.with_sharding_constraint(x, spec)
+
+
+def _is_uneven(size: int) -> bool:
+    """Returns whether the devices do not divide a size, which is then computed whole on each; keeps it for a notice."""
+    if size % count() == 0:
+        return False
+    _uneven[size] = count()
+    return True
+
+
+def uneven() -> dict[int, int]:
+    """Returns the sizes that were not split since the last call -> the number of devices they were to be split over."""
+    found = dict(_uneven)
+    _uneven.clear()
+    return found
+
+
+def is_at_hand(tree: Any) -> bool:
+    """Returns whether this process holds arrays whole, without asking others."""
+    return all(_is_at_hand(x) for x in jax.tree.leaves(tree) if isinstance(x, Array))
+
+
+def _is_at_hand(x: Array) -> bool:
+    return x.is_fully_addressable or x.is_fully_replicated
+
+
+def on_host(tree: Any) -> Any:
+    """Returns arrays in this process's memory, whole, and PRNG keys as words; with several hosts all must call it."""
+    leaves, structure = jax.tree.flatten(tree)
+    with jax.enable_x64(True):
+        away = [n for n, x in enumerate(leaves) if isinstance(x, Array) and not _is_at_hand(x)]
+        for n, x in zip(away, _gathered([leaves[n] for n in away]) if away else [], strict=True):
+            leaves[n] = x
+        return jax.tree.unflatten(structure, jax.device_get([_words(x) for x in leaves]))
+
+
+@jax.jit
+def _gathered(arrays: list[Array]) -> list[Array]:
+    return whole(arrays)
+
+
+def _words(x: Any) -> Any:
+    is_key = isinstance(x, Array) and jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)
+    return jax.random.key_data(x) if is_key else x
 
 
 def as_laid_out(tree: Any, like: Any) -> Any:

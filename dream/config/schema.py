@@ -66,6 +66,18 @@ class TrackingConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class HostsConfig:
+    """Several processes as one run, each with the accelerators of its machine; by default there is one."""
+
+    coordinator: str | None = None
+    count: int | None = number(None, 1, 4096)
+    index: int | None = number(None, 0)
+    auto: bool = False
+    wait_seconds: float = number(300.0, 0, above=True)
+    silence_seconds: int = number(40, 4, 3600)
+
+
+@dataclasses.dataclass(frozen=True)
 class RunConfig:
     """Everything a run is made from; `algo` and `network` are read by what they name."""
 
@@ -79,6 +91,7 @@ class RunConfig:
     budget: BudgetConfig = BudgetConfig()
     seed: int = number(0, 0, 2**32 - 1)
     devices: int | None = number(None, 1)
+    hosts: HostsConfig = HostsConfig()
     run_dir: str | None = None
     resume: str | None = None
 
@@ -94,6 +107,7 @@ class EvaluateConfig:
     scoring: str | None = None
     seed: int = number(0, 0, 2**32 - 1)
     devices: int | None = number(None, 1)
+    hosts: HostsConfig = HostsConfig()
     policy: str | None = None
     histories: str | None = None
 

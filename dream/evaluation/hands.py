@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dream.compiled.agreement import agreed
 from dream.equations.sampling import sample_action
 from dream.evaluation.validity import faults, refuse_faults
 from envs import Game, HostPlayer, InputError, Policy
@@ -108,7 +109,7 @@ def play_on_host(
         players = np.asarray(states.current_player)
         refuse_faults(wrong[~over & (players == seats)].any(axis=0)[None], ("the first player's policy",))
         for number in rounds[~over & (players != seats)].tolist():
-            actions[number] = opponent.choose(number)
+            actions[number] = agreed("choice", int(opponent.choose(number)))
             if not (0 <= actions[number] < game.num_actions and legal[number, actions[number]]):
                 raise InputError(f"the opponent chose {_named(game, int(actions[number]))}, which is not legal there")
         for number in rounds[~over].tolist():

@@ -203,7 +203,7 @@ def _play_pairs(
     )
     report = results(game, states, seats, rewards, length) | {_FAULTS: found}
     kept_too = {ACTIONS: kept.T.reshape(pairs, players, -1), WON: won(game, states, rewards)} if keeps else {}
-    return report | kept_too
+    return devices.whole(report | kept_too)
 
 
 def _turn(

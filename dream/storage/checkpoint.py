@@ -83,7 +83,9 @@ class Checkpoint:
         """Returns the stored arrays in the structure asked for, or for None as nested dictionaries and lists."""
         import orbax.checkpoint as ocp
 
-        with jax.enable_x64(True), ocp.Checkpointer(ocp.StandardCheckpointHandler()) as reader:
+        alone = _alone()
+        handler = ocp.StandardCheckpointHandler(multiprocessing_options=alone)
+        with jax.enable_x64(True), ocp.Checkpointer(handler, multiprocessing_options=alone) as reader:
             return reader.restore(self.path / "state", args=ocp.args.StandardRestore(like))
 
     def _check_arrays(self, like: Any) -> dict[str, str] | None:
@@ -108,6 +110,17 @@ class Checkpoint:
             f"{self.path} is a checkpoint of another network or algorithm: {differ[0]} is "
             f"{stored.get(differ[0], 'missing')} there, {wanted.get(differ[0], 'unknown')} here"
         )
+
+
+def _alone() -> Any:
+    """Returns options of orbax that have this process read and write by itself, whether there are others or not."""
+    import orbax.checkpoint as ocp
+
+    own = jax.process_index()
+    prefix = f"host{own}" if jax.process_count() > 1 else None
+    return ocp.options.MultiprocessingOptions(
+        primary_host=own, active_processes={own} if prefix else None, barrier_sync_key_prefix=prefix
+    )
 
 
 def _without_event_loop(function: Callable[[], Any]) -> Any:
@@ -136,9 +149,12 @@ class CheckpointWriter:
         """
         import orbax.checkpoint as ocp
 
-        options = ocp.CheckpointManagerOptions(max_to_keep=keep, create=True, enable_async_checkpointing=False)
+        options = ocp.CheckpointManagerOptions(
+            max_to_keep=keep, create=False, enable_async_checkpointing=False, multiprocessing_options=_alone()
+        )
         self._ocp = ocp
         self._folder = Path(run_dir).absolute() / FOLDER
+        self._folder.mkdir(parents=True, exist_ok=True)
         self._manager = ocp.CheckpointManager(self._folder, options=options)
 
     def save(self, iteration: int, state: Any, meta: dict[str, Any]) -> None:
@@ -326,4 +342,4 @@ def _as_plain(x: Any) -> Any:
 def _as_plain_shape(x: Any) -> jax.ShapeDtypeStruct:
     """Returns shape and dtype with keys as words, on the first device, wherever the checkpoint was written."""
     x = jax.eval_shape(jax.random.key_data, x) if _is_key(x) else x
-    return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=jax.sharding.SingleDeviceSharding(jax.devices()[0]))
+    return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=jax.sharding.SingleDeviceSharding(jax.local_devices()[0]))

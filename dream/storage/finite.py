@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dream.compiled import devices
+
 
 def not_finite(tree: Any) -> str | None:
     """Returns the first array of a pytree with a value that is NaN or infinite, in words; None where there is none.
@@ -25,7 +27,7 @@ def not_finite(tree: Any) -> str | None:
     there = [x for x in arrays if isinstance(x, jax.Array)]
     if _are_finite(there) and all(np.isfinite(x).all() for x in arrays if not isinstance(x, jax.Array)):
         return None
-    leaves = [(path, x) for path, x in jax.tree_util.tree_flatten_with_path(tree)[0] if _is_float(x)]
+    leaves = [(path, x) for path, x in jax.tree_util.tree_flatten_with_path(devices.on_host(tree))[0] if _is_float(x)]
     path, leaf = next((path, x) for path, x in leaves if not np.isfinite(np.asarray(x, np.float64)).all())
     wrong = int(np.sum(~np.isfinite(np.asarray(leaf, np.float64))))
     name = jax.tree_util.keystr(path, simple=True, separator=".")

@@ -71,11 +71,42 @@ def next_steps(run_dir: Path, *, env: str, opponent: str, finished: bool, wandb:
     return [f"  {name + ':':<13}{command}" for name, command in steps]
 
 
+def uneven(settings: Mapping[str, Any], sizes: Mapping[int, int]) -> list[str]:
+    """Returns a line for each size that the devices do not divide.
+
+    Args:
+      settings: of the run, plain; those that have the size are named.
+      sizes: size -> devices.
+    """
+    games = {name: x for name, x in settings.get("eval", {}).items() if name.endswith("games")}
+    lines, sized = [], {"algo": settings.get("algo", {}), "eval": games}
+    for size, devices in sizes.items():
+        names = _having(sized, size)
+        what = " or ".join(f"{name}={size}" for name in names) if names else f"a size of {size}"
+        near = [str(n) for n in (size // devices * devices, -(-size // devices) * devices) if n > 0]
+        lines.append(
+            f"{what} is not divided by {devices} devices: each of them computes all of it; {' and '.join(near)} would "
+            "be split"
+        )
+    return lines
+
+
+def _having(node: Mapping[str, Any], size: int, path: str = "") -> list[str]:
+    found = []
+    for key, value in node.items():
+        if isinstance(value, Mapping):
+            found += _having(value, size, f"{path}{key}.")
+        elif type(value) is int and value == size:
+            found.append(f"{path}{key}")
+    return found
+
+
 def device() -> str:
     """Returns the accelerators or cores that are used."""
     kind = jax.devices()[0].device_kind
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"{jax.device_count()} x {kind}, {cores} CPU cores"
+    among = f" of {jax.process_count()} hosts" if jax.process_count() > 1 else ""
+    return f"{jax.device_count()} x {kind}{among}, {cores} CPU cores"
 
 
 def _work(algo: Mapping[str, Any]) -> list[str]:

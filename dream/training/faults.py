@@ -6,6 +6,7 @@ from pathlib import Path
 
 from dream.storage.checkpoint import sound_checkpoint
 from dream.storage.files import StorageError, why_not
+from dream.storage.lock import RunLock
 from envs.errors import InputError
 
 
@@ -46,6 +47,15 @@ def write_failed(run_dir: Path, iteration: int, saved: int, error: OSError) -> S
         safe = f"safe is {kept.path}, of iteration {kept.meta['iteration']}"
         mend += f", then go on with resume={run_dir}"
     return StorageError(f"after iteration {iteration}: {run_dir} cannot be written ({reason}); {safe}; {mend}")
+
+
+def host_lost(run_dir: Path, lock: RunLock) -> str:
+    """Gives the run directory up where another host is gone; returns from where the run can go on."""
+    kept = sound_checkpoint(run_dir)
+    lock.release()
+    if kept is None:
+        return f"no checkpoint was written yet; the same command with run_dir={run_dir} starts over"
+    return f"{kept.path}, of iteration {kept.meta['iteration']}, is sound: go on with resume={run_dir}"
 
 
 def cannot_begin(run_dir: Path, error: OSError) -> InputError:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from dream.compiled import devices
+from dream.compiled.agreement import agreed
 from dream.evaluation.report import report_table
 from dream.storage import files
 from dream.storage.checkpoint import find, newest
 from dream.storage.lock import RunLock
-from dream.training import announce, faults, metrics
+from dream.training import announce, faults, hosts, metrics
 from dream.training.beginning import Start
 from dream.training.objective import objective
 from dream.training.pictures import draw_run
@@ -32,10 +35,12 @@ def train(start: Start, stop: StopRequest) -> Run:
       FloatingPointError: training diverged.
       StorageError: the disk refused while the run was under way.
     """
-    with RunLock(start.run_dir) as lock, devices.over(start.parts.config.devices):
+    stop = hosts.shared(stop)
+    with hosts.together(), RunLock(start.run_dir) as lock, devices.over(start.parts.config.devices):
+        hosts.where_lost(lambda: faults.host_lost(start.run_dir, lock))
         if start.checkpoint is None:
             _announce(start, 0)
-        else:
+        elif hosts.leads():
             _take_over(start, lock)
         try:
             run = Run(start, before_writing=stop.protect, lock=lock)
@@ -45,11 +50,15 @@ def train(start: Start, stop: StopRequest) -> Run:
                 _train(run, stop)
         finally:
             stop.protect(False)  # of a sweep's next job nothing is to be saved yet
+        finished = stop.received is None
+        hosts.end()
+    if not hosts.leads():
+        return run
     print(f"{run.run_dir} · iteration {run.iteration} · {run.seconds:.0f} s", flush=True)
-    if stop.received is not None and (run.run_dir / files.EVALUATION_FILE).exists():
+    if not finished and (run.run_dir / files.EVALUATION_FILE).exists():
         print(f"{files.EVALUATION_FILE} there is of an earlier iteration", flush=True)
     if start.checkpoint is not None or start.name == run.run_dir.name:  # a sweep ends with a table instead
-        _suggest(run, finished=stop.received is None)
+        _suggest(run, finished=finished)
     return run
 
 
@@ -76,25 +85,32 @@ def _explained(run: Run) -> Iterator[None]:
 def _train(run: Run, stop: StopRequest) -> None:
     """Iterates, and measures what has been learned."""
     start = run.start
+    tracking = run.config.tracking if hosts.leads() else dataclasses.replace(run.config.tracking, mode="disabled")
     tracker = Tracker(
-        run.config.tracking, run.run_dir, group=start.group, name=start.name, run_id=run.wandb_id, settings=start.plain
+        tracking, run.run_dir, group=start.group, name=start.name, run_id=run.wandb_id, settings=start.plain
     )  # fmt: skip
     try:
         _iterate(run, stop, tracker)
         if stop.received is None:
             reports = run.measurements.final(run.state, run.iteration, run.run_dir)
-            for opponent, report in reports.items():
-                report_table(f"iteration {run.iteration} against {opponent}", report)
-                tracker.log_evaluation(opponent, report)
-                tracker.log_hands(run.game, opponent, run.measurements.hands.get(opponent, []))
-            run.objective = objective(run.measurements.exact(run.state, run.iteration), reports)
-            tracker.log_pictures(_draw(run))
+            _report(run, reports, tracker)
     except Exception:
         tracker.close(failed=True)
         raise
     stop.protect(False)
     tracker.close()
-    run.writer.close()
+    if run.writer is not None:
+        run.writer.close()
+
+
+def _report(run: Run, reports: dict[str, Any], tracker: Tracker) -> None:
+    """Prints the final matches, sends them to W&B, and draws the run."""
+    for opponent, report in reports.items():
+        report_table(f"iteration {run.iteration} against {opponent}", report)
+        tracker.log_evaluation(opponent, report)
+        tracker.log_hands(run.game, opponent, run.measurements.hands.get(opponent, []))
+    run.objective = objective(run.measurements.exact(run.state, run.iteration), reports)
+    tracker.log_pictures(_draw(run))
 
 
 def _iterate(run: Run, stop: StopRequest, tracker: Tracker) -> None:
@@ -119,7 +135,9 @@ def advance(run: Run, stop: StopRequest, tracker: Tracker, progress: RunProgress
     """Runs the next batch of iterations and records them; returns whether they came to their end."""
     with stop.call(run.copy().rescue):
         records = run.advance(stop)
-    if records is not None:
+    for line in announce.uneven(run.start.plain, devices.uneven()):
+        print(line, flush=True)
+    if records is not None and hosts.leads():
         metrics.append(run.run_dir, *records)
         progress.show(records[-1])
         tracker.log(records[-1])
@@ -143,17 +161,20 @@ def _left(run: Run, stop: StopRequest) -> None:
         )
     print(f"{limit} is spent: the iteration under way is left", flush=True)
     run.ended = True
-    records = metrics.read(run.run_dir)
-    if records and records[-1]["iteration"] == run.iteration and "seconds_evaluate" not in records[-1]:
-        metrics.drop_after(run.run_dir, run.iteration - 1)
-        metrics.append(run.run_dir, records[-1] | run.evaluate(stop))
+    records = metrics.read(run.run_dir) if hosts.leads() else []
+    newest = records[-1] if records else {}
+    if agreed("evaluation", newest.get("iteration") == run.iteration and "seconds_evaluate" not in newest):
+        evaluated = run.evaluate(stop)
+        if hosts.leads():
+            metrics.drop_after(run.run_dir, run.iteration - 1)
+            metrics.append(run.run_dir, newest | evaluated)
 
 
 def _draw(run: Run) -> list[Path]:
     """Writes pictures of the run in its directory and prints where; a drawing that fails loses nothing."""
     tree = run.measurements.tree
     policies = {} if tree is None else run.algorithm.policies(run.state)
-    paths = draw_run(run.run_dir, run.start.name, tree, policies)
+    paths = draw_run(run.run_dir, run.start.name, tree, policies, keeps=hosts.leads())
     for path in paths:
         print(path, flush=True)
     return paths

@@ -16,6 +16,7 @@ from dream.game_tree.tree import Tree
 from dream.storage import files
 from dream.storage.policies import chosen_policy
 from dream.storage.tree_cache import stored_tree
+from dream.training import hosts
 from dream.training.beginning import Parts
 from dream.training.signals import StopRequest
 from dream.training.tracked import HANDS
@@ -97,7 +98,8 @@ class Measurements:
             report |= {"opponent": first, **reports[first], "by_opponent": reports}
         if self._form is not None:
             report["exact"] = self.exact(state, iteration)
-        files.write_json(run_dir / files.EVALUATION_FILE, report)
+        if hosts.leads():
+            files.write_json(run_dir / files.EVALUATION_FILE, report)
         return reports
 
     def exact(self, state: Any, iteration: int) -> dict[str, dict[str, float]]:

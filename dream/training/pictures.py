@@ -24,7 +24,9 @@ _MOST_SETS = 5000
 """Information sets of a game that is asked for a chart of its strategy."""
 
 
-def draw_run(run_dir: Path, title: str, tree: Tree | None, policies: Mapping[str, Policy]) -> list[Path]:
+def draw_run(
+    run_dir: Path, title: str, tree: Tree | None, policies: Mapping[str, Policy], *, keeps: bool = True
+) -> list[Path]:
     """Writes the pictures of a run; what fails is said in one line, and the run is none the worse.
 
     Args:
@@ -32,6 +34,7 @@ def draw_run(run_dir: Path, title: str, tree: Tree | None, policies: Mapping[str
       title: of the curves.
       tree: of the game, None where there is none.
       policies: by name.
+      keeps: False computes what is drawn and writes nothing, as hosts do that help the first one to compute it.
     Returns:
       The files written.
     """
@@ -42,7 +45,7 @@ def draw_run(run_dir: Path, title: str, tree: Tree | None, policies: Mapping[str
     ):
         try:
             drawing = draw()
-            if drawing:
+            if drawing and keeps:
                 files.write_text(run_dir / name, drawing)
                 written.append(run_dir / name)
         except Exception as error:

@@ -13,11 +13,13 @@ import jax
 from omegaconf import OmegaConf
 
 from dream.algorithms.types import Metrics, TrainState
+from dream.compiled import devices
+from dream.compiled.agreement import agreed
 from dream.storage import files
 from dream.storage.checkpoint import Checkpoint, CheckpointWriter, has_checkpoint
 from dream.storage.finite import not_finite
 from dream.storage.lock import RunLock
-from dream.training import faults, metrics
+from dream.training import faults, hosts, metrics
 from dream.training.batch_size import BatchSize
 from dream.training.beginning import Start
 from dream.training.measuring import Measurements
@@ -56,6 +58,9 @@ class Run:
         self.objective: float | None = None
         self.ended, self._batch = self._at_end(), BatchSize(self.algorithm.most)
         before_writing()
+        self.writer: CheckpointWriter | None = None
+        if not hosts.leads():
+            return
         try:
             self._prepare_folder()
             self.writer = CheckpointWriter(self.run_dir, self.config.checkpoint.keep)
@@ -93,7 +98,7 @@ class Run:
     def _at_end(self) -> bool:
         """Returns whether the iterations are done or the budget is spent; a run has one iteration at least."""
         spent = self.config.budget.spent({**self.totals, "seconds": self.seconds})
-        return self.iteration >= self.config.iterations or (spent and self.iteration > 0)
+        return agreed("end", self.iteration >= self.config.iterations or (spent and self.iteration > 0))
 
     def _prepare_folder(self) -> None:
         self.run_dir.mkdir(parents=True, exist_ok=True)
@@ -145,7 +150,8 @@ class Run:
         are half of those among which a number was no longer finite, until the first such iteration is found.
         """
         limit = self.config.budget.seconds
-        count = self._batch.next(self._until_due(), math.inf if limit is None else limit - self.seconds)
+        left = math.inf if limit is None else limit - self.seconds
+        count = agreed("iterations", self._batch.next(self._until_due(), left))
         while True:
             began = self.seconds
             batch = self._in_calls(count, stop)
@@ -172,7 +178,7 @@ class Run:
                 next(calls)
             except StopIteration as end:
                 return end.value
-            if stop.is_overdue or self._is_late():
+            if stop.is_overdue or agreed("late", self._is_late()):
                 calls.close()
                 return None
 
@@ -209,8 +215,12 @@ class Run:
         return self.measurements.watched(self.state, self.iteration, stop)
 
     def save(self) -> None:
-        """Writes a checkpoint of the present state, unless it is there."""
+        """Writes a checkpoint of the present state, unless it is there; of several hosts the first one does."""
         if self.saved == self.iteration:
+            return
+        state = devices.on_host(self.state) if hosts.several() else self.state
+        if self.writer is None:
+            self.saved = self.iteration
             return
         meta = {
             "config": self.start.plain,
@@ -223,7 +233,7 @@ class Run:
             "group": self.start.group,
             "name": self.start.name,
         }
-        self.writer.save(self.iteration, self.state, meta)
+        self.writer.save(self.iteration, state, meta)
         self.saved = self.iteration
 
     def copy(self) -> Run:
@@ -232,13 +242,16 @@ class Run:
 
     def rescue(self) -> str:
         """Saves what is finished, where a signal does not wait for more; returns a line about it."""
-        if self.iteration > 0:
+        here = devices.is_at_hand(self.state)
+        if self.iteration > 0 and here:
             self.save()
         if self._lock is not None:
             self._lock.release()
         if self.iteration == 0:
             return f"none was finished before it; the same command with run_dir={self.run_dir} starts over"
-        return f"iteration {self.iteration} is saved; go on with resume={self.run_dir}"
+        if not here and self.saved is None:
+            return f"nothing is saved yet; the same command with run_dir={self.run_dir} starts over"
+        return f"iteration {self.saved} is saved; go on with resume={self.run_dir}"
 
 
 def _fault(state: TrainState, infos: list[Metrics]) -> str | None:

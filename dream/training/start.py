@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import jax
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 import envs
 from dream import algorithms
+from dream.compiled.agreement import agreed
 from dream.config import settings
 from dream.config.compose import Composed, update
-from dream.config.schema import RunConfig
+from dream.config.schema import HostsConfig, RunConfig
 from dream.storage import files, lock
 from dream.storage.checkpoint import Checkpoint, find, has_checkpoint, newest
 from dream.storage.policies import RESOURCES, check_game, find_opponent
+from dream.training import hosts
 from dream.training.beginning import Parts, Start
 from envs import InputError
 
@@ -49,6 +53,26 @@ def prepare_run(composed: Composed) -> Start:
     Raises:
       InputError: a wrong setting, an occupied run directory, or a checkpoint that cannot be gone on from.
     """
+    config = settings.read(HostsConfig, composed.node.get("hosts", {}), "hosts")
+    if composed.sweep_dir and config != HostsConfig():
+        raise InputError("hosts.* belongs to a single run; the jobs of a sweep are one process each")
+    hosts.join(config)
+    with hosts.together():
+        start = _prepared(composed)
+        hosts.same(start.plain, _found(start))
+        return dataclasses.replace(start, run_dir=Path(agreed("run_dir", str(start.run_dir))))
+
+
+def _found(start: Start) -> dict[str, Any]:
+    """Returns what every host must have found as the first one did, besides the settings."""
+    if start.checkpoint is None:
+        return {"jax": jax.__version__}
+    meta = start.checkpoint.meta
+    return {"jax": jax.__version__, "checkpoint": {name: meta[name] for name in ("iteration", "checksum")}}
+
+
+def _prepared(composed: Composed) -> Start:
+    """Checks a composed configuration of this process."""
     if composed.node.resume is not None:
         return _resume(composed)
     parts = build_run(composed.node)
@@ -171,6 +195,7 @@ def _start(
 ) -> Start:
     node = node.copy()
     node.run_dir = node.resume = None
+    node.hosts = dataclasses.asdict(HostsConfig())  # where a run is at work is no part of it
     last = None if checkpoint is None else newest(run_dir)
     return Start(parts, OmegaConf.to_container(node, resolve=True), choices, run_dir, checkpoint, group, name, last)
 
