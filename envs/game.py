@@ -195,8 +195,9 @@ class Game(abc.ABC):
         """Gives the class's own functions of `_TRACED_ONCE` a trace that programs share."""
         super().__init_subclass__(**options)
         for name in _TRACED_ONCE & vars(cls).keys():
-            if not getattr(vars(cls)[name], "__isabstractmethod__", False):
-                setattr(cls, name, _traced_once(vars(cls)[name]))
+            own = vars(cls)[name]
+            if not getattr(own, "__isabstractmethod__", False) and own is not getattr(Game, name, None):
+                setattr(cls, name, _traced_once(own))
 
     @abc.abstractmethod
     def init(self, key: Array) -> State:

@@ -41,6 +41,7 @@ VARIANTS: dict[str, dict[str, Any] | None] = {
     SEARCH: {},
     "greedy": {"worlds": 0},
     "uniform worlds": {"weighted": False},
+    "with the bonus": {"counts_bonus": True},
     "to the end": {"cut": -1},
     "uniform worlds, to the end": {"weighted": False, "cut": -1},
     "no evidence": {"evidence": 0.0},

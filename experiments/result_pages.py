@@ -80,6 +80,13 @@ def _strongest_rows() -> list[Line]:
             ", ".join(f"{mean:.1f} % ({low:.1f} to {high:.1f})" for mean, low, high in games.values()),
             GIN,
         ),
+        (
+            "Lower bound on its exploitability, by a learned response that starts from it",
+            "{mean:.1f} points per hand ({low:.1f} to {high:.1f})".format(
+                **tables.stored("gin_rummy_strong_bound")["exploitability"]
+            ),
+            GIN,
+        ),
     ]
 
 
@@ -106,7 +113,7 @@ def _gin_rows() -> list[Line]:
             GIN,
         ),
         (
-            "Lower bound on the exploitability of that dense agent on gin rummy",
+            "Lower bound on the exploitability of the dense agent, by a rule-based player",
             f"{bound['mean']:.1f} points per hand ({bound['low']:.1f} to {bound['high']:.1f})",
             GIN,
         ),

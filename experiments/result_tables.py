@@ -361,14 +361,21 @@ def variants_table() -> list[str]:
 
 
 def bound_table() -> list[str]:
-    """Returns the lines of the lower bound on the dense agent's exploitability."""
-    result = stored("gin_rummy_bound")
-    bound, local = result["exploitability"], result["local"]
-    policy = renamed(result["policy"]).replace("preset=laptop", "experiment=dueling_dream_dense")
+    """Returns the lines of the lower bounds on the exploitability of the strongest player and of the dense agent."""
+    dense = stored("gin_rummy_bound")
+    dense |= {"policy": dense["policy"].replace("preset=laptop", "experiment=dueling_dream_dense")}
+    return [*_bound(stored("gin_rummy_strong_bound")), "", *_bound(dense)]
+
+
+def _bound(result: dict[str, Any]) -> list[str]:
+    """Returns the lines of one lower bound."""
+    bound, local = result["exploitability"], result.get("local")
+    looked = "" if local is None else (
+        f" The local best response, on {local['n']} rounds, found {signed(local['exploitability'])}."
+    )  # fmt: skip
     lines = [
-        f"`{policy}`, measured by `{renamed(result['command'])}`. Exploitability is at least "
-        f"**{bound['mean']:.1f} points per hand** ({bound['low']:.1f} to {bound['high']:.1f}). "
-        f"The local best response, on {local['n']} rounds, found {signed(local['exploitability'])}.",
+        f"`{renamed(result['policy'])}`, measured by `{renamed(result['command'])}`. Exploitability is at least "
+        f"**{bound['mean']:.1f} points per hand** ({bound['low']:.1f} to {bound['high']:.1f}).{looked}",
         "",
         "| answer | points per hand against the agent, on the deals of the choice |",
         "|---|---|",

@@ -26,6 +26,7 @@ from jax import Array
 
 from dream.config import settings as checked
 from dream.config.settings import number
+from dream.networks.policy import ValuedPolicy
 from dream.search import halving
 from dream.search.halving import Tally
 from dream.search.playouts import play_on
@@ -54,6 +55,8 @@ class SearchSettings:
       least_probability: of a candidate under the policy, besides being possible at all: trained policies are played
         sharpened, and then give little to all but their first choice.
       cut: actions after the first before the policy's value is asked; -1: games are played to their end.
+      counts_bonus: whether wins count as much more as where the policy learned (ValuedPolicy.win_bonus). If not, what
+        the game pays counts alone, and a value with that bonus in it is of no use: games are played to their end.
       evidence: standard errors by which another action must be better than the policy's own.
       weighted: whether worlds are weighed; else all count alike.
       mistakes: share of uniform play in what is believed of the others.
@@ -67,6 +70,7 @@ class SearchSettings:
     candidates: int = number(4, 2, 64)
     least_probability: float = number(0.0, 0, 1)
     cut: int = number(6, -1, 1 << 20)
+    counts_bonus: bool = False
     evidence: float = number(2.0, 0)
     weighted: bool = True
     mistakes: float = number(0.1, 0, 1)
@@ -208,6 +212,8 @@ def make_search(policy: Policy, game: Game, settings: SearchSettings = SearchSet
         raise InputError(f"{game.name} does not keep its actions, so worlds cannot be weighed; set weighted=False")
     if isinstance(policy.apply, Search):
         raise InputError("a search player cannot search with another one; give it a policy")
+    if isinstance(policy, ValuedPolicy) and policy.win_bonus and not settings.counts_bonus:
+        policy = dataclasses.replace(policy, value=None, win_bonus=0.0)
     # Few worlds make a smaller program; none at all are a matter of parameters.
     pulls = min(settings.pulls, settings.worlds or settings.pulls)
     pulls = max(pulls, 2 * min(settings.candidates, game.num_actions))

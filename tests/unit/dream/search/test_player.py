@@ -13,6 +13,7 @@ from tree_values import tree_of
 
 import envs
 from dream.evaluation.matches import match
+from dream.networks.policy import ValuedPolicy
 from dream.search import SearchSettings, Thinker, make_search
 from envs import Game, InputError, Policy
 
@@ -90,6 +91,26 @@ def test_settings_share_a_program() -> None:
     assert hash(one.apply) == hash(two.apply)
     assert jax.tree.structure(one.params) == jax.tree.structure(two.params)
     assert int(two.params.brackets) == 10 * int(one.params.brackets)
+
+
+def test_a_bonus_for_wins_counts_where_it_is_asked_for(leduc: tuple[Any, Policy]) -> None:
+    """By default choices are those of the same policy without bonus and value, however wrong the value is."""
+    tree, player = leduc
+
+    def misleading(params: Any, view: Any) -> Any:
+        return 100.0 * view.card
+
+    policy = ValuedPolicy(_first, value=misleading, win_bonus=5.0)
+    plain, paid, trained = (
+        np.asarray(_choices(one, tree.views, tree.legal))
+        for one in (
+            player,
+            make_search(policy, tree.game, SMALL),
+            make_search(policy, tree.game, dataclasses.replace(SMALL, counts_bonus=True)),
+        )
+    )
+    np.testing.assert_array_equal(paid, plain)
+    assert np.any(trained != plain)
 
 
 def test_it_beats_its_own_policy() -> None:
