@@ -49,7 +49,7 @@ def machines(results: list[dict[str, Any]]) -> list[str]:
 
 def recipes(results: list[dict[str, Any]]) -> list[str]:
     """Returns the line that says which results hold their settings; those stored before recipes were kept do not."""
-    earlier = [f"`{result['row']}`" for result in results if "recipe_resolved" not in result]
+    earlier = [f"`{result['row']}`" for result in results if not result.get("recipe")]
     exceptions = f", but for earlier ones: {', '.join(earlier)}" if earlier else ""
     return [f"A result's file has its recipe, all settings resolved{exceptions}."]
 
