@@ -122,13 +122,17 @@ def _gin_rows() -> list[Line]:
 
 def _leduc_rows() -> list[Line]:
     """Returns the lines about Leduc poker."""
-    dream, own = _reproduced("leduc_dream"), _reproduced("leduc_dueling_dream")
+    measured = [_reproduced(f"leduc_{name}") for name in ("dream", "ppo_tuned", "dueling_dream")]
     uniform = tables.stored("dueling_dream_ppo_exploitability")["leduc_poker"]["uniform"]
-    values = [f"{x['mean'] / 1000:.3f} chips ({x['low'] / 1000:.3f} to {x['high'] / 1000:.3f})" for x in (dream, own)]
-    published = f"{dream['published'] / 1000:g}"
+    published = f"{measured[0]['published'] / 1000:g}"
+    names = (
+        f"DREAM on Leduc poker, exploitability at 5 M decisions (published: {published})",
+        "PPO tuned for self-play on Leduc poker, the same",
+        f"Dueling DREAM on Leduc poker, the same (uniform play: {uniform:.3f})",
+    )
     return [
-        (f"DREAM on Leduc poker, exploitability at 5 M decisions (published: {published})", values[0], SMALL),
-        (f"Dueling DREAM on Leduc poker, the same (uniform play: {uniform:.3f})", values[1], SMALL),
+        (name, f"{x['mean'] / 1000:.3f} chips ({x['low'] / 1000:.3f} to {x['high'] / 1000:.3f})", SMALL)
+        for name, x in zip(names, measured, strict=True)
     ]
 
 
