@@ -128,7 +128,7 @@ def test_values_of_actions_converge_to_the_exact_ones(name: str) -> None:
     tree, game = exact.tree, exact.tree.game
     settings = SearchSettings(
         worlds=PULLS, pulls=PULLS, particles=WORLDS, candidates=game.num_actions, least_probability=0.0, mistakes=0.0,
-        effective_share=0.0,
+        effective_share=0.0, counts_bonus=True,
     )  # fmt: skip
 
     @functools.partial(jax.jit, static_argnums=0)
