@@ -28,6 +28,8 @@ _OWN = {"envs"}
 """Packages whose modules count wherever they are installed."""
 _INSTALLED = tuple({str(Path(sysconfig.get_paths()[name]).resolve()) for name in ("stdlib", "purelib", "platlib")})
 """Where the modules of others are."""
+_NOT_ITS_OWN = {"__dict__", "__weakref__", "__module__", "__doc__", "__slotnames__"}
+"""Attributes of a class that say nothing of what it does; Python adds the last one when an instance is copied."""
 
 
 def source_key(game: Any) -> str:
@@ -181,7 +183,7 @@ class _Walk:
             return
         self._each(kind.__bases__)
         for name, value in sorted(vars(kind).items()):
-            if name not in ("__dict__", "__weakref__", "__module__", "__doc__") and not name.startswith("_abc_"):
+            if name not in _NOT_ITS_OWN and not name.startswith("_abc_"):
                 self._put(name)
                 self.add(value)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import errno
 import importlib
 import json
@@ -132,6 +133,15 @@ def test_the_key_is_the_same_in_every_process(load: Callable[..., ModuleType], t
         environment = {"PYTHONPATH": f"{tmp_path}:{repo}", "PYTHONHASHSEED": seed, "JAX_PLATFORMS": "cpu"}
         done = subprocess.run([sys.executable, "-c", SHOW], env=environment, capture_output=True, text=True, check=True)
         assert done.stdout.strip() == here
+
+
+def test_a_copy_leaves_the_key(load: Callable[..., ModuleType]) -> None:
+    """Python notes the slots of a class when an instance is first copied."""
+    game = load(1.0).Mine()
+    before = source_key(game)
+    copy.copy(game)
+    assert "__slotnames__" in vars(type(game))
+    assert source_key(game) == before
 
 
 CHANGES = {
