@@ -443,6 +443,9 @@ BENCHMARKS = (
     ("hand_evaluator", "uniform remove_cheaper_by", "a card less, the same (target 3)"),
     ("hand_evaluator", "rich add_cheaper_by", "a card more, 15 cards of five ranks (target 3)"),
     ("hand_evaluator", "rich remove_cheaper_by", "a card less, 15 cards of five ranks (target 3)"),
+    ("gymnasium_envs", "single steps_per_s", "Gymnasium, one game of gin rummy, steps/s (target 5,000)"),
+    ("gymnasium_envs", "view steps_per_s", "Gymnasium, 4,096 games at once, views, steps/s (target 1,000,000)"),
+    ("gymnasium_envs", "vector steps_per_s", "the same with vectors of 4,887 numbers, steps/s"),
     ("memory", "peak_gib", "peak memory of one iteration of 8,192 games, GiB"),
 )
 """Result file, path of the number in it, what it is."""
