@@ -14,6 +14,7 @@ from typing import Any
 
 import result_tables as tables
 from phantom_tables import costs_table, random_play_table, solvers_table
+from player_tables import bound_table, laptop_field_table, shipped_table
 from rummy500_tables import players_table, shaped_table
 from scaling_tables import cost_table
 from search_tables import losses_table, search_table
@@ -172,8 +173,8 @@ def headline_table() -> list[str]:
 
 SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (README, "results"): headline_table,
-    (PAGES / "results" / "gin_rummy.md", "shipped"): tables.shipped_table,
-    (PAGES / "results" / "gin_rummy.md", "laptop-preset"): tables.laptop_field_table,
+    (PAGES / "results" / "gin_rummy.md", "shipped"): shipped_table,
+    (PAGES / "results" / "gin_rummy.md", "laptop-preset"): laptop_field_table,
     (PAGES / "results" / "gin_rummy.md", "laptop"): tables.laptop_table,
     (PAGES / "results" / "gin_rummy.md", "runs"): tables.strength_table,
     (PAGES / "results" / "gin_rummy.md", "corrections"): tables.corrections_table,
@@ -185,7 +186,7 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "gin_rummy.md", "pairings"): tables.pairings_table,
     (PAGES / "results" / "gin_rummy.md", "search"): search_table,
     (PAGES / "results" / "gin_rummy.md", "losses"): losses_table,
-    (PAGES / "results" / "gin_rummy.md", "bound"): tables.bound_table,
+    (PAGES / "results" / "gin_rummy.md", "bound"): bound_table,
     (PAGES / "results" / "small_games.md", "learners"): tables.exploitability_table,
     (PAGES / "results" / "small_games.md", "calibration"): tables.calibration_table,
     (PAGES / "results" / "small_games.md", "mini-gin"): tables.mini_gin_table,

@@ -108,8 +108,10 @@ def make_against(config: PpoConfig, network: Any, game: Game, mixture: Mixture) 
     """Builds the learner against given opponents; `network` is a node or a built Network.
 
     Raises:
-      InputError: settings that contradict each other, an unknown assistant, or a wrong network node.
+      InputError: settings that contradict each other, `start_from`, an unknown assistant, or a wrong network node.
     """
+    if config.start_from is not None:
+        raise InputError(f"algo.start_from={config.start_from} has no use here; a best response has a start of its own")
     return _make(
         config, network, game, mixture, lambda built: entropy_bonus(config.entropy_weight, config.entropy_decay)
     )
@@ -171,10 +173,10 @@ class _Ppo:
 
     def init(self, key: Array) -> PpoState:
         """Initialises a network, and deals where games go on from one iteration to the next."""
-        return self._init(key, self.parts.mixture.players, self.start)
+        return self._init(key, self.start)
 
     @functools.partial(jax.jit, static_argnums=0)
-    def _init(self, key: Array, players: tuple[Policy | None, ...], start: Any) -> PpoState:
+    def _init(self, key: Array, start: Any) -> PpoState:
         parts = self.parts
         key, network_key = jax.random.split(key)
         params = parts.network.init(network_key) if start is None else start
@@ -186,7 +188,7 @@ class _Ppo:
         )
         if parts.config.rollout_length is None:
             return state
-        rollouts = make_rollouts(parts, self._opponents(state, players))
+        rollouts = make_rollouts(parts, parts.mixture)  # nobody plays yet
         return state._replace(lanes=rollouts.start(jax.random.fold_in(network_key, 1), parts.num_envs))
 
     def _opponents(self, state: PpoState, players: tuple[Policy | None, ...]) -> Mixture:

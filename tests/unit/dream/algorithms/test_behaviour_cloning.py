@@ -12,6 +12,8 @@ import pytest
 
 import envs
 from dream import algorithms
+from dream.algorithms import ppo as ppo_package
+from dream.algorithms.ppo import PpoConfig
 from dream.algorithms.types import Algorithm, Resources
 from dream.rollout.recorded import decisions
 from dream.storage.policies import RESOURCES
@@ -143,3 +145,5 @@ def test_ppo_starts_from_a_network() -> None:
         algorithms.make({**start, "start_from": "cloned"}, {"name": "dueling", "hidden": [8]}, KUHN, resources)
     with pytest.raises(InputError, match="start_from=rule is not made of one network"):
         algorithms.make({**start, "start_from": "rule"}, NETWORK, KUHN, resources)
+    with pytest.raises(InputError, match="a best response has a start of its own"):
+        ppo_package.make_against(PpoConfig(start_from="cloned"), NETWORK, KUHN, None)

@@ -1,0 +1,81 @@
+"""Tables of the trained players of gin rummy and of bounds on them, as lines of Markdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from result_tables import percent, renamed, signed, stored
+
+LAPTOP = "gin_rummy/laptop"
+"""The player of `preset=laptop` among the measured ones; it does not come with the package."""
+
+
+def laptop_field_table() -> list[str]:
+    """Returns the lines of the table of `preset=laptop` against each player of the field, a column for each seed."""
+    seeds = sorted(((stored("shipped_weights") or {}).get(LAPTOP) or {}).items())
+    if not seeds:
+        return []
+    runs = [run for _, run in seeds]
+    spent = ", ".join(f"{run['decisions'] / 1e6:.1f} M in {run['seconds'] / 60:.1f} minutes" for run in runs)
+    lines = [
+        f"`python -m dream.run preset=laptop seed=<s>`, decisions by seed: {spent}; {runs[0]['device']}, "
+        f"commit {runs[0]['git_commit'][:7]}. Points per hand, {runs[0]['strength']['random']['n']:,} rounds each:",
+        "",
+        "| against |" + "".join(f" seed {seed} | rounds won |" for seed, _ in seeds),
+        "|---|" + "---|---|" * len(seeds),
+    ]
+    for opponent in runs[0]["strength"]:
+        results = [run["strength"][opponent] for run in runs if opponent in run["strength"]]
+        cells = [f" {signed(x['points_per_hand'])} | {100 * x['win_rate']['mean']:.1f} % |" for x in results]
+        lines.append(f"| `{opponent}` |" + "".join(cells))
+    return lines
+
+
+def shipped_table() -> list[str]:
+    """Returns the lines of the tables of the players that come with the package, against each player of their field."""
+    lines = []
+    for name, seeds in sorted((stored("shipped_weights") or {}).items()):
+        if name == LAPTOP:
+            continue
+        for seed, run in sorted(seeds.items()):
+            lines += [
+                f"`{name}`, `{run['command']}`: {run['decisions'] / 1e6:.1f} M decisions in "
+                f"{run['seconds'] / 60:.0f} minutes, {run['device']}, seed {seed}; commit {run['git_commit'][:7]}.",
+                "",
+                "| against | points per hand | rounds won | lost | gin | knocked | rounds |",
+                "|---|---|---|---|---|---|---|",
+            ]
+            for opponent, result in run["strength"].items():
+                rates = " | ".join(
+                    f"{100 * result[rate]['mean']:.1f} %" for rate in ("loss_rate", "gin_rate", "knock_rate")
+                )
+                lines.append(
+                    f"| `{opponent}` | {signed(result['points_per_hand'])} | {percent(result['win_rate'])} | {rates} | "
+                    f"{result['n']:,} |"
+                )
+            lines.append("")
+    return lines[:-1]
+
+
+def bound_table() -> list[str]:
+    """Returns the lines of the lower bounds on the exploitability of the strongest player and of the dense agent."""
+    dense = stored("gin_rummy_bound")
+    dense |= {"policy": dense["policy"].replace("preset=laptop", "experiment=dueling_dream_dense")}
+    return [*_bound(stored("gin_rummy_strong_bound")), "", *_bound(dense)]
+
+
+def _bound(result: dict[str, Any]) -> list[str]:
+    """Returns the lines of one lower bound."""
+    bound, local = result["exploitability"], result.get("local")
+    looked = "" if local is None else (
+        f" The local best response, on {local['n']} rounds, found {signed(local['exploitability'])}."
+    )  # fmt: skip
+    lines = [
+        f"`{renamed(result['policy'])}`, measured by `{renamed(result['command'])}`. Exploitability is at least "
+        f"**{bound['mean']:.1f} points per hand** ({bound['low']:.1f} to {bound['high']:.1f}).{looked}",
+        "",
+        "| answer | points per hand against the agent, on the deals of the choice |",
+        "|---|---|",
+    ]
+    earned = sorted(result["earned"].items(), key=lambda x: -x[1])
+    return lines + [f"| `{name}` | {value:+.1f} |" for name, value in earned]
