@@ -11,6 +11,8 @@ import jax
 import pytest
 
 import envs
+from dream import algorithms
+from envs import players, registry
 from envs.game import Game
 
 _REPO = pathlib.Path(__file__).resolve().parent.parent
@@ -73,6 +75,14 @@ def release_compiled_programs() -> Iterator[None]:
     if _MAPS.exists() and len(_MAPS.read_text().splitlines()) > _MOST_MAPS:
         jax.clear_caches()
         gc.collect()
+
+
+@pytest.fixture(autouse=True)
+def registries_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forgets the games, players and algorithms that a test registers: no other test of its worker meets them."""
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    monkeypatch.setattr(players, "_added", {game: dict(bots) for game, bots in players._added.items()})
+    monkeypatch.setattr(algorithms, "_registered", dict(algorithms._registered))
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ from dream import algorithms
 from dream.config import registered
 from dream.config.compose import compose_config
 from dream.game_tree import build_tree, nash_conv, tabulate
-from envs import InputError, players, registry
+from envs import InputError
 
 FOLDER = REPO / "experiments" / "examples" / "nim_game"
 SMALL = ["eval.games=4", "eval.final_games=4", "tracking.mode=disabled"]
@@ -31,8 +31,6 @@ SMALL = ["eval.games=4", "eval.final_games=4", "tracking.mode=disabled"]
 @pytest.fixture
 def nim(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     """The example's module, registered for one test."""
-    monkeypatch.setattr(registry, "_registered", {})
-    monkeypatch.setattr(players, "_added", {})
     spec = importlib.util.spec_from_file_location("nim_game", FOLDER / "nim_game.py")
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "nim_game", module)

@@ -14,7 +14,7 @@ import pytest
 from dream_support import CoinGame
 
 import envs
-from envs import players, registry
+from envs import registry
 from envs.gin_rummy.core.rules import GinRules
 
 
@@ -137,10 +137,8 @@ def test_every_player_can_be_built() -> None:
 
 
 @pytest.fixture
-def outside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A registry whose additions are forgotten after the test."""
-    monkeypatch.setattr(registry, "_registered", {})
-    monkeypatch.setattr(players, "_added", {})
+def outside() -> Iterator[None]:
+    """A registry that looks for installed packages anew, before the test and after it."""
     registry._offered.cache_clear()
     yield
     registry._offered.cache_clear()

@@ -39,11 +39,6 @@ def make(config: IdleConfig, network: Any, game: Game, resources: Resources) -> 
     return Algorithm(lambda key: 0, iterate, policies)
 
 
-@pytest.fixture(autouse=True)
-def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(algorithms, "_registered", {})
-
-
 @pytest.mark.parametrize("settings_class", [IdleConfig, f"{__name__}:IdleConfig"])
 def test_a_registered_algorithm_is_built_as_any_other(settings_class: type | str) -> None:
     """By class or by path, with the module's own `make`; its settings are checked; it is listed."""
