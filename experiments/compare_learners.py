@@ -109,9 +109,10 @@ def entrants(one: Path, other: Path) -> dict[str, tuple[Path, dict[str, float]]]
 
 
 def game_of_run(run: Path) -> tuple[str, Game]:
-    """Returns a run's game and its name, with the preset of its rules where it has one."""
+    """Returns a run's game and its name, with the preset or version of its rules where it has one."""
     env = OmegaConf.to_container(OmegaConf.load(run / CONFIG_FILE).env, resolve=True)
-    return " ".join(filter(None, (env["name"], env["rules"].get("preset")))), envs.make(env["name"], **env["rules"])
+    kind = env["rules"].get("preset") or env["rules"].get("version")
+    return " ".join(filter(None, (env["name"], kind))), envs.make(env["name"], **env["rules"])
 
 
 def compare_exploitability(one: list[Path], other: list[Path]) -> dict[str, Any]:

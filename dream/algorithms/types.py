@@ -51,6 +51,8 @@ class Algorithm:
         generator like `calls`; the same to the bit as one after the other. None where they are done one at a time.
       most: iterations that `several` does at once.
       tables: TrainState -> the policies as tables of the game's exact form, where the learner has them as such.
+      settle: TrainState -> (TrainState, counters), as a generator like `calls`: what the learner fits every so many
+        iterations alone is fitted to the last one, before a run's last measurement. None where nothing is left behind.
       traceable: whether `init` may be traced: the shapes of a state can then be had without compiling or computing it.
     """
 
@@ -62,6 +64,7 @@ class Algorithm:
     several: Callable[[TrainState, int], Generator[None, None, tuple[TrainState, list[Metrics]]]] | None = None
     most: int = 1
     tables: Callable[[TrainState], dict[str, Any]] | None = None
+    settle: Callable[[TrainState], Generator[None, None, tuple[TrainState, Metrics]]] | None = None
     traceable: bool = False
 
     def like(self) -> TrainState:

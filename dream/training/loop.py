@@ -162,12 +162,13 @@ def _left(run: Run, stop: StopRequest) -> None:
     print(f"{limit} is spent: the iteration under way is left", flush=True)
     run.ended = True
     records = metrics.read(run.run_dir) if hosts.leads() else []
-    newest = records[-1] if records else {}
-    if agreed("evaluation", newest.get("iteration") == run.iteration and "seconds_evaluate" not in newest):
+    newest, settled = records[-1] if records else {}, run.settle(stop)
+    due = bool(settled) or "seconds_evaluate" not in newest
+    if agreed("evaluation", newest.get("iteration") == run.iteration and due):
         evaluated = run.evaluate(stop)
         if hosts.leads():
             metrics.drop_after(run.run_dir, run.iteration - 1)
-            metrics.append(run.run_dir, newest | evaluated)
+            metrics.append(run.run_dir, newest | settled | evaluated)
 
 
 def _draw(run: Run) -> list[Path]:

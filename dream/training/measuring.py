@@ -122,6 +122,10 @@ class Measurements:
         self._measured = iteration, exact
         return exact
 
+    def forget(self) -> None:
+        """Forgets exact values: the state of their iteration has changed."""
+        self._measured = -1, {}
+
     def _match(
         self,
         state: Any,

@@ -6,7 +6,7 @@ import copy
 import math
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import jax
@@ -138,6 +138,8 @@ class Run:
         for n, record in enumerate(records[:-1], start=1):
             record |= {"seconds": round(began + took * n / len(records), 3), "compile_seconds": compiled}
         self.ended = self._at_end()
+        if self.ended:
+            records[-1] |= self.settle(stop)
         if self.ended or self.iteration % self.config.eval.every == 0:
             records[-1] |= self.evaluate(stop)
         records[-1] |= {"seconds": round(self.seconds, 3), "compile_seconds": round(self.compile_seconds, 3)}
@@ -173,14 +175,7 @@ class Run:
     def _in_calls(self, count: int, stop: StopRequest) -> tuple[TrainState, list[Metrics]] | None:
         """Returns the state after so many iterations and their metrics; None where they were left."""
         calls = self.algorithm.in_calls(self.state, count)
-        while True:
-            try:
-                next(calls)
-            except StopIteration as end:
-                return end.value
-            if stop.is_overdue or agreed("late", self._is_late()):
-                calls.close()
-                return None
+        return _driven(calls, lambda: stop.is_overdue or agreed("late", self._is_late()))
 
     def _until_due(self) -> int:
         """Returns how many iterations there are up to the next that is evaluated, saved or the last."""
@@ -209,6 +204,25 @@ class Run:
         limit = self.config.budget.seconds
         first = self.compile_seconds if self.iteration == 0 else 0.0
         return limit is not None and self.seconds - first > limit + PATIENCE_SECONDS
+
+    def settle(self, stop: StopRequest) -> dict[str, int]:
+        """Fits what the learner fits every so many iterations to the last one too; returns the totals after it.
+
+        Raises:
+          FloatingPointError: an array of the state is no longer finite; nothing of it is kept.
+        """
+        if self.algorithm.settle is None:
+            return {}
+        done = _driven(self.algorithm.settle(self.state), lambda: stop.is_overdue)
+        if done is None:
+            return {}
+        if (wrong := _fault(done[0], [])) is not None:
+            raise faults.diverged(self.run_dir, self.iteration, wrong)
+        if done[1]:
+            self.state, self.saved = done[0], None
+            self.measurements.forget()
+        self.totals = {name: total + round(done[1].get(name, 0)) for name, total in self.totals.items()}
+        return self.totals
 
     def evaluate(self, stop: StopRequest) -> dict[str, float]:
         """Returns what is measured of the present policies, under eval/; nothing where a signal asks to leave."""
@@ -252,6 +266,18 @@ class Run:
         if not here and self.saved is None:
             return f"nothing is saved yet; the same command with run_dir={self.run_dir} starts over"
         return f"iteration {self.saved} is saved; go on with resume={self.run_dir}"
+
+
+def _driven(calls: Generator[None, None, Any], left: Callable[[], bool]) -> Any:
+    """Returns what a generator of calls comes to; None where it was left between two of them."""
+    while True:
+        try:
+            next(calls)
+        except StopIteration as end:
+            return end.value
+        if left():
+            calls.close()
+            return None
 
 
 def _fault(state: TrainState, infos: list[Metrics]) -> str | None:

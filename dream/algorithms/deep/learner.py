@@ -80,7 +80,8 @@ def make(
     built = make_network(network, game)
     history = make_history_network(network, game) if recipe.history_values else None
     learner = _Deep(config, recipe, game, built, history, resources)
-    return Algorithm(learner.init, learner.iterate, learner.policies, calls=learner.calls)
+    settle = None if recipe.exact_average else learner.settle
+    return Algorithm(learner.init, learner.iterate, learner.policies, calls=learner.calls, settle=settle)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -277,11 +278,25 @@ class _Deep:
             steps, rows = history_values.gradient_steps(config), history_values.network_rows(config)
             counters += Counters(gradient_steps=steps, network_rows=rows)
         state = state._replace(iteration=state.iteration + 1)
-        if state.average is not None and int(state.iteration) % self.config.average.every == 0:
-            average = yield from self._average_fit_calls(state.average, self._key(state, _AVERAGE))
-            state = state._replace(average=average)
+        if state.average is not None and not self._average_is_behind(state):
+            state = yield from self._fit_average(state)
             counters += self.network_average.fit_counters
         return state, metrics, counters
+
+    def _average_is_behind(self, state: DeepState) -> bool:
+        """Returns whether the average networks know less than all iterations."""
+        return int(state.iteration) % self.config.average.every != 0
+
+    def _fit_average(self, state: DeepState) -> Generator[None, None, DeepState]:
+        average = yield from self._average_fit_calls(state.average, self._key(state, _AVERAGE))
+        return state._replace(average=average)
+
+    def settle(self, state: DeepState) -> Generator[None, None, tuple[DeepState, Metrics]]:
+        """Fits the average networks where the last iteration was not one that does."""
+        if not self._average_is_behind(state):
+            return state, {}
+        state = yield from self._fit_average(state)
+        return state, {name: float(x) for name, x in self.network_average.fit_counters.metrics().items()}
 
     @functools.partial(jax.jit, static_argnums=0)
     def _fit_values(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
+import chex
 import jax
 import pytest
 from command_support import without_seconds
@@ -18,6 +19,7 @@ from dream.config.compose import compose_config
 from dream.storage.checkpoint import find
 from dream.training import metrics, run_state
 from dream.training.beginning import Start
+from dream.training.finished import load_run
 from dream.training.loop import train
 from dream.training.signals import StopRequest
 from dream.training.start import prepare_run, with_stored_choices
@@ -67,6 +69,22 @@ def test_the_last_iteration_is_evaluated(tmp_path: Path, end: str) -> None:
     records = _new(tmp_path, "algo=cfr", "eval.every=3", end)
     evaluated = [record["iteration"] for record in records if "eval/exploitability/average" in record]
     assert evaluated == sorted({*range(3, len(records) + 1, 3), len(records)})
+
+
+@pytest.mark.parametrize("end", ["iterations=3", "budget.nodes=190"])
+def test_a_fitted_average_knows_the_last_iteration(tmp_path: Path, end: str) -> None:
+    """Fitted every second iteration it ends as if fitted every third, to the bit; both are fitted to the third."""
+    settings = ("algo=dream", "algo.traversals=16", "algo.fit.steps=2", "algo.values.steps=2", end)
+    averages, steps = [], []
+    for every in (2, 3):
+        average = f"algo.average={{source: network, every: {every}, fit: {{steps: 5, batch_size: 8}}}}"
+        records = _new(tmp_path / str(every), *settings, average)
+        assert len(records) == 3
+        policies = load_run(tmp_path / str(every) / "run").policies
+        averages.append(policies["average"].params)
+        steps.append(records[-1]["gradient_steps"])
+    chex.assert_trees_all_equal(*averages)
+    assert steps[0] - steps[1] == 2 * 5  # of both players' networks, after the second iteration
 
 
 def test_a_run_goes_on_with_a_larger_budget(tmp_path: Path) -> None:

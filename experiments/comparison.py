@@ -1,0 +1,257 @@
+r"""Sets every learner side by side on one budget: exact exploitability from sweeps' folders, exact matches, a picture.
+
+    python experiments/comparison.py collect runs/comparison/* --out experiments/results/comparison.json
+    python experiments/comparison.py trials runs/trials/* --out experiments/results/comparison_trials.json
+    python experiments/comparison.py matches runs/comparison/* --env "phantom_ttt classical" \
+        --out experiments/results/comparison_matches.json
+    python experiments/comparison.py draw
+
+`collect` takes the final evaluation of every finished job: by game and learner the mean over seeds of each policy's
+exploitability, with its 95 % interval on a log scale. `trials` keeps what was tried before, by learner: the setting
+that differed and what came of it. `matches` plays nothing: the values of all pairs of one game, each learner's first
+seed, are computed from the policies. Results of other games in a file are kept. `draw` writes comparison.svg and
+comparison_matches.svg beside the result files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from compare_learners import game_of_run
+from comparison_tables import judged
+from omegaconf import OmegaConf
+
+from dream.evaluation.statistics import positive_interval
+from dream.game_tree.exact import ExactForm
+from dream.game_tree.forms import exact_form
+from dream.storage.files import CONFIG_FILE, VERSIONS_FILE
+from dream.storage.policies import find, policy_of
+from dream.training.sweeps import FINISHED, load_sweep, settings_in
+from envs import Game, InputError, make_bot
+
+RESULTS = Path(__file__).resolve().parent / "results"
+COUNTED = ("decisions", "nodes", "episodes", "gradient_steps", "seconds", "compile_seconds")
+POLICIES = "exploitability/"
+"""What a row's exact values begin with; the name of the policy follows."""
+
+
+class Job(NamedTuple):
+    """A finished job of a sweep: its row, its learner and its game."""
+
+    row: dict[str, Any]
+    learner: str
+    seed: int
+    game_name: str
+    game: Game
+
+
+def finished(folders: list[Path]) -> Iterator[Job]:
+    """Yields the finished jobs of sweeps.
+
+    Raises:
+      InputError: a folder without runs.
+    """
+    for folder in folders:
+        for row in load_sweep(folder):
+            run = Path(row["directory"])
+            if row["status"] == FINISHED:
+                config = OmegaConf.load(run / CONFIG_FILE)
+                name, game = game_of_run(run)
+                yield Job(row, learner_of(config), config.seed, name, game)
+
+
+def learner_of(config: Any) -> str:
+    """Returns a run's learner: its algorithm, and how it accumulates where it does."""
+    accumulates = config.algo.get("accumulate", "none") != "none"
+    return f"{config.algo.name}, accumulating" if accumulates else config.algo.name
+
+
+def collect(folders: list[Path]) -> dict[str, Any]:
+    """Returns game -> its unit, what uniform play is worth, and each learner's policies over seeds.
+
+    Raises:
+      InputError: no finished job, or a learner with the same seed twice on a game.
+    """
+    games: dict[str, dict[str, list[Job]]] = {}
+    for job in finished(folders):
+        jobs = games.setdefault(job.game_name, {}).setdefault(job.learner, [])
+        if job.seed in [other.seed for other in jobs]:
+            raise InputError(f"{job.row['directory']}: {job.learner} has seed {job.seed} twice on {job.game_name}")
+        jobs.append(job)
+    if not games:
+        raise InputError(f"none of {len(folders)} sweeps has a finished job")
+    return {name: _of_game(learners) for name, learners in games.items()}
+
+
+def _of_game(learners: dict[str, list[Job]]) -> dict[str, Any]:
+    game = next(iter(learners.values()))[0].game
+    form = exact_form(game)
+    uniform = form.values(form.tabulate(make_bot("random", game))).nash_conv / 2 * game.reward_scale
+    found = {name: _of_learner(sorted(jobs, key=lambda job: job.seed)) for name, jobs in learners.items()}
+    return {"unit": game.unit, "uniform": uniform, "learners": found}
+
+
+def _of_learner(jobs: list[Job]) -> dict[str, Any]:
+    """Returns what the seeds of a learner came to, the command of the first and its settings."""
+    rows = [job.row for job in jobs]
+    values = {key.removeprefix(POLICIES): [row[key] for row in rows] for key in rows[0] if key.startswith(POLICIES)}
+    run = Path(rows[0]["directory"])
+    config = OmegaConf.to_container(OmegaConf.load(run / CONFIG_FILE), resolve=True)
+    made = [json.loads((Path(row["directory"]) / VERSIONS_FILE).read_text()) for row in rows]
+    return {
+        "seeds": [job.seed for job in jobs],
+        "exploitability": {policy: _over_seeds(found) for policy, found in values.items()},
+        **{key: float(np.mean([row[key] for row in rows])) for key in COUNTED if key in rows[0]},
+        "recipe": {part: config[part] for part in ("algo", "network")},
+        "machine": {key: sorted({str(one[key]) for one in made}) for key in ("device", "cores", "jax")},
+    }
+
+
+def _over_seeds(values: list[float]) -> dict[str, Any]:
+    """Returns mean, interval and values; no interval of one seed, or where a seed is 0 and has no logarithm."""
+    if len(values) < 2 or min(values) <= 0:
+        return {"mean": float(np.mean(values)), "low": None, "high": None, "values": values}
+    return positive_interval(np.array(values))._asdict() | {"values": values}
+
+
+def trials(folders: list[Path]) -> dict[str, Any]:
+    """Returns learner -> game and decisions of its trials, and the settings tried with what each came to."""
+    tried: dict[str, dict[str, Any]] = {}
+    for job in finished(folders):
+        one = tried.setdefault(job.learner, {"game": job.game_name, "trials": []})
+        settings = {name: value for name, value in settings_in(job.row).items() if name.startswith(("algo", "network"))}
+        one["trials"].append({"settings": settings, "nodes": job.row["nodes"], "objective": job.row["objective"]})
+    return tried
+
+
+def matches(folders: list[Path], env: str) -> dict[str, Any]:
+    """Returns the expected payoffs of one game: learner -> other -> mean over seats of what the first earns.
+
+    Raises:
+      InputError: no finished job of the game.
+    """
+    jobs: dict[str, Job] = {}
+    for job in finished(folders):
+        if job.game_name == env and (job.learner not in jobs or job.seed < jobs[job.learner].seed):
+            jobs[job.learner] = job
+    if not jobs:
+        raise InputError(f"no finished job is of {env!r}")
+    form = exact_form(next(iter(jobs.values())).game)
+    tables = {}
+    for name, job in jobs.items():
+        tables[name] = form.tabulate(policy_of(find(job.row["directory"]), form.game))
+        print(f"{env}: {name}, seed {job.seed}, {form.num_infosets:,} information sets", flush=True)
+    earned = {name: {} for name in tables}
+    for n, one in enumerate(tables):
+        for other in list(tables)[:n]:
+            value = head_to_head(form, tables[one], tables[other]) * form.game.reward_scale
+            earned[one][other], earned[other][one] = value, -value
+            print(f"{one} against {other}: {value:+.4f} {form.game.unit} per game", flush=True)
+    return {env: {"unit": form.game.unit, "seeds": {n: job.seed for n, job in jobs.items()}, "earned": earned}}
+
+
+def head_to_head(form: ExactForm, one: Any, other: Any) -> float:
+    """Returns the exact payoff of one table against another, the mean over both seats, in units of reward."""
+    return (form.values(form.mixed(one, other)).expected[0] + form.values(form.mixed(other, one)).expected[1]) / 2
+
+
+def draw(compared: dict[str, Any], path: Path) -> None:
+    """Draws a panel per game: each learner's seeds and their mean, and uniform play as a line."""
+    plt = _pyplot()
+    figure, panels = plt.subplots(
+        1, len(compared), figsize=(3.2 * len(compared) + 1.5, 4.2), squeeze=False, sharey=True
+    )
+    names = sorted({name for game in compared.values() for name in game["learners"]}, reverse=True)
+    for axes, (title, game) in zip(panels[0], compared.items(), strict=True):
+        for name, learner in game["learners"].items():
+            policy = judged(learner["exploitability"])
+            found, at = learner["exploitability"][policy], names.index(name)
+            seeds = np.maximum(found["values"], 1e-4 * game["uniform"])
+            axes.plot(seeds, [at] * len(seeds), "o", color="C0" if policy == "current" else "C1", alpha=0.4)
+            axes.plot([max(found["mean"], 1e-4 * game["uniform"])], [at], "|", color="black", markersize=14)
+        axes.axvline(game["uniform"], color="grey", linewidth=0.8, linestyle="--")
+        axes.set(xscale="log", xlabel=f"exploitability, {game['unit']}", title=title, yticks=range(len(names)))
+        axes.grid(True, axis="x", which="major", linewidth=0.4, alpha=0.5)
+    panels[0][0].set_yticklabels(names)
+    figure.suptitle(
+        "blue: last iterate, orange: average policy; bar: mean over seeds; dashed: uniform play", fontsize=9
+    )
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
+def draw_matches(played: dict[str, Any], path: Path) -> None:
+    """Draws a heat map per game: what the learner of the row earns against that of the column."""
+    plt = _pyplot()
+    figure, panels = plt.subplots(1, len(played), figsize=(6.5 * len(played), 5.5), squeeze=False)
+    for axes, (title, game) in zip(panels[0], played.items(), strict=True):
+        names = sorted(game["earned"], key=lambda name: -np.mean(list(game["earned"][name].values())))
+        values = np.array([[game["earned"][a].get(b, 0.0) for b in names] for a in names])
+        bound = np.abs(values).max()
+        axes.imshow(values, cmap="RdBu", vmin=-bound, vmax=bound)
+        for (row, column), value in np.ndenumerate(values):
+            if row != column:
+                axes.text(column, row, f"{value:+.2f}", ha="center", va="center", fontsize=6)
+        axes.set(
+            xticks=range(len(names)), yticks=range(len(names)), title=f"{title}: {game['unit']} per game to the row"
+        )
+        axes.set_xticklabels(names, rotation=45, ha="right", fontsize=7)
+        axes.set_yticklabels(names, fontsize=7)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
+def _pyplot() -> Any:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "dream"
+    import matplotlib.pyplot as plt
+
+    return plt
+
+
+def merge(found: dict[str, Any], path: Path) -> None:
+    """Writes results into a file; those of other games or learners in it are kept."""
+    before = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps(before | found, indent=2) + "\n")
+    print(path)
+
+
+def main() -> None:
+    """Runs the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("collect", "trials", "matches"):
+        command = commands.add_parser(name)
+        command.add_argument("folders", nargs="+", type=Path, help="folders of sweeps")
+        command.add_argument("--out", type=Path, required=True, help="the JSON file to write")
+        if name == "matches":
+            command.add_argument("--env", required=True, help='the game, such as "phantom_ttt classical"')
+    commands.add_parser("draw")
+    given = parser.parse_args()
+    try:
+        if given.command == "draw":
+            draw(json.loads((RESULTS / "comparison.json").read_text()), RESULTS / "comparison.svg")
+            draw_matches(
+                json.loads((RESULTS / "comparison_matches.json").read_text()), RESULTS / "comparison_matches.svg"
+            )
+        elif given.command == "collect":
+            merge(collect(given.folders), given.out)
+        elif given.command == "trials":
+            merge(trials(given.folders), given.out)
+        else:
+            merge(matches(given.folders, given.env), given.out)
+    except InputError as error:
+        parser.exit(2, f"error: {error}\n")
+
+
+if __name__ == "__main__":
+    main()

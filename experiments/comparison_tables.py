@@ -1,0 +1,74 @@
+"""The tables of the comparison of all learners, as lines of Markdown, from the stored results of comparison.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import result_tables as tables
+
+
+def comparison_table() -> list[str]:
+    """Returns the lines of the table: a learner's exploitability on each game at one budget, over seeds."""
+    games = tables.stored("comparison")
+    names = sorted({name for game in games.values() for name in game["learners"]})
+    titles = [f"{name}, {game['unit']}" for name, game in games.items()]
+    uniform = [f"{game['uniform']:.3f}" for game in games.values()]
+    lines = [
+        "| learner | policy | " + " | ".join(titles) + " |",
+        "|---|---|" + "---|" * len(titles),
+        "| uniform play | | " + " | ".join(uniform) + " |",
+    ]
+    for name in names:
+        policies = sorted({p for g in games.values() for p in g["learners"].get(name, {}).get("exploitability", {})})
+        for policy in policies:
+            cells = [_cell(game["learners"].get(name), policy) for game in games.values()]
+            lines.append(f"| `{name}` | {policy} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def judged(policies: dict[str, Any]) -> str:
+    """Returns the policy a learner is judged by: its average where its theory is about that, else its last iterate."""
+    return "average" if "average" in policies else "current"
+
+
+def _cell(learner: dict[str, Any] | None, policy: str) -> str:
+    """Returns mean and interval of a policy, bold where it is what the learner is judged by."""
+    found = learner and learner["exploitability"].get(policy)
+    if not found:
+        return ""
+    text = f"{found['mean']:.3f}"
+    if found["low"] is not None:
+        text += f" ({found['low']:.3f} to {found['high']:.3f})"
+    seeds = len(found["values"])
+    return (f"**{text}**" if policy == judged(learner["exploitability"]) else text) + (
+        f", n {seeds}" if seeds != 3 else ""
+    )
+
+
+def comparison_costs_table() -> list[str]:
+    """Returns the lines of the table: what a run of each learner took on each game, the mean over seeds."""
+    games = tables.stored("comparison")
+    names = sorted({name for game in games.values() for name in game["learners"]})
+    lines = [
+        "| learner | " + " | ".join(games) + " |",
+        "|---|" + "---|" * len(games),
+    ]
+    for name in names:
+        found = [game["learners"].get(name) for game in games.values()]
+        cells = [f"{x['nodes'] / 1e6:.2f} M nodes, {x['seconds']:.0f} s" if x else "" for x in found]
+        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
+    return lines
+
+
+def trials_table() -> list[str]:
+    """Returns the lines of the table: what was tried for each learner and what came of it."""
+    lines = ["| learner | setting | tried: exploitability |", "|---|---|---|"]
+    for name, tried in sorted(tables.stored("comparison_trials").items()):
+        best = min(trial["objective"] for trial in tried["trials"])
+        settings = " and ".join(f"`{key}`" for key in tried["trials"][0]["settings"])
+        cells = []
+        for trial in tried["trials"]:
+            text = f"{', '.join(map(str, trial['settings'].values()))}: {trial['objective']:.3f}"
+            cells.append(f"**{text}**" if trial["objective"] == best else text)
+        lines.append(f"| `{name}` | {settings} | {', '.join(cells)} |")
+    return lines

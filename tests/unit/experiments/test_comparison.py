@@ -1,0 +1,101 @@
+"""All learners side by side: what is read from sweeps, the exact matches, the tables and pictures."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pathlib
+from collections.abc import Iterator
+from types import ModuleType
+
+import numpy as np
+import pytest
+from command_support import REPO, succeed
+
+import envs
+from dream.game_tree.forms import exact_form
+from dream.game_tree.tree import build_tree
+from envs import InputError
+
+SMALL = ["env=kuhn_poker", "tracking.mode=disabled", "eval.opponents=[]", "seed=3,4"]
+
+
+@pytest.fixture(scope="module")
+def script() -> Iterator[ModuleType]:
+    """The script."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(REPO / "experiments")
+        yield importlib.import_module("comparison")
+
+
+@pytest.fixture(scope="module")
+def sweeps(tmp_path_factory: pytest.TempPathFactory) -> list[pathlib.Path]:
+    """A sweep of two solvers on Kuhn poker, two jobs each."""
+    folder = tmp_path_factory.mktemp("sweeps") / "solvers"
+    succeed("dream.run", "-m", f"run_dir={folder}", "algo=cfr,outcome_mccfr", "iterations=20", *SMALL, cwd=REPO)
+    return [folder]
+
+
+def test_learners_are_collected_over_seeds(script: ModuleType, sweeps: list[pathlib.Path]) -> None:
+    """Both seeds of both learners, their final exploitability, the interval, uniform play's known 11/24."""
+    found = script.collect(sweeps)["kuhn_poker"]
+    assert found["uniform"] == pytest.approx(11 / 24)
+    assert set(found["learners"]) == {"cfr", "outcome_mccfr"}
+    reports = [json.loads((sweeps[0] / str(n) / "evaluation.json").read_text()) for n in (2, 3)]
+    sampled = found["learners"]["outcome_mccfr"]
+    assert sampled["seeds"] == [3, 4]
+    average = sampled["exploitability"]["average"]
+    assert average["values"] == [report["exact"]["average"]["exploitability"] for report in reports]
+    assert average["mean"] == pytest.approx(np.mean(average["values"]))
+    assert average["low"] < average["mean"] < average["high"]
+    assert sampled["recipe"]["algo"]["name"] == "outcome_mccfr"
+
+
+def test_a_seed_that_comes_twice_is_refused(script: ModuleType, sweeps: list[pathlib.Path]) -> None:
+    """The same folder given twice would count its runs twice."""
+    with pytest.raises(InputError, match="cfr has seed 3 twice on kuhn_poker"):
+        script.collect(sweeps * 2)
+
+
+def test_what_was_tried_is_kept(script: ModuleType, sweeps: list[pathlib.Path]) -> None:
+    """A trial for each job, with what it came to."""
+    tried = script.trials(sweeps)["cfr"]
+    assert tried["game"] == "kuhn_poker"
+    assert [trial["objective"] for trial in tried["trials"]] == [tried["trials"][0]["objective"]] * 2
+
+
+def test_matches_are_exact(script: ModuleType, sweeps: list[pathlib.Path]) -> None:
+    """What one earns the other loses; against uniform play always betting earns what the tree's walk says."""
+    played = script.matches(sweeps, "kuhn_poker")["kuhn_poker"]
+    assert played["seeds"] == {"cfr": 3, "outcome_mccfr": 3}
+    assert played["earned"]["cfr"]["outcome_mccfr"] == -played["earned"]["outcome_mccfr"]["cfr"] != 0
+    form = exact_form(envs.make("kuhn_poker"))
+    uniform = build_tree(form.game).uniform()
+    better = form.best_response(form.best_response(uniform, 0)[1], 1)[1]
+    best = [form.best_response(uniform, player)[0] for player in range(2)]
+    mixed = form.mixed(form.best_response(uniform, 0)[1], form.best_response(uniform, 1)[1])
+    assert script.head_to_head(form, mixed, uniform) == pytest.approx(sum(best) / 2)
+    assert script.head_to_head(form, better, better) == pytest.approx(0, abs=1e-12)
+    with pytest.raises(InputError, match="no finished job is of 'leduc_poker'"):
+        script.matches(sweeps, "leduc_poker")
+
+
+def test_tables_and_pictures(
+    script: ModuleType, sweeps: list[pathlib.Path], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every learner's row is there, with what it is judged by in bold; both pictures are drawn."""
+    stored = {"comparison": script.collect(sweeps), "comparison_trials": script.trials(sweeps)}
+    tables = importlib.import_module("comparison_tables")
+    monkeypatch.setattr(tables.tables, "stored", stored.__getitem__)
+    lines = tables.comparison_table()
+    assert [line.split(" | ")[:2] for line in lines[3:]] == [
+        ["| `cfr`", "average"],
+        ["| `cfr`", "current"],
+        ["| `outcome_mccfr`", "average"],
+        ["| `outcome_mccfr`", "current"],
+    ]
+    assert lines[3].count("**") == 2
+    assert len(tables.comparison_costs_table()) == len(tables.trials_table()) == 4
+    script.draw(stored["comparison"], tmp_path / "a.svg")
+    script.draw_matches(script.matches(sweeps, "kuhn_poker"), tmp_path / "b.svg")
+    assert all((tmp_path / name).stat().st_size > 5000 for name in ("a.svg", "b.svg"))
