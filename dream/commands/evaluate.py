@@ -134,7 +134,7 @@ def _line(prepared: Match, played: dict[str, Any]) -> str:
 
 
 def write_report(prepared: Match, report: dict[str, Any]) -> None:
-    """Writes a match's report; it replaces only that of the same policy, iteration, opponent and target.
+    """Writes a match's report; it replaces only that of the same policy, iteration, opponent, target and scoring.
 
     Raises:
       StorageError: the disk refused.
@@ -156,7 +156,7 @@ def write_report(prepared: Match, report: dict[str, Any]) -> None:
 
 
 def _file_name(trained: Trained, policy: str, config: EvaluateConfig) -> str:
-    """Returns "<opponent>_<player>.json", with the target and what searches where there is any.
+    """Returns "<opponent>_<player>.json", with the target, its scoring and what searches where there is any.
 
     The player is a file's name, or policy and iteration.
     """
@@ -166,7 +166,8 @@ def _file_name(trained: Trained, policy: str, config: EvaluateConfig) -> str:
     plain = re.sub(r"[^\w.-]+", "-", config.opponent).strip("-.")[-60:]
     if plain != config.opponent:  # a path; the sum keeps different ones apart
         plain += f"-{zlib.crc32(config.opponent.encode()):08x}"
-    return f"{plain}_{player}.json" if config.target is None else f"{plain}_{player}_to_{config.target}.json"
+    target = "" if config.target is None else f"_to_{config.target}"
+    return f"{plain}_{player}{target}{'' if config.scoring is None else f'_{config.scoring}'}.json"
 
 
 def _show(played: int, what: str = "rounds") -> None:
