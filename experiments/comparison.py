@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from collect_runs import overrides
 from compare_learners import game_of_run
 from comparison_tables import judged
 from omegaconf import OmegaConf
@@ -120,12 +121,22 @@ def _over_seeds(values: list[float]) -> dict[str, Any]:
 
 
 def trials(folders: list[Path]) -> dict[str, Any]:
-    """Returns learner -> game and decisions of its trials, and the settings tried with what each came to."""
-    tried: dict[str, dict[str, Any]] = {}
-    for job in finished(folders):
-        one = tried.setdefault(job.learner, {"game": job.game_name, "trials": []})
-        settings = {name: value for name, value in settings_in(job.row).items() if name.startswith(("algo", "network"))}
-        one["trials"].append({"settings": settings, "nodes": job.row["nodes"], "objective": job.row["objective"]})
+    """Returns learner -> the sweeps in which its settings were tried: what all jobs were given, and what each came to.
+
+    Raises:
+      InputError: a folder without runs.
+    """
+    tried: dict[str, list[dict[str, Any]]] = {}
+    for folder in folders:
+        groups: dict[str, dict[str, Any]] = {}
+        for job in finished([folder]):
+            settings = {name: value for name, value in settings_in(job.row).items() if name.startswith("algo.")}
+            given = [text for text in overrides(Path(job.row["directory"])) if text.partition("=")[0] not in settings]
+            given = [text for text in given if text.startswith("algo.") and "${" not in text]
+            group = groups.setdefault(job.learner, {"game": job.game_name, "given": given, "trials": []})
+            group["trials"].append({"settings": settings, "nodes": job.row["nodes"], "objective": job.row["objective"]})
+        for learner, group in groups.items():
+            tried.setdefault(learner, []).append(group)
     return tried
 
 

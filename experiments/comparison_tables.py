@@ -61,14 +61,18 @@ def comparison_costs_table() -> list[str]:
 
 
 def trials_table() -> list[str]:
-    """Returns the lines of the table: what was tried for each learner and what came of it."""
-    lines = ["| learner | setting | tried: exploitability |", "|---|---|---|"]
-    for name, tried in sorted(tables.stored("comparison_trials").items()):
-        best = min(trial["objective"] for trial in tried["trials"])
-        settings = " and ".join(f"`{key}`" for key in tried["trials"][0]["settings"])
-        cells = []
-        for trial in tried["trials"]:
-            text = f"{', '.join(map(str, trial['settings'].values()))}: {trial['objective']:.3f}"
-            cells.append(f"**{text}**" if trial["objective"] == best else text)
-        lines.append(f"| `{name}` | {settings} | {', '.join(cells)} |")
+    """Returns the lines of the table: what was tried for each learner and what came of it; bold where it was best."""
+    lines = ["| learner | given | tried | exploitability |", "|---|---|---|---|"]
+    for name, groups in sorted(tables.stored("comparison_trials").items()):
+        best = min(trial["objective"] for group in groups for trial in group["trials"])
+        for group in groups:
+            settings = ", ".join(f"`{key.removeprefix('algo.')}`" for key in group["trials"][0]["settings"])
+            given = ", ".join(f"`{text.removeprefix('algo.')}`" for text in group["given"])
+            found = [_trial(trial, best) for trial in group["trials"]]
+            lines.append(f"| `{name}` | {given} | {settings} | {', '.join(found)} |")
     return lines
+
+
+def _trial(trial: dict[str, Any], best: float) -> str:
+    text = f"{next(iter(trial['settings'].values()))}: {trial['objective']:.3f}"
+    return f"**{text}**" if trial["objective"] == best else text

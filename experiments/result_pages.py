@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import result_tables as tables
+from comparison_tables import comparison_costs_table, comparison_table, trials_table
 from phantom_tables import costs_table, random_play_table, solvers_table
 from player_tables import bound_table, laptop_field_table, shipped_table
 from rummy500_tables import players_table, shaped_table
@@ -190,6 +191,9 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "small_games.md", "learners"): tables.exploitability_table,
     (PAGES / "results" / "small_games.md", "calibration"): tables.calibration_table,
     (PAGES / "results" / "small_games.md", "mini-gin"): tables.mini_gin_table,
+    (PAGES / "results" / "comparison.md", "comparison"): comparison_table,
+    (PAGES / "results" / "comparison.md", "comparison-costs"): comparison_costs_table,
+    (PAGES / "results" / "comparison.md", "trials"): trials_table,
     (PAGES / "results" / "rummy500.md", "players"): players_table,
     (PAGES / "results" / "rummy500.md", "shaped"): shaped_table,
     (PAGES / "games" / "phantom.md", "costs"): costs_table,

@@ -13,7 +13,9 @@ import pytest
 from small_phantom import FiveCells, FiveRules
 
 import envs
+from dream.algorithms.tabular import mmd
 from dream.algorithms.tabular.cfr import CfrConfig, CfrState, run_updates, run_updates_without_tree
+from dream.algorithms.types import Resources
 from dream.game_tree.forms import TreeForm
 from dream.game_tree.placement.form import PlacementForm, placement_form
 from dream.game_tree.sequence_form import sequence_form
@@ -112,6 +114,30 @@ def test_every_iterate_of_cfr_is_that_on_the_tree(variant: str) -> None:
         for name in ("regrets", "weights", "last"):
             dense = _dense(form, getattr(by_cells, name), rows, tree.legal.shape)
             np.testing.assert_allclose(dense, getattr(by_tree, name) * tree.legal, atol=1e-12)
+
+
+def test_every_iterate_of_mmd_is_that_on_the_tree() -> None:
+    """Logarithms of policy and magnet after 1, 2 and 7 updates, with a magnet that moves and steps that fall."""
+    tree_form, form = _forms("five-abrupt")
+    tree = tree_form.tree
+    config = mmd.TabularMmdConfig(learning_rate=2.0, halving=3.0, learning_rate_falls=True, magnet_tau=0.1)
+    by_tree = mmd.make(config, None, tree_form.game, Resources())
+    one, other = by_tree.init(jax.random.key(0)), mmd.TabularMmdState(*_uniform_logs(form), np.int64(0), np.int32(0))
+    rows = _rows(tree.views)
+    for updates in (1, 1, 5):
+        for _ in range(updates):
+            one = by_tree.iterate(one)[0]
+        other = mmd.run_updates_without_tree(config, form, other, updates)
+        assert other.updates == one.updates
+        for name in ("logs", "magnet"):
+            dense = _dense(form, getattr(other, name), rows, tree.legal.shape)
+            np.testing.assert_allclose(dense, np.where(tree.legal, getattr(one, name), 0.0), atol=1e-10)
+
+
+def _uniform_logs(form: PlacementForm) -> tuple[np.ndarray, np.ndarray]:
+    """Returns logarithms of uniform play and of the magnet at the start."""
+    uniform = np.concatenate([own.uniform() for own in form.players])
+    return np.log(uniform), np.zeros_like(uniform)
 
 
 def _rows(views: Any) -> dict[tuple[int, ...], int]:

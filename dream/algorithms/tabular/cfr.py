@@ -156,8 +156,7 @@ def _update_calls(config: CfrConfig) -> BoundedCalls:
 
 def run_updates_without_tree(config: CfrConfig, form: PlacementForm, state: CfrState, updates: int) -> CfrState:
     """The same for a game without a stored tree: on the host, the state's arrays both players' entries in turn."""
-    cut = form.players[0].num_entries
-    start = [[x[:cut] if p == 0 else x[cut:] for x in (state.regrets, state.weights, state.last)] for p in range(2)]
+    start = zip(*map(form.halves, (state.regrets, state.weights, state.last)), strict=True)
     players = tuple(_player_state(config, own, _Sums(*parts)) for own, parts in zip(form.players, start, strict=True))
     for n in range(updates):
         players = _iteration(config, form.players, players, float(state.updates + 1 + n))
@@ -171,12 +170,21 @@ def make(config: CfrConfig, network: Any, game: Game, resources: Resources) -> A
     Raises:
       InputError: the game is not enumerable.
     """
-    if isinstance(game, EnumerableGame) or not is_exact(game):
-        needs_tree(config.name, game)
-        solver = _Cfr(config, game, resources)
-        return solver.algorithm
-    solver = _CfrWithoutTree(config, game)
-    return Algorithm(solver.init, solver.iterate, solver.policies, tables=solver.tables)
+    if goes_through_tree(config.name, game):
+        return _Cfr(config, game, resources).algorithm
+    return _CfrWithoutTree(config, game).algorithm
+
+
+def goes_through_tree(algorithm: str, game: Game) -> bool:
+    """Returns whether a solver goes through a game's tree; False: the game has an exact form without one.
+
+    Raises:
+      InputError: the game has neither.
+    """
+    if not isinstance(game, EnumerableGame) and is_exact(game):
+        return False
+    needs_tree(algorithm, game)
+    return True
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -240,16 +248,29 @@ class _Cfr(Tabular):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _CfrWithoutTree:
-    """CFR on a game whose payoffs factor; the state's arrays are float64[E], player 0's entries, then player 1's."""
+class TabularWithoutTree:
+    """What solvers of a game whose payoffs factor share; tables are float64[E], player 0's entries, then player 1's."""
 
-    config: CfrConfig
+    config: Any
     game: Game
 
     @property
     def form(self) -> PlacementForm:
         """The game's sequences, built when first asked for."""
         return kept_form(self.game)
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """The solver as a learner; it has `init`, `iterate` and `tables`."""
+        return Algorithm(self.init, self.iterate, self.policies, tables=self.tables)
+
+    def policies(self, state: Any) -> dict[str, Policy]:
+        """Returns the policies that play the tables."""
+        return {name: self.form.policy(table) for name, table in self.tables(jax.device_get(state)).items()}
+
+
+class _CfrWithoutTree(TabularWithoutTree):
+    """CFR on a game whose payoffs factor."""
 
     def init(self, key: Array) -> CfrState:
         entries = sum(own.num_entries for own in self.form.players)
@@ -263,12 +284,8 @@ class _CfrWithoutTree:
 
     def tables(self, state: CfrState) -> dict[str, Table]:
         """Returns the tables of the regrets, "current", and of the average."""
-        cut = self.form.players[0].num_entries
         regrets = state.regrets + state.last if self.config.predictive else state.regrets
         return {
-            name: tuple(own.normalised(x) for own, x in zip(self.form.players, (x[:cut], x[cut:]), strict=True))
+            name: tuple(own.normalised(x) for own, x in zip(self.form.players, self.form.halves(x), strict=True))
             for name, x in (("current", regrets.clip(min=0)), ("average", np.asarray(state.weights)))
         }
-
-    def policies(self, state: CfrState) -> dict[str, Policy]:
-        return {name: self.form.policy(table) for name, table in self.tables(jax.device_get(state)).items()}

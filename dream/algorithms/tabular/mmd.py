@@ -25,13 +25,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dream.algorithms.tabular.cfr import Tabular
+from dream.algorithms.tabular.cfr import Tabular, TabularWithoutTree, goes_through_tree
 from dream.algorithms.tabular.iterations import run_iterations
-from dream.algorithms.types import Algorithm, Metrics, Resources, needs_tree
+from dream.algorithms.types import Algorithm, Metrics, Resources
 from dream.compiled.bounded import BoundedCalls
 from dream.config.settings import number
 from dream.equations.mirror_descent import magnetic_step
 from dream.equations.regret_matching import LOW
+from dream.game_tree.placement.form import PlacementForm, Table
 from dream.game_tree.sequence_form import SequenceForm, counterfactual_values, realisation, sequence_form
 from dream.game_tree.tabular_policy import table_policy
 from envs import Game, Policy
@@ -58,9 +59,14 @@ class TabularMmdConfig:
     learning_rate_falls: bool = False
     magnet_tau: float = number(0.0, 0, 1)
 
+    def scheduled(self, updates: Any) -> tuple[Any, Any]:
+        """Returns eta and alpha after so many updates."""
+        factor = 1.0 if self.halving is None else (1.0 + updates / self.halving) ** -0.5
+        return self.learning_rate * (factor if self.learning_rate_falls else 1.0), self.magnet_weight * factor
+
 
 class TabularMmdState(NamedTuple):
-    """Logarithms of policy and magnet, float64[I, A] each, updates so far and completed iterations."""
+    """Logarithms of policy and magnet, float64[I, A] or [E] each, updates so far and completed iterations."""
 
     logs: Array
     magnet: Array
@@ -80,11 +86,9 @@ def run_updates(
 
     def update(at: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         done, logs, magnet = at
-        t = done.astype(jnp.float64)
-        factor = 1.0 if config.halving is None else 1.0 / jnp.sqrt(1.0 + t / config.halving)
-        step = config.learning_rate * (factor if config.learning_rate_falls else 1.0)
+        step, strength = config.scheduled(done.astype(jnp.float64))
         values = _values(form, jnp.where(legal, jnp.exp(logs), 0.0))
-        logs = magnetic_step(logs, values, magnet, legal, step=step, strength=config.magnet_weight * factor)
+        logs = magnetic_step(logs, values, magnet, legal, step=step, strength=strength)
         return done + 1, logs, jnp.where(legal, (1 - config.magnet_tau) * magnet + config.magnet_tau * logs, 0.0)
 
     def entropy(at: tuple[Array, Array, Array]) -> Array:
@@ -108,15 +112,33 @@ def _update_calls(config: TabularMmdConfig) -> BoundedCalls:
     return BoundedCalls(functools.partial(inspect.unwrap(run_updates), config), x64=True)
 
 
+def run_updates_without_tree(
+    config: TabularMmdConfig, form: PlacementForm, state: TabularMmdState, updates: int
+) -> TabularMmdState:
+    """The same for a game without a stored tree: on the host, the state's arrays both players' entries in turn."""
+    logs, magnets = (list(form.halves(np.asarray(x))) for x in (state.logs, state.magnet))
+    for done in range(int(state.updates), int(state.updates) + updates):
+        step, strength = config.scheduled(float(done))
+        policies = [np.exp(x) for x in logs]
+        plans = [own.realisation(x) for own, x in zip(form.players, policies, strict=True)]
+        for p, own in enumerate(form.players):
+            _, q = own.sweep(policies[p], own.terminal_values(plans[1 - p]))
+            logits = (logs[p] + step * (strength * magnets[p] + q)) / (1.0 + step * strength)
+            logs[p] = logits - np.log(own.total(np.exp(logits)))
+            magnets[p] = (1 - config.magnet_tau) * magnets[p] + config.magnet_tau * logs[p]
+    done = np.int64(state.updates + updates)
+    return TabularMmdState(np.concatenate(logs), np.concatenate(magnets), done, state.iteration)
+
+
 def make(config: TabularMmdConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
-    """Builds the solver; the tree is expanded when it starts, the network node is not used.
+    """Builds the solver; tree or sequences are built when it starts, the network node is not used.
 
     Raises:
-      InputError: the game is not enumerable.
+      InputError: the game has no exact form.
     """
-    needs_tree(config.name, game)
-    solver = _TabularMmd(config, game, resources)
-    return solver.algorithm
+    if goes_through_tree(config.name, game):
+        return _TabularMmd(config, game, resources).algorithm
+    return _TabularMmdWithoutTree(config, game).algorithm
 
 
 class _TabularMmd(Tabular):
@@ -144,3 +166,21 @@ class _TabularMmd(Tabular):
     def policies(self, state: TabularMmdState) -> dict[str, Policy]:
         logs = jax.device_get(state.logs)
         return {"current": table_policy(self.index, np.where(self.tree.legal, np.exp(logs), 0.0))}
+
+
+class _TabularMmdWithoutTree(TabularWithoutTree):
+    """MMD on a game whose payoffs factor."""
+
+    def init(self, key: Array) -> TabularMmdState:
+        uniform = np.concatenate([own.uniform() for own in self.form.players])
+        return TabularMmdState(np.log(uniform), np.zeros(len(uniform)), np.int64(0), np.int32(0))
+
+    def iterate(self, state: TabularMmdState) -> tuple[TabularMmdState, Metrics]:
+        after = run_updates_without_tree(self.config, self.form, state, self.config.updates)
+        return after._replace(iteration=np.int32(after.iteration + 1)), {
+            "nodes": self.config.updates * self.form.num_infosets
+        }
+
+    def tables(self, state: TabularMmdState) -> dict[str, Table]:
+        """Returns the table of the policy."""
+        return {"current": tuple(np.exp(x) for x in self.form.halves(np.asarray(state.logs)))}

@@ -171,6 +171,11 @@ class PlacementForm:
         """Returns the table of uniform play."""
         return tuple(own.uniform() for own in self.players)
 
+    def halves(self, entries: np.ndarray) -> Table:
+        """Returns what is player 0's and player 1's of entries that hold both in turn, as views."""
+        cut = self.players[0].num_entries
+        return entries[:cut], entries[cut:]
+
     def values(self, table: Table) -> ExactValues:
         """Returns what a table is worth to each player, and what its best response earns."""
         expected, best = values_of(self.players, table)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from dream.commands.evaluate import prepared
 from dream.config.schema import EvaluateConfig
 

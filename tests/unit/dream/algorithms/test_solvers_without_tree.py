@@ -1,4 +1,4 @@
-"""CFR as an algorithm on a game of hidden stones that is not enumerable: state, tables and policies."""
+"""CFR and MMD as algorithms on a game of hidden stones that is not enumerable: state, tables and policies."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import envs
+from dream.algorithms.tabular import mmd
 from dream.algorithms.tabular.cfr import CfrConfig, make
 from dream.algorithms.types import Resources
 from dream.game_tree.forms import exact_form
@@ -37,3 +38,19 @@ def test_an_iteration_and_its_policies() -> None:
     assert after < before
     played = form.tabulate(policies["average"])
     assert form.values(played).nash_conv == pytest.approx(after, abs=1e-6)
+
+
+def test_mmd_needs_no_tree() -> None:
+    """Both players step at once from uniform play; the last policy is the table it plays, and improves."""
+    game = envs.make("dark_hex", opening=OPENING)
+    learner = mmd.make(mmd.TabularMmdConfig(updates=2, learning_rate=5.0), None, game, Resources())
+    form, state = exact_form(game), learner.init(jax.random.key(0))
+    before = form.values(learner.tables(state)["current"]).nash_conv
+    for n in range(5):
+        state, metrics = learner.iterate(state)
+        assert (int(state.iteration), int(state.updates)) == (n + 1, 2 * (n + 1))
+        assert metrics["nodes"] == 2 * form.num_infosets
+    table = learner.tables(state)["current"]
+    assert form.values(table).nash_conv < before
+    played = form.tabulate(learner.policies(state)["current"])
+    assert form.values(played).nash_conv == pytest.approx(form.values(table).nash_conv, abs=1e-6)
