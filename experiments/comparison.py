@@ -37,6 +37,8 @@ from envs import Game, InputError, make_bot
 
 RESULTS = Path(__file__).resolve().parent / "results"
 COUNTED = ("decisions", "nodes", "episodes", "gradient_steps", "seconds", "compile_seconds")
+ROUNDING = 1e-6
+"""An exploitability below this is 0: probabilities are float32."""
 POLICIES = "exploitability/"
 """What a row's exact values begin with; the name of the policy follows."""
 
@@ -114,8 +116,8 @@ def _of_learner(jobs: list[Job]) -> dict[str, Any]:
 
 
 def _over_seeds(values: list[float]) -> dict[str, Any]:
-    """Returns mean, interval and values; no interval of one seed, or where a seed is 0 and has no logarithm."""
-    if len(values) < 2 or min(values) <= 0:
+    """Returns mean, interval and values; no interval of one seed, or where a seed is 0 to rounding."""
+    if len(values) < 2 or min(values) < ROUNDING:
         return {"mean": float(np.mean(values)), "low": None, "high": None, "values": values}
     return positive_interval(np.array(values))._asdict() | {"values": values}
 
@@ -174,11 +176,13 @@ def head_to_head(form: ExactForm, one: Any, other: Any) -> float:
 def draw(compared: dict[str, Any], path: Path) -> None:
     """Draws a panel per game: each learner's seeds and their mean, and uniform play as a line."""
     plt = _pyplot()
+    from matplotlib import ticker
+
     figure, panels = plt.subplots(
         1, len(compared), figsize=(3.2 * len(compared) + 1.5, 4.2), squeeze=False, sharey=True
     )
     names = sorted({name for game in compared.values() for name in game["learners"]}, reverse=True)
-    for axes, (title, game) in zip(panels[0], compared.items(), strict=True):
+    for axes, (title, game) in zip(panels[0], sorted(compared.items()), strict=True):
         for name, learner in game["learners"].items():
             policy = judged(learner["exploitability"])
             found, at = learner["exploitability"][policy], names.index(name)
@@ -187,6 +191,9 @@ def draw(compared: dict[str, Any], path: Path) -> None:
             axes.plot([max(found["mean"], 1e-4 * game["uniform"])], [at], "|", color="black", markersize=14)
         axes.axvline(game["uniform"], color="grey", linewidth=0.8, linestyle="--")
         axes.set(xscale="log", xlabel=f"exploitability, {game['unit']}", title=title, yticks=range(len(names)))
+        axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+        axes.xaxis.set_minor_formatter(ticker.NullFormatter())
         axes.grid(True, axis="x", which="major", linewidth=0.4, alpha=0.5)
     panels[0][0].set_yticklabels(names)
     figure.suptitle(
@@ -208,7 +215,15 @@ def draw_matches(played: dict[str, Any], path: Path) -> None:
         axes.imshow(values, cmap="RdBu", vmin=-bound, vmax=bound)
         for (row, column), value in np.ndenumerate(values):
             if row != column:
-                axes.text(column, row, f"{value:+.2f}", ha="center", va="center", fontsize=6)
+                axes.text(
+                    column,
+                    row,
+                    f"{value:+.2f}",
+                    ha="center",
+                    va="center",
+                    fontsize=6,
+                    color="white" if abs(value) > 0.7 * bound else "black",
+                )
         axes.set(
             xticks=range(len(names)), yticks=range(len(names)), title=f"{title}: {game['unit']} per game to the row"
         )

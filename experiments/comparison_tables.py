@@ -9,7 +9,7 @@ import result_tables as tables
 
 def comparison_table() -> list[str]:
     """Returns the lines of the table: a learner's exploitability on each game at one budget, over seeds."""
-    games = tables.stored("comparison")
+    games = dict(sorted(tables.stored("comparison").items()))
     names = sorted({name for game in games.values() for name in game["learners"]})
     titles = [f"{name}, {game['unit']}" for name, game in games.items()]
     uniform = [f"{game['uniform']:.3f}" for game in games.values()]
@@ -37,7 +37,9 @@ def _cell(learner: dict[str, Any] | None, policy: str) -> str:
     if not found:
         return ""
     text = f"{found['mean']:.3f}"
-    if found["low"] is not None:
+    if found["low"] is not None and found["high"] > 1000 * found["low"]:
+        text += f" (seeds {min(found['values']):.3f} to {max(found['values']):.3f})"
+    elif found["low"] is not None:
         text += f" ({found['low']:.3f} to {found['high']:.3f})"
     seeds = len(found["values"])
     return (f"**{text}**" if policy == judged(learner["exploitability"]) else text) + (
@@ -47,7 +49,7 @@ def _cell(learner: dict[str, Any] | None, policy: str) -> str:
 
 def comparison_costs_table() -> list[str]:
     """Returns the lines of the table: what a run of each learner took on each game, the mean over seeds."""
-    games = tables.stored("comparison")
+    games = dict(sorted(tables.stored("comparison").items()))
     names = sorted({name for game in games.values() for name in game["learners"]})
     lines = [
         "| learner | " + " | ".join(games) + " |",

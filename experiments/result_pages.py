@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import result_tables as tables
-from comparison_tables import comparison_costs_table, comparison_table, trials_table
+from comparison_tables import comparison_costs_table, comparison_table, judged, trials_table
 from phantom_tables import costs_table, random_play_table, solvers_table
 from player_tables import bound_table, laptop_field_table, shipped_table
 from rummy500_tables import players_table, shaped_table
@@ -138,6 +138,21 @@ def _leduc_rows() -> list[Line]:
     ]
 
 
+def _comparison_rows() -> list[Line]:
+    """Returns the line about all learners on one budget: six of them on one game."""
+    game = tables.stored("comparison")["phantom_ttt classical"]
+    names = ("ppo", "vr_dcfr_plus", "escher", "mmd", "dueling_dream", "dream")
+    means = [x["exploitability"][judged(x["exploitability"])]["mean"] for x in (game["learners"][n] for n in names)]
+    what = ", ".join(f"`{name}`" for name in names)
+    return [
+        (
+            f"Exploitability on phantom tic-tac-toe at 1 M nodes of {what} (uniform play: {game['uniform']:.3f})",
+            ", ".join(f"{mean:.2f}" for mean in means),
+            "docs/results/comparison.md",
+        )
+    ]
+
+
 def _cost_rows() -> list[Line]:
     """Returns the lines about what takes how long."""
     exact = [tables.stored("exact_values")[f"dark_hex {version}"] for version in ("classical", "abrupt")]
@@ -167,7 +182,7 @@ def _cost_rows() -> list[Line]:
 
 def headline_table() -> list[str]:
     """Returns the lines of the README's table."""
-    rows = [*_strongest_rows(), *_gin_rows(), *_leduc_rows(), *_rummy500_rows(), *_cost_rows()]
+    rows = [*_strongest_rows(), *_gin_rows(), *_leduc_rows(), *_comparison_rows(), *_rummy500_rows(), *_cost_rows()]
     lines = ["| what | measured, with 95 % interval | details |", "|---|---|---|"]
     return lines + [f"| {what} | {value} | [{Path(page).stem}]({page}) |" for what, value, page in rows]
 

@@ -39,7 +39,7 @@ class AverageConfig:
         before each game plays; on games with a tree. "network": one fitted to sampled decisions. "auto": the first
         where the game has a tree.
       power: iteration t counts t^power.
-      every: iterations between fits of the network.
+      every: iterations between fits of the network; a run's last iteration has one too.
       capacity: decisions kept for it, for each player.
       fit: how it is fitted.
     """

@@ -51,6 +51,18 @@ def test_learners_are_collected_over_seeds(script: ModuleType, sweeps: list[path
     assert sampled["recipe"]["algo"]["name"] == "outcome_mccfr"
 
 
+def test_zero_has_no_logarithm(script: ModuleType) -> None:
+    """A seed that is 0 to rounding leaves the mean without an interval; so does one seed alone."""
+    assert script._over_seeds([0.1, 3e-9]) == {
+        "mean": pytest.approx(0.05),
+        "low": None,
+        "high": None,
+        "values": [0.1, 3e-9],
+    }
+    assert script._over_seeds([0.1])["low"] is None
+    assert script._over_seeds([0.1, 0.2])["low"] > 0
+
+
 def test_a_seed_that_comes_twice_is_refused(script: ModuleType, sweeps: list[pathlib.Path]) -> None:
     """The same folder given twice would count its runs twice."""
     with pytest.raises(InputError, match="cfr has seed 3 twice on kuhn_poker"):
