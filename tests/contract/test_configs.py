@@ -37,7 +37,7 @@ TABULAR = {name for name in ALGORITHMS if "cfr" in name or "tabular" in name} - 
     "vr_dcfr_plus",
     *DEEP_ON_TREES,
 }
-CFR = {name for name in TABULAR if name.endswith(("cfr", "cfr_plus")) and "mccfr" not in name}
+BY_EXACT_FORM = {name for name in TABULAR if "mccfr" not in name}
 WITH_HISTORY_VALUES = {"dream", "escher", "vr_dcfr_plus"}
 
 
@@ -139,7 +139,7 @@ def _refusal(env: str, algo: str, network: str) -> str | None:
         return "these regret minimisers are for two"
     if algo == "rnad" and game.num_players != 2:
         return "is for two players"
-    if algo in CFR and game.hidden_placement is not None:
+    if algo in BY_EXACT_FORM and game.hidden_placement is not None:
         return None
     if algo in DEEP_ON_TREES | TABULAR and not isinstance(game, EnumerableGame):
         return f"algo={algo} needs the whole tree of its game"
