@@ -245,7 +245,7 @@ def _pyplot() -> Any:
 
 
 def merge(found: dict[str, Any], path: Path) -> None:
-    """Writes results into a file; those of other games or learners in it are kept."""
+    """Writes results into a file; what it holds under other keys, games or learners, is kept."""
     before = json.loads(path.read_text()) if path.exists() else {}
     path.write_text(json.dumps(before | found, indent=2) + "\n")
     print(path)

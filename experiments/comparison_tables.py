@@ -42,9 +42,8 @@ def _cell(learner: dict[str, Any] | None, policy: str) -> str:
     elif found["low"] is not None:
         text += f" ({found['low']:.3f} to {found['high']:.3f})"
     seeds = len(found["values"])
-    return (f"**{text}**" if policy == judged(learner["exploitability"]) else text) + (
-        f", n {seeds}" if seeds != 3 else ""
-    )
+    text = f"**{text}**" if policy == judged(learner["exploitability"]) else text
+    return text if seeds == 3 else f"{text}, n {seeds}"
 
 
 def comparison_costs_table() -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax import Array
@@ -29,8 +31,13 @@ def magnetic_step(
     Source: Sokota et al. 2023, "A unified approach to reinforcement learning, quantal response equilibria, and
       two-player zero-sum games", section 3.3.
     """
-    logits = (logs + step * (strength * magnet_logs + values)) / (1.0 + step * strength)
+    logits = magnetic_logits(logs, values, magnet_logs, step=step, strength=strength)
     return jnp.where(legal, jax.nn.log_softmax(jnp.where(legal, logits, LOW), axis=-1), LOW)
+
+
+def magnetic_logits(logs: Any, values: Any, magnet_logs: Any, *, step: Any, strength: Any) -> Any:
+    """Returns the logarithm of `magnetic_step`'s policy before it is normalised; of NumPy's arrays or JAX's."""
+    return (logs + step * (strength * magnet_logs + values)) / (1.0 + step * strength)
 
 
 FLOOR = 1e-7

@@ -165,10 +165,10 @@ def run_updates_without_tree(config: CfrConfig, form: PlacementForm, state: CfrS
 
 
 def make(config: CfrConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
-    """Builds the solver; the tree is expanded when it starts, the network node is not used.
+    """Builds the solver; tree or sequences are built when it starts, the network node is not used.
 
     Raises:
-      InputError: the game is not enumerable.
+      InputError: the game has no exact form.
     """
     if goes_through_tree(config.name, game):
         return _Cfr(config, game, resources).algorithm

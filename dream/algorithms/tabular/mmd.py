@@ -30,7 +30,7 @@ from dream.algorithms.tabular.iterations import run_iterations
 from dream.algorithms.types import Algorithm, Metrics, Resources
 from dream.compiled.bounded import BoundedCalls
 from dream.config.settings import number
-from dream.equations.mirror_descent import magnetic_step
+from dream.equations.mirror_descent import magnetic_logits, magnetic_step
 from dream.equations.regret_matching import LOW
 from dream.game_tree.placement.form import PlacementForm, Table
 from dream.game_tree.sequence_form import SequenceForm, counterfactual_values, realisation, sequence_form
@@ -123,7 +123,7 @@ def run_updates_without_tree(
         plans = [own.realisation(x) for own, x in zip(form.players, policies, strict=True)]
         for p, own in enumerate(form.players):
             _, q = own.sweep(policies[p], own.terminal_values(plans[1 - p]))
-            logits = (logs[p] + step * (strength * magnets[p] + q)) / (1.0 + step * strength)
+            logits = magnetic_logits(logs[p], q, magnets[p], step=step, strength=strength)
             logs[p] = logits - np.log(own.total(np.exp(logits)))
             magnets[p] = (1 - config.magnet_tau) * magnets[p] + config.magnet_tau * logs[p]
     done = np.int64(state.updates + updates)
@@ -177,9 +177,9 @@ class _TabularMmdWithoutTree(TabularWithoutTree):
 
     def iterate(self, state: TabularMmdState) -> tuple[TabularMmdState, Metrics]:
         after = run_updates_without_tree(self.config, self.form, state, self.config.updates)
-        return after._replace(iteration=np.int32(after.iteration + 1)), {
-            "nodes": self.config.updates * self.form.num_infosets
-        }
+        entropy = -float(np.exp(after.logs) @ after.logs) / self.form.num_infosets
+        metrics = {"nodes": self.config.updates * self.form.num_infosets, "entropy": entropy}
+        return after._replace(iteration=np.int32(after.iteration + 1)), metrics
 
     def tables(self, state: TabularMmdState) -> dict[str, Table]:
         """Returns the table of the policy."""

@@ -50,6 +50,7 @@ def test_mmd_needs_no_tree() -> None:
         state, metrics = learner.iterate(state)
         assert (int(state.iteration), int(state.updates)) == (n + 1, 2 * (n + 1))
         assert metrics["nodes"] == 2 * form.num_infosets
+        assert 0 < metrics["entropy"] < np.log(9)
     table = learner.tables(state)["current"]
     assert form.values(table).nash_conv < before
     played = form.tabulate(learner.policies(state)["current"])
