@@ -12,6 +12,7 @@ from typing import Any
 
 import chex
 import jax
+import numpy as np
 import pytest
 from command_support import without_seconds
 
@@ -139,6 +140,29 @@ def test_a_budget_ends_a_long_iteration_between_two_calls(tmp_path: Path, monkey
     assert without_seconds(records[0]) == without_seconds(whole[0])
     assert find(start.run_dir).meta["iteration"] == 1
     assert json.loads((start.run_dir / "evaluation.json").read_text())["iteration"] == 1
+
+
+def test_what_settles_late_is_measured_and_saved_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first iteration is evaluated and saved when the budget ends the second; settling then changes the average."""
+    monkeypatch.setattr(run_state, "PATIENCE_SECONDS", 0.1)
+    start = _slow(_prepared(tmp_path, "iterations=3", "eval.every=1", "checkpoint.every=1"), 10**6)
+
+    def settle(state: Any) -> Generator[None, None, tuple[Any, dict[str, float]]]:
+        yield
+        return state._replace(weights=np.ones_like(state.weights)), {"gradient_steps": 5.0}
+
+    algorithm = dataclasses.replace(start.parts.algorithm, settle=settle)
+    algorithm.iterate(algorithm.init(jax.random.key(0)))
+    start = dataclasses.replace(start, parts=dataclasses.replace(start.parts, algorithm=algorithm))
+    train(_with_budget(start, 1.0), NEVER)
+    (record,) = metrics.read(start.run_dir)
+    assert record["gradient_steps"] == 5
+    assert record["eval/exploitability/average"] == pytest.approx(11 / 24)  # of uniform play
+    report = json.loads((start.run_dir / "evaluation.json").read_text())
+    assert report["exact"]["average"]["exploitability"] == pytest.approx(11 / 24)
+    stored = find(start.run_dir)
+    assert (stored.meta["iteration"], stored.meta["counters"]["gradient_steps"]) == (1, 5)
+    np.testing.assert_array_equal(stored.restore(algorithm.init(jax.random.key(0))).weights, 1.0)
 
 
 def test_a_budget_that_the_first_iteration_spends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
