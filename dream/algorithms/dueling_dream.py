@@ -32,7 +32,7 @@ from dream.buffers.replay import Replay, batches_per_pass, collect, nth_of_passe
 from dream.compiled.bounded import BoundedCalls, whole
 from dream.config.settings import choice, number
 from dream.equations import reward_shaping, schedules
-from dream.equations.advantage_targets import advantage_targets
+from dream.equations.advantage_targets import advantage_targets, value_baseline_targets
 from dream.equations.mirror_descent import mirror_descent_policy
 from dream.equations.regret_matching import masked_log_softmax, masked_softmax, soft_regret_matching
 from dream.equations.returns import lambda_returns
@@ -91,6 +91,8 @@ class DuelingDreamConfig:
     initial_scale: float = number(0.01, 0)
     value_weight: float = number(0.5, 0)
     untaken_weight: float = number(1.0, 0)
+    actor: str = choice("target", "target", "online")
+    baseline: str = choice("value", "value", "policy")
     accumulate: str = choice("none", "none", "mirror_descent")
     mirror: MirrorConfig = MirrorConfig()
     shaping: ShapingConfig = ShapingConfig(form="literal")
@@ -229,7 +231,13 @@ class _DuelingDream:
 
     def policies(self, state: DuelingDreamState) -> dict[str, Policy]:
         temperature = self.config.play_temperature or jnp.minimum(self._temperature(state.iteration), _HOTTEST)
-        return {"current": Policy(self._play, {"network": state.params, "temperature": jnp.float32(temperature)})}
+        return {
+            "current": Policy(self._play, {"network": self._playing(state), "temperature": jnp.float32(temperature)})
+        }
+
+    def _playing(self, state: DuelingDreamState) -> Any:
+        """Returns the parameters of the network that plays and is kept."""
+        return state.target if self.config.actor == "target" else state.params
 
     def _play(self, params: Any, view: Any, legal: Array) -> Array:
         outputs = self.network.apply_inputs(params["network"], self.network.inputs.of_view(view))
@@ -255,7 +263,7 @@ class _DuelingDream:
         """Plays an iteration's games and turns them into examples; returns metrics and counters with them."""
         key, _ = self._keys(state)
         temperature = self._temperature(state.iteration)
-        actor = self._actor(state.params, temperature)
+        actor = self._actor(self._playing(state), temperature)
         games = self.config.episodes_per_iteration
         record = self_play.play(self.game, actor, key, games=games, num_envs=self.num_envs)
         scale = schedules.at(self.config.shaping.scale, state.iteration)
@@ -312,7 +320,7 @@ class _DuelingDream:
                 rows = nth_of_passes(replay, key, n, config.batch_size)
             else:
                 rows = sample(replay, jax.random.fold_in(key, n), config.batch_size)
-            return self._with_targets(state.target, rows)
+            return self._with_targets(state, rows)
 
         learning_rate = config.learning_rate * schedules.at(config.learning_rate_decay, state.iteration)
         mirror = {name: schedules.at(getattr(config.mirror, name), state.iteration) for name in ("eta", "alpha")}
@@ -326,19 +334,24 @@ class _DuelingDream:
         rate = jnp.where(iteration % config.target_update_period == 0, config.tau, 0.0)
         target = optax.incremental_update(params, state.target, rate)
         after = DuelingDreamState(params, target, optimizer_state, state.key, iteration)
-        # Target and online network both read every row of every minibatch.
-        counters = Counters(gradient_steps=steps, network_rows=2 * steps * config.batch_size)
+        reads = 3 if config.baseline == "value" else 2  # of a row: the fit's, the target network's, the value's
+        counters = Counters(gradient_steps=steps, network_rows=reads * steps * config.batch_size)
         metrics |= {"learning_rate": learning_rate, **(mirror if self.accumulates else {})}
         return after, metrics, counters
 
-    def _with_targets(self, target: Any, rows: Example) -> Batch:
-        """Returns a minibatch with its targets; `target` is the target network's parameters."""
+    def _with_targets(self, state: DuelingDreamState, rows: Example) -> Batch:
+        """Returns a minibatch with its targets, by the networks of the iteration's start."""
         legal = jnp.unpackbits(rows.legal, axis=-1, count=self.game.num_actions).astype(bool)
         x = jax.vmap(self.network.inputs.of_view)(rows.view)
-        advantages, value = self.network.apply_inputs(target, x)[:2]
-        targets = jax.vmap(functools.partial(advantage_targets, clip=self.config.advantage_clip))(
-            advantages, value, rows.action.astype(jnp.int32), rows.returns, rows.policy.astype(jnp.float32), legal
-        )
+        advantages, value = self.network.apply_inputs(state.target, x)[:2]
+        action, clip = rows.action.astype(jnp.int32), self.config.advantage_clip
+        if self.config.baseline == "value":
+            value = self.network.apply_inputs(state.params, x)[1]
+            rule = jax.vmap(functools.partial(value_baseline_targets, clip=clip))
+            targets = rule(advantages, value, action, rows.returns, legal)
+        else:
+            rule = jax.vmap(functools.partial(advantage_targets, clip=clip))
+            targets = rule(advantages, value, action, rows.returns, rows.policy.astype(jnp.float32), legal)
         taken = jax.nn.one_hot(rows.action, self.game.num_actions, dtype=bool)
         return lax.stop_gradient(Batch(x, legal, taken, targets, rows.returns, rows.policy))
 

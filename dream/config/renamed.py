@@ -46,6 +46,8 @@ OPTIONS = {
     "experiment": {"dream_slots": "dueling_dream_cards", "openspiel_ppo_slots": "openspiel_ppo_cards"},
 }
 """Group, or what a registry names -> old option -> new one."""
+BEFORE = {"dueling_dream": {"unit": "reward", "actor": "online", "baseline": "policy"}}
+"""Algorithm -> setting that came later -> what runs from before it did."""
 
 
 def unknown_setting(parent: str, key: str, known: Iterable[str], value: object = None) -> InputError:
@@ -81,12 +83,11 @@ def unknown_option(group: str, option: str, options: Iterable[str]) -> InputErro
 def translated_algorithm(node: Mapping[str, Any]) -> dict[str, Any]:
     """Returns an algorithm's stored settings with its present name.
 
-    A "dream" that counts games is the dueling one; where that names no unit, it learned in units of reward.
+    A "dream" that counts games is the dueling one. Settings that came later are what the run did without them.
     """
     name = node.get("name")
     name = "dueling_dream" if name == "dream" and "games_per_iteration" in node else name
-    unit = {"unit": "reward"} if name == "dueling_dream" and "unit" not in node else {}
-    return {**unit, **node, "name": OPTIONS["algo"].get(name, name)}
+    return {**BEFORE.get(name, {}), **node, "name": OPTIONS["algo"].get(name, name)}
 
 
 def translated(schema: type, node: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,9 +26,34 @@ def advantage_targets(
     Returns:
       float32[A], 0 on illegal actions.
     Source: the DREAM document, section 2, "Untaken actions use stable target network Q-values; taken actions use actual
-      returns". Deviation: none; the document does not say which mean, here it is that of the policy that acted.
+      returns". Deviation: none; the document does not say what advantages are measured from, here it is the mean under
+      the policy that acted.
     """
     taken = jax.nn.one_hot(action, advantages.shape[0], dtype=bool)
     q = jnp.where(taken, returns, value + advantages)
     centred = q - jnp.sum(jnp.where(legal, policy * q, 0.0))
     return jnp.where(legal, jnp.clip(centred, -clip, clip), 0.0)
+
+
+def value_baseline_targets(
+    advantages: Array, value: Array, action: Array, returns: Array, legal: Array, clip: float
+) -> Array:
+    """Returns the advantage of every legal action against the state's value.
+
+    target(a) = clip(returns - value) for the action taken, clip(advantages(a)) for the others.
+    A return moves the action it followed and no other, so an error of the value is not spread over the untaken actions.
+
+    Args:
+      advantages: float32[A], the target network's.
+      value: float32, the online network's, which has seen the latest play.
+      action: int32, the action taken.
+      returns: float32, its discounted return.
+      legal: bool[A].
+      clip: bound on the absolute value.
+    Returns:
+      float32[A], 0 on illegal actions.
+    Source: as `advantage_targets`, Q(a) - V with Q(a) = V + advantages(a) of actions not taken.
+    """
+    taken = jax.nn.one_hot(action, advantages.shape[0], dtype=bool)
+    targets = jnp.where(taken, returns - value, advantages)
+    return jnp.where(legal, jnp.clip(targets, -clip, clip), 0.0)

@@ -5,7 +5,7 @@ head, where asked for, is a third one: (advantages[A], value, logits[A]).
 In bfloat16 only the trunk's products are: the heads, every bias and every sum stay float32. Differences between
 advantages are of the size of a point of deadwood, 0.005, where bfloat16 rounds values near 0.5 by 0.002.
 Source: the DREAM document, "Architecture"; Wang et al. 2016, "Dueling network architectures", without their mean
-subtraction: the advantage target is centred by the policy instead (see dream/equations/advantage_targets.py).
+subtraction: the targets are advantages already (see dream/equations/advantage_targets.py).
 """
 
 from __future__ import annotations

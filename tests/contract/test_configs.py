@@ -329,12 +329,13 @@ def test_gin_rummy_file_states_the_rules_of_the_document() -> None:
 
 
 def test_document_small_is_the_documents_recipe() -> None:
-    """Fewer games, smaller minibatches and a narrower network that reads the newest events; nothing else."""
+    """Fewer games, smaller minibatches, a narrower network that reads the newest events, and one weight; nothing else."""
     small, whole = (compose_config("config", overrides).node for overrides in (["experiment=document_small"], []))
     assert small.iterations == whole.iterations
     assert {name for name in whole.algo if small.algo[name] != whole.algo[name]} == {
         "episodes_per_iteration",
         "batch_size",
+        "untaken_weight",
     }
     assert {name for name in whole.network if small.network[name] != whole.network[name]} == {"hidden", "log_window"}
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from dream_support import CoinGame, coin_trees, exact_action_values, nodes, random_table, trajectories
 
-from dream.equations.advantage_targets import advantage_targets
+from dream.equations.advantage_targets import advantage_targets, value_baseline_targets
 from dream.equations.returns import lambda_returns
 
 DISCOUNT = 0.9
@@ -141,3 +141,21 @@ def test_mean_target_of_a_wrong_network(exact: Exact) -> None:
         mixed = np.where(legal, pi * np.nan_to_num(q) + (1 - pi) * np.nan_to_num(guess[key]), 0.0)
         mean = sum(pi[a] * by_action[key, a] for a in np.flatnonzero(legal))
         np.testing.assert_allclose(mean, np.where(legal, mixed - np.sum(pi * mixed), 0.0), atol=1e-6)
+
+
+def test_value_baseline_measures_what_was_taken(exact: Exact) -> None:
+    """E[target(a) | I, a taken] = Q^pi(I, a) - V^pi(I) by any target network; actions not taken keep that network's."""
+    rng = np.random.default_rng(4)
+    guess = {key: rng.normal(size=3).astype(np.float32) for key in exact.q}
+    returns = exact.returns(exact.value, 1.0)
+    samples = [
+        [
+            np.asarray(value_baseline_targets(guess[n.key], exact.value[n.key], a, g, n.legal, clip=NO_CLIP))
+            for (n, a), g in zip(path, row, strict=False)
+        ]
+        for (_, path), row in zip(exact.paths, returns, strict=True)
+    ]
+    for (key, action), mean in exact.mean_by_action(samples).items():
+        expected = np.where(np.isfinite(exact.q[key]), guess[key], 0.0)
+        expected[action] = exact.q[key][action] - exact.value[key]
+        np.testing.assert_allclose(mean, expected, atol=1e-6)

@@ -105,15 +105,16 @@ def test_counters_are_those_that_a_run_adds_up() -> None:
     assert Counters(1, 2) + Counters(nodes=3, episodes=4) == Counters(5, 2, 3)
 
 
-def test_dueling_dream() -> None:
-    """Two decisions and a deal a game; minibatches are read by the network and by its target."""
-    config = {"name": "dueling_dream", "episodes_per_iteration": GAMES, "batch_size": BATCH, "epochs": STEPS}
-    assert _counted(config) == {
+@pytest.mark.parametrize(("baseline", "reads"), [("policy", 2), ("value", 3)])
+def test_dueling_dream(baseline: str, reads: int) -> None:
+    """Two decisions and a deal a game; minibatches are read by the fit, by the target, and once more for the value."""
+    sizes = {"episodes_per_iteration": GAMES, "batch_size": BATCH, "epochs": STEPS}
+    assert _counted({"name": "dueling_dream", "baseline": baseline, **sizes}) == {
         "episodes": GAMES,
         "decisions": 2 * GAMES,
         "nodes": 2 * GAMES,
         "transitions": 3 * GAMES,
-        "network_rows": 2 * GAMES + 2 * STEPS * BATCH,
+        "network_rows": 2 * GAMES + reads * STEPS * BATCH,
         "gradient_steps": STEPS,
     }
 

@@ -18,7 +18,7 @@ from dream import algorithms
 from dream.algorithms.dueling_dream import DuelingDreamConfig
 from dream.algorithms.types import Algorithm
 from dream.equations.mirror_descent import mirror_descent_policy
-from dream.equations.regret_matching import masked_softmax
+from dream.equations.regret_matching import masked_softmax, soft_regret_matching
 from dream.equations.returns import lambda_returns
 from dream.equations.reward_shaping import shaping_reward
 from envs import Game, InputError
@@ -124,6 +124,44 @@ def test_target_network_moves_every_so_often() -> None:
             assert not np.array_equal(params, new)
 
 
+@pytest.mark.parametrize("actor", ["target", "online"])
+def test_the_actor_plays_and_is_kept(actor: str) -> None:
+    """In self-play and in the policy that is measured; the target network moves slower, so the two differ."""
+    cold = {"start": 0.05, "end": 0.05, "transition_steps": 1}
+    algorithm = _make(actor=actor, uniform_iterations=0, target_update_period=2, temperature=cold, learning_rate=0.02)
+    learner, (state, _) = algorithm.iterate.__self__, algorithm.iterate(algorithm.init(jax.random.key(0)))
+    replay, _, _ = learner.generate(state)
+    row = jax.tree.map(lambda x: x[replay.index[0]], replay.rows)
+    legal = jnp.unpackbits(row.legal, count=3).astype(bool)
+    kept = algorithm.policies(state)["current"]
+    temperature, x = kept.params["temperature"], learner.network.inputs.of_view(row.view)
+    chances = {
+        name: np.asarray(soft_regret_matching(learner.network.apply_inputs(params, x)[0], legal, temperature))
+        for name, params in (("target", state.target), ("online", state.params))
+    }
+    assert np.abs(chances["target"] - chances["online"]).max() > 2e-3
+    np.testing.assert_allclose(kept(row.view, legal), chances[actor], atol=1e-6)
+    np.testing.assert_allclose(row.policy, chances[actor], atol=1e-3)
+
+
+@pytest.mark.parametrize("baseline", ["value", "policy"])
+def test_targets_by_the_networks_of_the_iterations_start(baseline: str) -> None:
+    """Untaken actions keep the target network's advantages; or all are measured from the mean under the policy."""
+    learner = _make(baseline=baseline, uniform_iterations=0).iterate.__self__
+    state, _ = learner.iterate(learner.init(jax.random.key(0)))
+    replay, _, _ = learner.generate(state)
+    rows = jax.tree.map(lambda x: x[replay.index[:50]], replay.rows)
+    batch = learner._with_targets(state, rows)
+    guess, value = (np.asarray(x) for x in learner.network.apply_inputs(state.target, batch.inputs))
+    latest = np.asarray(learner.network.apply_inputs(state.params, batch.inputs)[1])
+    if baseline == "value":
+        expected = np.where(batch.taken, (rows.returns - latest)[:, None], guess)
+    else:
+        q = np.where(batch.taken, rows.returns[:, None], value[:, None] + guess)
+        expected = q - np.sum(np.where(batch.legal, rows.policy * q, 0.0), axis=1, keepdims=True)
+    np.testing.assert_allclose(batch.targets, np.where(batch.legal, expected, 0.0), atol=1e-5)
+
+
 @pytest.mark.parametrize(("unit", "steps"), [("minibatches", 3), ("passes", None)])
 def test_counters(unit: str, steps: int | None) -> None:
     """Episodes, decisions, steps and rows through networks; three passes are three times all minibatches."""
@@ -133,7 +171,7 @@ def test_counters(unit: str, steps: int | None) -> None:
     assert metrics["transitions"] == metrics["decisions"] + 512, "each deal is one"
     assert metrics["self_play/length"] == pytest.approx(metrics["decisions"] / 512)
     assert metrics["gradient_steps"] == (steps or 3 * math.ceil(metrics["decisions"] / 64))
-    assert metrics["network_rows"] == metrics["decisions"] + 2 * 64 * metrics["gradient_steps"]
+    assert metrics["network_rows"] == metrics["decisions"] + 3 * 64 * metrics["gradient_steps"]
     assert all(isinstance(value, float) for value in metrics.values())
     assert {
         "seconds_generate",
@@ -234,6 +272,8 @@ WRONG = [
     ),
     ({"temperature": 2.0}, "algo.temperature=2.0 must hold start, end, transition_steps, form"),
     ({"epoch_unit": "epochs"}, "known: minibatches, passes"),
+    ({"actor": "slow"}, "known: online, target"),
+    ({"baseline": "q"}, "known: policy, value"),
     ({"shaping": {"form": "potentail"}}, "did you mean 'potential'"),
     ({"name": "draem"}, "unknown algorithm 'draem'; did you mean 'dream'"),
     ({"name": None}, "must be a configuration node or a dict with a `name`"),
@@ -317,7 +357,7 @@ def test_the_policy_head_plays() -> None:
     replay, _, _ = learner.generate(state)
     row = jax.tree.map(lambda x: x[replay.index[0]], replay.rows)
     legal = jnp.unpackbits(row.legal, count=3).astype(bool)
-    logits = learner.network.apply_inputs(state.params, learner.network.inputs.of_view(row.view))[2]
+    logits = learner.network.apply_inputs(state.target, learner.network.inputs.of_view(row.view))[2]
     np.testing.assert_allclose(policy(row.view, legal), masked_softmax(logits, legal), atol=1e-6)
     np.testing.assert_allclose(row.policy, masked_softmax(logits, legal), atol=1e-3)
 

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from dream.equations.advantage_targets import advantage_targets
+from dream.equations.advantage_targets import advantage_targets, value_baseline_targets
 
 ACTIONS = 5
 
@@ -55,3 +55,14 @@ def test_policy_mean_of_the_targets_is_zero() -> None:
     for seed in range(20):
         case = _case(seed)
         assert np.sum(case[4] * np.asarray(advantage_targets(*case, clip=1e6))) == pytest.approx(0.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("clip", [0.5, 10.0])
+def test_value_baseline_is_the_rule_action_by_action(clip: float) -> None:
+    """The return moves the action taken; the others keep the target network's advantages, whatever policy acted."""
+    for case in map(_case, range(20)):
+        advantages, value, action, g, _, legal = case
+        rows = [g - value if a == action else advantages[a] for a in range(ACTIONS)]
+        expected = [max(-clip, min(clip, row)) if legal[a] else 0.0 for a, row in enumerate(rows)]
+        found = value_baseline_targets(advantages, value, action, g, legal, clip=clip)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -100,6 +100,14 @@ def test_an_export_from_before_loads(tmp_path: Path) -> None:
     np.testing.assert_allclose(policy(game.view(state, 0), game.legal_actions(state)), [0.5, 0.5])
 
 
+def test_settings_that_came_later_are_what_runs_did_without_them() -> None:
+    """A dueling agent's run that does not say which network plays was by the online one, and keeps being."""
+    stored = {"algo": {"name": "dueling_dream", "unit": "points", "tau": 0.5}}
+    assert current_config(stored)["algo"] == {**stored["algo"], "actor": "online", "baseline": "policy"}
+    named = {"algo": {"name": "dueling_dream", "unit": "points", "actor": "target", "baseline": "value"}}
+    assert current_config(named) == named
+
+
 def test_what_is_unknown_is_kept() -> None:
     """Nothing is lost or invented: a wrong name is refused later, by name."""
     config = {"env": {"name": "x"}, "algo": {"name": "other", "lanes": 3}, "network": {"name": "other", "slots": 2}}
