@@ -6,6 +6,7 @@ A page holds its tables between `<!-- section -->` and `<!-- /section -->`; ever
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import sys
 from collections.abc import Callable
@@ -102,6 +103,10 @@ def _gin_rows() -> list[Line]:
             "simple_bot",
         ),
         "Dueling DREAM with a dense network, five minutes on two cores, against random play": ("laptop", "random"),
+        "Dueling DREAM by its document's recipe with 1/64 of the games (`experiment=document_small`), the same": (
+            "document_small",
+            "random",
+        ),
         "Dueling DREAM with a card scorer, against OpenSpiel's simple bot": ("dueling_dream_cards", "simple_bot"),
         "PPO on the 16-action game, against the simple bot": ("ppo_gin_rummy_mdp", "simple_bot"),
         "PPO on OpenSpiel's game, 3.2 M decisions, against the simple bot": ("openspiel_ppo_cards", "simple_bot"),
@@ -191,7 +196,12 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (README, "results"): headline_table,
     (PAGES / "results" / "gin_rummy.md", "shipped"): shipped_table,
     (PAGES / "results" / "gin_rummy.md", "laptop-preset"): laptop_field_table,
-    (PAGES / "results" / "gin_rummy.md", "laptop"): tables.laptop_table,
+    (PAGES / "results" / "gin_rummy.md", "laptop"): functools.partial(
+        tables.against_random_table, "laptop", "dueling_dream_dense", "two cores"
+    ),
+    (PAGES / "results" / "gin_rummy.md", "document-small"): functools.partial(
+        tables.against_random_table, "document_small", "document_small", "one core"
+    ),
     (PAGES / "results" / "gin_rummy.md", "runs"): tables.strength_table,
     (PAGES / "results" / "gin_rummy.md", "corrections"): tables.corrections_table,
     (PAGES / "results" / "gin_rummy.md", "variants"): tables.variants_table,

@@ -53,25 +53,31 @@ def renamed(command: str) -> str:
     return command
 
 
-def laptop_table() -> list[str]:
-    """Returns the lines of the table of the dense network, which `preset=laptop` once was."""
-    runs = stored("laptop")["runs"]
+def against_random_table(name: str, experiment: str, cores: str) -> list[str]:
+    """Returns the lines of the table of an experiment's runs against random play, and its picture.
+
+    Args:
+      name: the result file, without its suffix.
+      experiment: of conf/experiment.
+      cores: what each run had, in words.
+    """
+    runs = stored(name)["runs"]
     lines = [
-        "`python -m dream.run experiment=dueling_dream_dense seed=<s>` against uniform random play, "
-        f"{runs[0]['final']['n']:,} rounds on mirrored deals, 95 % intervals; {runs[0]['device']}, two cores:",
+        f"`python -m dream.run experiment={experiment} seed=<s>` against uniform random play, "
+        f"{runs[0]['final']['n']:,} rounds on mirrored deals, 95 % intervals; {runs[0]['device']}, {cores}:",
         "",
-        "| seed | rounds won | knocked | points per hand | decisions | minutes | of them compiling |",
-        "|---|---|---|---|---|---|---|",
+        "| seed | rounds won | knocked | points per hand | moves per round | decisions | minutes | of them compiling |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for seed, run in enumerate(runs):
         final = run["final"]
-        points = final["points_per_hand"]
+        points, moves = final["points_per_hand"], final["mean_length"]["mean"]
         lines.append(
             f"| {seed} | {percent(final['win_rate'])} | {percent(final['knock_rate'])} "
-            f"| {points['mean']:.1f} ({points['low']:.1f} to {points['high']:.1f}) "
+            f"| {points['mean']:.1f} ({points['low']:.1f} to {points['high']:.1f}) | {moves:.0f} "
             f"| {run['decisions'] / 1e6:.1f} M | {run['seconds'] / 60:.1f} | {run['compile_seconds'] / 60:.1f} |"
         )
-    return [*lines, "", "![rounds won against random play](../../experiments/results/laptop.svg)"]
+    return [*lines, "", f"![rounds won against random play](../../experiments/results/{name}.svg)"]
 
 
 STRENGTH = (

@@ -1,7 +1,7 @@
 """The dueling DREAM agent: self-play, soft regret matching, and a dueling network fitted to one-sample advantages.
 
-Each iteration plays fresh games with the current network's policy, forms targets with a slowly moving copy of it, and
-fits the network to them.
+Each iteration plays fresh games by the target network, a slowly moving copy of the network under fit, forms targets with
+it, and fits the network to them.
 
 accumulate: none            the document's: the policy is soft regret matching on today's advantages. No regret is
                             accumulated and no policy averaged, so play cycles where an equilibrium is mixed.
@@ -32,7 +32,7 @@ from dream.buffers.replay import Replay, batches_per_pass, collect, nth_of_passe
 from dream.compiled.bounded import BoundedCalls, whole
 from dream.config.settings import choice, number
 from dream.equations import reward_shaping, schedules
-from dream.equations.advantage_targets import advantage_targets, value_baseline_targets
+from dream.equations.advantage_targets import policy_baseline_targets, value_baseline_targets
 from dream.equations.mirror_descent import mirror_descent_policy
 from dream.equations.regret_matching import masked_log_softmax, masked_softmax, soft_regret_matching
 from dream.equations.returns import lambda_returns
@@ -231,9 +231,8 @@ class _DuelingDream:
 
     def policies(self, state: DuelingDreamState) -> dict[str, Policy]:
         temperature = self.config.play_temperature or jnp.minimum(self._temperature(state.iteration), _HOTTEST)
-        return {
-            "current": Policy(self._play, {"network": self._playing(state), "temperature": jnp.float32(temperature)})
-        }
+        params = {"network": self._playing(state), "temperature": jnp.float32(temperature)}
+        return {"current": Policy(self._play, params)}
 
     def _playing(self, state: DuelingDreamState) -> Any:
         """Returns the parameters of the network that plays and is kept."""
@@ -350,7 +349,7 @@ class _DuelingDream:
             rule = jax.vmap(functools.partial(value_baseline_targets, clip=clip))
             targets = rule(advantages, value, action, rows.returns, legal)
         else:
-            rule = jax.vmap(functools.partial(advantage_targets, clip=clip))
+            rule = jax.vmap(functools.partial(policy_baseline_targets, clip=clip))
             targets = rule(advantages, value, action, rows.returns, rows.policy.astype(jnp.float32), legal)
         taken = jax.nn.one_hot(rows.action, self.game.num_actions, dtype=bool)
         return lax.stop_gradient(Batch(x, legal, taken, targets, rows.returns, rows.policy))

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import Array
 
 
-def advantage_targets(
+def policy_baseline_targets(
     advantages: Array, value: Array, action: Array, returns: Array, policy: Array, legal: Array, clip: float
 ) -> Array:
     """Returns the advantage of every legal action against the policy's mean.
@@ -52,7 +52,7 @@ def value_baseline_targets(
       clip: bound on the absolute value.
     Returns:
       float32[A], 0 on illegal actions.
-    Source: as `advantage_targets`, Q(a) - V with Q(a) = V + advantages(a) of actions not taken.
+    Source: as `policy_baseline_targets`, Q(a) - V with Q(a) = V + advantages(a) of actions not taken.
     """
     taken = jax.nn.one_hot(action, advantages.shape[0], dtype=bool)
     targets = jnp.where(taken, returns - value, advantages)

@@ -329,7 +329,7 @@ def test_gin_rummy_file_states_the_rules_of_the_document() -> None:
 
 
 def test_document_small_is_the_documents_recipe() -> None:
-    """Fewer games, smaller minibatches, a narrower network that reads the newest events, and one weight; nothing else."""
+    """Fewer games, smaller minibatches, a narrower network on the newest events, one weight; nothing else."""
     small, whole = (compose_config("config", overrides).node for overrides in (["experiment=document_small"], []))
     assert small.iterations == whole.iterations
     assert {name for name in whole.algo if small.algo[name] != whole.algo[name]} == {

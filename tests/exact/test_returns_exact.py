@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from dream_support import CoinGame, coin_trees, exact_action_values, nodes, random_table, trajectories
 
-from dream.equations.advantage_targets import advantage_targets, value_baseline_targets
+from dream.equations.advantage_targets import policy_baseline_targets, value_baseline_targets
 from dream.equations.returns import lambda_returns
 
 DISCOUNT = 0.9
@@ -112,7 +112,7 @@ def _targets(exact: Exact, net_q: dict[bytes, np.ndarray], offset: float) -> lis
         for (node, action), g in zip(path, row, strict=False)
     ]
     columns = [jnp.asarray(np.stack(column)) for column in zip(*calls, strict=True)]
-    flat = iter(np.asarray(jax.vmap(lambda *x: advantage_targets(*x, clip=NO_CLIP))(*columns)))
+    flat = iter(np.asarray(jax.vmap(lambda *x: policy_baseline_targets(*x, clip=NO_CLIP))(*columns)))
     return [[next(flat) for _ in path] for _, path in exact.paths]
 
 

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from dream.equations.advantage_targets import advantage_targets, value_baseline_targets
+from dream.equations.advantage_targets import policy_baseline_targets, value_baseline_targets
 
 ACTIONS = 5
 
@@ -36,7 +36,7 @@ def test_equals_the_slow_reference(clip: float) -> None:
     """Random networks, returns, policies and masks, with and without clipping at work."""
     cases = [_case(seed) for seed in range(100)]
     columns = [np.stack(column) for column in zip(*cases, strict=True)]
-    found = jax.jit(jax.vmap(lambda *x: advantage_targets(*x, clip=clip)))(*columns)
+    found = jax.jit(jax.vmap(lambda *x: policy_baseline_targets(*x, clip=clip)))(*columns)
     for case, targets in zip(cases, np.asarray(found), strict=True):
         np.testing.assert_allclose(targets, slow_targets(*case, clip), rtol=1e-4, atol=1e-5)
     assert (np.abs(found) == clip).any() == (clip < 1)
@@ -46,15 +46,15 @@ def test_written_out() -> None:
     """V = 1, A = (2, 0, -1, 9), return 5 for action 1, policy (.5, .25, .25, 0): Q = 3, 5, 0; mean 2.75."""
     policy, legal = np.array([0.5, 0.25, 0.25, 0.0]), np.array([True, True, True, False])
     arguments = (np.array([2.0, 0.0, -1.0, 9.0]), 1.0, 1, 5.0, policy, legal)
-    np.testing.assert_allclose(advantage_targets(*arguments, clip=10.0), [0.25, 2.25, -2.75, 0.0])
-    np.testing.assert_allclose(advantage_targets(*arguments, clip=1.0), [0.25, 1.0, -1.0, 0.0])
+    np.testing.assert_allclose(policy_baseline_targets(*arguments, clip=10.0), [0.25, 2.25, -2.75, 0.0])
+    np.testing.assert_allclose(policy_baseline_targets(*arguments, clip=1.0), [0.25, 1.0, -1.0, 0.0])
 
 
 def test_policy_mean_of_the_targets_is_zero() -> None:
     """Without clipping at work, as an advantage's is."""
     for seed in range(20):
         case = _case(seed)
-        assert np.sum(case[4] * np.asarray(advantage_targets(*case, clip=1e6))) == pytest.approx(0.0, abs=1e-5)
+        assert np.sum(case[4] * np.asarray(policy_baseline_targets(*case, clip=1e6))) == pytest.approx(0.0, abs=1e-5)
 
 
 @pytest.mark.parametrize("clip", [0.5, 10.0])
