@@ -1,7 +1,7 @@
 """The dueling DREAM agent: self-play, soft regret matching, and a dueling network fitted to one-sample advantages.
 
-Each iteration plays fresh games by the target network, a slowly moving copy of the network under fit, forms targets with
-it, and fits the network to them.
+Each iteration plays fresh games by the target network, a slowly moving copy of the network under fit, forms targets
+with it, and fits the network to them.
 
 accumulate: none            the document's: the policy is soft regret matching on today's advantages. No regret is
                             accumulated and no policy averaged, so play cycles where an equilibrium is mixed.
