@@ -252,7 +252,7 @@ def test_current_policy() -> None:
     deal = game.init(jax.random.key(0))
     view, legal = game.view(deal, 0), jnp.array([True, False, True])
     np.testing.assert_allclose(algorithm.policies(state)["current"](view, legal), [0.5, 0, 0.5])
-    sharp = _make(play_temperature=1e-3)
+    sharp = _make(play_temperature=1e-4, tau=1.0, target_update_period=1, learning_rate=0.05)
     after, _ = sharp.iterate(state)
     chances = np.asarray(sharp.policies(after)["current"](view, legal))
     assert chances.sum() == pytest.approx(1)

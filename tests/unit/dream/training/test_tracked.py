@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import time
 
 import jax.numpy as jnp
 import numpy as np
@@ -36,14 +37,16 @@ def test_an_offline_run_holds_hands_pictures_and_policies(tmp_path: pathlib.Path
     table = jnp.arange(6.0).reshape(3, 2)
     tracker.log_policy(7, Policy(lambda params, view, legal: legal / 2, {"table": table}))
     tracker.close()
+    (folder,) = tmp_path.glob("wandb/offline-run-*")
+    raw, end = b"", time.monotonic() + 20
+    while b"iteration-7" not in raw and time.monotonic() < end:  # W&B's own process may still write what came last
+        raw = b"".join(path.read_bytes() for path in folder.glob("*.wandb"))
     history = wandb_offline.read_offline(tmp_path)
     assert history[0]["eval/random/points_per_hand"] == 0.25
     names = {name.split("/")[0] for record in history for name in record}
     assert {"evaluation", "hands", "pictures"} <= names
-    (folder,) = tmp_path.glob("wandb/offline-run-*")
     media = [path.read_text() for path in folder.rglob("*.html")]
     assert sum("Kuhn poker: over" in text for text in media) == 2
-    raw = b"".join(path.read_bytes() for path in folder.glob("*.wandb"))
     assert all(tag.encode() in raw for tag in ("trial", "cfr", "kuhn_poker", "run one", "policy-abc123"))
     assert b"iteration-7" in raw
     with np.load(folder / "policies" / "7.npz", allow_pickle=False) as kept:
