@@ -103,7 +103,7 @@ def _gin_rows() -> list[Line]:
             "simple_bot",
         ),
         "Dueling DREAM with a dense network, five minutes on two cores, against random play": ("laptop", "random"),
-        "Dueling DREAM by its document's recipe with 1/64 of the games (`experiment=document_small`), the same": (
+        "`experiment=document_small`, the document's recipe at 1/64 of its games, seven minutes on one core, the same": (
             "document_small",
             "random",
         ),
