@@ -103,7 +103,7 @@ def _gin_rows() -> list[Line]:
             "simple_bot",
         ),
         "Dueling DREAM with a dense network, five minutes on two cores, against random play": ("laptop", "random"),
-        "`experiment=document_small`, the document's recipe at 1/64 of its games, seven minutes on one core, the same": (
+        "`experiment=document_small`, the document's recipe at 1/64 of its games, seven minutes, the same": (
             "document_small",
             "random",
         ),
