@@ -66,14 +66,38 @@ def trials_table() -> list[str]:
     lines = ["| learner | given | tried | exploitability |", "|---|---|---|---|"]
     for name, groups in sorted(tables.stored("comparison_trials").items()):
         best = min(trial["objective"] for group in groups for trial in group["trials"])
-        for group in groups:
-            settings = ", ".join(f"`{key.removeprefix('algo.')}`" for key in group["trials"][0]["settings"])
-            given = ", ".join(f"`{text.removeprefix('algo.')}`" for text in group["given"])
-            found = [_trial(trial, best) for trial in group["trials"]]
-            lines.append(f"| `{name}` | {given} | {settings} | {', '.join(found)} |")
+        lines += [f"| `{name}` | {_given(group)} | {_tried(group)} | {_outcomes(group, best)} |" for group in groups]
     return lines
 
 
-def _trial(trial: dict[str, Any], best: float) -> str:
-    text = f"{next(iter(trial['settings'].values()))}: {trial['objective']:.3f}"
-    return f"**{text}**" if trial["objective"] == best else text
+def small_games_trials_table() -> list[str]:
+    """Returns the lines of the table: what was tried for two learners on each small game; bold where it was best."""
+    lines = ["| game | learner | nodes | given | tried | exploitability |", "|---|---|---|---|---|---|"]
+    found = tables.stored("small_games_trials")
+    for name, group in sorted(
+        ((name, group) for name, groups in found.items() for group in groups), key=lambda x: (x[1]["game"], x[0])
+    ):
+        best = min(trial["objective"] for trial in group["trials"])
+        nodes = min(trial["nodes"] for trial in group["trials"])
+        lines.append(
+            f"| `{group['game']}` | `{name}` | {nodes / 1e6:.1f} M | {_given(group)} | {_tried(group)} | "
+            f"{_outcomes(group, best)} |"
+        )
+    return lines
+
+
+def _given(group: dict[str, Any]) -> str:
+    return ", ".join(f"`{text.removeprefix('algo.')}`" for text in group["given"])
+
+
+def _tried(group: dict[str, Any]) -> str:
+    return ", ".join(f"`{key.removeprefix('algo.')}`" for key in group["trials"][0]["settings"])
+
+
+def _outcomes(group: dict[str, Any], best: float) -> str:
+    """Returns each trial's settings, equal ones once, with its exploitability."""
+    found = []
+    for trial in group["trials"]:
+        text = f"{', '.join(map(str, dict.fromkeys(trial['settings'].values())))}: {trial['objective']:.3f}"
+        found.append(f"**{text}**" if trial["objective"] == best else text)
+    return "; ".join(found)

@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import result_tables as tables
-from comparison_tables import comparison_costs_table, comparison_table, judged, trials_table
+from comparison_tables import (
+    comparison_costs_table,
+    comparison_table,
+    judged,
+    small_games_trials_table,
+    trials_table,
+)
 from phantom_tables import costs_table, random_play_table, solvers_table
 from player_tables import bound_table, laptop_field_table, shipped_table
 from rummy500_tables import players_table, shaped_table
@@ -63,9 +69,12 @@ def _rummy500_rows() -> list[Line]:
 
 def _strongest_rows() -> list[Line]:
     """Returns the lines about the strongest player of gin rummy."""
-    strength = tables.stored("shipped_weights")["gin_rummy/strong"]["0"]["strength"]
-    met = {name: strength[name]["points_per_hand"] for name in ("lookahead", "marjj", "camper")}
-    half = max(x["high"] - x["low"] for x in met.values()) / 2
+    seeds = sorted(tables.stored("shipped_weights")["gin_rummy/strong"].items())
+    opponents = ("lookahead", "marjj", "camper")
+    met = [[run["strength"][name]["points_per_hand"] for name in opponents] for _, run in seeds]
+    points = [", ".join(f"{x['mean']:+.1f}" for x in of_seed) for of_seed in met]
+    half = max(x["high"] - x["low"] for of_seed in met for x in of_seed) / 2
+    again = f"; trained again: {'; '.join(points[1:])}" if points[1:] else ""
     to_100 = {
         one["opponent"]: one["game_win_rate"]
         for one in tables.stored("gin_relations")["relations"]
@@ -74,8 +83,8 @@ def _strongest_rows() -> list[Line]:
     games = {name: [100 * x for x in to_100[name]] for name in ("eaai_simple", "marjj")}
     return [
         (
-            "`gin_rummy/strong`, by policy alone, against " + ", ".join(f"`{name}`" for name in met),
-            ", ".join(f"{x['mean']:+.1f}" for x in met.values()) + f" points per hand (each ±{half:.1f})",
+            "`gin_rummy/strong`, by policy alone, against " + ", ".join(f"`{name}`" for name in opponents),
+            f"{points[0]} points per hand{again} (each ±{half:.1f})",
             GIN,
         ),
         (
@@ -129,13 +138,13 @@ def _gin_rows() -> list[Line]:
 
 def _leduc_rows() -> list[Line]:
     """Returns the lines about Leduc poker."""
-    measured = [_reproduced(f"leduc_{name}") for name in ("dream", "ppo_tuned", "dueling_dream")]
+    measured = [_reproduced(f"leduc_{name}") for name in ("dream", "ppo_tuned", "dueling_dream_tuned")]
     uniform = tables.stored("dueling_dream_ppo_exploitability")["leduc_poker"]["uniform"]
     published = f"{measured[0]['published'] / 1000:g}"
     names = (
         f"DREAM on Leduc poker, exploitability at 5 M decisions (published: {published})",
         "PPO tuned for self-play on Leduc poker, the same",
-        f"Dueling DREAM on Leduc poker, the same (uniform play: {uniform:.3f})",
+        f"Dueling DREAM, tuned with as many trials, the same (uniform play: {uniform:.3f})",
     )
     return [
         (name, f"{x['mean'] / 1000:.3f} chips ({x['low'] / 1000:.3f} to {x['high'] / 1000:.3f})", SMALL)
@@ -214,6 +223,7 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "gin_rummy.md", "losses"): losses_table,
     (PAGES / "results" / "gin_rummy.md", "bound"): bound_table,
     (PAGES / "results" / "small_games.md", "learners"): tables.exploitability_table,
+    (PAGES / "results" / "small_games.md", "trials"): small_games_trials_table,
     (PAGES / "results" / "small_games.md", "calibration"): tables.calibration_table,
     (PAGES / "results" / "small_games.md", "mini-gin"): tables.mini_gin_table,
     (PAGES / "results" / "comparison.md", "comparison"): comparison_table,
