@@ -7,10 +7,10 @@ r"""Sets every learner side by side on one budget: exact exploitability from swe
     python experiments/comparison.py draw
 
 `collect` takes the final evaluation of every finished job: by game and learner the mean over seeds of each policy's
-exploitability, with its 95 % interval on a log scale. `trials` keeps what was tried before, by learner: the setting
-that differed and what came of it. `matches` plays nothing: the values of all pairs of one game, each learner's first
-seed, are computed from the policies. Results of other games in a file are kept. `draw` writes comparison.svg and
-comparison_matches.svg beside the result files.
+exploitability, with its 95 % interval on a log scale; with --keep the seeds and learners that the file holds already
+stay in it. `trials` keeps what was tried before, by learner: the setting that differed and what came of it. `matches`
+plays nothing: the values of all pairs of one game, each learner's first seed, are computed from the policies. Results
+of other games in a file are kept. `draw` writes comparison.svg and comparison_matches.svg beside the result files.
 """
 
 from __future__ import annotations
@@ -120,6 +120,48 @@ def _over_seeds(values: list[float]) -> dict[str, Any]:
     if len(values) < 2 or min(values) < ROUNDING:
         return {"mean": float(np.mean(values)), "low": None, "high": None, "values": values}
     return positive_interval(np.array(values))._asdict() | {"values": values}
+
+
+def joined(found: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
+    """Returns what was collected, with the stored learners and seeds of the same games.
+
+    Raises:
+      InputError: a learner was run by another recipe before, or a seed is stored already.
+    """
+    joint = {}
+    for name, game in found.items():
+        before = stored.get(name, {}).get("learners", {})
+        learners = {
+            learner: _more_seeds(before[learner], one, f"{learner} on {name}") if learner in before else one
+            for learner, one in game["learners"].items()
+        }
+        joint[name] = game | {"learners": before | learners}
+    return joint
+
+
+def _more_seeds(stored: dict[str, Any], found: dict[str, Any], name: str) -> dict[str, Any]:
+    if stored["recipe"] != found["recipe"]:
+        raise InputError(f"{name}: the stored seeds were run by another recipe; collect all seeds without --keep")
+    if again := set(stored["seeds"]) & set(found["seeds"]):
+        raise InputError(f"{name}: seed {min(again)} is stored already; collect it without --keep")
+    seeds = stored["seeds"] + found["seeds"]
+    order = np.argsort(seeds)
+    values = {
+        policy: np.array(one["values"] + found["exploitability"][policy]["values"])[order].tolist()
+        for policy, one in stored["exploitability"].items()
+    }
+    weights = [len(stored["seeds"]), len(found["seeds"])]
+    counted = {key: float(np.average([stored[key], found[key]], weights=weights)) for key in COUNTED if key in stored}
+    machine = {key: sorted({*one, *found["machine"][key]}) for key, one in stored["machine"].items()}
+    return (
+        stored
+        | counted
+        | {
+            "seeds": sorted(seeds),
+            "exploitability": {policy: _over_seeds(of_seeds) for policy, of_seeds in values.items()},
+            "machine": machine,
+        }
+    )
 
 
 def trials(folders: list[Path]) -> dict[str, Any]:
@@ -259,6 +301,8 @@ def main() -> None:
         command = commands.add_parser(name)
         command.add_argument("folders", nargs="+", type=Path, help="folders of sweeps")
         command.add_argument("--out", type=Path, required=True, help="the JSON file to write")
+        if name == "collect":
+            command.add_argument("--keep", action="store_true", help="keep the file's other seeds and learners")
         if name == "matches":
             command.add_argument("--env", required=True, help='the game, such as "phantom_ttt classical"')
     commands.add_parser("draw")
@@ -270,7 +314,9 @@ def main() -> None:
                 json.loads((RESULTS / "comparison_matches.json").read_text()), RESULTS / "comparison_matches.svg"
             )
         elif given.command == "collect":
-            merge(collect(given.folders), given.out)
+            found = collect(given.folders)
+            keeps = given.keep and given.out.exists()
+            merge(joined(found, json.loads(given.out.read_text())) if keeps else found, given.out)
         elif given.command == "trials":
             merge(trials(given.folders), given.out)
         else:

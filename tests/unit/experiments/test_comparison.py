@@ -69,6 +69,29 @@ def test_a_seed_that_comes_twice_is_refused(script: ModuleType, sweeps: list[pat
         script.collect(sweeps * 2)
 
 
+def test_seeds_join_those_stored(script: ModuleType, sweeps: list[pathlib.Path]) -> None:
+    """Collected in two goes it is as if in one; another recipe and a seed that is stored already are refused."""
+    whole = script.collect(sweeps)
+
+    def only(seed: int) -> dict:
+        jobs = {"cfr": [], "outcome_mccfr": []}
+        for job in script.finished(sweeps):
+            if job.seed == seed:
+                jobs[job.learner].append(job)
+        return {"kuhn_poker": script._of_game(jobs)}
+
+    first, second = only(3), only(4)
+    assert script.joined(first, second) == script.joined(second, first) == whole
+    del second["kuhn_poker"]["learners"]["cfr"]
+    kept = script.joined(second, first)["kuhn_poker"]["learners"]
+    assert (kept["cfr"]["seeds"], kept["outcome_mccfr"]["seeds"]) == ([3], [3, 4])
+    with pytest.raises(InputError, match="cfr on kuhn_poker: seed 3 is stored already"):
+        script.joined(first, whole)
+    second["kuhn_poker"]["learners"]["outcome_mccfr"]["recipe"] = {}
+    with pytest.raises(InputError, match="outcome_mccfr on kuhn_poker: the stored seeds were run by another recipe"):
+        script.joined(second, first)
+
+
 def test_what_was_tried_is_kept(script: ModuleType, sweeps: list[pathlib.Path]) -> None:
     """A group for each sweep of a learner, a trial for each job with what it came to."""
     (group,) = script.trials(sweeps)["cfr"]
