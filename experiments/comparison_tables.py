@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import Any
 
 import result_tables as tables
@@ -11,7 +12,8 @@ def comparison_table() -> list[str]:
     """Returns the lines of the table: a learner's exploitability on each game at one budget, over seeds."""
     games = dict(sorted(tables.stored("comparison").items()))
     names = sorted({name for game in games.values() for name in game["learners"]})
-    titles = [f"{name}, {game['unit']}" for name, game in games.items()]
+    usual = [statistics.mode(len(x["seeds"]) for x in game["learners"].values()) for game in games.values()]
+    titles = [f"{name}, {game['unit']}, n {n}" for (name, game), n in zip(games.items(), usual, strict=True)]
     uniform = [f"{game['uniform']:.3f}" for game in games.values()]
     lines = [
         "| learner | policy | " + " | ".join(titles) + " |",
@@ -21,7 +23,9 @@ def comparison_table() -> list[str]:
     for name in names:
         policies = sorted({p for g in games.values() for p in g["learners"].get(name, {}).get("exploitability", {})})
         for policy in policies:
-            cells = [_cell(game["learners"].get(name), policy) for game in games.values()]
+            cells = [
+                _cell(game["learners"].get(name), policy, n) for game, n in zip(games.values(), usual, strict=True)
+            ]
             lines.append(f"| `{name}` | {policy} | " + " | ".join(cells) + " |")
     return lines
 
@@ -31,8 +35,8 @@ def judged(policies: dict[str, Any]) -> str:
     return "average" if "average" in policies else "current"
 
 
-def _cell(learner: dict[str, Any] | None, policy: str) -> str:
-    """Returns mean and interval of a policy, bold where it is what the learner is judged by."""
+def _cell(learner: dict[str, Any] | None, policy: str, usual: int) -> str:
+    """Returns mean and interval, bold for what the learner is judged by, with the number of seeds where it is unusual."""
     found = learner and learner["exploitability"].get(policy)
     if not found:
         return ""
@@ -43,7 +47,7 @@ def _cell(learner: dict[str, Any] | None, policy: str) -> str:
         text += f" ({found['low']:.3f} to {found['high']:.3f})"
     seeds = len(found["values"])
     text = f"**{text}**" if policy == judged(learner["exploitability"]) else text
-    return text if seeds == 3 else f"{text}, n {seeds}"
+    return text if seeds == usual else f"{text}, n {seeds}"
 
 
 def comparison_costs_table() -> list[str]:
