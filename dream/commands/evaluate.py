@@ -1,4 +1,4 @@
-"""The match command's work: two players found, played, reported, and the report kept with the run."""
+"""The match command's work: two players found, played, reported, and the report kept with the run; or rounds read."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from dream.config.schema import EvaluateConfig
 from dream.evaluation import match
 from dream.evaluation.games import check_pairs, game_rules, match_games
 from dream.evaluation.matches import check_games
+from dream.evaluation.recorded import print_reports, recorded_reports
 from dream.evaluation.report import report_table
 from dream.search import names as search_names
 from dream.storage.files import write_json, write_text, writing
@@ -53,12 +54,22 @@ class Match:
     path: Path
 
 
-def prepare_match(composed: Composed) -> Match:
-    """Checks a composed configuration and loads both players; writes nothing.
+@dataclasses.dataclass(frozen=True)
+class Recorded:
+    """Rounds that were played, and the file for their report."""
+
+    rounds: list[records.Record]
+    path: Path
+
+
+def prepare_match(composed: Composed) -> Match | Recorded:
+    """Checks a composed configuration and loads both players, or the rounds that were played; writes nothing.
 
     Raises:
-      InputError: a wrong setting, or a player that cannot be loaded.
+      InputError: a wrong setting, a player that cannot be loaded, or a file that holds no rounds.
     """
+    if composed.node.records is not None:
+        return _recorded(composed)
     if OmegaConf.is_missing(composed.node, "checkpoint"):
         raise InputError("checkpoint= is missing; it must be a run directory, a checkpoint's folder or a policy's file")
     config = settings.read(EvaluateConfig, composed.node, "")
@@ -70,6 +81,18 @@ def prepare_match(composed: Composed) -> Match:
         settled = {name: x for name, x in dataclasses.asdict(found.config).items() if name != "hosts"}
         hosts.same(settled, {"jax": jax.__version__, "checkpoint": found.checkpoint.meta.get("checksum")})
     return found
+
+
+def _recorded(composed: Composed) -> Recorded:
+    config = settings.read(EvaluateConfig, {"checkpoint": "", **OmegaConf.to_container(composed.node)}, "")
+    usual = EvaluateConfig("???", records=config.records)
+    if others := [name for name, value in vars(usual).items() if getattr(config, name) != value]:
+        raise InputError(f"records= reads rounds that were played and plays none; leave out {', '.join(others)}")
+    path = Path(config.records).expanduser().absolute()
+    rounds = records.read(path)
+    if not rounds:
+        raise InputError(f"{path} holds no rounds")
+    return Recorded(rounds, path.with_name(f"{path.stem}_report.json"))
 
 
 def prepared(config: EvaluateConfig) -> Match:
@@ -92,8 +115,23 @@ def prepared(config: EvaluateConfig) -> Match:
     return Match(dataclasses.replace(config, policy=name), checkpoint, game, player, opponent, path)
 
 
-def play_match(prepared: Match) -> None:
-    """Plays, prints the table, writes the report and, where asked, the histories of the rounds."""
+def play_match(prepared: Match | Recorded) -> None:
+    """Plays a match, or reads rounds; prints the table and writes the report, and the histories where asked."""
+    if isinstance(prepared, Recorded):
+        _report_recorded(prepared)
+    else:
+        _play(prepared)
+
+
+def _report_recorded(prepared: Recorded) -> None:
+    reports = recorded_reports(prepared.rounds, _show)
+    print_reports(reports)
+    with writing(prepared.path):
+        write_json(prepared.path, reports)
+    print(prepared.path)
+
+
+def _play(prepared: Match) -> None:
     config = prepared.config
     rounds: list[str] = []
     rules = game_rules(prepared.game, config.target, config.scoring)

@@ -110,6 +110,7 @@ class EvaluateConfig:
     hosts: HostsConfig = HostsConfig()
     policy: str | None = None
     histories: str | None = None
+    records: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)

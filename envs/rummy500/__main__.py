@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Plays; wrong input gets one line and exit code 2."""
     parser = _Parser(prog="python -m envs.rummy500", description=__doc__.splitlines()[0])
     parser.add_argument("--players", type=int, default=2, help="seats, 2 to 6 (%(default)s); you have the first")
-    parser.add_argument("--opponent", default="greedy", help="greedy or random (%(default)s)")
+    parser.add_argument("--opponent", default="greedy", help="heuristic, greedy or random (%(default)s)")
     parser.add_argument("--target", type=int, default=500, help="score that ends the match (%(default)s)")
     parser.add_argument("--seed", type=int, default=None, help="of the deals (random)")
     parser.add_argument("--records", default=None, help="file that each finished round is added to")

@@ -1,0 +1,76 @@
+"""Reports of rounds that were played before, against the match that wrote them and by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+
+import pytest
+
+import envs
+from dream.commands.evaluate import play_match, prepare_match
+from dream.config.compose import compose_config
+from dream.evaluation import match
+from dream.evaluation.recorded import recorded_reports
+from envs import InputError, records
+
+
+@pytest.mark.parametrize("name", ["leduc_poker", "rummy500"])
+def test_a_match_is_reported_again_from_its_records(name: str, tmp_path: pathlib.Path) -> None:
+    """Every quantity and interval of the match's own report; the opponent has the other half of the points."""
+    game, path = envs.make(name), tmp_path / "rounds.jsonl"
+    one, other = envs.make_bot("random", game), envs.make_bot("greedy" if name == "rummy500" else "random", game)
+    rounds: list[records.Record] = []
+
+    def keep(played: dict) -> None:
+        seats = ["b"] * game.num_players
+        seats[played["seat"]] = "a"
+        about = {"pair": played["pair"], "seat": played["seat"]}
+        rounds.append(records.finished(game, played["deal"], played["actions"], played["won"], seats, about=about))
+
+    expected = match(game, one, other, games=42, seed=3, on_hand=keep)
+    records.write(path, rounds)
+    (report,) = recorded_reports(records.read(path))
+    assert (report["game"], report["unit"], report["rounds"]) == (name, game.unit, 42)
+    player = report["players"]["a"]
+    assert player["rounds"] == 42
+    quantities = {key: value for key, value in expected.items() if hasattr(value, "low")}
+    assert "points_per_hand" in quantities
+    for key, interval in quantities.items():
+        found = [player[key][part] for part in ("mean", "low", "high")]
+        assert found == pytest.approx(list(interval), abs=1e-3), key
+    if name == "leduc_poker":
+        assert report["players"]["b"]["points_per_hand"]["mean"] == pytest.approx(-player["points_per_hand"]["mean"])
+
+
+def test_rounds_of_people(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture) -> None:
+    """Kuhn by hand: three rounds without pairs; the command prints and keeps the report of each game."""
+    game, path = envs.make("kuhn_poker"), tmp_path / "played.jsonl"
+    deals = [([2, 0, 1], [1, 1]), ([0, 2, 1], [0, 0]), ([1, 2, 0], [1, 0])]  # king wins 2; loses 1; bluff wins 1
+    rounds = [records.record(game, deal, moves, players=("anna", "otto")) for deal, moves in deals]
+    records.write(path, rounds)
+    play_match(prepare_match(compose_config("evaluate", [f"records={path}"])))
+    assert "anna" in capsys.readouterr().out
+    (report,) = json.loads((tmp_path / "played_report.json").read_text())
+    anna, otto = report["players"]["anna"], report["players"]["otto"]
+    assert anna["points_per_hand"]["mean"] == pytest.approx(2 / 3)
+    assert anna["win_rate"]["mean"] == pytest.approx(2 / 3)
+    assert otto["points_per_hand"]["mean"] == pytest.approx(-2 / 3)
+    assert anna["points_per_hand"]["low"] < 2 / 3 < anna["points_per_hand"]["high"]
+    (alone,) = recorded_reports(rounds[:1])
+    assert alone["players"]["anna"]["points_per_hand"] == {"mean": 2.0, "low": None, "high": None}
+
+
+def test_what_is_refused(tmp_path: pathlib.Path) -> None:
+    """A result that is not the game's, a file without rounds, and settings of a match."""
+    path, empty = tmp_path / "rounds.jsonl", tmp_path / "empty.jsonl"
+    one = records.record(envs.make("kuhn_poker"), [2, 0, 1], [1, 1])
+    records.write(path, [one, dataclasses.replace(one, result={"points": [1.0, -1.0]})])
+    empty.write_text("")
+    with pytest.raises(InputError, match=r"record 2: result points=\[1.0, -1.0\]; the game played gives"):
+        recorded_reports(records.read(path))
+    with pytest.raises(InputError, match="holds no rounds"):
+        prepare_match(compose_config("evaluate", [f"records={empty}"]))
+    with pytest.raises(InputError, match="leave out opponent, games"):
+        prepare_match(compose_config("evaluate", [f"records={path}", "opponent=greedy", "games=8"]))
