@@ -16,6 +16,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
+from collections.abc import Generator
 from typing import Any, NamedTuple
 
 import jax
@@ -29,6 +30,7 @@ from dream.algorithms.deep.regret_networks import strategy_loss
 from dream.algorithms.types import Algorithm, Metrics, Resources
 from dream.buffers import reservoir
 from dream.buffers.reservoir import ReservoirBuffer
+from dream.compiled.bounded import BoundedCalls, whole
 from dream.config.settings import number
 from dream.equations import schedules
 from dream.equations.regret_matching import masked_softmax
@@ -157,7 +159,7 @@ def make(config: NfspConfig, network: Any, game: Game, resources: Resources) -> 
     """
     num_envs = num_envs_for(config.num_envs, config.episodes_per_iteration)
     learner = _Nfsp(config, game, make_network(network, game), num_envs)
-    return Algorithm(learner.init, learner.iterate, learner.policies, traceable=True)
+    return Algorithm(learner.init, learner.iterate, learner.policies, calls=learner.calls, traceable=True)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -168,6 +170,14 @@ class _Nfsp:
     game: Game
     network: Network
     num_envs: int
+
+    @functools.cached_property
+    def _generate_calls(self) -> BoundedCalls:
+        return BoundedCalls.of(self.generate)
+
+    @functools.cached_property
+    def _learn_calls(self) -> BoundedCalls:
+        return BoundedCalls.of(self.learn)
 
     def _optimizer(self, config: FitConfig) -> optax.GradientTransformation:
         return adam(max_grad_norm=config.max_grad_norm, l2=0.0)
@@ -198,10 +208,15 @@ class _Nfsp:
         return jax.eval_shape(one)
 
     def iterate(self, state: NfspState) -> tuple[NfspState, Metrics]:
+        return whole(self.calls(state))
+
+    def calls(self, state: NfspState) -> Generator[None, None, tuple[NfspState, Metrics]]:
         began = time.perf_counter()
-        state, counters, rates = jax.block_until_ready(self.generate(state))
+        generated = yield from self._generate_calls(state)
+        state, counters, rates = jax.block_until_ready(generated)
         played = time.perf_counter()
-        state, metrics, fit_counters = jax.block_until_ready(self.learn(state))
+        learned = yield from self._learn_calls(state)
+        state, metrics, fit_counters = jax.block_until_ready(learned)
         seconds = {"seconds_generate": played - began, "seconds_fit": time.perf_counter() - played}
         numbers = jax.device_get({**metrics, **rates, **(counters + fit_counters).metrics()})
         return state, {**{name: float(x) for name, x in numbers.items()}, **seconds}

@@ -18,6 +18,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
+from collections.abc import Generator
 from typing import Any, NamedTuple
 
 import jax
@@ -28,6 +29,7 @@ from jax import Array, lax
 from dream.algorithms.counters import Counters
 from dream.algorithms.types import Algorithm, Metrics, Resources
 from dream.compiled import devices
+from dream.compiled.bounded import BoundedCalls, long_loop, whole
 from dream.config.settings import number
 from dream.equations import schedules
 from dream.equations.regret_matching import masked_log_softmax, masked_softmax
@@ -117,7 +119,7 @@ def make(config: RnadConfig, network: Any, game: Game, resources: Resources) -> 
             f"algo.episodes_per_iteration={config.episodes_per_iteration}"
         )
     learner = _Rnad(config, game, make_network(network, game))
-    return Algorithm(learner.init, learner.iterate, learner.policies, traceable=True)
+    return Algorithm(learner.init, learner.iterate, learner.policies, calls=learner.calls, traceable=True)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -133,6 +135,14 @@ class _Rnad:
         clipped = optax.clip_by_global_norm(self.config.max_grad_norm)
         return optax.chain(clipped, optax.scale_by_adam(b1=0.0, b2=0.999, eps=1e-7))
 
+    @functools.cached_property
+    def _generate_calls(self) -> BoundedCalls:
+        return BoundedCalls.of(self.generate)
+
+    @functools.cached_property
+    def _learn_calls(self) -> BoundedCalls:
+        return BoundedCalls.of(self.learn)
+
     @functools.partial(jax.jit, static_argnums=0)
     def init(self, key: Array) -> RnadState:
         """Initialises the network; target and anchors are copies."""
@@ -141,10 +151,15 @@ class _Rnad:
         return RnadState(params, self.optimizer.init(params), params, params, params, key, jnp.int32(0))
 
     def iterate(self, state: RnadState) -> tuple[RnadState, Metrics]:
+        return whole(self.calls(state))
+
+    def calls(self, state: RnadState) -> Generator[None, None, tuple[RnadState, Metrics]]:
         began = time.perf_counter()
-        played, play_metrics, play_counters = jax.block_until_ready(self.generate(state))
+        generated = yield from self._generate_calls(state)
+        played, play_metrics, play_counters = jax.block_until_ready(generated)
         middle = time.perf_counter()
-        state, fit_metrics, fit_counters = jax.block_until_ready(self.learn(state, played))
+        learned = yield from self._learn_calls(state, played)
+        state, fit_metrics, fit_counters = jax.block_until_ready(learned)
         seconds = {"seconds_generate": middle - began, "seconds_fit": time.perf_counter() - middle}
         counters = (play_counters + fit_counters).metrics()
         arrays = jax.device_get({**play_metrics, **fit_metrics, **counters})
@@ -190,8 +205,8 @@ class _Rnad:
         rate = config.learning_rate * schedules.at(config.learning_rate_decay, state.iteration)
         share = jnp.minimum(2.0 * (state.iteration % config.period) / config.period, 1.0)
 
-        def step(n: Array, carry: tuple[Any, Any, Any, dict]) -> tuple[Any, Any, Any, dict]:
-            params, optimizer_state, target, sums = carry
+        def step(at: tuple[Array, Any, Any, Any, dict, Array]) -> tuple[Array, Any, Any, Any, dict, Array]:
+            n, params, optimizer_state, target, sums, read = at
             order = jax.random.permutation(jax.random.fold_in(key, n // per_pass), config.episodes_per_iteration)
             lanes = lax.dynamic_slice_in_dim(order, (n % per_pass) * config.batch_games, config.batch_games)
             batch = devices.split(jax.tree.map(lambda x: x[:, lanes], played), axis=1)
@@ -200,22 +215,22 @@ class _Rnad:
                 loss, self.optimizer, params, optimizer_state, lambda _: batch, learning_rate=rate, steps=1
             )
             target = optax.incremental_update(params, target, config.target_tau)
-            return params, optimizer_state, target, jax.tree.map(jnp.add, sums, metrics)
+            sums, read = jax.tree.map(jnp.add, sums, metrics), read + jnp.sum(batch.valid)
+            return n + 1, params, optimizer_state, target, sums, read
 
         steps = config.epochs * per_pass
         names = ("loss", "loss_value", "regularisation", "gradient_norm")
         zeros = dict.fromkeys(names, jnp.float32(0))
-        params, optimizer_state, target, sums = lax.fori_loop(
-            0, steps, step, (state.params, state.optimizer_state, state.target, zeros)
-        )
+        start = (jnp.int32(0), state.params, state.optimizer_state, state.target, zeros, jnp.int32(0))
+        _, params, optimizer_state, target, sums, read = long_loop(lambda at: at[0] < steps, step, start)
         done = state.iteration + 1
         anchor, last = (
             jax.tree.map(lambda new, old: jnp.where(done % config.period == 0, new, old), *pair)
             for pair in ((target, state.anchor), (state.anchor, state.last_anchor))
         )
         after = RnadState(params, optimizer_state, target, anchor, last, state.key, done)
-        rows = 4 * config.batch_games * played.valid.shape[0]
-        counters = Counters(gradient_steps=steps, network_rows=steps * rows)
+        networks = 4  # that learns, its slow copy, and both anchors
+        counters = Counters(gradient_steps=steps, network_rows=networks * read)
         return after, {name: x / steps for name, x in sums.items()} | {"learning_rate": rate}, counters
 
     def _anchor_logs(self, state: RnadState, share: Array, batch: Played) -> Array:

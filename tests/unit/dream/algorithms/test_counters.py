@@ -12,6 +12,7 @@ import optax
 import pytest
 from jax import Array
 
+import envs
 from dream import algorithms
 from dream.algorithms.counters import Counters
 from dream.training.metrics import COUNTERS
@@ -149,6 +150,58 @@ def test_ppo_of_rollouts(opponent: str) -> None:
         "gradient_steps": decided // BATCH,
     }
     assert 2 * GAMES <= others <= 4 * GAMES, "each game has one move of the opponent"
+
+
+def test_mmd() -> None:
+    """As PPO of whole games, and the magnet reads what is learned from once more where it is a network."""
+    config = {"name": "mmd", "episodes_per_iteration": GAMES, "batch_size": BATCH, "epochs": 1}
+    plain, moving = (_counted(config | {"magnet": kind}) for kind in ("uniform", "moving_average"))
+    for found in (plain, moving):
+        assert {name: found[name] for name in ("episodes", "decisions", "nodes", "transitions")} == {
+            "episodes": GAMES,
+            "decisions": 2 * GAMES,
+            "nodes": 2 * GAMES,
+            "transitions": 3 * GAMES,
+        }
+        assert found["gradient_steps"] == 2 * GAMES / BATCH
+    assert plain["network_rows"] == 2 * GAMES + 2 * GAMES
+    assert moving["network_rows"] == plain["network_rows"] + 2 * GAMES
+
+
+def test_rnad() -> None:
+    """The network plays; in each pass it, its slow copy and both anchors read every decision, padding left out."""
+    config = {"name": "rnad", "episodes_per_iteration": GAMES, "batch_games": BATCH, "epochs": STEPS}
+    assert _counted(config) == {
+        "episodes": GAMES,
+        "decisions": 2 * GAMES,
+        "nodes": 2 * GAMES,
+        "transitions": 3 * GAMES,
+        "network_rows": 2 * GAMES + 4 * STEPS * 2 * GAMES,
+        "gradient_steps": STEPS * GAMES / BATCH,
+    }
+
+
+def test_rnad_counts_no_padding() -> None:
+    """Rounds of Kuhn poker last two moves or three, and all are kept in three rows."""
+    learner = algorithms.make(
+        {"name": "rnad", "episodes_per_iteration": GAMES, "batch_games": GAMES}, NETWORK, envs.make("kuhn_poker")
+    )
+    _, metrics = learner.iterate(learner.init(jax.random.key(0)))
+    assert metrics["decisions"] < 3 * GAMES
+    assert metrics["network_rows"] == 5 * metrics["decisions"]
+
+
+def test_nfsp() -> None:
+    """Both networks read every decision; a step of Q-learning reads its rows and what follows them."""
+    sizes = {"best_response": {"steps": STEPS, "batch_size": BATCH}, "average": {"steps": 2, "batch_size": BATCH}}
+    assert _counted({"name": "nfsp", "episodes_per_iteration": GAMES, **sizes}) == {
+        "episodes": GAMES,
+        "decisions": 2 * GAMES,
+        "nodes": 2 * GAMES,
+        "transitions": 3 * GAMES,
+        "network_rows": 2 * 2 * GAMES + 2 * STEPS * BATCH + 2 * BATCH,
+        "gradient_steps": STEPS + 2,
+    }
 
 
 DEEP = {

@@ -52,6 +52,16 @@ def test_a_registered_algorithm_is_built_as_any_other(settings_class: type | str
         algorithms.make({"name": "idle", "bais": 0.5}, {}, envs.make("kuhn_poker"))
 
 
+def test_every_learner_can_be_left_in_an_iteration() -> None:
+    """Its iterations come in calls of bounded length, so that a budget in seconds or a signal ends them."""
+    kuhn, network = envs.make("kuhn_poker"), {"name": "dueling", "hidden": [4]}
+    given = {"behaviour_cloning": {"player": "random"}}
+    learners = {
+        name: algorithms.make({"name": name, **given.get(name, {})}, network, kuhn) for name in algorithms.names()
+    }
+    assert [name for name, learner in learners.items() if learner.calls is None and learner.several is None] == []
+
+
 def test_another_builder_may_be_given() -> None:
     """In the place of the module's `make`."""
     built = []
