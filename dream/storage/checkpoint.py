@@ -11,6 +11,8 @@ import concurrent.futures
 import dataclasses
 import errno
 import os
+import re
+import shutil
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -25,11 +27,15 @@ from dream.storage.checkpoint_meta import FORMAT, META_FILE, DamagedMetaError, f
 from dream.storage.files import decoded, write_json
 from dream.storage.finite import not_finite
 from dream.storage.old_configs import current_choices, current_config
+from dream.storage.quiet import quietly
 from envs.errors import InputError
 
 FOLDER = "checkpoints"
 _SUMS_FILE = "files.json"
 """Size and CRC-32 of every file of the state, written last: damage is found before anything tries to read it."""
+
+_NUMBER = re.compile(r"os_error_code='(\d{1,4})'")
+"""The system's error in what the writer of arrays says."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,14 +178,19 @@ class CheckpointWriter:
         args = self._ocp.args
         items = args.Composite(state=args.StandardSave(plain), meta=args.JsonSave(meta))
         try:
-            if iteration in self._manager.all_steps():
-                self._manager.delete(iteration)
-            self._manager.save(iteration, args=items, force=True)
-            self._manager.wait_until_finished()
-            path = self._folder / str(iteration)
-            write_json(path / _SUMS_FILE, _file_sums(path))
-        except Exception as error:
-            raise _as_os_error(error) from error
+            quietly(lambda: self._write(iteration, items), _as_os_error)
+        except OSError:
+            for unfinished in self._folder.glob(f"{iteration}.orbax-checkpoint-tmp*"):
+                shutil.rmtree(unfinished, ignore_errors=True)
+            raise
+
+    def _write(self, iteration: int, items: Any) -> None:
+        if iteration in self._manager.all_steps():
+            self._manager.delete(iteration)
+        self._manager.save(iteration, args=items, force=True)
+        self._manager.wait_until_finished()
+        path = self._folder / str(iteration)
+        write_json(path / _SUMS_FILE, _file_sums(path))
 
     def drop_after(self, iteration: int) -> list[int]:
         """Deletes the checkpoints past an iteration, those of work that is done anew; returns their iterations."""
@@ -318,8 +329,9 @@ def _as_os_error(error: BaseException) -> OSError:
         if isinstance(cause, OSError) and cause.errno is not None:
             return OSError(cause.errno, cause.strerror or str(cause))
         cause = cause.__cause__ or cause.__context__
-    number = errno.ENOSPC if "no space left" in str(error).lower() else errno.EIO
-    return OSError(number, first_line(error))
+    if told := _NUMBER.search(str(error)):
+        return OSError(int(told[1]), os.strerror(int(told[1])))
+    return OSError(errno.EIO, first_line(error))
 
 
 def checksum(tree: Any) -> int:

@@ -31,6 +31,8 @@ def why_not(error: OSError) -> tuple[str, str]:
         return reason, "make room on the disk"
     if error.errno in _CLOSED:
         return reason, "make the folder writable"
+    if error.errno == errno.EFBIG:
+        return reason, "raise the limit on the size of a file (ulimit -f)"
     if error.errno == errno.ENOENT:
         return reason, "the folder is gone; put it back"
     return reason, "mend the disk"

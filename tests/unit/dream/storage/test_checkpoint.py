@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -345,6 +348,51 @@ def test_a_disk_that_refuses(
         writer.save(5, {"x": jnp.ones(4)}, META)
     assert raised.value.errno == number
     assert sound_checkpoint(tmp_path / "run").meta["iteration"] == 4
+
+
+_FULL = """
+import pathlib, resource, sys, threading, time
+import jax.numpy as jnp, numpy as np
+from dream.storage.checkpoint import CheckpointWriter
+folder, meta = pathlib.Path(sys.argv[1]), {"config": {"seed": 1}, "game": {"name": "coin"}, "counters": {}}
+writer = CheckpointWriter(folder, keep=9)
+writer.save(1, {"x": jnp.ones(4)}, meta)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+noise = np.random.default_rng(0)
+try:
+    writer.save(2, {f"a{n}": jnp.asarray(noise.normal(size=(40, 40)), jnp.float32) for n in range(40)}, meta)
+except OSError as error:
+    print(error.errno, error.strerror, sorted(path.name for path in (folder / "checkpoints").iterdir()), sep="|")
+writer.close()
+time.sleep(0.5)
+"""
+"""Writes a checkpoint, and one that is larger than files may be."""
+
+
+@pytest.mark.parametrize("most", [200, 4000, 40_000])
+def test_a_real_limit_on_files_is_one_line(tmp_path: Path, most: int) -> None:
+    """From the system, in its words: no thread and no logger says anything, and nothing unfinished stays."""
+    done = subprocess.run(
+        [sys.executable, "-c", _FULL, str(tmp_path), str(most)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "JAX_ENABLE_COMPILATION_CACHE": "false"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert done.stdout == "27|File too large|['1']\n"
+    assert sound_checkpoint(tmp_path).meta["iteration"] == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "number", "words"),
+    [
+        ("RESOURCE_EXHAUSTED: 3 bytes: No space left on device [os_error_code='28']", 28, "No space left on device"),
+        ("odd", 5, "ValueError: odd"),
+    ],
+)
+def test_the_number_of_a_system_error_is_read(told: str, number: int, words: str) -> None:
+    """Out of what the writer of arrays says, where it does not raise the system's own."""
+    error = checkpoint._as_os_error(ValueError(told))
+    assert (error.errno, error.strerror) == (number, words)
 
 
 @pytest.mark.usefixtures("_collected")
