@@ -25,8 +25,6 @@ from dream.training.progress import Lines
 from envs import Game, InputError, Policy
 
 MATCHES = "matches.jsonl"
-_BLOCK = ("players", "block", "points")
-"""What a line of matches.jsonl holds."""
 _WAIT = 2.0
 """Seconds after which it is looked at whether the processes are still there."""
 Pairing = tuple[str, str]
@@ -73,7 +71,7 @@ class Rounds:
 
     def _kept(self) -> dict[tuple[str, str, int], Any]:
         """Returns the blocks of an earlier call; a line that an interruption cut off is dropped from the file."""
-        records = [x for x in files.read_lines(self.folder / MATCHES, _BLOCK) if len(x["players"]) == 2]
+        records = [x for x in files.read_lines(self.folder / MATCHES, _is_block) if len(x["players"]) == 2]
         played = {(*x["players"], x["block"]): x["points"] for x in records}
         kept = [{"players": key[:2], "block": key[2], "points": points} for key, points in played.items()]
         files.write_text(self.folder / MATCHES, "".join(json.dumps(record) + "\n" for record in kept))
@@ -90,6 +88,13 @@ class Rounds:
         for pair, numbers in missing:
             for number in numbers:
                 yield pair, number, play_block(self.game, self.players, pair, number, self.block, self.config.seed)
+
+
+def _is_block(record: dict[str, Any]) -> bool:
+    """Returns whether a line of matches.jsonl holds what a block does."""
+    players, number, points = (record.get(name) for name in ("players", "block", "points"))
+    named = isinstance(players, list) and all(isinstance(player, str) for player in players)
+    return named and type(number) is int and isinstance(points, list)
 
 
 def play_block(

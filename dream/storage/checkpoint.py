@@ -11,6 +11,8 @@ import concurrent.futures
 import dataclasses
 import errno
 import os
+import re
+import shutil
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -21,15 +23,18 @@ import numpy as np
 
 from dream.compiled import devices
 from dream.storage import old_states
-from dream.storage.checkpoint_meta import FORMAT, META_FILE, DamagedMetaError, first_line, read_meta, signed
+from dream.storage.checkpoint_meta import FOLDER, FORMAT, META_FILE, DamagedMetaError, first_line, read_meta, signed
 from dream.storage.files import decoded, write_json
 from dream.storage.finite import not_finite
 from dream.storage.old_configs import current_choices, current_config
+from dream.storage.quiet import quietly
 from envs.errors import InputError
 
-FOLDER = "checkpoints"
 _SUMS_FILE = "files.json"
 """Size and CRC-32 of every file of the state, written last: damage is found before anything tries to read it."""
+
+_NUMBER = re.compile(r"os_error_code='(\d{1,4})'")
+"""The system's error in what the writer of arrays says."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +68,7 @@ class Checkpoint:
                 state = _without_event_loop(lambda: self._read(plain))
                 arrays = jax.tree.leaves(state)
             else:
-                stored = old_states.by_path(_without_event_loop(lambda: self._read(None)))
+                stored = self._by_path()
                 state = old_states.reassembled(plain, stored, renamed)
                 arrays = [stored[old_states.path_of(name)] for name in self.meta["arrays"]]
         except Exception as error:
@@ -78,6 +83,20 @@ class Checkpoint:
         if (wrong := not_finite(state)) is not None:
             raise InputError(f"{self.path} is of no use: {wrong}; {offer(self.path)}")
         return jax.tree.map(lambda x, is_key: jax.random.wrap_key_data(x) if is_key else x, state, keys)
+
+    def is_sound(self) -> bool:
+        """Returns whether the files, or where their sums do not cover them the arrays, are as they were written."""
+        if (covered := _covered(self.path)) is not None:
+            return covered
+        try:
+            stored = self._by_path()
+            return checksum([stored[old_states.path_of(name)] for name in self.meta["arrays"]]) == self.meta["checksum"]
+        except Exception:  # whatever orbax makes of damage
+            return False
+
+    def _by_path(self) -> dict[Any, Any]:
+        """Returns the stored arrays by their paths, whatever network they are of."""
+        return old_states.by_path(_without_event_loop(lambda: self._read(None)))
 
     def _read(self, like: Any) -> Any:
         """Returns the stored arrays in the structure asked for, or for None as nested dictionaries and lists."""
@@ -172,14 +191,19 @@ class CheckpointWriter:
         args = self._ocp.args
         items = args.Composite(state=args.StandardSave(plain), meta=args.JsonSave(meta))
         try:
-            if iteration in self._manager.all_steps():
-                self._manager.delete(iteration)
-            self._manager.save(iteration, args=items, force=True)
-            self._manager.wait_until_finished()
-            path = self._folder / str(iteration)
-            write_json(path / _SUMS_FILE, _file_sums(path))
-        except Exception as error:
-            raise _as_os_error(error) from error
+            quietly(lambda: self._write(iteration, items), _as_os_error)
+        except OSError:
+            for unfinished in self._folder.glob(f"{iteration}.orbax-checkpoint-tmp*"):
+                shutil.rmtree(unfinished, ignore_errors=True)
+            raise
+
+    def _write(self, iteration: int, items: Any) -> None:
+        if iteration in self._manager.all_steps():
+            self._manager.delete(iteration)
+        self._manager.save(iteration, args=items, force=True)
+        self._manager.wait_until_finished()
+        path = self._folder / str(iteration)
+        write_json(path / _SUMS_FILE, _file_sums(path))
 
     def drop_after(self, iteration: int) -> list[int]:
         """Deletes the checkpoints past an iteration, those of work that is done anew; returns their iterations."""
@@ -218,7 +242,7 @@ def find(reference: str | os.PathLike[str]) -> Checkpoint:
 
 
 def sound_checkpoint(run_dir: str | Path, last: int | None = None) -> Checkpoint | None:
-    """Returns the newest checkpoint of a run whose meta and files are as they were written; None where none is.
+    """Returns the newest checkpoint of a run whose meta and arrays are as they were written; None where none is.
 
     Args:
       run_dir: of the run.
@@ -231,7 +255,7 @@ def sound_checkpoint(run_dir: str | Path, last: int | None = None) -> Checkpoint
             found = Checkpoint(path, _current_meta(path))
         except InputError:
             continue
-        if _damaged_file(path) is None:
+        if found.is_sound():
             return found
     return None
 
@@ -299,6 +323,18 @@ def _check_files(path: Path) -> None:
         raise InputError(f"{path} is damaged: {wrong} is not as it was written; {offer(path)}")
 
 
+def _covered(path: Path) -> bool | None:
+    """Returns whether the files of the state are as they were written; None where not all of them have a sum."""
+    try:
+        sums = decoded((path / _SUMS_FILE).read_bytes())
+        known = isinstance(sums, dict) and sums.keys() >= _file_sums(path).keys()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        return False
+    return _damaged_file(path) is None if known else None
+
+
 def _damaged_file(path: Path) -> str | None:
     """Returns the first file of the state that is not as it was written; None where none is, or no sums were."""
     if not (path / _SUMS_FILE).exists():
@@ -318,8 +354,9 @@ def _as_os_error(error: BaseException) -> OSError:
         if isinstance(cause, OSError) and cause.errno is not None:
             return OSError(cause.errno, cause.strerror or str(cause))
         cause = cause.__cause__ or cause.__context__
-    number = errno.ENOSPC if "no space left" in str(error).lower() else errno.EIO
-    return OSError(number, first_line(error))
+    if told := _NUMBER.search(str(error)):
+        return OSError(int(told[1]), os.strerror(int(told[1])))
+    return OSError(errno.EIO, first_line(error))
 
 
 def checksum(tree: Any) -> int:

@@ -8,9 +8,11 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from envs.errors import InputError
 
 CONFIG_FILE, VERSIONS_FILE, EVALUATION_FILE = "config.yaml", "versions.json", "evaluation.json"
 """In a run directory."""
@@ -29,6 +31,8 @@ def why_not(error: OSError) -> tuple[str, str]:
         return reason, "make room on the disk"
     if error.errno in _CLOSED:
         return reason, "make the folder writable"
+    if error.errno == errno.EFBIG:
+        return reason, "raise the limit on the size of a file (ulimit -f)"
     if error.errno == errno.ENOENT:
         return reason, "the folder is gone; put it back"
     return reason, "mend the disk"
@@ -51,7 +55,7 @@ def append_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:
         file.write(text)
 
 
-def read_lines(path: Path, needed: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+def read_lines(path: Path, fits: Callable[[dict[str, Any]], bool] = bool) -> list[dict[str, Any]]:
     """Returns the records of a file: its sound lines.
 
     A last line that was cut off is left out, as a killed process leaves it. Other damaged lines are left out too, and
@@ -59,26 +63,40 @@ def read_lines(path: Path, needed: tuple[str, ...] = ()) -> list[dict[str, Any]]
 
     Args:
       path: of the file; one that does not exist has no records.
-      needed: keys without which a line counts as damaged.
+      fits: whether a record is sound; any that is not empty by default.
+    Raises:
+      InputError: it cannot be read as a file.
     """
-    records, damaged = scan_lines(path, needed)
+    records, damaged = scan_lines(path, fits)
     if damaged:
         lines = f"{damaged} damaged line" + "s" * (damaged > 1)
         print(f"warning: {path} has {lines}, left out; {len(records)} are sound", file=sys.stderr)
     return records
 
 
-def scan_lines(path: Path, needed: tuple[str, ...] = ()) -> tuple[list[dict[str, Any]], int]:
+def scan_lines(path: Path, fits: Callable[[dict[str, Any]], bool] = bool) -> tuple[list[dict[str, Any]], int]:
     """Returns the sound records of a file and how many lines are damaged, a last line that was cut off not counted."""
-    lines = path.read_bytes().split(b"\n") if path.exists() else [b""]
+    lines = _content(path).split(b"\n")
     records, damaged = [], 0
     for number, line in enumerate(lines):
         record = _record(line)
-        if record is not None and all(key in record for key in needed):
+        if record is not None and fits(record):
             records.append(record)
         elif line.strip() and number < len(lines) - 1:
             damaged += 1
     return records, damaged
+
+
+def _content(path: Path) -> bytes:
+    """Returns what a file holds, nothing where there is none; raises InputError where it cannot be read."""
+    try:
+        if not path.exists():
+            return b""
+        if not path.is_file():
+            raise InputError(f"{path} is no file; it must be one, with a record on each line")
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({why_not(error)[0]}); it must be a file that can") from error
 
 
 def decoded(text: str | bytes) -> Any:

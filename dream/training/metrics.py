@@ -21,7 +21,6 @@ episodes: whole games. decisions: those learned from. nodes: decisions of all pl
 histories entered, by a deal or by an action with what chance makes of it, played or only looked at. network_rows:
 inputs that a network of the learner was applied to, forward passes only. See dream/algorithms/counters.py.
 """
-_NEEDED = ("iteration",)
 _COMPILING = "/jax/core/compile/"
 
 
@@ -32,12 +31,17 @@ def append(run_dir: Path, *records: dict[str, Any]) -> None:
 
 def read(run_dir: str | Path) -> list[dict[str, Any]]:
     """Returns the sound records of a run's file; damaged lines are left out, with one line on stderr."""
-    return read_lines(Path(run_dir) / FILE, _NEEDED)
+    return read_lines(Path(run_dir) / FILE, _is_sound)
 
 
 def scan(run_dir: str | Path) -> tuple[list[dict[str, Any]], int]:
     """Returns the sound records of a run's file and how many lines are damaged."""
-    return scan_lines(Path(run_dir) / FILE, _NEEDED)
+    return scan_lines(Path(run_dir) / FILE, _is_sound)
+
+
+def _is_sound(record: dict[str, Any]) -> bool:
+    iteration = record.get("iteration")
+    return type(iteration) is int and iteration >= 1  # True is an int too
 
 
 def drop_after(run_dir: Path, iteration: int) -> None:

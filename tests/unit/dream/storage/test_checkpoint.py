@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -211,6 +214,47 @@ def test_a_checkpoint_of_the_format_before_is_read(saved: Path, tmp_path: Path) 
     _assert_equal(_use(path), _state(10))
 
 
+@pytest.mark.parametrize("later", [{"name": "x"}, {"config": {"seed": 2, "devices": 1}}, {"config": {"hosts": {}}}])
+def test_the_format_before_is_not_believed_of_a_later_meta(saved: Path, tmp_path: Path, later: dict[str, Any]) -> None:
+    """Whose checksum was taken out, and with it what tells of an edit."""
+    path = _with_meta(saved, tmp_path, lambda meta: {**meta, **later})
+    _refused(
+        lambda: find(path), str(path), "was edited", f"format 1, which has no {list(later.get('config', later))[-1]}"
+    )
+
+
+def test_a_renamed_checkpoint_is_told(saved: Path, tmp_path: Path) -> None:
+    """Its iteration is in the meta; a copy elsewhere may have any name."""
+    shutil.copytree(saved, tmp_path / "run")
+    folder = tmp_path / "run" / FOLDER
+    (folder / "10").rename(folder / "20")
+    for reference in (tmp_path / "run", folder / "20"):
+        _refused(
+            lambda reference=reference: find(reference), "of iteration 10; the folder must be called 10", "/5, which"
+        )
+    assert sound_checkpoint(tmp_path / "run").path == folder / "5"
+    shutil.copytree(folder / "20", tmp_path / "7")
+    assert find(tmp_path / "7").meta["iteration"] == 10
+
+
+@pytest.mark.usefixtures("_collected")
+@pytest.mark.parametrize("sums", [None, "{}"], ids=["none", "of nothing"])
+def test_without_sums_of_its_files_a_checkpoint_is_sound_by_its_arrays(tmp_path: Path, sums: str | None) -> None:
+    """They are read where one is to be offered; damaged ones are not called sound."""
+    run_dir = _run_of_two(tmp_path)
+    for iteration in ("5", "10"):
+        path = run_dir / FOLDER / iteration / "files.json"
+        path.unlink() if sums is None else path.write_text(sums)
+    assert sound_checkpoint(run_dir).meta["iteration"] == 10
+    for iteration, left in (("10", 5), ("5", None)):
+        for file in (run_dir / FOLDER / iteration / "state").rglob("d/*"):
+            data = file.read_bytes()
+            file.write_bytes(data[: len(data) // 2] + b"?" * 8 + data[len(data) // 2 + 8 :])
+        found = sound_checkpoint(run_dir)
+        assert (found and found.meta["iteration"]) == left
+    _refused(lambda: _use(run_dir), "damaged", "no earlier one that is sound")
+
+
 @pytest.mark.parametrize("number", [0, FORMAT + 1, "2", None, True])
 def test_another_format(saved: Path, tmp_path: Path, number: object) -> None:
     """Of another version of this project, or of nobody."""
@@ -345,6 +389,51 @@ def test_a_disk_that_refuses(
         writer.save(5, {"x": jnp.ones(4)}, META)
     assert raised.value.errno == number
     assert sound_checkpoint(tmp_path / "run").meta["iteration"] == 4
+
+
+_FULL = """
+import pathlib, resource, sys, threading, time
+import jax.numpy as jnp, numpy as np
+from dream.storage.checkpoint import CheckpointWriter
+folder, meta = pathlib.Path(sys.argv[1]), {"config": {"seed": 1}, "game": {"name": "coin"}, "counters": {}}
+writer = CheckpointWriter(folder, keep=9)
+writer.save(1, {"x": jnp.ones(4)}, meta)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+noise = np.random.default_rng(0)
+try:
+    writer.save(2, {f"a{n}": jnp.asarray(noise.normal(size=(40, 40)), jnp.float32) for n in range(40)}, meta)
+except OSError as error:
+    print(error.errno, error.strerror, sorted(path.name for path in (folder / "checkpoints").iterdir()), sep="|")
+writer.close()
+time.sleep(0.5)
+"""
+"""Writes a checkpoint, and one that is larger than files may be."""
+
+
+@pytest.mark.parametrize("most", [200, 4000, 40_000])
+def test_a_real_limit_on_files_is_one_line(tmp_path: Path, most: int) -> None:
+    """From the system, in its words: no thread and no logger says anything, and nothing unfinished stays."""
+    done = subprocess.run(
+        [sys.executable, "-c", _FULL, str(tmp_path), str(most)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "JAX_ENABLE_COMPILATION_CACHE": "false"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert done.stdout == "27|File too large|['1']\n"
+    assert sound_checkpoint(tmp_path).meta["iteration"] == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "number", "words"),
+    [
+        ("RESOURCE_EXHAUSTED: 3 bytes: No space left on device [os_error_code='28']", 28, "No space left on device"),
+        ("odd", 5, "ValueError: odd"),
+    ],
+)
+def test_the_number_of_a_system_error_is_read(told: str, number: int, words: str) -> None:
+    """Out of what the writer of arrays says, where it does not raise the system's own."""
+    error = checkpoint._as_os_error(ValueError(told))
+    assert (error.errno, error.strerror) == (number, words)
 
 
 @pytest.mark.usefixtures("_collected")

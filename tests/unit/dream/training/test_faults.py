@@ -262,6 +262,32 @@ def test_resuming_changes_nothing_until_it_can_go_on(tmp_path: Path, capsys: pyt
     assert [record["iteration"] for record in metrics.read(run_dir)] == [1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("line", ['{"iteration": null}', '{"iteration": "x"}', '{"iteration": [1]}'])
+def test_resuming_drops_records_without_an_iteration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    """As any damaged line."""
+    run_dir = tmp_path / "run"
+    train(_start(run_dir, "iterations=2"), NEVER)
+    with (run_dir / metrics.FILE).open("a") as file:
+        file.write(line + "\n")
+    train(_resume(run_dir, "iterations=3"), NEVER)
+    assert "dropped from" in capsys.readouterr().out
+    assert [record["iteration"] for record in metrics.read(run_dir)] == [1, 2, 3]
+
+
+def test_resuming_a_run_whose_record_is_a_folder(tmp_path: Path) -> None:
+    """Refused before anything is written."""
+    run_dir = tmp_path / "run"
+    train(_start(run_dir, "iterations=2"), NEVER)
+    (run_dir / metrics.FILE).unlink()
+    (run_dir / metrics.FILE).mkdir()
+    before = {path: path.stat().st_mtime_ns for path in run_dir.rglob("*") if path.is_file()}
+    with pytest.raises(InputError, match="is no file"):
+        train(_resume(run_dir, "iterations=3"), NEVER)
+    assert {path: path.stat().st_mtime_ns for path in run_dir.rglob("*") if path.is_file()} == before
+
+
 def test_the_final_evaluation_has_deals_of_its_own(tmp_path: Path) -> None:
     """As many hands as were watched, of the same policy and seed: other hands, and others in a later match."""
     games = ("eval.opponents=[random]", "eval.games=400", "eval.final_games=400", "iterations=1", "seed=7")

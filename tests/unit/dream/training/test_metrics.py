@@ -14,6 +14,7 @@ import pytest
 from dream.evaluation import Interval
 from dream.storage import files
 from dream.training import metrics
+from envs import InputError
 
 LINES = [{"iteration": n, "loss": n / 3, "eval/random/win_rate": None} for n in range(1, 7)]
 
@@ -79,8 +80,13 @@ def test_write_text_replaces_whole_files(tmp_path: Path) -> None:
     assert path.read_text() == "new"
 
 
+_NO_ITERATION = [b'{"iteration": ' + value + b"}" for value in (b"null", b'"x"', b"[1]", b"NaN", b"true", b"0", b"-5",
+                                                               b"2.5", b"3.0", b"1e400")]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "wrong", [b"", b"{", b'{"iteration": 3', b"\xff\xfe\x00", b"7", b"[1]", b'{"loss": 1}', b"[" * 100_000]
+    "wrong",
+    [b"", b"{", b'{"iteration": 3', b"\xff\xfe\x00", b"7", b"[1]", b'{"loss": 1}', b"[" * 100_000, *_NO_ITERATION],
 )
 @pytest.mark.parametrize("place", [0, 2, 5])
 def test_a_damaged_line_does_not_take_others_with_it(
@@ -99,6 +105,15 @@ def test_a_damaged_line_does_not_take_others_with_it(
     metrics.drop_after(run_dir, 4)
     assert metrics.read(run_dir) == [line for line in sound if line["iteration"] <= 4]
     assert capsys.readouterr().err == ""
+
+
+def test_a_folder_in_the_place_of_the_file(tmp_path: Path) -> None:
+    """Named in one line by whatever reads it, and left as it is."""
+    (tmp_path / metrics.FILE).mkdir()
+    for read in (metrics.read, metrics.scan, lambda path: metrics.drop_after(path, 3)):
+        with pytest.raises(InputError, match=r"metrics\.jsonl is no file; it must be one, with a record on each line"):
+            read(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [metrics.FILE]
 
 
 def _clock(*events: tuple[float, float]) -> metrics.CompileClock:

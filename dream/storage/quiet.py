@@ -1,0 +1,79 @@
+"""Silence around a library that tells a failure in its own threads and loggers, besides raising it."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+_LOGGERS = ("absl", "asyncio")
+_LATE = "Event loop is closed"
+_PATIENCE = 5.0
+"""Seconds for what is still at work after a failure."""
+
+
+def quietly(write: Callable[[], None], explained: Callable[[Exception], OSError]) -> None:
+    """Calls a function, and raises what its failure comes to; all else that tells of it is dropped.
+
+    Args:
+      write: may use threads, and orbax.
+      explained: returns the error to raise in the place of one that `write` raised.
+    Raises:
+      OSError: as explained.
+    """
+    failure: OSError | None = None
+    running = set(threading.enumerate())
+    threads, unraisable = threading.excepthook, sys.unraisablehook
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    threading.excepthook, sys.unraisablehook = _nothing, _but_late(unraisable)
+    for logger in loggers:
+        logger.addFilter(_no_error)
+    try:
+        try:
+            write()
+        except Exception as error:
+            failure = explained(error)
+        if failure is not None:
+            _await(set(threading.enumerate()) - running)
+            gc.collect()  # a future whose error nobody has asked for tells it when it is collected
+    finally:
+        for logger in loggers:
+            logger.removeFilter(_no_error)
+        threading.excepthook = threads
+        if failure is None:  # else a thread that is no Python's may still find its loop closed
+            sys.unraisablehook = unraisable
+    if failure is not None:
+        raise failure
+
+
+def _await(threads: set[threading.Thread]) -> None:
+    """Waits until threads have ended, some seconds at most; those of a pool, or of another language, never do."""
+    end = time.monotonic() + _PATIENCE
+    for thread in threads:
+        if not thread.daemon:
+            with contextlib.suppress(Exception):  # orbax' own raise again what they ended by
+                thread.join(max(0.0, end - time.monotonic()))
+
+
+def _nothing(told: Any) -> None:
+    """Tells nothing."""
+
+
+def _no_error(record: logging.LogRecord) -> bool:
+    return record.levelno < logging.ERROR
+
+
+def _but_late(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Returns a hook that leaves out what is met after the failure: a closed loop, and orbax' coroutines put away."""
+
+    def told(what: Any) -> None:
+        code = getattr(what.object, "cr_code", None)
+        if str(what.exc_value) != _LATE and "orbax" not in getattr(code, "co_filename", ""):
+            hook(what)
+
+    return told
