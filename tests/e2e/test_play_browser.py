@@ -175,6 +175,28 @@ def test_a_hint_and_a_belief(page: Any) -> None:
     assert sum(shares) == pytest.approx(100, abs=2)
 
 
+@pytest.mark.parametrize("game", ["kuhn_poker", "mini_gin_rummy"])
+def test_the_truth_is_ringed_on_the_last_belief(page: Any, game: str) -> None:
+    """Once the round is over, and not before; the next round begins without it."""
+    _deal(page, game)
+    while not page.locator("#result").count():
+        page.keyboard.press("b")
+        page.wait_for_selector("#belief-note")
+        assert page.locator(".cell.true").count() == 0
+        before = _ply(page)
+        _click_a_move(page)
+        _settled(page, before)
+    deck = {"kuhn_poker": "JQK", "mini_gin_rummy": "A234"}[game]
+    rings = page.locator(".cell.true").all_inner_texts()
+    held = page.locator(".open-hand").nth(1).locator(".card").count()
+    assert rings
+    assert len(rings) == held
+    assert all(text[0] in deck for text in rings)
+    page.click("#next")
+    page.wait_for_selector(".round >> text=Round 2")
+    assert page.locator(".cell").count() == 0
+
+
 def test_a_review(page: Any) -> None:
     """Step by step, by keys too; and on from the first move with a new game."""
     _deal(page, "leduc_poker")

@@ -22,8 +22,12 @@ export class Table {
   show(match) {
     const before = this.match;
     const moved = !before || before.id !== match.id || before.round !== match.round || before.ply !== match.ply;
-    if (moved) { this.thought = null; this.advice = before?.id === match.id && before.round === match.round ? { stale: true } : {}; this.danger = null; }
-    if (!before || before.id !== match.id || before.round !== match.round) this.chosen = this.focused = null;
+    const sameRound = before?.id === match.id && before.round === match.round;
+    if (!sameRound) this.chosen = this.focused = this.believed = null;
+    if (moved) {
+      this.thought = this.danger = null;
+      this.advice = match.done && this.believed ? { belief: this.believed } : sameRound ? { stale: true } : {};
+    }
     this.match = match;
     this.redraw();
     if (moved) this.say(before);
@@ -42,7 +46,9 @@ export class Table {
   }
 
   advise(kind, message) {
-    if (message.match !== this.match.id || message.round !== this.match.round || message.ply !== this.match.ply) return;
+    if (message.match !== this.match.id || message.round !== this.match.round) return;
+    if (kind === "belief") this.believed = message; // the last of the round is held against the truth once that is open
+    if (message.ply !== this.match.ply && !(kind === "belief" && this.match.done)) return;
     this.advice[kind] = message;
     delete this.advice.stale;
     if (message.danger) this.danger = message.danger;
