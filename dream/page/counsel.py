@@ -106,8 +106,16 @@ async def look_again(hub: Hub, connection: Connection, match: Match, number: int
                            "names": match.names(played.number), "viewer": match.seat_in(match.person, played.number),
                            "points": match.points_by_seat(played), "unit": match.game.unit,
                            "game": match.game.name, "advisor": found.player.name,
+                           "rounds": [_summary(match, one) for one in match.finished], "held": match.held,
                            "decisions": len(played.actions)})  # fmt: skip
     await _judge(hub, connection, match, played, found, positions)
+
+
+def _summary(match: Match, played: Finished) -> dict[str, Any]:
+    """Returns a finished round in short: its number, and by seat who played and the points."""
+    seat = match.seat_in(match.person, played.number)
+    names, points = match.names(played.number), match.points_by_seat(played)
+    return {"round": played.number, "viewer": seat, "names": names, "points": points}
 
 
 async def _judge(

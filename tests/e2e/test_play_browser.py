@@ -16,7 +16,7 @@ import pytest
 from page_support import TOKEN, cut, served
 
 import envs
-from dream.page import server
+from dream.page import protocol, server
 from dream.page.hub import Hub
 from dream.page.opened import Keeper
 from envs import records
@@ -304,6 +304,42 @@ def test_hostile_text_in_a_record_is_text(page: Any, tmp_path: pathlib.Path) -> 
     page.set_input_files("#record", path)
     page.wait_for_selector("#toast:not([hidden])")
     assert page.locator("#toast script").count() == 0
+
+
+def _kuhn_line(actions: list[int], names: list[str]) -> str:
+    return records.to_line(records.record(envs.make("kuhn_poker"), [2, 0, 1], actions, names))
+
+
+def test_every_round_of_a_file_can_be_reviewed(page: Any, tmp_path: pathlib.Path) -> None:
+    """By a list of them, each with its own players; after a reload too."""
+    path = tmp_path / "games.jsonl"
+    path.write_text(_kuhn_line([1, 1], ["anna", "bo"]) + _kuhn_line([0, 0], ["bo", "anna"]) * 2)
+    page.set_input_files("#record", path)
+    page.wait_for_selector("#review-progress >> text=Every move")
+    assert page.locator("#review-held").inner_text() == "The file holds 3 rounds."
+    rounds = page.locator("#review-round option").all_inner_texts()
+    assert rounds[:2] == ["Round 1: anna +2, bo −2", "Round 2: bo +1, anna −1"]
+    page.focus("#review-round")
+    page.select_option("#review-round", "1")
+    page.wait_for_selector(".scores >> text=Round 2 · bo – anna")
+    assert page.locator("#step-text").inner_text() == "bo checks"
+    assert page.evaluate("document.activeElement.id") == "review-round"
+    page.reload()
+    page.wait_for_selector("#review-round")
+    assert page.locator("#review-round option").all_inner_texts() == rounds
+
+
+def test_a_large_file_is_read_as_far_as_it_goes(page: Any, tmp_path: pathlib.Path) -> None:
+    """Whole rounds from its beginning, and the page says how many of how many; what cannot be cut is refused."""
+    path = tmp_path / "games.jsonl"
+    path.write_text(_kuhn_line([1, 1], ["anna", "bo"]) * 2000)
+    assert path.stat().st_size > protocol.MOST_RECORD_BYTES
+    page.set_input_files("#record", path)
+    page.wait_for_selector("#review-held >> text=The first 100 of the file's 2000 rounds.")
+    page.click("#home")
+    path.write_text(json.dumps([json.loads(_kuhn_line([1, 1], ["anna", "bo"]))] * 2000))
+    page.set_input_files("#record", path)
+    page.wait_for_selector(f"#toast >> text={protocol.MOST_RECORD_BYTES}")
 
 
 def test_rounds_with_a_person_are_kept(page: Any, address: tuple[str, Hub, pathlib.Path]) -> None:

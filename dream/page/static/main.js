@@ -78,14 +78,16 @@ const on = {
   thinking: (message) => app.table?.thinking(message),
   hint: (message) => app.table?.advise("hint", message),
   belief: (message) => app.table?.advise("belief", message),
-  opened({ match, rounds }) {
-    app.live(T.recordOf(rounds));
+  opened({ match, rounds, held }) {
+    app.live(T.recordOf(rounds, held));
     history.pushState(null, "", `#match=${match}`);
   },
   review(message) {
+    const kept = document.activeElement?.id;
     app.review = new Review(app, message);
     byId("match-name").textContent = `${message.title} · ${message.variant}`;
     app.put(app.review.root);
+    if (kept) byId(kept)?.focus({ preventScroll: true });
   },
   judged(message) {
     if (app.review?.message.match === message.match && app.review.message.round === message.round) app.review.judge(message);

@@ -16,7 +16,7 @@ export class Review {
     this.judged.set(message.ply, message);
     this.worst = message.worst;
     this.final = message.final;
-    this.redraw();
+    this.redrawSide();
   }
 
   name(seat) {
@@ -45,6 +45,19 @@ export class Review {
     this.app.send({ type: "branch", match, round, ply: this.ply, action });
   }
 
+  // The round, and where there are more a list of them.
+  heading() {
+    const { message } = this;
+    const here = `${T.round(message.round)} · ${message.names.join(" – ")}`;
+    const rounds = el("select", { id: "review-round", "aria-label": T.reviewOf, onchange: () =>
+      this.app.send({ type: "review", match: message.match, round: Number(rounds.value), advisor: null }) },
+    ...message.rounds.map((one) => el("option", { value: one.round }, T.roundLine(one))));
+    rounds.value = message.round;
+    return el("span", { class: "round" }, `${T.review}: ${message.title}`, el("small", {}, here),
+      message.held ? el("small", { id: "review-held" }, T.recordOf(message.rounds.length, message.held)) : null,
+      message.rounds.length > 1 ? rounds : null);
+  }
+
   // What `opened` needs of a table.
   get match() {
     const { message } = this;
@@ -64,7 +77,7 @@ export class Review {
     const kept = document.activeElement?.id;
     this.root.replaceChildren(
       el("div", { class: `felt kind-${step.board.kind}` },
-        el("div", { class: "scores" }, el("span", { class: "round" }, `${T.review}: ${message.title}`, el("small", {}, `${T.round(message.round)} · ${message.names.join(" – ")}`)),
+        el("div", { class: "scores" }, this.heading(),
           el("span", { class: "muted" }, T.stepOf(this.ply, last))),
         this.piles(step.board), opened(this),
         el("p", { class: "status", id: "step-text", role: "status" }, step.move ? this.describeMove(step.move) : T.roundOver),
@@ -74,6 +87,17 @@ export class Review {
           step.move ? button(T.playOn, () => this.branch(null), { id: "branch" }) : null,
           button(T.back, () => this.app.leaveReview(), { id: "leave-review" }))),
       this.side(step));
+    this.settle(kept);
+  }
+
+  // A judgement changes the side alone: lists of the rest that are open stay open.
+  redrawSide() {
+    const kept = document.activeElement?.id;
+    this.root.lastChild.replaceWith(this.side(this.message.steps[this.ply]));
+    this.settle(kept);
+  }
+
+  settle(kept) {
     const here = this.root.querySelector(".moves .here");
     if (here) here.parentElement.scrollTop = here.offsetTop - here.parentElement.offsetTop - 60;
     if (kept) document.getElementById(kept)?.focus({ preventScroll: true });

@@ -140,7 +140,11 @@ export const T = {
   costText: (cost, margin) => `−${cost.toFixed(1)} ± ${margin.toFixed(1)}`,
   opinion: (advisor, name) => `${advisor} in the place of ${name}`,
   tryInstead: (choice) => `Play on: ${choiceText(choice)}`,
-  recordOf: (n) => `The file holds ${plural(n, "round")}.`,
+  reviewOf: "Round to review",
+  roundLine: ({ round, viewer, names, points }) =>
+    `${T.round(round)}: ${names.map((name, seat) => `${seat === viewer ? T.you : name} ${signed(points[seat], Number.isInteger(points[seat]) ? 0 : 1)}`).join(", ")}`,
+  recordOf: (read, held) => (read === held ? `The file holds ${plural(held, "round")}.` : `The first ${read} of the file's ${held} rounds.`),
+  recordTooLarge: (size, most) => `The file has ${size} bytes and is not of one round a line. A file that is read whole may have ${most}.`,
   keysTitle: "Keys",
   keys: [
     ["← →", "move along the hand"],
