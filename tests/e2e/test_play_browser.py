@@ -17,6 +17,7 @@ from page_support import TOKEN, cut, served
 
 import envs
 from dream.page import protocol, server
+from dream.page.catalogue import Trained
 from dream.page.hub import Hub
 from dream.page.opened import Keeper
 from envs import records
@@ -214,6 +215,43 @@ def test_a_review(page: Any) -> None:
     page.click("#branch")
     page.wait_for_selector("#status >> text=Your turn")
     _play(page, _click_a_move)
+
+
+def test_a_trained_opponent_reviews(
+    page: Any, address: tuple[str, Hub, pathlib.Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A game against one's own run is seen as that run sees it; another advisor can be chosen, at the same move."""
+    catalogue = address[1].catalogue
+    monkeypatch.setattr(catalogue, "trained", [Trained("my_run", "random", envs.make("leduc_poker"))])
+    page.reload()
+    _deal(page, "leduc_poker", "my_run")
+    _play(page, _click_a_move)
+    page.click("#review")
+    page.wait_for_selector("#review-progress >> text=Every move as my_run sees it")
+    page.keyboard.press("ArrowRight")
+    move = page.locator("#step-text").inner_text()
+    assert page.locator("#review-advisor option").all_inner_texts() == catalogue.players(envs.make("leduc_poker"))
+    page.select_option("#review-advisor", "random")
+    page.wait_for_selector("#review-progress >> text=Every move as random sees it")
+    assert page.locator("#step-text").inner_text() == move
+
+
+def test_an_earlier_round_can_be_reviewed(page: Any) -> None:
+    """While the next one is under way, which stays as it is."""
+    _deal(page, "kuhn_poker")
+    _play(page, _click_a_move)
+    page.click("#next")
+    page.wait_for_selector(".round >> text=Round 2")
+    page.wait_for_selector(_READY)
+    felt = _felt(page)
+    assert page.locator("#finished button").count() == 1
+    page.click("#finished button")
+    page.wait_for_selector("#review-progress >> text=Every move")
+    assert "Round 1" in page.locator(".scores").inner_text()
+    page.click("#leave-review")
+    assert _felt(page) == felt
+    _play(page, _click_a_move)
+    assert page.locator("#finished button").count() == 2
 
 
 def test_a_reload_in_mid_game_goes_on(page: Any) -> None:

@@ -67,7 +67,7 @@ const on = {
   },
   match({ match }) {
     if (match.archive) return app.send({ type: "review", match: match.id, round: match.rounds[0].round, advisor: null });
-    if (app.review && app.review.message.match === match.id && app.table?.match?.ply === match.ply) return app.table.show(match);
+    if (app.review?.message.match === match.id && app.table?.match?.id === match.id) return app.table.show(match);
     app.review = null;
     if (!app.table || app.table.match?.id !== match.id) app.table = new Table(app);
     if (wanted() !== match.id) history.pushState(null, "", `#match=${match.id}`);
@@ -83,8 +83,9 @@ const on = {
     history.pushState(null, "", `#match=${match}`);
   },
   review(message) {
-    const kept = document.activeElement?.id;
-    app.review = new Review(app, message);
+    const kept = document.activeElement?.id, old = app.review?.message;
+    const isSame = old?.match === message.match && old.round === message.round;
+    app.review = new Review(app, message, isSame ? app.review.ply : 0);
     byId("match-name").textContent = `${message.title} · ${message.variant}`;
     app.put(app.review.root);
     if (kept) byId(kept)?.focus({ preventScroll: true });

@@ -7,8 +7,8 @@ import { face } from "./cards.js";
 import { actionRows } from "./advice.js";
 
 export class Review {
-  constructor(app, message) {
-    Object.assign(this, { app, message, ply: 0, judged: new Map(), worst: [], root: el("div", { class: "table-page review" }) });
+  constructor(app, message, ply = 0) {
+    Object.assign(this, { app, message, ply, judged: new Map(), worst: [], root: el("div", { class: "table-page review" }) });
     this.redraw();
   }
 
@@ -45,17 +45,26 @@ export class Review {
     this.app.send({ type: "branch", match, round, ply: this.ply, action });
   }
 
-  // The round, and where there are more a list of them.
+  // The round, who looks at it, and lists of others.
   heading() {
     const { message } = this;
     const here = `${T.round(message.round)} · ${message.names.join(" – ")}`;
-    const rounds = el("select", { id: "review-round", "aria-label": T.reviewOf, onchange: () =>
-      this.app.send({ type: "review", match: message.match, round: Number(rounds.value), advisor: null }) },
-    ...message.rounds.map((one) => el("option", { value: one.round }, T.roundLine(one))));
-    rounds.value = message.round;
     return el("span", { class: "round" }, `${T.review}: ${message.title}`, el("small", {}, here),
       message.held ? el("small", { id: "review-held" }, T.recordOf(message.rounds.length, message.held)) : null,
-      message.rounds.length > 1 ? rounds : null);
+      el("span", { class: "row" },
+        message.rounds.length > 1 ? this.choose("round", T.reviewOf, message.rounds.map((one) => [one.round, T.roundLine(one)])) : null,
+        this.choose("advisor", T.advisor, message.advisers.map((name) => [name, name]))));
+  }
+
+  // A list of rounds or advisors; another choice is another review.
+  choose(what, label, options) {
+    const { match, round, advisor } = this.message;
+    const select = el("select", { id: `review-${what}`, "aria-label": label, onchange: () => {
+      const value = what === "round" ? Number(select.value) : select.value;
+      this.app.send({ type: "review", match, round, advisor, [what]: value });
+    } }, ...options.map(([value, text]) => el("option", { value }, text)));
+    select.value = this.message[what];
+    return select;
   }
 
   // What `opened` needs of a table.

@@ -141,6 +141,7 @@ export const T = {
   opinion: (advisor, name) => `${advisor} in the place of ${name}`,
   tryInstead: (choice) => `Play on: ${choiceText(choice)}`,
   reviewOf: "Round to review",
+  finishedRounds: "Finished rounds, to review",
   roundLine: ({ round, viewer, names, points }) =>
     `${T.round(round)}: ${names.map((name, seat) => `${seat === viewer ? T.you : name} ${signed(points[seat], Number.isInteger(points[seat]) ? 0 : 1)}`).join(", ")}`,
   recordOf: (read, held) => (read === held ? `The file holds ${plural(held, "round")}.` : `The first ${read} of the file's ${held} rounds.`),

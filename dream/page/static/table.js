@@ -242,7 +242,7 @@ export class Table {
     const made = [];
     if (!match.over) made.push(button(T.next, () => this.next(), { class: "primary", id: "next" }));
     else made.push(button(T.newMatch, () => this.app.goHome(), { class: "primary" }));
-    if (match.rounds.length) made.push(button(T.reviewRound, () => this.app.send({ type: "review", match: match.id, round: match.round, advisor: null }), { id: "review" }));
+    if (match.rounds.length) made.push(button(T.reviewRound, () => this.review(match.round), { id: "review" }));
     return made;
   }
 
@@ -257,7 +257,23 @@ export class Table {
 
   moves() {
     const { log } = this.match;
-    if (!log.length) return el("p", { class: "muted" }, T.noMoves);
+    return el("div", { class: "stack-s" }, log.length ? this.moveList(log) : el("p", { class: "muted" }, T.noMoves), this.finished());
+  }
+
+  // The rounds that are over, each to be reviewed.
+  finished() {
+    const { id, chairs, rounds } = this.match;
+    if (!rounds.length) return null;
+    const names = chairs.map((chair) => chair.name), viewer = chairs.findIndex((chair) => chair.person);
+    return el("section", {}, el("h3", {}, T.finishedRounds), el("ol", { class: "finished", id: "finished" }, ...[...rounds].reverse().map((one) =>
+      el("li", {}, button(T.roundLine({ ...one, names, viewer }), () => this.review(one.round), { class: "quiet", title: T.reviewRound })))));
+  }
+
+  review(round) {
+    this.app.send({ type: "review", match: this.match.id, round, advisor: null });
+  }
+
+  moveList(log) {
     return el("ol", { class: "moves", reversed: true }, ...[...log].reverse().map((move) =>
       el("li", { value: move.ply + 1, class: move.seat === this.match.viewer ? "mine" : "" }, this.describeMove(move))));
   }
