@@ -83,7 +83,8 @@ async def belief(hub: Hub, connection: Connection, match: Match, label: str | No
     view = position.views[seat]
     found = await adviser(hub, match.game, label)
     worlds = await hub.in_thread(False, found.belief, view, seat, len(match.round.actions))
-    shown = await hub.in_thread(False, belief_summary, match.game, view, seat, worlds)
+    legal = np.flatnonzero(position.legal) if position.current == seat else ()
+    shown = await hub.in_thread(False, belief_summary, match.game, view, seat, worlds, legal)
     await connection.send({"type": "belief", "match": match.id, "round": match.round.number,
                            "ply": len(match.round.actions), "advisor": found.player.name, **shown})  # fmt: skip
 

@@ -118,7 +118,7 @@ export const T = {
   truthNote: "It was the last before the round ended; rings show where the cards were then.",
   own: "your own",
   knockTitle: "Knock",
-  knockText: (b) => `${b.knock_now ? "You can knock now" : "Not now"} (deadwood ${b.deadwood}). With the next card: ${percent(b.knock_next)} to knock, ${percent(b.gin_next)} for gin.`,
+  knockText: (b) => `${KNOCKS[b.knock]} (deadwood ${b.deadwood}). With the next card: ${percent(b.knock_next)} to knock, ${percent(b.gin_next)} for gin.`,
   outsTitle: (b) => `Outs: ${percent(b.outs_chance)} to improve with the next card`,
   outText: (out) => `${cardName(out.card)} leaves ${out.left}; ${percent(out.chance)} to be next`,
   noOuts: "No single card lowers your deadwood.",
@@ -162,6 +162,13 @@ export const T = {
     ["R", "sort the hand another way"],
   ],
   dragHelp: "With a mouse or finger: click a card and then the discards, or drag it there.",
+};
+
+const KNOCKS = {
+  now: "You can knock now",
+  discard: "You can knock after this discard",
+  draw: "You can knock after your next draw",
+  no: "You cannot knock yet",
 };
 
 const VERBS = {
