@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from page_contrast import check_contrast
 from page_support import TOKEN, cut, served
 
 import envs
@@ -408,7 +409,7 @@ def test_players_play_each_other(page: Any) -> None:
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
 def test_it_fits_the_screen_and_all_has_names(page: Any, width: int) -> None:
-    """Nothing sticks out to the side from a phone up; every control has a name; text has contrast."""
+    """Nothing sticks out to the side from a phone up; every control has a name."""
     page.set_viewport_size({"width": width, "height": 780})
     for step in ("lobby", "table"):
         if step == "table":
@@ -420,6 +421,67 @@ def test_it_fits_the_screen_and_all_has_names(page: Any, width: int) -> None:
               .filter((one) => !one.labels?.length && !one.hasAttribute('alt')).map((one) => one.outerHTML)"""
         )
         assert nameless == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_has_contrast(page: Any, theme: str) -> None:
+    """In the lobby, at the table, with a hint, a belief and its truth, in the result and in a review."""
+    page.evaluate("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
+    check_contrast(page)
+    _deal(page, "mini_gin_rummy")
+    for key, done in (("h", "#hint-note >> text=512 deals"), ("b", "#belief-note")):
+        page.keyboard.press(key)
+        page.wait_for_selector(done)
+        check_contrast(page)
+    page.evaluate("document.querySelectorAll('.cell').forEach((one) => one.style.setProperty('--chance', 1))")
+    page.locator("#side-panel .cell").evaluate_all("(all) => all.forEach((one) => { one.className = 'cell'; })")
+    check_contrast(page)
+    _play(page, _click_a_move)
+    page.evaluate("document.querySelectorAll('.open-hand small').forEach((one) => { one.className = 'lost'; })")
+    check_contrast(page)
+    page.click("#review")
+    page.wait_for_selector("#review-progress >> text=Every move")
+    assert page.locator(".played small").count()
+    check_contrast(page)
+
+
+def test_the_focus_is_never_lost(page: Any) -> None:
+    """It is in the hand after the deal and after a discard by keys, on the result after the round; on no card."""
+    focus = "document.activeElement.id || document.activeElement.className"
+    page.check('input[value="mini_gin_rummy"]', force=True)
+    page.select_option("[name=seat-1]", "random")
+    page.focus("#start")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(_READY)
+    assert page.evaluate(focus) == "hand"
+    while not page.locator("#result").count():
+        before = _ply(page)
+        page.keyboard.press("d")
+        assert _ply(page) == before
+        discards = page.locator(".hand .playable").count()
+        _press_a_move(page)
+        _settled(page, before)
+        assert page.evaluate(focus) == ("result" if page.locator("#result").count() else "hand") or not discards
+        assert page.evaluate("document.activeElement !== document.body")
+    page.keyboard.press("n")
+    page.wait_for_selector(".round >> text=Round 2")
+    assert page.evaluate(focus) == "hand"
+    page.click("#home")
+    _deal(page, "kuhn_poker")
+    assert page.evaluate(focus) == "status"
+
+
+@pytest.mark.parametrize(("motion", "moves"), [("reduce", False), ("no-preference", True)])
+def test_reduced_motion(page: Any, motion: str, moves: bool) -> None:
+    """Nothing is animated for who asks for it; else cards are."""
+    page.emulate_media(reduced_motion=motion)
+    _deal(page, "mini_gin_rummy")
+    found = page.evaluate(
+        """[...document.querySelectorAll('*')].map((one) => getComputedStyle(one)).some((style) =>
+          (style.transitionProperty !== 'none' && /[1-9]/.test(style.transitionDuration)) ||
+          (style.animationName !== 'none' && /[1-9]/.test(style.animationDuration)))"""
+    )
+    assert found == moves
 
 
 @pytest.mark.skipif("DREAM_SCREENSHOTS" not in os.environ, reason="DREAM_SCREENSHOTS names no folder for pictures")

@@ -34,7 +34,7 @@ const app = {
     const { match } = this.review.message;
     this.review = null;
     this.send({ type: "stop", match });
-    if (this.table?.match?.id === match) this.put(this.table.root);
+    if (this.table?.match?.id === match) this.putTable();
     else this.goHome();
   },
 
@@ -48,6 +48,11 @@ const app = {
     toast.hidden = false;
     clearTimeout(this.hiding);
     this.hiding = setTimeout(() => { toast.hidden = true; }, 5000);
+  },
+
+  putTable() {
+    this.put(this.table.root);
+    if (document.activeElement === document.body) this.table.focusHome();
   },
 
   put(...children) {
@@ -72,7 +77,7 @@ const on = {
     if (!app.table || app.table.match?.id !== match.id) app.table = new Table(app);
     if (wanted() !== match.id) history.pushState(null, "", `#match=${match.id}`);
     app.table.show(match);
-    if (!app.table.root.isConnected) app.put(app.table.root);
+    if (!app.table.root.isConnected) app.putTable();
     byId("match-name").textContent = `${match.title} · ${match.variant}`;
   },
   thinking: (message) => app.table?.thinking(message),

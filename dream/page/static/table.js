@@ -174,13 +174,21 @@ export class Table {
 
   redraw() {
     const { match } = this;
-    const kept = document.activeElement?.closest?.(".table-page") ? where(document.activeElement) : null;
+    const had = this.root.contains(document.activeElement);
+    const kept = had ? where(document.activeElement) : null;
     this.root.replaceChildren(
       el("div", { class: `felt kind-${match.board.kind}`, "data-ply": `${match.round}.${match.ply}` }, this.scores(), match.done || match.viewer === null ? opened(this) : opponents(this),
         match.done ? null : middle(this), this.bottom()),
       this.side());
     if (kept) this.root.querySelector(kept)?.focus({ preventScroll: true });
+    if (had && !this.root.contains(document.activeElement)) this.focusHome();
     this.tick();
+  }
+
+  // Where the focus goes when what had it is gone; to no card, so that no key plays one that was not chosen.
+  focusHome() {
+    const found = ["#result", ".hand", "#status"].map((one) => this.root.querySelector(one)).find(Boolean);
+    found?.focus({ preventScroll: true });
   }
 
   scores() {
@@ -211,7 +219,7 @@ export class Table {
         match.board.unmatched === undefined ? null : el("span", { class: "deadwood", id: "deadwood" }, T.deadwood(match.board.unmatched)), made.sorts));
     }
     return el("div", { class: "bottom" },
-      el("p", { class: "status", id: "status" }, this.status()),
+      el("p", { class: "status", id: "status", tabindex: "-1" }, this.status()),
       el("div", { class: "actions", id: "actions" }, ...this.buttons()), ...parts);
   }
 
@@ -282,7 +290,7 @@ export class Table {
     const { match } = this;
     const { settlement } = match.board;
     const winner = match.over && !match.branched ? match.chairs.reduce((a, b) => (b.score > a.score ? b : a)) : null;
-    return el("div", { class: "result", id: "result" },
+    return el("div", { class: "result", id: "result", tabindex: "-1" },
       el("h2", {}, this.ending()),
       settlement?.terms ? el("p", { class: "sum" }, el("b", {}, sumText(settlement.terms, settlement.total)), el("small", {}, termsText(settlement.terms))) : null,
       settlement?.layoffs?.length ? el("p", {}, `${this.describeMove({ kind: "layoff", seat: 1 - settlement.knocker, cards: [] })} ${cardsText(settlement.layoffs.map((one) => one.card))}`) : null,
