@@ -69,7 +69,8 @@ def page(browser: Any, address: tuple[str, Hub, pathlib.Path]) -> Iterator[Any]:
 
 
 def _deal(page: Any, game: str, player: str | None = None, target: str = "") -> None:
-    page.check(f'input[value="{game}"]', force=True)
+    if not page.is_checked(f'input[value="{game}"]'):
+        page.check(f'input[value="{game}"]', force=True)
     seats = page.locator("select[name^=seat-]").count()
     for seat in range(1, seats):
         page.select_option(f"[name=seat-{seat}]", player or _GAMES[game])
@@ -253,6 +254,22 @@ def test_an_earlier_round_can_be_reviewed(page: Any) -> None:
     assert _felt(page) == felt
     _play(page, _click_a_move)
     assert page.locator("#finished button").count() == 2
+
+
+def test_a_rummy_match_shows_its_totals(
+    page: Any, address: tuple[str, Hub, pathlib.Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the rules of a run that plays to a target: in play, and with the settlement of the last round."""
+    game = envs.make("rummy500", num_players=2, hand_size=5, max_turns=12, target=500, max_rounds=2)
+    monkeypatch.setattr(address[1].catalogue, "trained", [Trained("long", "greedy", game)])
+    page.reload()
+    page.check('input[value="rummy500"]', force=True)
+    page.select_option("[name=variant]", "rules of long")
+    _deal(page, "rummy500", "long")
+    assert page.locator("#carried").inner_text() == "After 0 rounds of a match to 500: You 0, long 0"
+    _play(page, _click_a_move)
+    assert page.locator("#carried").inner_text().startswith("After 2 rounds of a match to 500: You ")
+    assert page.locator(".sum-line").count() == 3
 
 
 def test_a_reload_in_mid_game_goes_on(page: Any) -> None:

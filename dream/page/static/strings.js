@@ -75,6 +75,8 @@ export const T = {
   pickPlay: "Lay cards, or choose a card to discard.",
   mustPlay: (card) => `You took ${cardText(card)}: play it before you discard.`,
   scoreLine: (name, { laid, held, score }) => `${name}: ${laid} laid − ${held} in hand = ${whole(score)}`,
+  carried: ({ totals, rounds, target }, names) =>
+    `After ${plural(rounds, "round")} of a match to ${target}: ${names.map((name, seat) => `${name} ${whole(totals[seat])}`).join(", ")}`,
   moves: "Moves",
   advice: "Advice",
   beliefs: "Beliefs",

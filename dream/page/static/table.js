@@ -295,6 +295,7 @@ export class Table {
       settlement?.terms ? el("p", { class: "sum" }, el("b", {}, sumText(settlement.terms, settlement.total)), el("small", {}, termsText(settlement.terms))) : null,
       settlement?.layoffs?.length ? el("p", {}, `${this.describeMove({ kind: "layoff", seat: 1 - settlement.knocker, cards: [] })} ${cardsText(settlement.layoffs.map((one) => one.card))}`) : null,
       ...(settlement?.scores ?? []).map((one, seat) => el("p", { class: "sum-line" }, T.scoreLine(this.name(seat), one))),
+      match.board.carried ? el("p", { class: "sum-line", id: "carried" }, T.carried(match.board.carried, match.board.carried.totals.map((_, seat) => this.name(seat)))) : null,
       winner ? el("p", { class: "winner" }, T.matchWon(winner.person ? T.you : winner.name, winner.score)) : null);
   }
 }
