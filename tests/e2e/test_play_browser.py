@@ -388,10 +388,12 @@ def test_every_round_of_a_file_can_be_reviewed(page: Any, tmp_path: pathlib.Path
 def test_a_large_file_is_read_as_far_as_it_goes(page: Any, tmp_path: pathlib.Path) -> None:
     """Whole rounds from its beginning, and the page says how many of how many; what cannot be cut is refused."""
     path = tmp_path / "games.jsonl"
-    path.write_text(_kuhn_line([1, 1], ["anna", "bo"]) * 2000)
+    path.write_text(_kuhn_line([1, 1], ["anna, whose name is as long as it may be", "bo"]) * 2000)
     assert path.stat().st_size > protocol.MOST_RECORD_BYTES
     page.set_input_files("#record", path)
     page.wait_for_selector("#review-held >> text=The first 100 of the file's 2000 rounds.")
+    page.set_viewport_size({"width": 360, "height": 780})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.click("#home")
     path.write_text(json.dumps([json.loads(_kuhn_line([1, 1], ["anna", "bo"]))] * 2000))
     page.set_input_files("#record", path)

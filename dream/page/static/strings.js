@@ -117,7 +117,7 @@ export const T = {
   beliefNote: (b) => (b.weighted
     ? `An estimate from ${b.worlds} deals that fit what you have seen, weighted by how well the moves so far fit a player like ${b.advisor}, softly enough that they are worth ${Math.round(b.effective)} equal deals.`
     : `An estimate from ${b.worlds} deals that fit what you have seen, all weighing the same.`),
-  truthNote: "It was the last before the round ended; rings show where the cards were then.",
+  truthNote: "It was the last before the round ended; rings show where the cards were at its end.",
   own: "your own",
   knockTitle: "Knock",
   knockText: (b) => `${KNOCKS[b.knock]} (deadwood ${b.deadwood}). With the next card: ${percent(b.knock_next)} to knock, ${percent(b.gin_next)} for gin.`,
