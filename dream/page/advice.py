@@ -155,9 +155,15 @@ def rows(actions: Sequence[int], probs: np.ndarray, points: np.ndarray | None) -
     return sorted(found, key=lambda row: -row["mean"])
 
 
-def belief_summary(game: Game, view: View, seat: int, belief: Belief) -> dict[str, Any]:
+def belief_summary(game: Game, view: View, seat: int, belief: Belief, legal: Sequence[int] = ()) -> dict[str, Any]:
     """Returns a belief as the page shows it.
 
+    Args:
+      game: what is played.
+      view: of the seat.
+      seat: whose belief it is.
+      belief: what is shown.
+      legal: actions of the seat, none where it is not its turn.
     Returns:
       `deck`; `own`; `others`, the chances of each other seat by card; `insight` of the board, where it has any; and
       how it was come by.
@@ -167,7 +173,10 @@ def belief_summary(game: Game, view: View, seat: int, belief: Belief) -> dict[st
     others = [
         {"seat": other, "chances": shares[other].round(3).tolist()} for other in range(len(shares)) if other != seat
     ]
-    insight = board.insight(game, view, belief.held, belief.weights) if hasattr(board, "insight") else {}
+    insight = {}
+    if hasattr(board, "insight"):
+        choices = [board.choice(game, view, int(action)) for action in legal]
+        insight = board.insight(game, view, belief.held, belief.weights, choices)
     return {
         "deck": list(board.deck(game)),
         "own": [bool(x) for x in belief.held[0, seat]],

@@ -115,3 +115,13 @@ class Catalogue:
         names = self.players(game)
         trained = [name for name in names if name not in envs.bot_names(game)]
         return next((name for name in (*ADVISORS, *trained) if name in names), names[0])
+
+    def reviewer(self, game: Game, opponents: Sequence[str]) -> str:
+        """Returns the player that reviews a round where no other is asked for.
+
+        Args:
+          game: what was played.
+          opponents: of the person, by label; the first trained one of them reviews, a search excepted.
+        """
+        trained = [one.label for one in self.trained if one.game == game and not search_names.is_search(one.reference)]
+        return next((label for label in opponents if label in trained), self.advisor(game))

@@ -83,7 +83,8 @@ async def belief(hub: Hub, connection: Connection, match: Match, label: str | No
     view = position.views[seat]
     found = await adviser(hub, match.game, label)
     worlds = await hub.in_thread(False, found.belief, view, seat, len(match.round.actions))
-    shown = await hub.in_thread(False, belief_summary, match.game, view, seat, worlds)
+    legal = np.flatnonzero(position.legal) if position.current == seat else ()
+    shown = await hub.in_thread(False, belief_summary, match.game, view, seat, worlds, legal)
     await connection.send({"type": "belief", "match": match.id, "round": match.round.number,
                            "ply": len(match.round.actions), "advisor": found.player.name, **shown})  # fmt: skip
 
@@ -100,14 +101,24 @@ async def look_again(hub: Hub, connection: Connection, match: Match, number: int
     compiled: CompiledGame = match.compiled
     positions = await hub.in_thread(False, review.positions, compiled, played.deal, played.actions)
     steps = await hub.in_thread(False, review.shown, compiled, positions, played.actions)
+    opponents = [chair.name for chair in match.chairs if match.person is not None and chair.player is not None]
+    label = label or hub.catalogue.reviewer(match.game, opponents)
     found = await adviser(hub, match.game, label)
     await connection.send({"type": "review", "match": match.id, "round": number, "steps": steps,
                            "title": boards.title(match.game.name), "variant": match.settings.variant,
                            "names": match.names(played.number), "viewer": match.seat_in(match.person, played.number),
                            "points": match.points_by_seat(played), "unit": match.game.unit,
-                           "game": match.game.name, "advisor": found.player.name,
+                           "game": match.game.name, "advisor": label, "advisers": hub.catalogue.players(match.game),
+                           "rounds": [_summary(match, one) for one in match.finished], "held": match.held,
                            "decisions": len(played.actions)})  # fmt: skip
     await _judge(hub, connection, match, played, found, positions)
+
+
+def _summary(match: Match, played: Finished) -> dict[str, Any]:
+    """Returns a finished round in short: its number, and by seat who played and the points."""
+    seat = match.seat_in(match.person, played.number)
+    names, points = match.names(played.number), match.points_by_seat(played)
+    return {"round": played.number, "viewer": seat, "names": names, "points": points}
 
 
 async def _judge(

@@ -100,9 +100,10 @@ async def _branch(hub: Hub, connection: Connection, message: Message) -> None:
 
 
 async def _record(hub: Hub, connection: Connection, message: Message) -> None:
-    match = await hub.in_thread(False, opened.match_of, message["text"], hub.shelf)
+    match = await hub.in_thread(False, opened.match_of, message["text"], hub.shelf, message["held"])
     hub.add(connection, match)
-    await connection.send({"type": "opened", "match": match.id, "round": 0, "rounds": len(match.finished)})
+    await connection.send({"type": "opened", "match": match.id, "round": 0, "rounds": len(match.finished),
+                           "held": match.held})  # fmt: skip
     connection.begin(counsel.look_again(hub, connection, match, 0, None))
 
 

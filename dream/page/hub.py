@@ -13,6 +13,7 @@ from dream.page.advice import Adviser
 from dream.page.catalogue import Catalogue
 from dream.page.compiled import Player, Shelf
 from dream.page.match import YOU, Chair, Match, Settings
+from dream.page.protocol import MOST_RECORD_BYTES
 from envs import Game, InputError, Policy, boards
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -137,7 +138,7 @@ class Hub:
         known = key is not None and len(key) >= 20
         connection.key = key if known else secrets.token_urlsafe(24)
         return {"type": "welcome", "key": connection.key, "games": self.catalogue.games(),
-                "matches": self.own(connection.key)}  # fmt: skip
+                "matches": self.own(connection.key), "record_bytes": MOST_RECORD_BYTES}  # fmt: skip
 
     async def new(self, connection: Connection, message: dict[str, Any]) -> Match:
         """Starts a match."""

@@ -73,19 +73,27 @@ class Round:
 
 @dataclasses.dataclass(frozen=True)
 class Finished:
-    """A round that was played to its end: what replays it, and the points by chair."""
+    """A round that was played to its end.
+
+    Attributes:
+      number: from 0, in the match.
+      deal: with `actions` what replays it.
+      points: by chair.
+      names: who sat in each seat, where that does not follow from the chairs.
+    """
 
     number: int
     deal: State
     actions: tuple[int, ...]
     points: tuple[float, ...]
+    names: tuple[str, ...] = ()
 
 
 class Match:
     """A match in play; not safe to be used by two threads at once."""
 
     def __init__(self, compiled: CompiledGame, chairs: Sequence[Chair], settings: Settings) -> None:
-        """Deals the first round.
+        """Deals the first round; `held` is of an archive: how many rounds its file has.
 
         Raises:
           InputError: too few or too many chairs, or two people.
@@ -99,6 +107,7 @@ class Match:
         self.scores = [0.0] * len(chairs)
         self.finished: list[Finished] = []
         self.branched = self.is_archive = False
+        self.held = 0
         self.used = time.monotonic()
         self._chance = np.random.default_rng(settings.seed)
         self.round = self._dealt(0)
@@ -116,7 +125,8 @@ class Match:
     def names(self, number: int) -> list[str]:
         """Returns who sat in each seat of a round, by name."""
         count = len(self.chairs)
-        return [self.chairs[(seat - number) % count].name for seat in range(count)]
+        given = next((one.names for one in self.finished if one.number == number), ())
+        return list(given) or [self.chairs[(seat - number) % count].name for seat in range(count)]
 
     def seat_in(self, chair: int | None, number: int) -> int | None:
         """Returns where a chair sat in a round."""

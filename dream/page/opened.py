@@ -16,16 +16,18 @@ PERSON = "person"
 """What a person is called in records."""
 
 
-def match_of(text: str, shelf: Shelf) -> Match:
+def match_of(text: str, shelf: Shelf, held: int | None = None) -> Match:
     """Returns a match that holds the first rounds of a file of records that are of one game, to be reviewed.
 
     Args:
       text: what the file holds, in any form that `envs.records.parse` knows.
       shelf: of compiled games.
+      held: rounds of the whole file, where `text` is only its beginning.
     Raises:
       InputError: no record, or one that is not as it must be.
     """
-    found = records.parse(text, place="the file")[:MOST_ROUNDS]
+    whole = records.parse(text, place="the file")
+    found = whole[:MOST_ROUNDS]
     if not found:
         raise InputError("the file holds no record")
     game, _ = records.replay(found[0])
@@ -36,13 +38,18 @@ def match_of(text: str, shelf: Shelf) -> Match:
         points = [float(x) for x in one.result["points"]]
         count = game.num_players
         by_chair = tuple(points[(chair + number) % count] for chair in range(count))
-        rounds.append(Finished(number, game.from_deal(one.deal), one.actions, by_chair))
-    names = [name[:_MOST_NAME] for name in found[0].players] if len(found[0].players) == game.num_players else []
+        rounds.append(Finished(number, game.from_deal(one.deal), one.actions, by_chair, _names(one, count)))
     stand_in = shelf.player("random", game)
-    chairs = [Chair(names[n] if names else f"player {n + 1}", stand_in) for n in range(game.num_players)]
+    chairs = [Chair(name, stand_in) for name in rounds[0].names]
     match = Match(shelf.game(game), chairs, Settings("record"))
-    match.is_archive, match.finished = True, rounds
+    match.is_archive, match.finished, match.held = True, rounds, max(held or 0, len(whole))
     return match
+
+
+def _names(one: records.Record, count: int) -> tuple[str, ...]:
+    """Returns who sat in each seat of a record."""
+    known = len(one.players) == count
+    return tuple(one.players[seat][:_MOST_NAME] if known else f"player {seat + 1}" for seat in range(count))
 
 
 class Keeper:

@@ -15,6 +15,8 @@ from envs.errors import InputError, shown
 MOST_BYTES = 8_192
 """Of any message but a record."""
 MOST_RECORD_BYTES = 262_144
+"""Of the text of a record, quoted as JSON."""
+_LIMITS = f"a file of records may have {MOST_RECORD_BYTES}, any other message {MOST_BYTES}"
 _MOST_DEPTH = 6
 
 
@@ -68,7 +70,7 @@ FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
     "stop": {"match": _ID},
     "review": {"match": _ID, "round": _ROUND, "advisor": _or_none(_name)},
     "branch": {"match": _ID, "round": _ROUND, "ply": _PLY, "action": _or_none(_whole(0, 100_000))},
-    "record": {"text": _record},
+    "record": {"text": _record, "held": _or_none(_whole(0, 10**9))},
     "leave": {"match": _ID},
 }
 """Type -> field -> check."""
@@ -85,7 +87,7 @@ def parse(text: str) -> dict[str, Any]:
     if not isinstance(text, str):
         raise InputError("a message of bytes; it must be text")
     if len(text) > MOST_RECORD_BYTES + MOST_BYTES:
-        raise InputError(f"a message of {len(text)} characters; it must have {MOST_BYTES} at most")
+        raise InputError(f"a message of {len(text)} characters; {_LIMITS}")
     try:
         message = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -96,11 +98,13 @@ def parse(text: str) -> dict[str, Any]:
     if not isinstance(kind, str) or kind not in FIELDS:
         raise InputError(f"a message of type {shown(repr(kind), 40)}; it must be one of {', '.join(FIELDS)}")
     if kind != "record" and len(text) > MOST_BYTES:
-        raise InputError(f"a message of {len(text)} characters; it must have {MOST_BYTES} at most")
+        raise InputError(f"a message of {len(text)} characters; {_LIMITS}")
     fields = FIELDS[kind]
     for name in message:
         if name != "type" and name not in fields:
             raise InputError(f"{kind}: unknown field {shown(repr(name), 40)}")
+    if kind == "record" and isinstance(message.get("text"), str) and not _record(message["text"]):
+        raise InputError(f"a file of records of {len(message['text'])} characters; {_LIMITS}")
     for name, check in fields.items():
         if not check(message.get(name)):
             raise InputError(f"{kind}: {name}={shown(repr(message.get(name)), 60)} is not valid")

@@ -13,7 +13,7 @@ A board is a module with these functions:
 | said(game, before, action, after) | what a player hears of an action, given its own views before and after |
 | hands(game, state) | bool[P, cards], who holds which card; may be traced |
 | deck(game) | the cards by name, in the order of `hands` |
-| insight(game, view, held, weights) | optional: what a sample of `hands` says of outs, dangers and chances |
+| insight(game, view, held, weights, choices) | optional: what a sample of `hands` says of outs, dangers and chances |
 
 and has TITLE and VARIANTS (label and rules).
 """

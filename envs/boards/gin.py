@@ -138,10 +138,14 @@ def deck(game: Game) -> tuple[str, ...]:
     return tuple(named(range(game.rules.num_cards), game.rules.num_ranks))
 
 
-def insight(game: Game, view: View, held: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
-    """Returns outs, dangers and the chance to knock, from worlds bool[N, 2, cards] and their weights."""
+def insight(
+    game: Game, view: View, held: np.ndarray, weights: np.ndarray, choices: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """Returns outs, dangers and when to knock, from worlds bool[N, 2, cards], their weights and what may be done."""
     rules = game.rules
     ranks, own = rules.num_ranks, int(view.seat)
     seen = [*cards.cards_in(view.pile, ranks), *cards.cards_in(view.known, ranks)]
     hand = cards.cards_in(view.hand, ranks)
-    return gin_insight.of_hand(hand, rules.hand_size, ranks, rules.knock_limit, held[:, 1 - own], weights, seen)
+    return gin_insight.of_hand(
+        hand, rules.hand_size, ranks, rules.knock_limit, held[:, 1 - own], weights, seen, choices
+    )

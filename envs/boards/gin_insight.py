@@ -25,6 +25,7 @@ def of_hand(
     held: np.ndarray,
     weights: np.ndarray,
     seen: Sequence[int],
+    choices: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
     """Returns what can be said of a hand.
 
@@ -36,10 +37,12 @@ def of_hand(
       held: bool[N, cards], the opponent's hand in each world.
       weights: float[N], of the worlds.
       seen: cards that can neither be drawn nor be held by the opponent.
+      choices: what the player may do now, as the board shows it; none where it is not its turn.
     Returns:
       `danger`: of each own card the probability that it would meld with the opponent's hand; `deadwood` after the best
       discard; `outs`: cards of the stock that would lower it, each with what it leaves and its chance to be the next;
-      `knock_now`, and `knock_next` and `gin_next`, the chances that the next card of the stock allows them.
+      `knock`, when the player can knock: "now", "discard" (after this one), "draw" (after the next one), "no";
+      `knock_next` and `gin_next`, the chances that the next card of the stock allows them.
     """
     kept, left = _best_discard(hand, size, ranks)
     danger = {cards.card_name(c, ranks): round(float(weights @ _melds_with(held, c, ranks)), 3) for c in hand}
@@ -49,10 +52,12 @@ def of_hand(
     outs, knock_next, gin_next = [], 0.0, 0.0
     for card in unseen:
         chance = float(in_stock[card] / total)
+        if chance == 0:
+            continue
         after = _best_discard([*kept, card], size, ranks)[1]
         knock_next += chance * (after <= knock_limit)
         gin_next += chance * (after == 0)
-        if after < left and chance > 0:
+        if after < left:
             outs.append({"card": named([card], ranks)[0], "left": after, "chance": round(chance, 3)})
     outs.sort(key=lambda out: (out["left"], -out["chance"]))
     return {
@@ -60,10 +65,20 @@ def of_hand(
         "deadwood": left,
         "outs": outs[:_OUTS],
         "outs_chance": round(sum(out["chance"] for out in outs), 3),
-        "knock_now": bool(left <= knock_limit),
+        "knock": _when(choices, len(hand) > size, left, knock_limit),
         "knock_next": round(knock_next, 3),
         "gin_next": round(gin_next, 3),
     }
+
+
+def _when(choices: Sequence[dict[str, Any]], has_drawn: bool, left: int, knock_limit: int) -> str:
+    """Returns when a knock is legal: by what may be done now, else by the least deadwood that the hand can keep."""
+    if any(choice["kind"] in ("knock", "gin") for choice in choices):
+        return "now"
+    if has_drawn:  # where a knock is decided after the discard
+        leaves = [choice["left"] for choice in choices if choice["kind"] == "discard"]
+        return "discard" if min(leaves, default=knock_limit + 1) <= knock_limit else "no"
+    return "draw" if left <= knock_limit else "no"
 
 
 def _best_discard(hand: Sequence[int], size: int, ranks: int) -> tuple[list[int], int]:

@@ -169,8 +169,10 @@ def hands(game: Game, state: State) -> jax.Array:
     return held.reshape(2, rules.num_suits, rules.num_ranks)[:, np.argsort(order)].reshape(2, -1)
 
 
-def insight(game: Game, view: View, held: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
-    """Returns outs, dangers and the chance to knock, from worlds bool[N, 2, cards] and their weights."""
+def insight(
+    game: Game, view: View, held: np.ndarray, weights: np.ndarray, choices: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """Returns outs, dangers and when to knock, from worlds bool[N, 2, cards], their weights and what may be done."""
     rules, own = game.rules, int(view.seat)
     laid = [MELD_MASKS[meld] for row in view.laid for meld in row if meld != ids.NO_CARD]
     masks = [view.pile, view.known[1 - own], view.laid_off, *laid]
@@ -179,5 +181,5 @@ def insight(game: Game, view: View, held: np.ndarray, weights: np.ndarray) -> di
         seen.append(cards.card_id(_card(int(view.upcard), rules.num_ranks), rules.num_ranks))
     hand = _ids(view.hand, rules.num_ranks)
     return gin_insight.of_hand(
-        hand, rules.hand_size, rules.num_ranks, int(view.knock_card), held[:, 1 - own], weights, seen
+        hand, rules.hand_size, rules.num_ranks, int(view.knock_card), held[:, 1 - own], weights, seen, choices
     )

@@ -1,7 +1,8 @@
 """The board of `rummy500`: own hand, the pile in its order, the melds on the table, what others are known to hold.
 
 `seen` gives besides what `gin` gives `table` (the melds), `points` laid by seat, `duty` (the card that must be played
-before the turn ends) and for each other player `count`, `known` and `points`.
+before the turn ends) and for each other player `count`, `known` and `points`. Of a match to a target both have
+`carried`: `totals` by seat of the rounds that are over, how many `rounds` these are, and the `target`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from envs import cards
 from envs.boards import Variant, settlement
 from envs.game import Game, State, View
 from envs.rummy500 import actions as ids
+from envs.rummy500.match import MatchRummy500, totals_by_seat
 from envs.rummy500.rules import HAND_VALUES
 from envs.rummy500.state import HAND, IN_RUN, IN_SET, NONE
 
@@ -59,7 +61,12 @@ def seen(game: Game, view: View) -> dict[str, Any]:
             }
             for step in range(1, players)
         ],
+        **(_carried(game, totals_by_seat(view), view.rounds) if isinstance(game, MatchRummy500) else {}),
     }
+
+
+def _carried(game: MatchRummy500, totals: Sequence[int], rounds: int) -> dict[str, Any]:
+    return {"carried": {"totals": [int(total) for total in totals], "rounds": int(rounds), "target": game.target}}
 
 
 def _named(ids_: Any) -> list[str]:
@@ -117,6 +124,7 @@ def opened(game: Game, state: State, actions: Sequence[int]) -> dict[str, Any]:
         "stock": cards.NUM_CARDS - int(state.drawn),
         "table": _table(zone == IN_SET, zone == IN_RUN, np.asarray(state.ace_high)),
         "hands": [{"hand": _named(hand), "melds": []} for hand in hands],
+        **(_carried(game, state.totals, state.rounds) if isinstance(game, MatchRummy500) else {}),
     }
     if over:
         out = int(state.went_out)

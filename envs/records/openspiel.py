@@ -8,15 +8,18 @@ A history is read in each of these forms:
 | `{"game": "kuhn_poker", "history": [2, 0, 1, 1]}`, the game as OpenSpiel writes it, with its parameters | named |
 | what `pyspiel.serialize_game_and_state` writes | named |
 
-Games: gin_rummy, kuhn_poker, leduc_poker and liars_dice, of two players, with the parameters that ours can have.
-pyspiel is not needed.
+Games: gin_rummy, kuhn_poker, leduc_poker, liars_dice, phantom_ttt and dark_hex, of two players, with the parameters
+that ours can have. pyspiel is not needed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
+
+import jax
 
 import envs
 from envs.dealing import whole_deck
@@ -40,12 +43,14 @@ class _Kind(NamedTuple):
       fixed: its parameters of which we have one value.
       split: history -> (deal, actions).
       joined: (deal, actions) -> history.
+      renamed: its parameters that ours call otherwise: the rule, and the rule's value for each of its values.
     """
 
     name: str
     fixed: dict[str, Any]
     split: Callable[[Game, list[int]], tuple[Sequence[int], list[int]]]
     joined: Callable[[Game, Sequence[int], Sequence[int]], list[int]]
+    renamed: Mapping[str, tuple[str, dict[str, Any]]] = MappingProxyType({})
 
 
 def of_history(
@@ -89,10 +94,14 @@ def game_of(text: str) -> Game:
     for part in filter(None, (found[2] or "").split(",")):
         name, _, value = (word.strip() for word in part.partition("="))
         given = {"True": True, "False": False}.get(value, int(value) if re.fullmatch(r"-?\d{1,9}", value) else value)
+        rule, values = kind.renamed.get(name, (name, {given: given}))
+        if name in kind.fixed:
+            values = {kind.fixed[name]: None}
+        if given not in values:
+            could = " or ".join(f"{name}={value}" for value in values)
+            raise InputError(f"{found[1]} with {shown(part.strip())} is not one of ours; {could} is")
         if name not in kind.fixed:
-            rules[name] = given
-        elif given != kind.fixed[name]:
-            raise InputError(f"{found[1]} with {shown(part.strip())} is not one of ours; {name}={kind.fixed[name]} is")
+            rules[rule] = values[given]
     return envs.make(kind.name, **rules)
 
 
@@ -148,6 +157,11 @@ def _leduc_joined(game: Game, deal: Sequence[int], actions: Sequence[int]) -> li
     return [*deal[:2], *actions[:place], *([] if ends else deal[2:3]), *actions[place:]]
 
 
+def _chanceless(game: Game, history: list[int]) -> tuple[Sequence[int], list[int]]:
+    """Splits a history without chance: its deal is the game's only starting state."""
+    return [int(x) for x in game.deal_of(game.init(jax.random.key(0)))], history
+
+
 def _deck(first: list[int], size: int) -> tuple[int, ...]:
     if len(set(first)) != len(first) or not all(0 <= card < size for card in first):
         raise InputError(f"chance deals no {size} cards, each once")
@@ -168,6 +182,20 @@ _KINDS = {
         {"players": 2, "numdice": 1, "dice_sides": 6, "bidding_rule": "reset-face"},
         lambda game, history: ([outcome + 1 for outcome in history[:2]], history[2:]),
         lambda game, deal, taken: [*(face - 1 for face in deal), *taken],
+    ),
+    "phantom_ttt": _Kind(
+        "phantom_ttt",
+        {"obstype": "reveal-nothing"},
+        _chanceless,
+        lambda game, deal, taken: [*taken],
+        {"gameversion": ("version", {"classical": "classical", "abrupt": "abrupt"})},
+    ),
+    "dark_hex": _Kind(
+        "dark_hex",
+        {"obstype": "reveal-nothing"},
+        _chanceless,
+        lambda game, deal, taken: [*taken],
+        {"gameversion": ("version", {"cdh": "classical", "adh": "abrupt"})},
     ),
 }
 """OpenSpiel's name -> what it is with us."""

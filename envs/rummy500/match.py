@@ -51,6 +51,12 @@ MatchView = NamedTuple("MatchView", [(name, Any) for name in (*RummyView._fields
 rounds + 2^15, relative, own first; rounds, uint16, how many there are."""
 
 
+def totals_by_seat(view: MatchView) -> list[int]:
+    """Returns the scores of finished rounds by seat (host side)."""
+    players = len(view.totals)
+    return [int(view.totals[(seat - int(view.seat)) % players]) - _MIDDLE for seat in range(players)]
+
+
 @dataclasses.dataclass(frozen=True)
 class MatchRummy500(Rummy500):
     """Rummy 500 over rounds.

@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from page_contrast import check_contrast
 from page_support import TOKEN, cut, served
 
 import envs
-from dream.page import server
+from dream.page import protocol, server
+from dream.page.catalogue import Trained
 from dream.page.hub import Hub
 from dream.page.opened import Keeper
 from envs import records
@@ -67,7 +69,8 @@ def page(browser: Any, address: tuple[str, Hub, pathlib.Path]) -> Iterator[Any]:
 
 
 def _deal(page: Any, game: str, player: str | None = None, target: str = "") -> None:
-    page.check(f'input[value="{game}"]', force=True)
+    if not page.is_checked(f'input[value="{game}"]'):
+        page.check(f'input[value="{game}"]', force=True)
     seats = page.locator("select[name^=seat-]").count()
     for seat in range(1, seats):
         page.select_option(f"[name=seat-{seat}]", player or _GAMES[game])
@@ -175,6 +178,28 @@ def test_a_hint_and_a_belief(page: Any) -> None:
     assert sum(shares) == pytest.approx(100, abs=2)
 
 
+@pytest.mark.parametrize("game", ["kuhn_poker", "mini_gin_rummy"])
+def test_the_truth_is_ringed_on_the_last_belief(page: Any, game: str) -> None:
+    """Once the round is over, and not before; the next round begins without it."""
+    _deal(page, game)
+    while not page.locator("#result").count():
+        page.keyboard.press("b")
+        page.wait_for_selector("#belief-note")
+        assert page.locator(".cell.true").count() == 0
+        before = _ply(page)
+        _click_a_move(page)
+        _settled(page, before)
+    deck = {"kuhn_poker": "JQK", "mini_gin_rummy": "A234"}[game]
+    rings = page.locator(".cell.true").all_inner_texts()
+    held = page.locator(".open-hand").nth(1).locator(".card").count()
+    assert rings
+    assert len(rings) == held
+    assert all(text[0] in deck for text in rings)
+    page.click("#next")
+    page.wait_for_selector(".round >> text=Round 2")
+    assert page.locator(".cell").count() == 0
+
+
 def test_a_review(page: Any) -> None:
     """Step by step, by keys too; and on from the first move with a new game."""
     _deal(page, "leduc_poker")
@@ -192,6 +217,59 @@ def test_a_review(page: Any) -> None:
     page.click("#branch")
     page.wait_for_selector("#status >> text=Your turn")
     _play(page, _click_a_move)
+
+
+def test_a_trained_opponent_reviews(
+    page: Any, address: tuple[str, Hub, pathlib.Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A game against one's own run is seen as that run sees it; another advisor can be chosen, at the same move."""
+    catalogue = address[1].catalogue
+    monkeypatch.setattr(catalogue, "trained", [Trained("my_run", "random", envs.make("leduc_poker"))])
+    page.reload()
+    _deal(page, "leduc_poker", "my_run")
+    _play(page, _click_a_move)
+    page.click("#review")
+    page.wait_for_selector("#review-progress >> text=Every move as my_run sees it")
+    page.keyboard.press("ArrowRight")
+    move = page.locator("#step-text").inner_text()
+    assert page.locator("#review-advisor option").all_inner_texts() == catalogue.players(envs.make("leduc_poker"))
+    page.select_option("#review-advisor", "random")
+    page.wait_for_selector("#review-progress >> text=Every move as random sees it")
+    assert page.locator("#step-text").inner_text() == move
+
+
+def test_an_earlier_round_can_be_reviewed(page: Any) -> None:
+    """While the next one is under way, which stays as it is."""
+    _deal(page, "kuhn_poker")
+    _play(page, _click_a_move)
+    page.click("#next")
+    page.wait_for_selector(".round >> text=Round 2")
+    page.wait_for_selector(_READY)
+    felt = _felt(page)
+    assert page.locator("#finished button").count() == 1
+    page.click("#finished button")
+    page.wait_for_selector("#review-progress >> text=Every move")
+    assert "Round 1" in page.locator(".scores").inner_text()
+    page.click("#leave-review")
+    assert _felt(page) == felt
+    _play(page, _click_a_move)
+    assert page.locator("#finished button").count() == 2
+
+
+def test_a_rummy_match_shows_its_totals(
+    page: Any, address: tuple[str, Hub, pathlib.Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the rules of a run that plays to a target: in play, and with the settlement of the last round."""
+    game = envs.make("rummy500", num_players=2, hand_size=5, max_turns=12, target=500, max_rounds=2)
+    monkeypatch.setattr(address[1].catalogue, "trained", [Trained("long", "greedy", game)])
+    page.reload()
+    page.check('input[value="rummy500"]', force=True)
+    page.select_option("[name=variant]", "rules of long")
+    _deal(page, "rummy500", "long")
+    assert page.locator("#carried").inner_text() == "After 0 rounds of a match to 500: You 0, long 0"
+    _play(page, _click_a_move)
+    assert page.locator("#carried").inner_text().startswith("After 2 rounds of a match to 500: You ")
+    assert page.locator(".sum-line").count() == 3
 
 
 def test_a_reload_in_mid_game_goes_on(page: Any) -> None:
@@ -284,6 +362,44 @@ def test_hostile_text_in_a_record_is_text(page: Any, tmp_path: pathlib.Path) -> 
     assert page.locator("#toast script").count() == 0
 
 
+def _kuhn_line(actions: list[int], names: list[str]) -> str:
+    return records.to_line(records.record(envs.make("kuhn_poker"), [2, 0, 1], actions, names))
+
+
+def test_every_round_of_a_file_can_be_reviewed(page: Any, tmp_path: pathlib.Path) -> None:
+    """By a list of them, each with its own players; after a reload too."""
+    path = tmp_path / "games.jsonl"
+    path.write_text(_kuhn_line([1, 1], ["anna", "bo"]) + _kuhn_line([0, 0], ["bo", "anna"]) * 2)
+    page.set_input_files("#record", path)
+    page.wait_for_selector("#review-progress >> text=Every move")
+    assert page.locator("#review-held").inner_text() == "The file holds 3 rounds."
+    rounds = page.locator("#review-round option").all_inner_texts()
+    assert rounds[:2] == ["Round 1: anna +2, bo −2", "Round 2: bo +1, anna −1"]
+    page.focus("#review-round")
+    page.select_option("#review-round", "1")
+    page.wait_for_selector(".scores >> text=Round 2 · bo – anna")
+    assert page.locator("#step-text").inner_text() == "bo checks"
+    assert page.evaluate("document.activeElement.id") == "review-round"
+    page.reload()
+    page.wait_for_selector("#review-round")
+    assert page.locator("#review-round option").all_inner_texts() == rounds
+
+
+def test_a_large_file_is_read_as_far_as_it_goes(page: Any, tmp_path: pathlib.Path) -> None:
+    """Whole rounds from its beginning, and the page says how many of how many; what cannot be cut is refused."""
+    path = tmp_path / "games.jsonl"
+    path.write_text(_kuhn_line([1, 1], ["anna, whose name is as long as it may be", "bo"]) * 2000)
+    assert path.stat().st_size > protocol.MOST_RECORD_BYTES
+    page.set_input_files("#record", path)
+    page.wait_for_selector("#review-held >> text=The first 100 of the file's 2000 rounds.")
+    page.set_viewport_size({"width": 360, "height": 780})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.click("#home")
+    path.write_text(json.dumps([json.loads(_kuhn_line([1, 1], ["anna", "bo"]))] * 2000))
+    page.set_input_files("#record", path)
+    page.wait_for_selector(f"#toast >> text={protocol.MOST_RECORD_BYTES}")
+
+
 def test_rounds_with_a_person_are_kept(page: Any, address: tuple[str, Hub, pathlib.Path]) -> None:
     """Hand by hand, each a record that can be replayed."""
     before = len(address[2].read_text().splitlines()) if address[2].exists() else 0
@@ -312,7 +428,7 @@ def test_players_play_each_other(page: Any) -> None:
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
 def test_it_fits_the_screen_and_all_has_names(page: Any, width: int) -> None:
-    """Nothing sticks out to the side from a phone up; every control has a name; text has contrast."""
+    """Nothing sticks out to the side from a phone up; every control has a name."""
     page.set_viewport_size({"width": width, "height": 780})
     for step in ("lobby", "table"):
         if step == "table":
@@ -324,6 +440,67 @@ def test_it_fits_the_screen_and_all_has_names(page: Any, width: int) -> None:
               .filter((one) => !one.labels?.length && !one.hasAttribute('alt')).map((one) => one.outerHTML)"""
         )
         assert nameless == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_has_contrast(page: Any, theme: str) -> None:
+    """In the lobby, at the table, with a hint, a belief and its truth, in the result and in a review."""
+    page.evaluate("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
+    check_contrast(page)
+    _deal(page, "mini_gin_rummy")
+    for key, done in (("h", "#hint-note >> text=512 deals"), ("b", "#belief-note")):
+        page.keyboard.press(key)
+        page.wait_for_selector(done)
+        check_contrast(page)
+    page.evaluate("document.querySelectorAll('.cell').forEach((one) => one.style.setProperty('--chance', 1))")
+    page.locator("#side-panel .cell").evaluate_all("(all) => all.forEach((one) => { one.className = 'cell'; })")
+    check_contrast(page)
+    _play(page, _click_a_move)
+    page.evaluate("document.querySelectorAll('.open-hand small').forEach((one) => { one.className = 'lost'; })")
+    check_contrast(page)
+    page.click("#review")
+    page.wait_for_selector("#review-progress >> text=Every move")
+    assert page.locator(".played small").count()
+    check_contrast(page)
+
+
+def test_the_focus_is_never_lost(page: Any) -> None:
+    """It is in the hand after the deal and after a discard by keys, on the result after the round; on no card."""
+    focus = "document.activeElement.id || document.activeElement.className"
+    page.check('input[value="mini_gin_rummy"]', force=True)
+    page.select_option("[name=seat-1]", "random")
+    page.focus("#start")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(_READY)
+    assert page.evaluate(focus) == "hand"
+    while not page.locator("#result").count():
+        before = _ply(page)
+        page.keyboard.press("d")
+        assert _ply(page) == before
+        discards = page.locator(".hand .playable").count()
+        _press_a_move(page)
+        _settled(page, before)
+        assert page.evaluate(focus) == ("result" if page.locator("#result").count() else "hand") or not discards
+        assert page.evaluate("document.activeElement !== document.body")
+    page.keyboard.press("n")
+    page.wait_for_selector(".round >> text=Round 2")
+    assert page.evaluate(focus) == "hand"
+    page.click("#home")
+    _deal(page, "kuhn_poker")
+    assert page.evaluate(focus) == "status"
+
+
+@pytest.mark.parametrize(("motion", "moves"), [("reduce", False), ("no-preference", True)])
+def test_reduced_motion(page: Any, motion: str, moves: bool) -> None:
+    """Nothing is animated for who asks for it; else cards are."""
+    page.emulate_media(reduced_motion=motion)
+    _deal(page, "mini_gin_rummy")
+    found = page.evaluate(
+        """[...document.querySelectorAll('*')].map((one) => getComputedStyle(one)).some((style) =>
+          (style.transitionProperty !== 'none' && /[1-9]/.test(style.transitionDuration)) ||
+          (style.animationName !== 'none' && /[1-9]/.test(style.animationDuration)))"""
+    )
+    assert found == moves
 
 
 @pytest.mark.skipif("DREAM_SCREENSHOTS" not in os.environ, reason="DREAM_SCREENSHOTS names no folder for pictures")

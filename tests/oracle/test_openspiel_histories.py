@@ -9,7 +9,17 @@ from envs import records
 
 pyspiel = pytest.importorskip("pyspiel")
 
-GAMES = ("gin_rummy", "gin_rummy(oklahoma=True,gin_bonus=20)", "kuhn_poker", "leduc_poker", "liars_dice")
+GAMES = (
+    "gin_rummy",
+    "gin_rummy(oklahoma=True,gin_bonus=20)",
+    "kuhn_poker",
+    "leduc_poker",
+    "liars_dice",
+    "phantom_ttt",
+    "phantom_ttt(gameversion=abrupt)",
+    "dark_hex(board_size=2)",
+    "dark_hex(gameversion=adh,obstype=reveal-nothing)",
+)
 
 
 @pytest.mark.parametrize("text", GAMES)

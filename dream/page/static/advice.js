@@ -61,7 +61,7 @@ function beliefPanel(table) {
     const truth = table.match.done ? truths(table.match) : null;
     parts.push(...belief.others.map((other) => el("section", {}, el("h3", {}, T.beliefOf(table.name(other.seat))), map(belief, other.chances, truth?.[other.seat]))));
     parts.push(el("p", { class: "muted", id: "belief-note" }, T.beliefNote(belief), truth ? ` ${T.truthNote}` : ""));
-    if (belief.outs) parts.push(...insight(belief));
+    if (belief.outs && !truth) parts.push(...insight(belief));
   }
   return el("div", { class: "stack-s" }, ...parts);
 }

@@ -36,7 +36,14 @@ function piles(table, board) {
         top ? board.pile.slice(deep ? 0 : -4).map((card, n, all) => pileCard(table, card, n === all.length - 1, takes, deep)) : el("span", { class: "card hole" })),
       el("span", { class: "caption" }, `${T.pile} · ${board.pile.length}`)),
     board.table ? melds(board.table) : null,
+    carried(table, board),
   ];
+}
+
+// Of a match to a target within one game: the scores of its rounds so far.
+function carried(table, { carried: found }) {
+  if (!found) return null;
+  return el("p", { class: "carried", id: "carried" }, T.carried(found, found.totals.map((_, seat) => table.name(seat))));
 }
 
 function pileCard(table, card, isTop, takes, deep) {
@@ -78,7 +85,7 @@ export function opened(table) {
   const { board } = match;
   const hands = board.hands ?? [];
   return el("div", { class: "opened" },
-    match.done ? table.result() : null,
+    match.done ? table.result() : carried(table, board),
     board.kind === "drawing" && match.done ? drawing(table, board) : null,
     board.kind === "dice" && match.done ? dice(table, board) : null,
     board.kind === "poker" && match.done && board.public ? el("div", { class: "middle" }, el("div", { class: "place" }, face(board.public), el("span", { class: "caption" }, T.publicCard))) : null,

@@ -19,7 +19,7 @@ export function hand(table, board, playable) {
   if (!flat.includes(table.chosen)) table.chosen = null;
   const focus = flat.includes(table.focused) ? table.focused : table.chosen ?? flat[0];
   const inMeld = new Set((board.melds ?? []).flat());
-  const list = el("div", { class: "hand", role: "group", "aria-label": T.handLabel, onkeydown: (event) => move(event, table, flat) },
+  const list = el("div", { class: "hand", role: "group", tabindex: "-1", "aria-label": T.handLabel, onkeydown: (event) => move(event, table, flat) },
     ...groups.map((cards, n) => el("div", { class: `group ${sort === "melds" && n < (board.melds?.length ?? 0) ? "melded" : ""}` },
       ...cards.map((card) => cardButton(table, card, board, playable, inMeld, card === focus)))));
   const sorts = el("div", { class: "sorts", role: "group", "aria-label": T.sortLabel },
@@ -66,7 +66,8 @@ function move(event, table, flat) {
   if (!step) return;
   event.preventDefault();
   const at = flat.indexOf(table.focused);
-  const to = flat[Math.max(0, Math.min(flat.length - 1, (at < 0 ? 0 : at) + step))];
+  const from = at < 0 && step === 1 ? -1 : Math.max(at, 0);
+  const to = flat[Math.max(0, Math.min(flat.length - 1, from + step))];
   const target = table.root.querySelector(`.hand [data-card="${to}"]`);
   table.root.querySelectorAll(".hand .card").forEach((one) => { one.tabIndex = one === target ? 0 : -1; });
   target?.focus();

@@ -2,6 +2,7 @@
 
 import { el, button, remember } from "./dom.js";
 import { T, whole } from "./strings.js";
+import { cut } from "./record.js";
 
 const TARGETS = [null, 100, 250, 500];
 const PACES = [0, 0.5, 1, 2, 5];
@@ -94,8 +95,10 @@ function listed(app, one) {
 
 function recordPanel(app) {
   const input = el("input", { type: "file", accept: ".json,.jsonl,.txt", id: "record", onchange: async () => {
-    const file = input.files[0];
-    if (file) app.send({ type: "record", text: await file.slice(0, 262144).text() });
+    const file = input.files[0], most = app.welcome.record_bytes;
+    const found = file ? cut(await file.text().catch(() => ""), most) : null;
+    if (found) app.send({ type: "record", ...found });
+    else if (file) app.toast(T.recordTooLarge(file.size, most));
   } });
   return el("section", { class: "panel" }, el("h2", {}, T.openRecord), el("p", { class: "lead" }, T.openRecordLead),
     el("label", { class: "field" }, el("span", {}, T.chooseFile), input));

@@ -34,7 +34,7 @@ const app = {
     const { match } = this.review.message;
     this.review = null;
     this.send({ type: "stop", match });
-    if (this.table?.match?.id === match) this.put(this.table.root);
+    if (this.table?.match?.id === match) this.putTable();
     else this.goHome();
   },
 
@@ -48,6 +48,11 @@ const app = {
     toast.hidden = false;
     clearTimeout(this.hiding);
     this.hiding = setTimeout(() => { toast.hidden = true; }, 5000);
+  },
+
+  putTable() {
+    this.put(this.table.root);
+    if (document.activeElement === document.body) this.table.focusHome();
   },
 
   put(...children) {
@@ -67,25 +72,28 @@ const on = {
   },
   match({ match }) {
     if (match.archive) return app.send({ type: "review", match: match.id, round: match.rounds[0].round, advisor: null });
-    if (app.review && app.review.message.match === match.id && app.table?.match?.ply === match.ply) return app.table.show(match);
+    if (app.review?.message.match === match.id && app.table?.match?.id === match.id) return app.table.show(match);
     app.review = null;
     if (!app.table || app.table.match?.id !== match.id) app.table = new Table(app);
     if (wanted() !== match.id) history.pushState(null, "", `#match=${match.id}`);
     app.table.show(match);
-    if (!app.table.root.isConnected) app.put(app.table.root);
+    if (!app.table.root.isConnected) app.putTable();
     byId("match-name").textContent = `${match.title} · ${match.variant}`;
   },
   thinking: (message) => app.table?.thinking(message),
   hint: (message) => app.table?.advise("hint", message),
   belief: (message) => app.table?.advise("belief", message),
-  opened({ match, rounds }) {
-    app.live(T.recordOf(rounds));
+  opened({ match, rounds, held }) {
+    app.live(T.recordOf(rounds, held));
     history.pushState(null, "", `#match=${match}`);
   },
   review(message) {
-    app.review = new Review(app, message);
+    const kept = document.activeElement?.id, old = app.review?.message;
+    const isSame = old?.match === message.match && old.round === message.round;
+    app.review = new Review(app, message, isSame ? app.review.ply : 0);
     byId("match-name").textContent = `${message.title} · ${message.variant}`;
     app.put(app.review.root);
+    if (kept) byId(kept)?.focus({ preventScroll: true });
   },
   judged(message) {
     if (app.review?.message.match === message.match && app.review.message.round === message.round) app.review.judge(message);

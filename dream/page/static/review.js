@@ -7,8 +7,8 @@ import { face } from "./cards.js";
 import { actionRows } from "./advice.js";
 
 export class Review {
-  constructor(app, message) {
-    Object.assign(this, { app, message, ply: 0, judged: new Map(), worst: [], root: el("div", { class: "table-page review" }) });
+  constructor(app, message, ply = 0) {
+    Object.assign(this, { app, message, ply, judged: new Map(), worst: [], root: el("div", { class: "table-page review" }) });
     this.redraw();
   }
 
@@ -16,7 +16,7 @@ export class Review {
     this.judged.set(message.ply, message);
     this.worst = message.worst;
     this.final = message.final;
-    this.redraw();
+    this.redrawSide();
   }
 
   name(seat) {
@@ -45,6 +45,28 @@ export class Review {
     this.app.send({ type: "branch", match, round, ply: this.ply, action });
   }
 
+  // The round, who looks at it, and lists of others.
+  heading() {
+    const { message } = this;
+    const here = `${T.round(message.round)} · ${message.names.join(" – ")}`;
+    return el("span", { class: "round" }, `${T.review}: ${message.title}`, el("small", {}, here),
+      message.held ? el("small", { id: "review-held" }, T.recordOf(message.rounds.length, message.held)) : null,
+      el("span", { class: "row" },
+        message.rounds.length > 1 ? this.choose("round", T.reviewOf, message.rounds.map((one) => [one.round, T.roundLine(one)])) : null,
+        this.choose("advisor", T.advisor, message.advisers.map((name) => [name, name]))));
+  }
+
+  // A list of rounds or advisors; another choice is another review.
+  choose(what, label, options) {
+    const { match, round, advisor } = this.message;
+    const select = el("select", { id: `review-${what}`, "aria-label": label, onchange: () => {
+      const value = what === "round" ? Number(select.value) : select.value;
+      this.app.send({ type: "review", match, round, advisor, [what]: value });
+    } }, ...options.map(([value, text]) => el("option", { value }, text)));
+    select.value = this.message[what];
+    return select;
+  }
+
   // What `opened` needs of a table.
   get match() {
     const { message } = this;
@@ -64,7 +86,7 @@ export class Review {
     const kept = document.activeElement?.id;
     this.root.replaceChildren(
       el("div", { class: `felt kind-${step.board.kind}` },
-        el("div", { class: "scores" }, el("span", { class: "round" }, `${T.review}: ${message.title}`, el("small", {}, `${T.round(message.round)} · ${message.names.join(" – ")}`)),
+        el("div", { class: "scores" }, this.heading(),
           el("span", { class: "muted" }, T.stepOf(this.ply, last))),
         this.piles(step.board), opened(this),
         el("p", { class: "status", id: "step-text", role: "status" }, step.move ? this.describeMove(step.move) : T.roundOver),
@@ -74,6 +96,17 @@ export class Review {
           step.move ? button(T.playOn, () => this.branch(null), { id: "branch" }) : null,
           button(T.back, () => this.app.leaveReview(), { id: "leave-review" }))),
       this.side(step));
+    this.settle(kept);
+  }
+
+  // A judgement changes the side alone: lists of the rest that are open stay open.
+  redrawSide() {
+    const kept = document.activeElement?.id;
+    this.root.lastChild.replaceWith(this.side(this.message.steps[this.ply]));
+    this.settle(kept);
+  }
+
+  settle(kept) {
     const here = this.root.querySelector(".moves .here");
     if (here) here.parentElement.scrollTop = here.offsetTop - here.parentElement.offsetTop - 60;
     if (kept) document.getElementById(kept)?.focus({ preventScroll: true });

@@ -75,6 +75,8 @@ export const T = {
   pickPlay: "Lay cards, or choose a card to discard.",
   mustPlay: (card) => `You took ${cardText(card)}: play it before you discard.`,
   scoreLine: (name, { laid, held, score }) => `${name}: ${laid} laid − ${held} in hand = ${whole(score)}`,
+  carried: ({ totals, rounds, target }, names) =>
+    `After ${plural(rounds, "round")} of a match to ${target}: ${names.map((name, seat) => `${name} ${whole(totals[seat])}`).join(", ")}`,
   moves: "Moves",
   advice: "Advice",
   beliefs: "Beliefs",
@@ -115,10 +117,10 @@ export const T = {
   beliefNote: (b) => (b.weighted
     ? `An estimate from ${b.worlds} deals that fit what you have seen, weighted by how well the moves so far fit a player like ${b.advisor}, softly enough that they are worth ${Math.round(b.effective)} equal deals.`
     : `An estimate from ${b.worlds} deals that fit what you have seen, all weighing the same.`),
-  truthNote: "Rings show where the cards were.",
+  truthNote: "It was the last before the round ended; rings show where the cards were at its end.",
   own: "your own",
   knockTitle: "Knock",
-  knockText: (b) => `${b.knock_now ? "You can knock now" : "Not now"} (deadwood ${b.deadwood}). With the next card: ${percent(b.knock_next)} to knock, ${percent(b.gin_next)} for gin.`,
+  knockText: (b) => `${KNOCKS[b.knock]} (deadwood ${b.deadwood}). With the next card: ${percent(b.knock_next)} to knock, ${percent(b.gin_next)} for gin.`,
   outsTitle: (b) => `Outs: ${percent(b.outs_chance)} to improve with the next card`,
   outText: (out) => `${cardName(out.card)} leaves ${out.left}; ${percent(out.chance)} to be next`,
   noOuts: "No single card lowers your deadwood.",
@@ -140,7 +142,12 @@ export const T = {
   costText: (cost, margin) => `−${cost.toFixed(1)} ± ${margin.toFixed(1)}`,
   opinion: (advisor, name) => `${advisor} in the place of ${name}`,
   tryInstead: (choice) => `Play on: ${choiceText(choice)}`,
-  recordOf: (n) => `The file holds ${plural(n, "round")}.`,
+  reviewOf: "Round to review",
+  finishedRounds: "Finished rounds, to review",
+  roundLine: ({ round, viewer, names, points }) =>
+    `${T.round(round)}: ${names.map((name, seat) => `${seat === viewer ? T.you : name} ${signed(points[seat], Number.isInteger(points[seat]) ? 0 : 1)}`).join(", ")}`,
+  recordOf: (read, held) => (read === held ? `The file holds ${plural(held, "round")}.` : `The first ${read} of the file's ${held} rounds.`),
+  recordTooLarge: (size, most) => `The file has ${size} bytes and is not of one round a line. A file that is read whole may have ${most}.`,
   keysTitle: "Keys",
   keys: [
     ["← →", "move along the hand"],
@@ -157,6 +164,13 @@ export const T = {
     ["R", "sort the hand another way"],
   ],
   dragHelp: "With a mouse or finger: click a card and then the discards, or drag it there.",
+};
+
+const KNOCKS = {
+  now: "You can knock now",
+  discard: "You can knock after this discard",
+  draw: "You can knock after your next draw",
+  no: "You cannot knock yet",
 };
 
 const VERBS = {

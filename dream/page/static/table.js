@@ -22,8 +22,12 @@ export class Table {
   show(match) {
     const before = this.match;
     const moved = !before || before.id !== match.id || before.round !== match.round || before.ply !== match.ply;
-    if (moved) { this.thought = null; this.advice = before?.id === match.id && before.round === match.round ? { stale: true } : {}; this.danger = null; }
-    if (!before || before.id !== match.id || before.round !== match.round) this.chosen = this.focused = null;
+    const sameRound = before?.id === match.id && before.round === match.round;
+    if (!sameRound) this.chosen = this.focused = this.believed = null;
+    if (moved) {
+      this.thought = this.danger = null;
+      this.advice = match.done && this.believed ? { belief: this.believed } : sameRound ? { stale: true } : {};
+    }
     this.match = match;
     this.redraw();
     if (moved) this.say(before);
@@ -42,7 +46,9 @@ export class Table {
   }
 
   advise(kind, message) {
-    if (message.match !== this.match.id || message.round !== this.match.round || message.ply !== this.match.ply) return;
+    if (message.match !== this.match.id || message.round !== this.match.round) return;
+    if (kind === "belief") this.believed = message; // the last of the round is held against the truth once that is open
+    if (message.ply !== this.match.ply && !(kind === "belief" && this.match.done)) return;
     this.advice[kind] = message;
     delete this.advice.stale;
     if (message.danger) this.danger = message.danger;
@@ -168,13 +174,21 @@ export class Table {
 
   redraw() {
     const { match } = this;
-    const kept = document.activeElement?.closest?.(".table-page") ? where(document.activeElement) : null;
+    const had = this.root.contains(document.activeElement);
+    const kept = had ? where(document.activeElement) : null;
     this.root.replaceChildren(
       el("div", { class: `felt kind-${match.board.kind}`, "data-ply": `${match.round}.${match.ply}` }, this.scores(), match.done || match.viewer === null ? opened(this) : opponents(this),
         match.done ? null : middle(this), this.bottom()),
       this.side());
     if (kept) this.root.querySelector(kept)?.focus({ preventScroll: true });
+    if (had && !this.root.contains(document.activeElement)) this.focusHome();
     this.tick();
+  }
+
+  // Where the focus goes when what had it is gone; to no card, so that no key plays one that was not chosen.
+  focusHome() {
+    const found = ["#result", ".hand", "#status"].map((one) => this.root.querySelector(one)).find(Boolean);
+    found?.focus({ preventScroll: true });
   }
 
   scores() {
@@ -205,7 +219,7 @@ export class Table {
         match.board.unmatched === undefined ? null : el("span", { class: "deadwood", id: "deadwood" }, T.deadwood(match.board.unmatched)), made.sorts));
     }
     return el("div", { class: "bottom" },
-      el("p", { class: "status", id: "status" }, this.status()),
+      el("p", { class: "status", id: "status", tabindex: "-1" }, this.status()),
       el("div", { class: "actions", id: "actions" }, ...this.buttons()), ...parts);
   }
 
@@ -236,7 +250,7 @@ export class Table {
     const made = [];
     if (!match.over) made.push(button(T.next, () => this.next(), { class: "primary", id: "next" }));
     else made.push(button(T.newMatch, () => this.app.goHome(), { class: "primary" }));
-    if (match.rounds.length) made.push(button(T.reviewRound, () => this.app.send({ type: "review", match: match.id, round: match.round, advisor: null }), { id: "review" }));
+    if (match.rounds.length) made.push(button(T.reviewRound, () => this.review(match.round), { id: "review" }));
     return made;
   }
 
@@ -251,7 +265,23 @@ export class Table {
 
   moves() {
     const { log } = this.match;
-    if (!log.length) return el("p", { class: "muted" }, T.noMoves);
+    return el("div", { class: "stack-s" }, log.length ? this.moveList(log) : el("p", { class: "muted" }, T.noMoves), this.finished());
+  }
+
+  // The rounds that are over, each to be reviewed.
+  finished() {
+    const { id, chairs, rounds } = this.match;
+    if (!rounds.length) return null;
+    const names = chairs.map((chair) => chair.name), viewer = chairs.findIndex((chair) => chair.person);
+    return el("section", {}, el("h3", {}, T.finishedRounds), el("ol", { class: "finished", id: "finished" }, ...[...rounds].reverse().map((one) =>
+      el("li", {}, button(T.roundLine({ ...one, names, viewer }), () => this.review(one.round), { class: "quiet", title: T.reviewRound })))));
+  }
+
+  review(round) {
+    this.app.send({ type: "review", match: this.match.id, round, advisor: null });
+  }
+
+  moveList(log) {
     return el("ol", { class: "moves", reversed: true }, ...[...log].reverse().map((move) =>
       el("li", { value: move.ply + 1, class: move.seat === this.match.viewer ? "mine" : "" }, this.describeMove(move))));
   }
@@ -260,11 +290,12 @@ export class Table {
     const { match } = this;
     const { settlement } = match.board;
     const winner = match.over && !match.branched ? match.chairs.reduce((a, b) => (b.score > a.score ? b : a)) : null;
-    return el("div", { class: "result", id: "result" },
+    return el("div", { class: "result", id: "result", tabindex: "-1" },
       el("h2", {}, this.ending()),
       settlement?.terms ? el("p", { class: "sum" }, el("b", {}, sumText(settlement.terms, settlement.total)), el("small", {}, termsText(settlement.terms))) : null,
       settlement?.layoffs?.length ? el("p", {}, `${this.describeMove({ kind: "layoff", seat: 1 - settlement.knocker, cards: [] })} ${cardsText(settlement.layoffs.map((one) => one.card))}`) : null,
       ...(settlement?.scores ?? []).map((one, seat) => el("p", { class: "sum-line" }, T.scoreLine(this.name(seat), one))),
+      match.board.carried ? el("p", { class: "sum-line", id: "carried" }, T.carried(match.board.carried, match.board.carried.totals.map((_, seat) => this.name(seat)))) : null,
       winner ? el("p", { class: "winner" }, T.matchWon(winner.person ? T.you : winner.name, winner.score)) : null);
   }
 }

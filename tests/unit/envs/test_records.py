@@ -302,6 +302,8 @@ def test_histories_of_openspiel_need_no_openspiel() -> None:
         ('{"game": "kuhn_poker", "history": [0, 0, 1, 1]}', "each once"),
         ('{"game": "kuhn_poker", "history": [0, 1, 1]}', "not over after its 1 actions"),
         ("[Game]\nkuhn_poker()\n\n[State]\n2\nx\n", "no list of actions"),
+        ('{"game": "phantom_ttt(gameversion=x)", "history": [0]}', "gameversion=classical or gameversion=abrupt is"),
+        ('{"game": "dark_hex(obstype=reveal-numturns)", "history": [0]}', "obstype=reveal-nothing is"),
     ):
         with pytest.raises(InputError, match=reason):
             records.parse(text)

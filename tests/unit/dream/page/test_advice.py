@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import envs
 from dream.networks.policy import ValuedPolicy
-from dream.page.advice import Adviser, belief_summary, rows
-from dream.page.compiled import CompiledGame, Player
-from envs import InputError
+from dream.page.advice import Adviser, Belief, belief_summary, rows
+from dream.page.compiled import CompiledGame, Player, Position
+from envs import InputError, boards
+from envs.boards import gin_insight
 
 
 def _kuhn(trained: bool = False) -> tuple[CompiledGame, Adviser]:
@@ -74,4 +77,65 @@ def test_openspiels_gin_has_points_and_beliefs() -> None:
     shown = belief_summary(game, position.views[0], 0, adviser.belief(position.views[0], 0, 1))
     assert not shown["weighted"]
     assert sum(shown["others"][0]["chances"]) == pytest.approx(4, abs=0.05)
-    assert set(shown) >= {"danger", "outs", "knock_next"}
+    assert len(shown["danger"]) == 4
+    assert 0 < shown["outs_chance"] < 1
+
+
+def _small_hand(knock_limit: int) -> dict[str, Any]:
+    """Aces of spades and hearts, twos of diamonds and clubs, of five ranks; 5H on the pile, two worlds of 3 to 1."""
+    held = np.zeros((2, 20), bool)
+    held[0, [10, 2, 3, 4]] = True  # AD 3S 4S 5S
+    held[1, [1, 6, 2, 4]] = True  # 2S 2H 3S 5S
+    return gin_insight.of_hand([0, 5, 11, 16], 4, 5, knock_limit, held, np.array([0.75, 0.25]), [9], ())
+
+
+def test_outs_dangers_and_chances_of_a_hand() -> None:
+    """By hand: eleven cards are in the stock, of which two aces and two twos may lower a deadwood of six.
+
+    A two makes a set and leaves an ace; an ace makes one and leaves a two. Each has the share of worlds in which it is
+    in the stock, of eleven. The ace of spades melds with 2S 3S in the second world, the twos with 2S 2H.
+    """
+    found = _small_hand(knock_limit=1)
+    assert found["deadwood"] == 6
+    assert [(out["card"], out["left"]) for out in found["outs"]] == [("2S", 1), ("2H", 1), ("AC", 2), ("AD", 2)]
+    shares = np.array([0.75, 0.75, 1, 0.25]) / 11
+    assert [out["chance"] for out in found["outs"]] == pytest.approx(shares, abs=6e-4)
+    assert found["outs_chance"] == pytest.approx(shares.sum(), abs=2e-3)
+    assert found["danger"] == {"AS": 0.25, "AH": 0, "2D": 0.25, "2C": 0.25}
+    assert (found["knock"], found["gin_next"]) == ("no", 0)
+    assert found["knock_next"] == pytest.approx(1.5 / 11, abs=6e-4)
+    assert (_small_hand(knock_limit=6)["knock"], _small_hand(knock_limit=6)["knock_next"]) == ("draw", 1)
+
+
+_GINS = ("gin_rummy", "gin_rummy_mdp", "gin_rummy_openspiel", "mini_gin_rummy")
+
+
+@pytest.mark.parametrize("name", _GINS)
+def test_a_knock_is_said_to_be_possible_where_it_is(name: str) -> None:
+    """At every decision of some rounds: now exactly where it is legal, after a draw or a discard that allows it."""
+    compiled, said = CompiledGame(boards.make(name, boards.variants(name)[0].label)), set()
+    for seed in range(8):
+        position = compiled.deal(seed)
+        while not position.done:
+            when, kinds, plays = _knock(compiled, position)
+            said.add(when)
+            assert (when == "now") == bool(kinds & {"knock", "gin"})
+            if when == "draw" and "stock" in kinds:
+                assert _knock(compiled, compiled.step(position, plays["stock"]))[0] in ("now", "discard")
+            if when == "discard":
+                assert _knock(compiled, compiled.step(position, plays["discard"]))[0] == "now"
+            kind = next((one for one in ("discard", "stock") if one in plays), next(iter(plays)))
+            position = compiled.step(position, plays[kind])
+    assert said >= {"now", "draw", "no"}
+    assert ("discard" in said) == (name == "gin_rummy_mdp")
+
+
+def _knock(compiled: CompiledGame, position: Position) -> tuple[str, set[str], dict[str, int]]:
+    """Returns what is said of a knock; the kinds of what is legal; and by kind an action, the best discard."""
+    game, seat = compiled.game, position.current
+    view, legal = position.views[seat], np.flatnonzero(position.legal)
+    board = boards.board_of(game)
+    belief = Belief(np.ones((1, 2, len(board.deck(game))), bool), np.ones(1), False)  # no stock: outs are not asked for
+    choices = [(boards.choice(game, position.state, view, int(action)), int(action)) for action in legal]
+    plays = {one["kind"]: action for one, action in sorted(choices, key=lambda pair: -pair[0].get("left", 0))}
+    return belief_summary(game, view, seat, belief, legal)["knock"], set(plays), plays

@@ -131,6 +131,31 @@ def test_a_match_ends_at_its_target() -> None:
         match.next_round()
 
 
+def test_a_rummy_match_shows_its_totals() -> None:
+    """To its target within one game: what the finished rounds made, in play and in the settlement, by seat."""
+    game = envs.make("rummy500", num_players=2, hand_size=5, max_turns=20, target=500, max_rounds=2)
+    player = Chair("greedy", _SHELF.player("greedy", game))
+    match = Match(_SHELF.game(game), [player, Chair("you")], Settings("", seed=3))
+    seen = []
+    while not match.round.position.done:
+        if match.to_act.player is None:
+            state, shown = match.round.position.state, match.snapshot()["board"]["carried"]
+            assert shown["totals"] == np.asarray(state.totals).tolist()
+            assert (shown["rounds"], shown["target"]) == (int(state.rounds), 500)
+            seen.append(shown["totals"])
+            match.act(chosen(match.snapshot()))
+        else:
+            match.act(match.choose())
+    assert seen[0] == [0, 0]
+    assert seen[-1] != [0, 0]
+    settled = match.snapshot()["board"]
+    assert settled["carried"]["totals"] == [int(score) for score in match.scores]
+    last = [one["score"] for one in settled["settlement"]["scores"]]
+    assert settled["carried"] == {
+        "totals": [before + score for before, score in zip(seen[-1], last, strict=True)], "rounds": 2, "target": 500
+    }  # fmt: skip
+
+
 def test_wrong_actions_change_nothing() -> None:
     """An illegal action, one after the end, a new round too early."""
     match = _match("kuhn_poker")

@@ -54,6 +54,16 @@ _WRONG = {
 }
 
 
+@pytest.mark.parametrize("extra", [1, 2 * protocol.MOST_BYTES])
+def test_a_record_that_is_too_large_is_told_its_own_limit(extra: int) -> None:
+    """Whether the message or only its text exceeds what is allowed; one of the limit is read."""
+    message = {"type": "record", "text": "x" * protocol.MOST_RECORD_BYTES}
+    assert protocol.parse(json.dumps(message))["held"] is None
+    message["text"] += "x" * extra
+    with pytest.raises(InputError, match=f"a file of records may have {protocol.MOST_RECORD_BYTES}"):
+        protocol.parse(json.dumps(message))
+
+
 @pytest.mark.parametrize("text", _WRONG.values(), ids=_WRONG)
 def test_a_wrong_message_is_refused_in_one_line(text: str) -> None:
     """Whatever is wrong, the answer is short and has no control characters."""
