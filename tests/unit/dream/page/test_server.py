@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import functools
 import http.client
 import json
 import re
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+import jax
 import pytest
-from page_support import TOKEN, Client, act, chosen, open_socket, served
+from page_support import TOKEN, Client, act, chosen, hidden_cards, open_socket, served, words
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from dream.page.compiled import Position
 from dream.page.hub import Hub
+from dream.page.match import Match
 from dream.page.server import FILES
+from envs import Game
+from envs.batching import QUICK
+from envs.game import State
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +131,48 @@ def test_the_first_message_must_be_hello(page: tuple[Hub, int]) -> None:
     with open_socket(page[1]) as socket:
         socket.send(json.dumps({"type": "open", "match": "x"}))
         assert json.loads(socket.recv(20)) == {"type": "error", "text": "the first message must be hello"}
+
+
+_SEATS = {"gin_rummy": ["heuristic"], "gin_rummy_openspiel": ["simple_bot"], "gin_rummy_mdp": ["heuristic"],
+          "rummy500": ["greedy", "greedy"], "kuhn_poker": ["random"], "leduc_poker": ["random"]}  # fmt: skip
+
+
+def _redealt(match: Match, positions: list[Position], ply: int, seed: int) -> Match:
+    """Returns the first round of a match as it stood at a ply, all that its person could not see dealt anew."""
+    played, seat = match.round, match.seat(match.person)
+    state = _determinize(match.game)(positions[ply].views[seat], jax.random.key(seed))
+    other = copy.copy(match)
+    other.finished, other.scores = [], [0.0] * len(match.chairs)
+    other.round = dataclasses.replace(played, deal=state, position=match.compiled.look(state),
+                                      actions=played.actions[:ply], actors=played.actors[:ply],
+                                      said=played.said[:ply])  # fmt: skip
+    return other
+
+
+@functools.cache
+def _determinize(game: Game) -> Callable[..., State]:
+    return jax.jit(game.determinize, compiler_options=QUICK)
+
+
+@pytest.mark.parametrize("name", _SEATS)
+def test_no_message_depends_on_what_is_hidden(page: tuple[Hub, int], name: str) -> None:
+    """Each is letter by letter that of another deal which the person could not tell apart, and names no hidden card."""
+    client = Client(page[1])
+    variant = "3 players" if name == "rummy500" else None
+    client.play(client.new(name, [None, *_SEATS[name]], variant))
+    match = page[0].matches[json.loads(client.sent[-1])["match"]["id"]]
+    positions = [match.compiled.look(match.round.deal)]
+    for action in match.round.actions:
+        positions.append(match.compiled.step(positions[-1], action))
+    messages = [json.loads(text) for text in client.sent]
+    assert {message["type"] for message in messages} <= {"welcome", "match", "thinking"}
+    assert all(message.keys() == {"type", "match", "name", "usual"} for message in messages if "usual" in message)
+    shown = [message["match"] for message in messages if message["type"] == "match" and not message["match"]["done"]]
+    assert len({one["ply"] for one in shown}) == len(positions) - 1
+    for seed, one in enumerate(shown):
+        other = _redealt(match, positions, one["ply"], seed)
+        assert json.dumps(one) == json.dumps(page[0].snapshot(other))
+        assert not words(one) & hidden_cards(match.game, positions[one["ply"]], one["viewer"])
 
 
 def test_another_sessions_game_does_not_exist(page: tuple[Hub, int]) -> None:
