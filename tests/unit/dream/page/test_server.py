@@ -7,14 +7,17 @@ import dataclasses
 import functools
 import http.client
 import json
+import pathlib
 import re
 import resource
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import pytest
-from page_support import TOKEN, Client, act, chosen, hidden_cards, open_socket, served, words
+from page_support import PATIENCE, TOKEN, Client, act, chosen, hidden_cards, open_socket, served, words
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from dream.page.compiled import Position
@@ -228,30 +231,53 @@ def test_players_play_each_other(page: tuple[Hub, int]) -> None:
     assert match["id"] not in [one["id"] for one in client.wait("welcome")["matches"]]
 
 
+_LONGEST = 2.5
+"""Seconds in which 95 of 100 moves made at once are answered. They take some 0.25 s of one core together, so that this
+holds on a core with ten others at work; a server that gave 50 ms to one move after the other would take 5 s."""
+_MORE_MEMORY = 32
+"""MiB by which the process may grow while tables go on: rounds that were played are a few numbers each."""
+
+
+def _resident() -> float:
+    """Returns the memory that the process holds now, in MiB."""
+    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
+
+
+class _Table:
+    """A person at a table, who makes one move in every wave of moves."""
+
+    def __init__(self, port: int, number: int) -> None:
+        """Takes a seat; the first table plays gin."""
+        self.client = Client(port)
+        game, player = ("leduc_poker", "random") if number else ("gin_rummy", "heuristic")
+        self.match = self.client.new(game, [None, player])
+
+    def move(self, wave: threading.Barrier) -> float:
+        """Moves when all others do; returns the seconds until it is the person's turn again."""
+        while self.match["done"]:  # the other may have folded at once
+            self.client.send({"type": "next", "match": self.match["id"], "round": self.match["round"]})
+            self.match = self.client.my_turn()
+        action = chosen(self.match)
+        self.client.sent.clear()
+        wave.wait(PATIENCE)
+        began = time.perf_counter()
+        self.match = self.client.act(self.match, action)
+        return time.perf_counter() - began
+
+
 def test_a_hundred_games_answer_in_time() -> None:
-    """Each move of a hundred tables at once within 100 ms at the median, and memory is flat from round to round."""
-    with served() as (hub, port):
-        clients = [Client(port) for _ in range(100)]
-        matches = [client.new("leduc_poker", [None, "random"]) for client in clients]
-        times, memory = [], []
-        for _ in range(4):
-            for _ in range(10):
-                going = [n for n in range(100) if not matches[n]["done"]]
-                for n in going:
-                    clients[n].send(act(matches[n], chosen(matches[n])))
-                started = time.perf_counter()
-                for n in going:
-                    matches[n] = clients[n].my_turn()
-                times += [(time.perf_counter() - started) / max(len(going), 1)] * bool(going)
-            for n, client in enumerate(clients):
-                client.send({"type": "next", "match": matches[n]["id"], "round": matches[n]["round"]})
-                matches[n] = client.my_turn()
-                while matches[n]["done"]:  # the other may have folded at once
-                    client.send({"type": "next", "match": matches[n]["id"], "round": matches[n]["round"]})
-                    matches[n] = client.my_turn()
-            memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-        assert len(hub.matches) == 100
-        assert sorted(times)[len(times) // 2] < 0.1
-        assert memory[-1] - memory[1] < 32 * 1024
-        for client in clients:
-            client.close()
+    """A hundred moves at once, ten times: 95 % within the bound, each by its own clock; memory stays as it is."""
+    count, waves, memory = 100, [], []
+    with served() as (hub, port), ThreadPoolExecutor(count) as people:
+        tables = [_Table(port, number) for number in range(count)]
+        wave = threading.Barrier(count)
+        for _ in range(10):
+            waves.append(list(people.map(lambda table: table.move(wave), tables)))
+            memory.append(_resident())
+        assert len(hub.matches) == count
+        assert {table.match["round"] > 0 for table in tables[1:]} == {True}
+        for table in tables:
+            table.client.close()
+    seconds = sorted(one for taken in waves[1:] for one in taken)  # in the first some programs are compiled
+    assert seconds[int(0.95 * len(seconds))] < _LONGEST
+    assert memory[-1] - memory[2] < _MORE_MEMORY
