@@ -178,6 +178,19 @@ def test_no_message_depends_on_what_is_hidden(page: tuple[Hub, int], name: str) 
         assert not words(one) & hidden_cards(match.game, positions[one["ply"]], one["viewer"])
 
 
+def test_a_solved_game_is_advised_by_its_solution(page: tuple[Hub, int]) -> None:
+    """The hint of Kuhn poker: the solution's probabilities, and then the expected chips of both actions."""
+    client = Client(page[1])
+    match = client.new("kuhn_poker", [None, "random"])
+    client.send({"type": "hint", "match": match["id"], "advisor": None})
+    first = client.wait("hint")
+    assert first["advisor"] == "solved"
+    assert sum(row["prob"] for row in first["rows"]) == pytest.approx(1, abs=1e-3)
+    valued = client.wait("hint", lambda message: message["worlds"] > 0)
+    assert all("mean" in row for row in valued["rows"])
+    client.send({"type": "stop", "match": match["id"]})
+
+
 def test_another_sessions_game_does_not_exist(page: tuple[Hub, int]) -> None:
     """Neither to be seen nor to be played; the answer is the same as for none."""
     mine, other = Client(page[1]), Client(page[1])
