@@ -20,12 +20,21 @@ from dream.evaluation import match
 from dream.evaluation.games import game_rules, match_games
 from dream.evaluation.report import MatchReport
 from dream.search import names as search_names
-from dream.storage.policies import check_game, find, find_opponent, find_player, game_of, policy_of, searching
+from dream.storage.policies import (
+    check_game,
+    find,
+    find_opponent,
+    find_player,
+    game_of,
+    player_names,
+    policy_of,
+    searching,
+)
 from dream.training import loop
 from dream.training.finished import FinishedRun, load_run
 from dream.training.signals import StopRequest
 from dream.training.start import prepare_run, with_stored_choices
-from envs import Game, HostPlayer, InputError, Policy, bot_names, check_plays
+from envs import Game, HostPlayer, InputError, Policy, check_plays
 
 Reference = str | os.PathLike[str]
 """A run directory or FinishedRun, a checkpoint's folder, a policy's file, or hf:<owner>/<repo>/<file>."""
@@ -150,7 +159,7 @@ def _player(policy: Policy | Reference, name: str | None, game: Game | None) -> 
         check_plays(policy, game)
         return game, policy
     place = search_names.policy_in(os.fspath(policy))
-    if game is not None and place in bot_names(game):
+    if game is not None and place in player_names(game):
         return game, find_player(os.fspath(policy), game)
     trained = find(place)
     if game is None:

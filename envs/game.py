@@ -420,6 +420,9 @@ class EnumerableGame(Game):
     of the player to act has perfect recall, and its bytes are the key of the information set.
     """
 
+    num_histories: int | None = None
+    """Histories of the whole tree, terminal ones included; None: not known before it is built."""
+
     @abc.abstractmethod
     def initial_outcomes(self) -> tuple[State, Array]:
         """Returns every starting state and its probability: (states, leading axis [N]; float32[N])."""

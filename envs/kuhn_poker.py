@@ -79,6 +79,7 @@ class KuhnPoker(EnumerableGame):
     num_actions = 2
     observation_size = 2 + _NUM_CARDS + 2 * _MAX_ACTIONS
     max_length = _MAX_ACTIONS
+    num_histories = 54
     unit = "chips"
     reward_scale = 1.0
     worst_reward = -2.0

@@ -96,6 +96,7 @@ class LeducPoker(EnumerableGame):
     num_actions = 3
     observation_size = 2 + 2 * _NUM_CARDS + 2 * _ROUNDS * _ROUND_ACTIONS
     max_length = _ROUNDS * _ROUND_ACTIONS
+    num_histories = 9_300
     unit = "chips"
     reward_scale = 1.0
     worst_reward = -13.0

@@ -76,6 +76,7 @@ class LiarsDice(EnumerableGame):
     num_actions = _NUM_BIDS + 1
     observation_size = 2 + _SIDES + _NUM_BIDS + 1
     max_length = _NUM_BIDS + 1
+    num_histories = 294_876
     unit = "points"
     reward_scale = 1.0
     worst_reward = -1.0

@@ -25,7 +25,7 @@ from dream.search import names as search_names
 from dream.storage import files
 from dream.storage.lock import FILE as LOCK
 from dream.storage.lock import RunLock
-from dream.storage.policies import find, find_player
+from dream.storage.policies import find, find_player, player_names
 from envs import Game, InputError, MatchRules, Policy
 
 FILE, SETTINGS = "ladder.json", "ladder_settings.json"
@@ -95,6 +95,8 @@ def _match_rules(game: Game, config: LadderConfig) -> MatchRules | None:
 def _source(name: str, game: Game) -> str:
     if name in envs.bot_names(game):
         return "rule-based"
+    if name in player_names(game):
+        return "CFR+ on the whole tree"
     if search_names.is_search(name):
         return f"search with a {_source(search_names.parse(name).policy, game)}"
     meta = find(name).meta

@@ -62,7 +62,8 @@ class Adviser:
         """Takes the player whose probabilities are shown, and the policy by which worlds are played out."""
         self.game, self.player = game, player
         # Points are what the game pays, whatever the policy was trained to count a win as besides.
-        self._playout = Policy(playout.apply, playout.params, playout.game)
+        # A table's arrays may be of the host, where a compiled function could not index them.
+        self._playout = Policy(playout.apply, jax.tree.map(jnp.asarray, playout.params), playout.game)
         self._values = jax.jit(self._batch, compiler_options=QUICK)
         self._belief = jax.jit(self._sampled, static_argnums=2, compiler_options=QUICK)
         self._is_weighted = True

@@ -11,14 +11,14 @@ from typing import Any
 import envs
 from dream.search import names as search_names
 from dream.storage import shipped
-from dream.storage.policies import find, game_of
+from dream.storage.policies import find, game_of, player_names
 from envs import Game, InputError, boards
 from envs.errors import unknown
 
 _RUNS = Path("runs")
 _MOST_RUNS = 40
-ADVISORS = ("lookahead", "heuristic", "greedy", "simple_bot")
-"""Rule-based players whose advice is worth most, the best first; a game without them is advised by a trained player."""
+ADVISORS = ("solved", "lookahead", "heuristic", "greedy", "simple_bot")
+"""Players without training whose advice is worth most, the best first; else a trained player advises."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Catalogue:
         if search_names.is_search(reference):
             name = f"search {search_names.parse(reference).worlds or ''} {name}".replace("  ", " ")
         label = re.sub(r"[^\w.+ -]+", "_", name).replace("..", "_")[:80] or "player"
-        taken = {one.label for one in self.trained} | set(envs.bot_names(game))
+        taken = {one.label for one in self.trained} | set(player_names(game))
         count = 2
         while label in taken:
             label, count = f"{label.rpartition(' ')[0] or label} {count}", count + 1
@@ -91,7 +91,7 @@ class Catalogue:
 
     def players(self, game: Game) -> list[str]:
         """Returns the players of a game by the names that the page uses."""
-        return [*envs.bot_names(game), *(one.label for one in self.trained if one.game == game)]
+        return [*player_names(game), *(one.label for one in self.trained if one.game == game)]
 
     def reference(self, label: str, game: Game) -> str:
         """Returns what a player's label stands for.
@@ -99,7 +99,7 @@ class Catalogue:
         Raises:
           InputError: the game has no such player.
         """
-        if label in envs.bot_names(game):
+        if label in player_names(game):
             return label
         for one in self.trained:
             if one.label == label and one.game == game:
@@ -108,12 +108,12 @@ class Catalogue:
 
     def rule_based(self, game: Game) -> list[str]:
         """Returns the players of a game that need no training."""
-        return envs.bot_names(game)
+        return player_names(game)
 
     def advisor(self, game: Game) -> str:
         """Returns the player that gives advice where no other is asked for."""
         names = self.players(game)
-        trained = [name for name in names if name not in envs.bot_names(game)]
+        trained = [name for name in names if name not in player_names(game)]
         return next((name for name in (*ADVISORS, *trained) if name in names), names[0])
 
     def reviewer(self, game: Game, opponents: Sequence[str]) -> str:

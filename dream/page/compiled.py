@@ -125,14 +125,17 @@ class Shelf:
     def __init__(self, most: int = 24) -> None:
         """Keeps so many games, and twice as many players."""
         self._lock = threading.Lock()
+        self._locks: dict[Any, threading.Lock] = {}
         self.game: Callable[[Game], CompiledGame] = self._locked(functools.lru_cache(most)(CompiledGame))
         self.player: Callable[[str, Game], Player] = self._locked(functools.lru_cache(2 * most)(_found))
 
     def _locked(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Returns a function of which one call runs at a time, so that nothing is built twice."""
+        """Returns a function of which one call with the same arguments runs at a time: nothing is built twice."""
 
         def locked(*arguments: Any) -> Any:
             with self._lock:
+                own = self._locks.setdefault((function, arguments), threading.Lock())
+            with own:  # a game that takes long to solve keeps no other table waiting
                 return function(*arguments)
 
         return locked

@@ -12,7 +12,7 @@ from dream.algorithms.types import Resources
 from dream.config import renamed, settings
 from dream.search import SearchSettings, make_search
 from dream.search import names as search_names
-from dream.storage import checkpoint, hub, policy_file, shipped
+from dream.storage import checkpoint, hub, policy_file, shipped, solved
 from dream.storage.checkpoint import Checkpoint
 from dream.storage.policy_file import PolicyFile
 from dream.storage.tree_cache import stored_tree
@@ -156,8 +156,13 @@ def find_opponent(reference: str, game: Game) -> Policy | HostPlayer:
     return envs.make_host_player(reference, game) if envs.is_foreign(reference) else find_player(reference, game)
 
 
+def player_names(game: Game) -> list[str]:
+    """Returns the players that need no training, by name: rule-based ones, and `solved` where the tree is small."""
+    return [*envs.bot_names(game), *([solved.NAME] if solved.plays(game) else [])]
+
+
 def find_player(reference: str, game: Game) -> Policy:
-    """Returns a player: a rule-based one by name, a trained one as `load_policy` finds it, or a search with either.
+    """Returns a player: one of `player_names`, a trained one as `load_policy` finds it, or a search with either.
 
     A search player is named `search:<player>[:<worlds>]`.
 
@@ -168,6 +173,8 @@ def find_player(reference: str, game: Game) -> Policy:
         raise InputError(f"{reference} plays on the host; it can only be the opponent of a match")
     if reference in envs.bot_names(game):
         return envs.make_bot(reference, game)
+    if reference in player_names(game):
+        return solved.make(game)
     if search_names.is_search(reference):
         return searching(reference, find_player(search_names.policy_in(reference), game), game)
     by_place = hub.is_reference(reference) or shipped.path_of(reference) is not None
@@ -176,7 +183,7 @@ def find_player(reference: str, game: Game) -> Policy:
             raise InputError(f"opponent {reference} is now {new}: the learner's own past, in algo.opponents alone")
         raise InputError(
             f"unknown opponent {reference!r}; it must be one of "
-            f"{', '.join([*envs.bot_names(game), *shipped.names(game.name)])}, "
+            f"{', '.join([*player_names(game), *shipped.names(game.name)])}, "
             "the path of a run, a checkpoint or a policy's file, or search:<any of these>"
         )
     trained = find(reference)

@@ -92,8 +92,7 @@ def _train(run: Run, stop: StopRequest) -> None:
     try:
         _iterate(run, stop, tracker)
         if stop.received is None:
-            reports = run.measurements.final(run.state, run.iteration, run.run_dir)
-            _report(run, reports, tracker)
+            _report(run, run.measurements.final(run.state, run.iteration, run.run_dir), tracker)
     except Exception:
         tracker.close(failed=True)
         raise
@@ -107,10 +106,24 @@ def _report(run: Run, reports: dict[str, Any], tracker: Tracker) -> None:
     """Prints the final matches, sends them to W&B, and draws the run."""
     for opponent, report in reports.items():
         report_table(f"iteration {run.iteration} against {opponent}", report)
-        tracker.log_evaluation(opponent, report)
-        tracker.log_hands(run.game, opponent, run.measurements.hands.get(opponent, []))
+    _send_matches(run, tracker)
+    tracker.summarise(reports)
     run.objective = objective(run.measurements.exact(run.state, run.iteration), reports)
     tracker.log_pictures(_draw(run))
+
+
+def _send_matches(run: Run, tracker: Tracker) -> None:
+    """Sends the tables of the newest evaluation and some of its hands to W&B."""
+    for opponent, report in run.measurements.reports.items():
+        tracker.log_evaluation(run.iteration, opponent, report)
+        tracker.log_hands(run.iteration, run.game, opponent, run.measurements.hands.get(opponent, []))
+
+
+def _save(run: Run, tracker: Tracker) -> None:
+    """Saves the state and sends its policy to W&B, unless it is saved already."""
+    if run.saved != run.iteration:
+        run.save()
+        tracker.log_policy(run.iteration, run.policy())
 
 
 def _iterate(run: Run, stop: StopRequest, tracker: Tracker) -> None:
@@ -123,9 +136,8 @@ def _iterate(run: Run, stop: StopRequest, tracker: Tracker) -> None:
                 _left(run, stop)
                 break
             if run.iteration % run.config.checkpoint.every == 0:
-                run.save()
-                tracker.log_policy(run.iteration, run.policy())
-        run.save()
+                _save(run, tracker)
+        _save(run, tracker)
     finally:
         progress.close()
         stop.protect(False, f"left before the final evaluation; the run is in {run.run_dir}")
@@ -141,6 +153,8 @@ def advance(run: Run, stop: StopRequest, tracker: Tracker, progress: RunProgress
         metrics.append(run.run_dir, *records)
         progress.show(records[-1])
         tracker.log(records[-1])
+        if "seconds_evaluate" in records[-1]:
+            _send_matches(run, tracker)
     return records is not None
 
 

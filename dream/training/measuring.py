@@ -35,7 +35,7 @@ class Measurements:
     """Measures the policies of a run's states.
 
     Attributes:
-      hands: of each opponent, played in the final matches and kept for W&B.
+      reports, hands: of the newest evaluation, by opponent: the matches, and the rounds of each that are kept for W&B.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -49,6 +49,7 @@ class Measurements:
         exact = self._config.eval.exact and is_exact(self._game)
         self._form = exact_form(self._game, stored_tree) if exact else None
         self._measured: tuple[int, dict[str, dict[str, float]]] = (-1, {})
+        self.reports: dict[str, dict[str, Any]] = {}
         self.hands: dict[str, list[dict[str, Any]]] = {}
 
     @property
@@ -66,7 +67,7 @@ class Measurements:
         try:
             measured = self._flat(state, iteration, stop)
         except _LeftError:
-            measured = {}
+            measured, self.reports = {}, {}
         return measured | {"seconds_evaluate": time.perf_counter() - began}
 
     def _flat(self, state: Any, iteration: int, stop: StopRequest) -> dict[str, float]:
@@ -75,8 +76,10 @@ class Measurements:
                 raise _LeftError
 
         games, flat = self._whole(self._config.eval.games), {}
+        self.reports, self.hands = {}, {}
         for name, opponent in self._opponents.items():
             report = self._match(state, name, opponent, games, self._deals(_WATCHED), progress=look)
+            self.reports[name] = report
             flat |= {f"eval/{name}/{k}": v.mean for k, v in report.items() if hasattr(v, "mean")}
         for name, values in self.exact(state, iteration).items():
             flat |= {f"eval/{quantity}/{name}": value for quantity, value in values.items()}
@@ -89,8 +92,9 @@ class Measurements:
           The reports by opponent.
         """
         games, deals, reports = self._whole(self._config.eval.final_games), self._deals(_FINAL), {}
+        self.reports, self.hands = reports, {}
         for name, player in self._opponents.items():
-            reports[name] = self._match(state, name, player, games, deals, hands=HANDS)
+            reports[name] = self._match(state, name, player, games, deals)
         report = {"iteration": iteration, "unit": self._game.unit, "num_players": self._game.num_players}
         report["deals"] = "of the final evaluation alone"
         if reports:
@@ -134,7 +138,6 @@ class Measurements:
         games: int,
         deals: Any,
         *,
-        hands: int = 0,
         progress: Callable[[int], None] = lambda played: None,
     ) -> dict[str, Any]:
         """Returns the report of a match; its first hands are kept for W&B, where a run is tracked.
@@ -144,7 +147,7 @@ class Measurements:
         heard = self.hands.setdefault(name, []).append if self._config.tracking.mode != "disabled" else None
         policy = self.policy(state)
         return match(
-            self._game, policy, opponent, games=games, seed=deals, progress=progress, on_hand=heard, hands=hands
+            self._game, policy, opponent, games=games, seed=deals, progress=progress, on_hand=heard, hands=HANDS
         )
 
     def _deals(self, which: int) -> Any:

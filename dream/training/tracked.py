@@ -12,16 +12,19 @@ import numpy as np
 from envs import Game, Policy, drawing, records
 
 HANDS = 3
-"""Hands shown of a final evaluation."""
+"""Hands shown of each match of an evaluation."""
 _MOST_BYTES = 2**26
 """Of a policy that is kept as an artifact."""
 
 
-def log_hands(run: Any, game: Game, opponent: str, player: str, played: Sequence[dict[str, Any]]) -> None:
+def log_hands(
+    run: Any, iteration: int, game: Game, opponent: str, player: str, played: Sequence[dict[str, Any]]
+) -> None:
     """Logs hands as pictures: their last positions with all moves.
 
     Args:
       run: of W&B.
+      iteration: whose policy played.
       game: what was played.
       opponent, player: names of who played.
       played: hands as `match` gives them to on_hand.
@@ -35,7 +38,7 @@ def log_hands(run: Any, game: Game, opponent: str, player: str, played: Sequence
         one = records.finished(game, hand["deal"], hand["actions"], hand["won"], players)
         shown.append(wandb.Html(drawing.to_svg(records.scene(one, checked=False)), inject=False))
     if shown:
-        run.log({f"hands/{opponent}": shown})
+        run.log({"iteration": iteration, f"hands/{opponent}": shown})
 
 
 def log_pictures(run: Any, paths: Iterable[Path]) -> None:
@@ -57,6 +60,8 @@ def log_policy(run: Any, iteration: int, policy: Policy) -> None:
         return
     path = Path(run.dir).parent / "policies" / f"{iteration}.npz"
     path.parent.mkdir(exist_ok=True)
+    if path.exists():  # W&B may be reading it: the same iteration, its average fitted once more
+        path = path.with_stem(f"{iteration}_settled")
     np.savez_compressed(path, **arrays)
     artifact = wandb.Artifact(f"policy-{run.id}", type="policy", metadata={"iteration": iteration})
     # The file stays where it is: a copy would go to the user's own folder.

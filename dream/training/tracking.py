@@ -64,15 +64,21 @@ class Tracker:
             self._try(lambda: self._run.log(record))
             self._sent = time.monotonic()
 
-    def log_evaluation(self, opponent: str, report: dict[str, Any]) -> None:
-        """Sends a final evaluation as a table, and its means as the run's summary."""
+    def log_evaluation(self, iteration: int, opponent: str, report: dict[str, Any]) -> None:
+        """Sends a match of an evaluation as a table."""
         if self._run is not None:
-            self._try(lambda: _log_table(self._run, opponent, report))
+            self._try(lambda: _log_table(self._run, iteration, opponent, report))
 
-    def log_hands(self, game: Game, opponent: str, played: Sequence[dict[str, Any]]) -> None:
-        """Sends a few hands of a final evaluation as pictures."""
+    def summarise(self, reports: dict[str, dict[str, Any]]) -> None:
+        """Sends the means of the final evaluation, by opponent, as the run's summary."""
         if self._run is not None:
-            self._try(lambda: tracked.log_hands(self._run, game, opponent, self._name, played))
+            means = {f"final/{name}/{row[0]}": row[1] for name, report in reports.items() for row in _rows(report)}
+            self._try(lambda: self._run.summary.update(means))
+
+    def log_hands(self, iteration: int, game: Game, opponent: str, played: Sequence[dict[str, Any]]) -> None:
+        """Sends a few hands of an evaluation as pictures."""
+        if self._run is not None:
+            self._try(lambda: tracked.log_hands(self._run, iteration, game, opponent, self._name, played))
 
     def log_pictures(self, paths: Iterable[Path]) -> None:
         """Sends pictures of the run."""
@@ -169,9 +175,12 @@ def _finish(run: Any, failed: bool) -> None:
     run.finish(exit_code=1) if failed else run.finish()
 
 
-def _log_table(run: Any, opponent: str, report: dict[str, Any]) -> None:
+def _rows(report: dict[str, Any]) -> list[list[Any]]:
+    return [[name, *value] for name, value in report.items() if hasattr(value, "mean")]
+
+
+def _log_table(run: Any, iteration: int, opponent: str, report: dict[str, Any]) -> None:
     import wandb
 
-    rows = [[name, *value] for name, value in report.items() if hasattr(value, "mean")]
-    run.log({f"evaluation/{opponent}": wandb.Table(columns=["quantity", "mean", "low", "high"], data=rows)})
-    run.summary.update({f"final/{opponent}/{name}": mean for name, mean, _, _ in rows})
+    table = wandb.Table(columns=["quantity", "mean", "low", "high"], data=_rows(report))
+    run.log({"iteration": iteration, f"evaluation/{opponent}": table})

@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import uvicorn
 from websockets.sync.client import connect
 
 from dream.page.catalogue import Catalogue
+from dream.page.compiled import Position
 from dream.page.hub import Hub
 from dream.page.server import Site, configured, listen, names
+from envs import Game, boards
 
 TOKEN = "token-of-the-tests"
 PATIENCE = 60.0
@@ -134,6 +138,19 @@ def chosen(match: dict[str, Any]) -> int:
         return ends[0]["id"]
     discards = [choice for choice in choices if "left" in choice]
     return min(discards, key=lambda choice: choice["left"])["id"] if discards else choices[-1]["id"]
+
+
+def hidden_cards(game: Game, position: Position, seat: int) -> set[str]:
+    """Returns the cards that a seat may not know: in a hand of another's, and never seen taken."""
+    board = boards.board_of(game)
+    deck, held = board.deck(game), np.asarray(board.hands(game, position.state))
+    others = {deck[card] for n in range(len(held)) if n != seat for card in np.flatnonzero(held[n])}
+    return others - set(texts(board.seen(game, position.views[seat])))
+
+
+def words(match: dict[str, Any]) -> set[str]:
+    """Returns the words in what is shown of a match, the players' names aside."""
+    return {word for text in texts({**match, "title": "", "chairs": []}) for word in re.findall(r"\w+", text)}
 
 
 def texts(value: Any) -> Iterator[str]:

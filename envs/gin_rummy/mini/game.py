@@ -70,6 +70,9 @@ class MiniState(GinState):
     labels: Array
 
 
+_HISTORIES = {MINI_PRESETS["4x2"]: 88_800, MINI_PRESETS["5x2"]: 735_300, MINI_PRESETS["3x3"]: 1_161_360}
+
+
 @dataclasses.dataclass(frozen=True)
 class MiniGinRummy(GinRummy, EnumerableGame):
     """Gin rummy on a reduced deck; rules and encoding as the module says."""
@@ -77,6 +80,11 @@ class MiniGinRummy(GinRummy, EnumerableGame):
     rules: MiniRules = MINI_PRESETS["4x2"]
     name = "mini_gin_rummy"
     version = "1"
+
+    @property
+    def num_histories(self) -> int | None:
+        """Histories of the tree, for the presets that were counted."""
+        return _HISTORIES.get(self.rules)
 
     @property
     def _one_knock(self) -> bool:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import jax
 import numpy as np
 import pytest
-from page_support import chosen, texts
+from page_support import chosen, hidden_cards, words
 
 import envs
 from dream.page.compiled import Shelf
@@ -31,17 +29,6 @@ def _match(name: str, person: bool = True, seed: int = 0, target: int | None = N
 def _to_my_turn(match: Match) -> None:
     while match.to_act is not None and match.to_act.player is not None:
         match.act(match.choose())
-
-
-def _hidden(match: Match) -> set[str]:
-    """Returns the cards that the person may not know: in the stock, or in a hand and never seen taken."""
-    board = boards.board_of(match.game)
-    deck = board.deck(match.game)
-    seat = match.seat(match.person)
-    open_cards = set(texts(board.seen(match.game, match.round.position.views[seat])))
-    held = np.asarray(board.hands(match.game, match.round.position.state))
-    others = {deck[card] for n in range(len(held)) if n != seat for card in np.flatnonzero(held[n])}
-    return others - open_cards
 
 
 @pytest.mark.parametrize("name", _GAMES)
@@ -72,12 +59,11 @@ def test_a_person_is_shown_no_hidden_card(name: str) -> None:
     _to_my_turn(match)
     while not match.round.position.done:
         shown = match.snapshot()
-        hidden = _hidden(match)
+        hidden = hidden_cards(match.game, match.round.position, match.seat(match.person))
         if name not in ("liars_dice", "leduc_poker"):
             assert hidden
-        words = {word for text in texts({**shown, "title": "", "chairs": []}) for word in re.findall(r"\w+", text)}
         if name != "liars_dice":
-            assert not words & hidden
+            assert not words(shown) & hidden
         match.act(chosen(shown))
         _to_my_turn(match)
     assert not match.snapshot()["choices"]

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import functools
 import http.client
 import json
+import pathlib
 import re
 import resource
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
+import jax
 import pytest
-from page_support import TOKEN, Client, act, chosen, open_socket, served
+from page_support import PATIENCE, TOKEN, Client, act, chosen, hidden_cards, open_socket, served, words
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from dream.page.compiled import Position
 from dream.page.hub import Hub
+from dream.page.match import Match
 from dream.page.server import FILES
+from envs import Game
+from envs.batching import QUICK
+from envs.game import State
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +136,61 @@ def test_the_first_message_must_be_hello(page: tuple[Hub, int]) -> None:
         assert json.loads(socket.recv(20)) == {"type": "error", "text": "the first message must be hello"}
 
 
+_SEATS = {"gin_rummy": ["heuristic"], "gin_rummy_openspiel": ["simple_bot"], "gin_rummy_mdp": ["heuristic"],
+          "rummy500": ["greedy", "greedy"], "kuhn_poker": ["random"], "leduc_poker": ["random"]}  # fmt: skip
+
+
+def _redealt(match: Match, positions: list[Position], ply: int, seed: int) -> Match:
+    """Returns the first round of a match as it stood at a ply, all that its person could not see dealt anew."""
+    played, seat = match.round, match.seat(match.person)
+    state = _determinize(match.game)(positions[ply].views[seat], jax.random.key(seed))
+    other = copy.copy(match)
+    other.finished, other.scores = [], [0.0] * len(match.chairs)
+    other.round = dataclasses.replace(played, deal=state, position=match.compiled.look(state),
+                                      actions=played.actions[:ply], actors=played.actors[:ply],
+                                      said=played.said[:ply])  # fmt: skip
+    return other
+
+
+@functools.cache
+def _determinize(game: Game) -> Callable[..., State]:
+    return jax.jit(game.determinize, compiler_options=QUICK)
+
+
+@pytest.mark.parametrize("name", _SEATS)
+def test_no_message_depends_on_what_is_hidden(page: tuple[Hub, int], name: str) -> None:
+    """Each is letter by letter that of another deal which the person could not tell apart, and names no hidden card."""
+    client = Client(page[1])
+    variant = "3 players" if name == "rummy500" else None
+    client.play(client.new(name, [None, *_SEATS[name]], variant))
+    match = page[0].matches[json.loads(client.sent[-1])["match"]["id"]]
+    positions = [match.compiled.look(match.round.deal)]
+    for action in match.round.actions:
+        positions.append(match.compiled.step(positions[-1], action))
+    messages = [json.loads(text) for text in client.sent]
+    assert {message["type"] for message in messages} <= {"welcome", "match", "thinking"}
+    assert all(message.keys() == {"type", "match", "name", "usual"} for message in messages if "usual" in message)
+    shown = [message["match"] for message in messages if message["type"] == "match" and not message["match"]["done"]]
+    assert len({one["ply"] for one in shown}) == len(positions) - 1
+    for seed, one in enumerate(shown):
+        other = _redealt(match, positions, one["ply"], seed)
+        assert json.dumps(one) == json.dumps(page[0].snapshot(other))
+        assert not words(one) & hidden_cards(match.game, positions[one["ply"]], one["viewer"])
+
+
+def test_a_solved_game_is_advised_by_its_solution(page: tuple[Hub, int]) -> None:
+    """The hint of Kuhn poker: the solution's probabilities, and then the expected chips of both actions."""
+    client = Client(page[1])
+    match = client.new("kuhn_poker", [None, "random"])
+    client.send({"type": "hint", "match": match["id"], "advisor": None})
+    first = client.wait("hint")
+    assert first["advisor"] == "solved"
+    assert sum(row["prob"] for row in first["rows"]) == pytest.approx(1, abs=1e-3)
+    valued = client.wait("hint", lambda message: message["worlds"] > 0)
+    assert all("mean" in row for row in valued["rows"])
+    client.send({"type": "stop", "match": match["id"]})
+
+
 def test_another_sessions_game_does_not_exist(page: tuple[Hub, int]) -> None:
     """Neither to be seen nor to be played; the answer is the same as for none."""
     mine, other = Client(page[1]), Client(page[1])
@@ -177,30 +244,53 @@ def test_players_play_each_other(page: tuple[Hub, int]) -> None:
     assert match["id"] not in [one["id"] for one in client.wait("welcome")["matches"]]
 
 
+_LONGEST = 2.5
+"""Seconds in which 95 of 100 moves made at once are answered. They take some 0.25 s of one core together, so that this
+holds on a core with ten others at work; a server that gave 50 ms to one move after the other would take 5 s."""
+_MORE_MEMORY = 32
+"""MiB by which the process may grow while tables go on: rounds that were played are a few numbers each."""
+
+
+def _resident() -> float:
+    """Returns the memory that the process holds now, in MiB."""
+    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
+
+
+class _Table:
+    """A person at a table, who makes one move in every wave of moves."""
+
+    def __init__(self, port: int, number: int) -> None:
+        """Takes a seat; the first table plays gin."""
+        self.client = Client(port)
+        game, player = ("leduc_poker", "random") if number else ("gin_rummy", "heuristic")
+        self.match = self.client.new(game, [None, player])
+
+    def move(self, wave: threading.Barrier) -> float:
+        """Moves when all others do; returns the seconds until it is the person's turn again."""
+        while self.match["done"]:  # the other may have folded at once
+            self.client.send({"type": "next", "match": self.match["id"], "round": self.match["round"]})
+            self.match = self.client.my_turn()
+        action = chosen(self.match)
+        self.client.sent.clear()
+        wave.wait(PATIENCE)
+        began = time.perf_counter()
+        self.match = self.client.act(self.match, action)
+        return time.perf_counter() - began
+
+
 def test_a_hundred_games_answer_in_time() -> None:
-    """Each move of a hundred tables at once within 100 ms at the median, and memory is flat from round to round."""
-    with served() as (hub, port):
-        clients = [Client(port) for _ in range(100)]
-        matches = [client.new("leduc_poker", [None, "random"]) for client in clients]
-        times, memory = [], []
-        for _ in range(4):
-            for _ in range(10):
-                going = [n for n in range(100) if not matches[n]["done"]]
-                for n in going:
-                    clients[n].send(act(matches[n], chosen(matches[n])))
-                started = time.perf_counter()
-                for n in going:
-                    matches[n] = clients[n].my_turn()
-                times += [(time.perf_counter() - started) / max(len(going), 1)] * bool(going)
-            for n, client in enumerate(clients):
-                client.send({"type": "next", "match": matches[n]["id"], "round": matches[n]["round"]})
-                matches[n] = client.my_turn()
-                while matches[n]["done"]:  # the other may have folded at once
-                    client.send({"type": "next", "match": matches[n]["id"], "round": matches[n]["round"]})
-                    matches[n] = client.my_turn()
-            memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-        assert len(hub.matches) == 100
-        assert sorted(times)[len(times) // 2] < 0.1
-        assert memory[-1] - memory[1] < 32 * 1024
-        for client in clients:
-            client.close()
+    """A hundred moves at once, ten times: 95 % within the bound, each by its own clock; memory stays as it is."""
+    count, waves, memory = 100, [], []
+    with served() as (hub, port), ThreadPoolExecutor(count) as people:
+        tables = [_Table(port, number) for number in range(count)]
+        wave = threading.Barrier(count)
+        for _ in range(10):
+            waves.append(list(people.map(lambda table: table.move(wave), tables)))
+            memory.append(_resident())
+        assert len(hub.matches) == count
+        assert {table.match["round"] > 0 for table in tables[1:]} == {True}
+        for table in tables:
+            table.client.close()
+    seconds = sorted(one for taken in waves[1:] for one in taken)  # in the first some programs are compiled
+    assert seconds[int(0.95 * len(seconds))] < _LONGEST
+    assert memory[-1] - memory[2] < _MORE_MEMORY
