@@ -200,6 +200,24 @@ def test_the_truth_is_ringed_on_the_last_belief(page: Any, game: str) -> None:
     assert page.locator(".cell").count() == 0
 
 
+def test_a_hint_and_a_belief_in_gin(page: Any) -> None:
+    """Of a discard: expected points, a map of all 52 cards with the own ones marked, outs, the danger of each card."""
+    _deal(page, "gin_rummy")
+    while not page.locator(".hand .playable").count():
+        before = _ply(page)
+        page.locator("#stock:not([disabled]), .actions button[data-kind]").first.click()
+        _settled(page, before)
+    page.keyboard.press("h")
+    page.wait_for_selector(".interval")
+    assert page.locator(".rows tbody tr").count() >= 10
+    page.keyboard.press("b")
+    page.wait_for_selector("#belief-note")
+    assert page.locator(".map td.cell").count() == 52
+    assert page.locator(".map td.own").count() == 11
+    assert page.locator("h3 >> text=/^Outs: .* to improve/").count() == 1
+    assert page.locator("#danger .cell").count() == 11
+
+
 def test_a_review(page: Any) -> None:
     """Step by step, by keys too; and on from the first move with a new game."""
     _deal(page, "leduc_poker")

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import jax
 import pytest
@@ -189,6 +190,29 @@ def test_a_solved_game_is_advised_by_its_solution(page: tuple[Hub, int]) -> None
     valued = client.wait("hint", lambda message: message["worlds"] > 0)
     assert all("mean" in row for row in valued["rows"])
     client.send({"type": "stop", "match": match["id"]})
+
+
+def test_a_player_that_takes_its_time_is_said_to_think(page: tuple[Hub, int]) -> None:
+    """The page is told who thinks, and from the second decision on how long that usually takes."""
+    client = Client(page[1])
+    match = client.new("gin_rummy", [None, "mc:64"])
+    slow = page[0].matches[match["id"]].chairs[1].player
+    assert slow is not None
+    end = time.monotonic() + 2 * PATIENCE
+    while slow.seconds is None and time.monotonic() < end:  # it is still compiled
+        time.sleep(0.1)
+    quick = slow.probabilities
+
+    def slowly(view: Any, legal: Any) -> Any:
+        time.sleep(0.4)  # on a quick machine 64 worlds might take less than is worth a message
+        return quick(view, legal)
+
+    slow.probabilities, slow.seconds = slowly, 0.4
+    while not match["done"] and not any('"thinking"' in text for text in client.sent):
+        match = client.act(match, chosen(match))
+    thinking = next(json.loads(text) for text in client.sent if '"thinking"' in text)
+    assert (thinking["match"], thinking["name"]) == (match["id"], "mc:64")
+    assert thinking["usual"] >= 0.3
 
 
 def test_another_sessions_game_does_not_exist(page: tuple[Hub, int]) -> None:
