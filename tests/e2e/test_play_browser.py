@@ -431,7 +431,7 @@ def test_rounds_with_a_person_are_kept(page: Any, address: tuple[str, Hub, pathl
 
 
 def test_players_play_each_other(page: Any) -> None:
-    """At a pace, stopped and started again; both hands are open."""
+    """At a pace, stopped and started again, between two rounds too; both hands are open."""
     page.check('input[value="kuhn_poker"]', force=True)
     page.select_option("[name=seat-0]", "random")
     page.select_option("[name=pace]", "0.5")
@@ -441,6 +441,7 @@ def test_players_play_each_other(page: Any) -> None:
     page.click("#pause")
     page.wait_for_selector("#pause >> text=Go on")
     page.click("#pause")
+    page.wait_for_selector(".felt:has(#result) #pause")
     page.wait_for_selector(".round >> text=Round 2")
 
 

@@ -250,6 +250,7 @@ export class Table {
     const made = [];
     if (!match.over) made.push(button(T.next, () => this.next(), { class: "primary", id: "next" }));
     else made.push(button(T.newMatch, () => this.app.goHome(), { class: "primary" }));
+    if (match.viewer === null && !match.over) made.push(this.pauseButton());
     if (match.rounds.length) made.push(button(T.reviewRound, () => this.review(match.round), { id: "review" }));
     return made;
   }
