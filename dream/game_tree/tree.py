@@ -144,10 +144,10 @@ def build_tree(
 
 def _expand(game: EnumerableGame, max_gib: float, progress: Callable[[int, int], None]) -> tuple[list[_Level], _Layout]:
     """Expands level by level until every history is over."""
-    states, chance = jax.device_get(jax.jit(game.initial_outcomes)())
+    states, chance = first_histories(game)
     count = len(chance)
     parent, action = np.full(count, -1), np.full(count, -1, np.int16)
-    chance, payoff = _sharpened(chance), np.zeros((count, game.num_players))
+    payoff = np.zeros((count, game.num_players))
     done = np.zeros(count, bool)
     levels, total, used = [], 0, 0
     legal = keys = layout = None
@@ -156,7 +156,7 @@ def _expand(game: EnumerableGame, max_gib: float, progress: Callable[[int, int],
         states = jax.tree.map(lambda x, at=at: x[at], states)
         everyone = np.full(count, -1, np.int8)
         if len(at):
-            everyone[at], legal, view = _in_chunks(_looker(game), len(at), states)
+            everyone[at], legal, view = decisions(game, states, len(at))
             keys, layout = _pack(view, len(at))
         else:
             legal, keys = legal[:0], keys[:0]
@@ -179,10 +179,7 @@ def _children(
 ) -> tuple[Any, ...]:
     """Returns the histories one action further: states, done, parent (in the level), action, chance, payoff."""
     row, act = np.nonzero(legal)
-    acting = jax.tree.map(lambda x: x[row], states)
-    after, pair, probs, rewards, done = _in_chunks(
-        game.outcomes, len(row), acting, act.astype(np.int32), keep=_possible
-    )
+    after, pair, probs, rewards, done = possible_outcomes(game, states, row, act)
     parent = at[row[pair]]
     return (
         after,
@@ -192,6 +189,29 @@ def _children(
         chance[parent] * probs,
         payoff[parent] + rewards.astype(np.float64),
     )
+
+
+def first_histories(game: EnumerableGame) -> tuple[Any, np.ndarray]:
+    """Returns the starting states of a game and their probabilities, float64[N]."""
+    states, chance = jax.device_get(jax.jit(game.initial_outcomes)())
+    return states, _sharpened(chance)
+
+
+def decisions(game: EnumerableGame, states: Any, count: int) -> tuple[np.ndarray, np.ndarray, Any]:
+    """Returns who is to act in so many states int8[N], what is legal bool[N, A], and what that player sees."""
+    return _in_chunks(_looker(game), count, states)
+
+
+def possible_outcomes(game: EnumerableGame, states: Any, row: np.ndarray, action: np.ndarray) -> tuple[Any, ...]:
+    """Returns all that actions can lead to, one after another: state, number of the pair, probability, rewards, done.
+
+    Args:
+      game: what is played.
+      states: some, in play.
+      row, action: int[pairs], which of them, and what is done there.
+    """
+    acting = jax.tree.map(lambda x: x[row], states)
+    return _in_chunks(game.outcomes, len(row), acting, action.astype(np.int32), keep=_possible)
 
 
 def _possible(first: int, outcomes: tuple[Any, ...]) -> tuple[Any, ...]:
