@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from envs.errors import InputError
 
 if TYPE_CHECKING:
-    from envs.checks import check_game
+    from envs.checks import check_game, check_once
     from envs.game import CardFeatures, EnumerableGame, EventLog, Game, LogSlot, OpponentIds, Policy
     from envs.match_rules import MatchRules
     from envs.players import (
@@ -36,6 +36,7 @@ __all__ = [
     "Policy",
     "bot_names",
     "check_game",
+    "check_once",
     "check_plays",
     "is_foreign",
     "is_own",
@@ -49,7 +50,7 @@ __all__ = [
 ]
 
 _NAMES = {
-    "envs.checks": ("check_game",),
+    "envs.checks": ("check_game", "check_once"),
     "envs.game": ("CardFeatures", "EnumerableGame", "EventLog", "Game", "LogSlot", "OpponentIds", "Policy"),
     "envs.match_rules": ("MatchRules",),
     "envs.players": (

@@ -15,11 +15,16 @@ import numpy as np
 from jax import Array, lax
 
 from envs.errors import InputError
-from envs.game import Game
+from envs.game import EnumerableGame, Game
+from envs.registry import is_own
 
 _NEVER = np.int32(2**31 - 1)
 _TOLERANCE = 1e-5
 """By which the rewards of one step may miss a sum of 0, as a part of the largest of them (or of 1)."""
+_CHANCE_TOLERANCE = 1e-3
+"""By which probabilities may miss a sum of 1."""
+_SOUND: set[tuple[type, Game]] = set()
+"""The games that check_once has seen, by class."""
 
 _FAULTS = {
     "player": "step: current_player is not -1 to {players} - 1",
@@ -35,6 +40,9 @@ _FAULTS = {
     "determinized": "view: it changes when determinize deals again what the player cannot see",
     "potential": "potential: it is not finite",
     "phase": "phase: it is not an index into phases",
+    "chance": "outcomes: probabilities are below 0, or do not sum to 1",
+    "paid": "outcomes: rewards are not finite, or do not sum to 0 where the game is zero-sum",
+    "among": "outcomes: what step does is not among them; views, rewards and ends are compared",
     "long": "max_length: a game goes on after {length} actions",
 }
 """Fault -> the method and what is wrong; in the order in which the first is reported."""
@@ -64,6 +72,25 @@ def check_game(game: Game, key: Array | None = None, *, games: int = 8) -> None:
         if step != _NEVER:
             text = text.format(players=game.num_players, length=game.max_length)
             raise _fault(game, f"{text}; in random game {lane + 1}, after {step} actions")
+    if isinstance(game, EnumerableGame):
+        _check_deals(game, jax.random.split(key, games))
+
+
+def check_once(game: Game) -> None:
+    """Checks a game that is not this package's own, once in a process for all that equal it.
+
+    Raises:
+      InputError: as check_game.
+    """
+    if not isinstance(game, Game) or is_own(game):
+        return
+    try:
+        if (type(game), game) in _SOUND:
+            return
+    except Exception:
+        pass  # not to be hashed, which is what the check says
+    check_game(game)
+    _SOUND.add((type(game), game))
 
 
 def _fault(game: Game, text: str) -> InputError:
@@ -130,6 +157,49 @@ def _check_shapes(game: Game) -> None:
     _expect_like(game, "resample_chance", _traced(game, "resample_chance", game.resample_chance, state, key), state)
     if _determinizes(game):
         _expect_like(game, "determinize", _traced(game, "determinize", game.determinize, view, key), state)
+    if isinstance(game, EnumerableGame):
+        _check_outcomes(game, state)
+
+
+def _check_outcomes(game: EnumerableGame, state: Any) -> None:
+    """Checks what `outcomes` returns, without computing anything."""
+    outcomes = _traced(game, "outcomes", game.outcomes, state, jax.ShapeDtypeStruct((), np.int32))
+    if not isinstance(outcomes, tuple) or len(outcomes) != 4:
+        raise _fault(game, "outcomes: it must return (states, probs, rewards, done)")
+    after, probs, rewards, done = outcomes
+    count = np.shape(probs)[0] if len(np.shape(probs)) == 1 else 0
+    _expect(game, "outcomes: the probabilities", probs, (count,))
+    _expect(game, "outcomes: the rewards", rewards, (count, game.num_players))
+    _expect(game, "outcomes: done", done, (count,), np.bool_)
+    listed = jax.tree.map(lambda x: jax.ShapeDtypeStruct((count, *x.shape), x.dtype), state)
+    _expect_like(game, "outcomes: the states", after, listed, "states of init, one after another, have")
+
+
+def _check_deals(game: EnumerableGame, keys: Array) -> None:
+    """Checks that what `init` deals is among the initial outcomes, by the views."""
+    try:
+        states, probs = jax.device_get(jax.jit(game.initial_outcomes)())
+    except InputError:
+        return  # too many to be listed
+    except Exception as error:
+        raise _fault(game, f"initial_outcomes fails: {_line(error)}") from error
+    probs = np.asarray(probs, np.float64)
+    if np.any(probs < 0) or not abs(probs.sum() - 1) < _CHANCE_TOLERANCE:
+        raise _fault(game, f"initial_outcomes: probabilities sum to {probs.sum():g}; all must be 0 or more, the sum 1")
+    dealt, listed = jax.device_get((_views(game, jax.vmap(game.init)(keys)), _views(game, states)))
+    for lane in range(len(keys)):
+        same = probs > 0
+        for one, all_of_them in zip(jax.tree.leaves(dealt), jax.tree.leaves(listed), strict=True):
+            same &= np.all((one[lane] == all_of_them).reshape(len(probs), -1), axis=1)
+        if not same.any():
+            raise _fault(game, f"initial_outcomes: the deal of random game {lane + 1} is not among them, by its views")
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _views(game: Game, states: Any) -> Any:
+    """Returns what all players see in some states: [N, P, ...]."""
+    seats = jnp.arange(game.num_players, dtype=jnp.int32)
+    return jax.vmap(lambda state: jax.vmap(lambda seat: game.view(state, seat))(seats))(states)
 
 
 def _determinizes(game: Game) -> bool:
@@ -239,9 +309,11 @@ def _look(game: Game, state: Any, bits: Array, *, determinizes: bool) -> tuple[A
         "observation": ~jnp.all(jnp.isfinite(jax.vmap(game.encode)(views))),
         "potential": ~jnp.all(jnp.isfinite(jax.vmap(lambda seat: game.potential(state, seat))(seats))),
         "phase": ~over & ((phase < 0) | (phase >= len(game.phases))),
-        "resampled": jnp.bool_(False),
-        "determinized": jnp.bool_(False),
+        **dict.fromkeys(("resampled", "determinized", "chance", "paid", "among"), jnp.bool_(False)),
     }
+    if isinstance(game, EnumerableGame):
+        wrong = _outcome_faults(game, state, action, (after, rewards, done))
+        faults |= {name: ~over & fault for name, fault in wrong.items()}
     if type(game).resample_chance is not Game.resample_chance:
         dealt = game.resample_chance(state, _key(bits))
         faults["resampled"] = ~over & _differs(jax.vmap(lambda seat: game.view(dealt, seat))(seats), views)
@@ -250,3 +322,25 @@ def _look(game: Game, state: Any, bits: Array, *, determinizes: bool) -> tuple[A
         view = jax.tree.map(lambda x: x[seat], views)
         faults["determinized"] = ~over & _differs(game.view(game.determinize(view, _key(~bits)), seat), view)
     return after, faults
+
+
+def _outcome_faults(
+    game: EnumerableGame, state: Any, action: Array, stepped: tuple[Any, Array, Array]
+) -> dict[str, Array]:
+    """Returns which faults the outcomes of an action show, with what `step` made of it."""
+    after, rewards, done = stepped
+    states, probs, paid, ended = game.outcomes(state, action)
+    size = jnp.maximum(jnp.max(jnp.abs(paid), axis=1), 1.0)
+    sound = jnp.all(jnp.isfinite(paid), axis=1) & (
+        jnp.bool_(not game.zero_sum) | (jnp.abs(jnp.sum(paid, axis=1)) <= _TOLERANCE * size)
+    )
+    same = (probs > 0) & (ended == done) & (states.current_player == after.current_player)
+    same &= jnp.all(jnp.abs(paid - rewards) <= _TOLERANCE * size[:, None], axis=1)
+    came = _views(game, jax.tree.map(lambda x: x[None], after))
+    for one, listed in zip(jax.tree.leaves(came), jax.tree.leaves(_views(game, states)), strict=True):
+        same &= jnp.all((one == listed).reshape(probs.shape[0], -1), axis=1)
+    return {
+        "chance": jnp.any(probs < 0) | ~(jnp.abs(jnp.sum(probs) - 1) < _CHANCE_TOLERANCE),
+        "paid": jnp.any((probs > 0) & ~sound),
+        "among": ~jnp.any(same),
+    }

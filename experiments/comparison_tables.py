@@ -36,7 +36,7 @@ def judged(policies: dict[str, Any]) -> str:
 
 
 def _cell(learner: dict[str, Any] | None, policy: str, usual: int) -> str:
-    """Returns mean and interval, bold for what the learner is judged by, with the number of seeds where it is unusual."""
+    """Returns mean and interval, bold for what the learner is judged by, with an unusual number of seeds."""
     found = learner and learner["exploitability"].get(policy)
     if not found:
         return ""

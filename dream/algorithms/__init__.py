@@ -13,7 +13,7 @@ from typing import Any
 from dream.algorithms.sizes import suggested
 from dream.algorithms.types import Algorithm, Resources, TrainState
 from dream.config import registered, renamed, settings
-from envs import Game, Policy
+from envs import Game, Policy, check_once
 from envs.errors import InputError
 
 ENTRY_POINTS = "dream_rummy.algorithms"
@@ -87,9 +87,11 @@ def make(config: Any, network: Any, game: Game, resources: Resources | None = No
       game: what it learns to play.
       resources: where opponents and trees come from; by default memory alone.
     Raises:
-      InputError: an unknown algorithm or setting, or a value out of range.
+      InputError: an unknown algorithm or setting, a value out of range, or a game from outside the package that does
+        not keep what it promises.
     """
     build, chosen = read_settings(config)
+    check_once(game)
     return _of_game(build(chosen, network, game, resources or Resources()), game)
 
 

@@ -27,10 +27,11 @@ import numpy as np
 from jax import Array, lax
 
 from dream.algorithms.types import Value
+from dream.equations.distributions import faults
 from dream.equations.sampling import sample_action
 from dream.evaluation.matches import check_games, match_key
 from dream.evaluation.statistics import Interval, mean_interval
-from dream.evaluation.validity import faults, refuse_faults
+from dream.evaluation.validity import refuse_faults, refuse_rewards
 from envs import Game, InputError, Policy, check_plays
 
 CHUNK = 512
@@ -74,7 +75,7 @@ def controlled_match(
       fresh: deals on which the mean of D is taken.
     Raises:
       InputError: games is odd or too small, a player of another game, a policy gives no distribution over the legal
-        actions, or the value is not finite.
+        actions, or a reward or the value is not finite.
     """
     check_games(game, games)
     for player in (policy, opponent):
@@ -87,6 +88,7 @@ def controlled_match(
     *parts, wrong = zip(*parts, strict=True)
     refuse_faults(np.any(wrong, axis=0))
     points, play, deal = (np.concatenate(x)[:pairs].astype(np.float64) for x in parts)
+    refuse_rewards(game, points)
     anew = np.asarray(_deals(game, value, jax.random.fold_in(key, 1 << 30), fresh), np.float64)
     if not all(np.isfinite(x).all() for x in (play, deal, anew)):
         raise InputError("the value that serves as control variate is not finite")

@@ -12,8 +12,9 @@ import numpy as np
 from jax import Array
 
 from dream.compiled.agreement import agreed
+from dream.equations.distributions import faults
 from dream.equations.sampling import sample_action
-from dream.evaluation.validity import faults, refuse_faults
+from dream.evaluation.validity import refuse_faults
 from envs import Game, HostPlayer, InputError, Policy
 from envs.records import points_of, rounded
 

@@ -33,10 +33,10 @@ from jax import Array, lax
 from jax.custom_batching import custom_vmap
 
 from dream.config.settings import number
+from dream.equations.distributions import faults
 from dream.equations.sampling import sample_action
 from dream.evaluation.matches import hands_report, play_blocks
 from dream.evaluation.statistics import Interval, mean_interval
-from dream.evaluation.validity import faults
 from dream.game_tree.tabular_policy import view_hash
 from envs import Game, InputError, Policy, bot_names, check_plays, make_bot
 from envs.errors import unknown

@@ -13,11 +13,12 @@ import numpy as np
 from jax import Array, lax
 
 from dream.compiled import devices
+from dream.equations.distributions import faults
 from dream.equations.sampling import sample_action
 from dream.evaluation.hands import ACTIONS, WON, histories, play_on_host, results, seated, won
 from dream.evaluation.statistics import Interval, mean_interval, rate_interval
-from dream.evaluation.validity import faults, refuse_faults
-from envs import Game, HostPlayer, Policy, check_plays
+from dream.evaluation.validity import refuse_faults, refuse_rewards
+from envs import Game, HostPlayer, Policy, check_once, check_plays
 from envs.batching import where_needed
 from envs.errors import InputError
 
@@ -83,10 +84,11 @@ def play_hands(
     Returns:
       Every round by name: float32[pairs, P], the policy in seat p; the names are those that `match` reports.
     Raises:
-      InputError: games is not such a multiple, of two deals at least; a player of another game; or a policy that gives
-        no distribution over the legal actions somewhere.
+      InputError: games is not such a multiple, of two deals at least; a player of another game; a policy that gives
+        no distribution over the legal actions somewhere; or a game that does not keep what it promises.
     """
     check_games(game, games)
+    check_once(game)
     for player in (policy, opponent):
         check_plays(player, game)
     seats = game.num_players
@@ -99,6 +101,7 @@ def play_hands(
         chunk_key = jax.random.fold_in(key, chunk)
         part = jax.device_get(play(chunk_key, size, on_hand is not None))
         refuse_faults(part.pop(_FAULTS, _NO_FAULTS))
+        refuse_rewards(game, part["points_per_hand"])
         if on_hand is not None:
             left = None if hands is None else max(hands - seats * played, 0)
             for history in itertools.islice(histories(game, chunk_key, part, played, pairs), left):
@@ -129,6 +132,7 @@ def play_blocks(
             first = min(start, size - min(block, size))
             part = jax.device_get(_play_pairs(game, policy, opponent, chunk_key, size, False, min(block, size), first))
             refuse_faults(part.pop(_FAULTS))
+            refuse_rewards(game, part["points_per_hand"])
             yield {name: x[start - first : wanted - first] for name, x in part.items()}
 
 

@@ -1,15 +1,13 @@
-"""Whether what a policy gives are probabilities: looked at wherever it acts, so that no result comes from less."""
+"""Whether policies give probabilities and games pay numbers: looked at in every match, so that no result is of less."""
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
+from dream.equations.distributions import TOLERANCE
+from envs import Game
 from envs.errors import InputError
 
-TOLERANCE = 1e-3
-"""How far from 1 probabilities may sum."""
 _FAULTS = (
     "probabilities that are not finite",
     "negative probabilities",
@@ -18,33 +16,13 @@ _FAULTS = (
 )
 
 
-def faults(probabilities: Array, legal: Array) -> Array:
-    """Returns what is wrong with a policy's answer.
-
-    Args:
-      probabilities: float32[A].
-      legal: bool[A]; where nothing is legal, nothing is wrong with the policy.
-    Returns:
-      bool[4]: not finite, negative, not summing to 1, not zero where illegal.
-    """
-    finite = jnp.isfinite(probabilities)
-    known = jnp.where(finite, probabilities, 0)
-    found = [
-        ~jnp.all(finite),
-        jnp.any(known < 0),
-        jnp.all(finite) & (jnp.abs(jnp.sum(known) - 1) > TOLERANCE),
-        jnp.any(~legal & (known != 0)),
-    ]
-    return jnp.stack(found) & jnp.any(legal)
-
-
 def refuse_faults(
     found: np.ndarray, names: tuple[str, ...] = ("the first player's policy", "the opponent's policy")
 ) -> None:
     """Raises InputError where a policy gave no probabilities.
 
     Args:
-      found: bool[players, 4], as `faults` returns it.
+      found: bool[players, 4], as `distributions.faults` returns it.
       names: of the players.
     """
     lines = [
@@ -54,3 +32,13 @@ def refuse_faults(
     ]
     if lines:
         raise InputError("; ".join(lines) + ": it must give a distribution over the legal actions")
+
+
+def refuse_rewards(game: Game, earned: np.ndarray) -> None:
+    """Raises InputError where what rounds earned is not finite."""
+    wrong = ~np.isfinite(earned)
+    if wrong.any():
+        raise InputError(
+            f"game {game.name!r}: step: a reward is not finite; "
+            f"{int(wrong.sum())} of {wrong.size} results of rounds are not numbers"
+        )

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from envs import EnumerableGame
+from envs import EnumerableGame, Game
 from envs.errors import InputError
 from envs.random_play import uniform
 
@@ -25,6 +25,10 @@ EMPTY = 0
 """The sequence before a player's first action; sequence 1 + A * i + a is action a in information set i."""
 _CHUNK = 1 << 13
 """States, or pairs of state and action, handled by one call."""
+_CHANCE_TOLERANCE = 1e-3
+"""By which probabilities may miss a sum of 1."""
+_SUM_TOLERANCE = 1e-5
+"""By which rewards may miss a sum of 0, as a part of the largest of them (or of 1)."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -100,7 +104,8 @@ def build_tree(
       max_gib: memory that the arrays may take.
       progress: called with each level and the histories found so far.
     Raises:
-      InputError: the game is not enumerable, too large, or a player forgets what it knew.
+      InputError: the game is not enumerable, too large, pays what is not finite or not zero-sum, has probabilities that
+        do not sum to 1, or a player forgets what it knew.
     """
     if not isinstance(game, EnumerableGame):
         raise InputError(f"{game.name} is not enumerable: its tree cannot be built; use a learned best response")
@@ -144,10 +149,10 @@ def build_tree(
 
 def _expand(game: EnumerableGame, max_gib: float, progress: Callable[[int, int], None]) -> tuple[list[_Level], _Layout]:
     """Expands level by level until every history is over."""
-    states, chance = jax.device_get(jax.jit(game.initial_outcomes)())
+    states, chance = first_histories(game)
     count = len(chance)
     parent, action = np.full(count, -1), np.full(count, -1, np.int16)
-    chance, payoff = _sharpened(chance), np.zeros((count, game.num_players))
+    payoff = np.zeros((count, game.num_players))
     done = np.zeros(count, bool)
     levels, total, used = [], 0, 0
     legal = keys = layout = None
@@ -156,7 +161,7 @@ def _expand(game: EnumerableGame, max_gib: float, progress: Callable[[int, int],
         states = jax.tree.map(lambda x, at=at: x[at], states)
         everyone = np.full(count, -1, np.int8)
         if len(at):
-            everyone[at], legal, view = _in_chunks(_looker(game), len(at), states)
+            everyone[at], legal, view = decisions(game, states, len(at))
             keys, layout = _pack(view, len(at))
         else:
             legal, keys = legal[:0], keys[:0]
@@ -179,10 +184,7 @@ def _children(
 ) -> tuple[Any, ...]:
     """Returns the histories one action further: states, done, parent (in the level), action, chance, payoff."""
     row, act = np.nonzero(legal)
-    acting = jax.tree.map(lambda x: x[row], states)
-    after, pair, probs, rewards, done = _in_chunks(
-        game.outcomes, len(row), acting, act.astype(np.int32), keep=_possible
-    )
+    after, pair, probs, rewards, done = possible_outcomes(game, states, row, act)
     parent = at[row[pair]]
     return (
         after,
@@ -194,23 +196,70 @@ def _children(
     )
 
 
-def _possible(first: int, outcomes: tuple[Any, ...]) -> tuple[Any, ...]:
+def first_histories(game: EnumerableGame) -> tuple[Any, np.ndarray]:
+    """Returns the starting states of a game and their probabilities, float64[N]."""
+    states, chance = jax.device_get(jax.jit(game.initial_outcomes)())
+    return states, _sharpened(game, "initial_outcomes", chance)
+
+
+def decisions(game: EnumerableGame, states: Any, count: int) -> tuple[np.ndarray, np.ndarray, Any]:
+    """Returns who is to act in so many states int8[N], what is legal bool[N, A], and what that player sees."""
+    return _in_chunks(_looker(game), count, states)
+
+
+def possible_outcomes(game: EnumerableGame, states: Any, row: np.ndarray, action: np.ndarray) -> tuple[Any, ...]:
+    """Returns all that actions can lead to, one after another: state, number of the pair, probability, rewards, done.
+
+    Args:
+      game: what is played.
+      states: some, in play.
+      row, action: int[pairs], which of them, and what is done there.
+    """
+    acting = jax.tree.map(lambda x: x[row], states)
+    keep = functools.partial(_possible, game)
+    return _in_chunks(game.outcomes, len(row), acting, action.astype(np.int32), keep=keep)
+
+
+def _possible(game: EnumerableGame, first: int, outcomes: tuple[Any, ...]) -> tuple[Any, ...]:
     """Returns the outcomes that can occur, one after another: state, number of the pair, probability, rewards, done.
 
     Args:
+      game: what is played.
       first: the number of the first pair of state and action.
       outcomes: what `outcomes` returned for some pairs, [pairs, K].
     """
     after, probs, rewards, done = outcomes
-    probs = _sharpened(probs)
+    probs = _sharpened(game, "outcomes", probs)
     at = np.nonzero(probs > 0)
+    _refuse_payoffs(game, rewards[at])
     return jax.tree.map(lambda x: x[at], after), first + at[0], probs[at], rewards[at], done[at]
 
 
-def _sharpened(probs: np.ndarray) -> np.ndarray:
+def _sharpened(game: Game, method: str, probs: np.ndarray) -> np.ndarray:
     """Returns float32 probabilities as float64 that sum to one over the last axis: exact where they are uniform."""
     probs = probs.astype(np.float64)
-    return probs / probs.sum(axis=-1, keepdims=True)
+    total = probs.sum(axis=-1, keepdims=True)
+    wrong = ~(np.abs(total[..., 0] - 1) < _CHANCE_TOLERANCE) | np.any(probs < 0, axis=-1)
+    if wrong.any():
+        least, summed = probs[wrong].reshape(-1, probs.shape[-1])[0].min(), total[wrong].flat[0]
+        raise InputError(
+            f"game {game.name!r}: {method}: probabilities sum to {summed:g}, the least is {least:g}; "
+            "they must be 0 or more and sum to 1"
+        )
+    return probs / total
+
+
+def _refuse_payoffs(game: Game, rewards: np.ndarray) -> None:
+    """Raises InputError where rewards [n, P] are not finite, or not zero-sum in a game that says so."""
+    largest = np.maximum(np.abs(rewards).max(axis=-1, initial=0), 1)
+    missed = np.abs(rewards.sum(axis=-1, dtype=np.float64)) > _SUM_TOLERANCE * largest
+    for wrong, why in (
+        (~np.isfinite(rewards).all(axis=-1), "are not finite"),
+        (game.zero_sum & missed, "do not sum to 0 (a game that is not zero-sum says zero_sum = False)"),
+    ):
+        if wrong.any():
+            paid = ", ".join(f"{x:g}" for x in rewards[np.argmax(wrong)])
+            raise InputError(f"game {game.name!r}: outcomes: the rewards {paid} {why}")
 
 
 @functools.cache

@@ -26,6 +26,7 @@ from jax import Array
 
 from dream.config import settings as checked
 from dream.config.settings import number
+from dream.equations.distributions import faults
 from dream.networks.policy import ValuedPolicy
 from dream.search import halving
 from dream.search.halving import Tally
@@ -40,6 +41,8 @@ _LANES = 4096
 """Rounds that an accelerator plays on at once, whatever the number of decisions: what bounds the memory.
 
 A CPU takes one decision after the other, whose worlds fill its lanes: decisions differ in how long they take."""
+_NO_ANSWER = -1
+"""Instead of an action, where the policy gives no distribution, or what is met on the way is not finite."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,20 +136,26 @@ class Search:
     weighted: bool
 
     def __call__(self, params: SearchParams, view: View, legal: Array) -> Array:
-        """Returns the chosen action's probability 1: float32[A]."""
-        actions, valid = self.candidates_of(params, view, legal)
-        asked = (jnp.sum(valid) > 1) & (params.brackets > 0)
+        """Returns the chosen action's probability 1, float32[A]; NaN where the policy or its value gives no answer."""
+        chances = params.policy(view, legal)
+        actions, valid = self._best(params, chances, legal)
+        sound = ~jnp.any(faults(chances, legal))
+        asked = sound & (jnp.sum(valid) > 1) & (params.brackets > 0)
         on_cpu = jax.default_backend() == "cpu"
         together = 1 if on_cpu else max(1, _LANES // max(self.particles, self.pulls))
         choice = where_needed(
-            asked, self._thought, actions[0], params, view, actions, valid,
+            asked, self._thought, jnp.where(sound, actions[0], _NO_ANSWER), params, view, actions, valid,
             smallest_chunk=together, largest_chunk=together,
         )  # fmt: skip
-        return ((np.arange(legal.shape[0]) == choice) & jnp.any(legal)).astype(jnp.float32)
+        chosen = ((np.arange(legal.shape[0]) == choice) & jnp.any(legal)).astype(jnp.float32)
+        return jnp.where(choice == _NO_ANSWER, jnp.nan, chosen)
 
     def candidates_of(self, params: SearchParams, view: View, legal: Array) -> tuple[Array, Array]:
         """Returns the policy's most probable actions, int32[K], and which are to be compared, bool[K]."""
-        probs = jnp.where(legal, params.policy(view, legal), -1.0)
+        return self._best(params, params.policy(view, legal), legal)
+
+    def _best(self, params: SearchParams, chances: Array, legal: Array) -> tuple[Array, Array]:
+        probs = jnp.where(legal, chances, -1.0)
         best, actions = jax.lax.top_k(probs, min(self.candidates, legal.shape[0]))
         valid = (best >= params.least_probability) & (best > 0)
         return actions.astype(jnp.int32), valid.at[0].set(True)
@@ -179,7 +188,7 @@ class Search:
         return halving.bracket(tally, question.valid, self.pulls, jax.vmap(one))
 
     def _thought(self, params: SearchParams, view: View, actions: Array, valid: Array) -> Array:
-        """Returns the action to play: int32."""
+        """Returns the action to play, int32; _NO_ANSWER where a belief or a playout met none."""
         question = self.begin(params, view, actions, valid)
 
         def think(carry: tuple[Array, Tally]) -> tuple[Array, Tally]:
@@ -190,7 +199,8 @@ class Search:
             return (carry[0] < params.brackets) & halving.is_open(carry[1], valid, params.evidence)
 
         _, tally = jax.lax.while_loop(goes_on, think, (jnp.int32(0), halving.empty(len(actions))))
-        return actions[halving.chosen(tally, valid, params.evidence)]
+        sound = jnp.all(jnp.isfinite(question.belief.weights)) & jnp.all(jnp.isfinite(tally.sums + tally.values))
+        return jnp.where(sound, actions[halving.chosen(tally, valid, params.evidence)], _NO_ANSWER)
 
 
 def make_search(policy: Policy, game: Game, settings: SearchSettings = SearchSettings()) -> Policy:

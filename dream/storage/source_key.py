@@ -167,15 +167,19 @@ class _Walk:
         for cell in function.__closure__ or ():
             with contextlib.suppress(ValueError):  # not filled yet
                 self.add(cell.cell_contents)
-        for name in sorted(_names(function.__code__) & function.__globals__.keys()):
-            self._put(name)
-            self._named(function.__globals__[name])
+        self._named(function.__globals__, _names(function.__code__))
 
-    def _named(self, value: Any) -> None:
-        if isinstance(value, types.ModuleType):
+    def _named(self, space: dict[str, Any], names: set[str], within: tuple[types.ModuleType, ...] = ()) -> None:
+        """Adds what a function's names stand for in its globals, and in the project's modules among them."""
+        for name in sorted(names & space.keys()):
+            self._put(name)
+            value = space[name]
+            if not isinstance(value, types.ModuleType):
+                self.add(value)
+                continue
             self._put(value.__name__)
-        else:
-            self.add(value)
+            if value not in within and _is_own(value.__name__, self._game_module):
+                self._named(vars(value), names, (*within, value))
 
     def _class(self, kind: type) -> None:
         self._put(f"{kind.__module__}.{kind.__qualname__}")

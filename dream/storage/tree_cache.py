@@ -17,14 +17,16 @@ import numpy as np
 from dream.game_tree.probe import agrees
 from dream.game_tree.tree import Tree, build_tree
 from dream.storage.source_key import source_key
-from envs import EnumerableGame
+from envs import EnumerableGame, is_own
 
-_FORMAT = 2
+_FORMAT = 3
 _SLOW = 20_000
 """Histories beyond which building shows its progress."""
 _IN_MEMORY = 4
 _KEPT: OrderedDict[tuple[Any, ...], Tree] = OrderedDict()
 """The trees of this process that were asked for last, by class, game and key."""
+_TRACED: dict[tuple[type, EnumerableGame], str] = {}
+"""By class and game, the key of what JAX has traced."""
 
 
 def cache_folder() -> Path:
@@ -37,8 +39,9 @@ def stored_tree(game: EnumerableGame) -> Tree:
     """Returns a game's tree, from memory or from disk where it was built before.
 
     The key holds the game's name, version and rules, its source and that of the modules it imports. A tree read from
-    disk is compared with the game along sampled histories, as a game may change by more than its source. A cache that
-    cannot be read or written costs the time to build the tree, and a line on stderr.
+    disk is compared with the game, as a game may change by more than its source. A cache that cannot be read or written
+    costs the time to build the tree, and a line on stderr. What JAX has traced is forgotten where it may be of another
+    key.
 
     Raises:
       InputError: as build_tree.
@@ -46,12 +49,24 @@ def stored_tree(game: EnumerableGame) -> Tree:
     identity = json.dumps({**game.identity, "format": _FORMAT, "source": source_key(game)}, sort_keys=True)
     key = hashlib.sha256(identity.encode()).hexdigest()[:16]
     place = (type(game), game, key)
+    _forget_other_traces(game, key)
     if place not in _KEPT:
         _KEPT[place] = _read_or_build(game, key)
     _KEPT.move_to_end(place)
     while len(_KEPT) > _IN_MEMORY:
         _KEPT.popitem(last=False)
     return _KEPT[place]
+
+
+def _forget_other_traces(game: EnumerableGame, key: str) -> None:
+    """Makes JAX trace anew where it may hold traces of an equal game that did something else.
+
+    Equal games share traces, and a name that is bound anew leaves a game equal. Of a game from elsewhere that is met
+    for the first time nobody knows what it did when it was played before.
+    """
+    if _TRACED.get((type(game), game), key if is_own(game) else None) != key:
+        jax.clear_caches()
+    _TRACED[type(game), game] = key
 
 
 def _read_or_build(game: EnumerableGame, key: str) -> Tree:

@@ -37,8 +37,6 @@ def build_run(node: Any) -> Parts:
     """
     config = settings.read(RunConfig, node, "")
     game = envs.make(config.env.name, **config.env.rules)
-    if not envs.is_own(game):
-        envs.check_game(game)
     algorithm = algorithms.make(config.algo, config.network, game, RESOURCES)
     for name in ("games", "final_games"):
         if game.num_players == 2 and getattr(config.eval, name) % 2:

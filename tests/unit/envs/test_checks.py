@@ -15,6 +15,7 @@ from jax import Array
 
 import envs
 from envs import InputError, check_game
+from envs.kuhn_poker import KuhnPoker
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,6 +203,53 @@ def test_a_defect_is_one_line(defect: str) -> None:
     assert str(error.value).startswith("game 'coin': ")
     assert message in str(error.value)
     assert ("in random game" in str(error.value)) == (defect in PLAYED)
+
+
+def _ahead(change: Callable[..., tuple]) -> Any:
+    """Returns Kuhn poker whose outcomes are changed: (probs, rewards) -> the same."""
+
+    def outcomes(sound: Callable[..., Any], state: Any, action: Array) -> tuple:
+        states, probs, rewards, done = sound(state, action)
+        return states, *change(probs, rewards), done
+
+    return _with(KuhnPoker, outcomes=outcomes)
+
+
+AHEAD = {
+    "pays more": (lambda: _ahead(lambda p, r: (p, 3 * r)), "outcomes: what step does is not among them"),
+    "pays NaN": (lambda: _ahead(lambda p, r: (p, r * jnp.nan)), "outcomes: rewards are not finite"),
+    "not zero-sum": (lambda: _ahead(lambda p, r: (p, r + 1)), "outcomes: rewards are not finite, or do not sum to 0"),
+    "no chance": (lambda: _ahead(lambda p, r: (p * 0, r)), "outcomes: probabilities are below 0, or do not sum to 1"),
+    "a quarter": (lambda: _ahead(lambda p, r: (p * 0.25, r)), "outcomes: probabilities are below 0, or do not sum"),
+    "one reward": (
+        lambda: _ahead(lambda p, r: (p, r[:, 0])),
+        "outcomes: the rewards is float32[1]; it must be float32[1, 2]",
+    ),
+    "few deals": (
+        lambda: _with(KuhnPoker, initial_outcomes=lambda sound: jax.tree.map(lambda x: x[:1], sound())),
+        "initial_outcomes: probabilities sum to 0.166667",
+    ),
+    "another deal": (
+        lambda: _with(KuhnPoker, initial_outcomes=lambda sound: (_first(sound()[0]), jnp.ones(1))),
+        "is not among them, by its views",
+    ),
+}
+"""Of an enumerable game, what it lists -> a broken game, and a part of the message."""
+
+
+def _first(states: Any) -> Any:
+    return jax.tree.map(lambda x: x[:1], states)
+
+
+@pytest.mark.parametrize("defect", AHEAD)
+def test_outcomes_are_those_of_step(defect: str) -> None:
+    """What exact values are made of is compared with what games are played by."""
+    make, message = AHEAD[defect]
+    with pytest.raises(InputError) as error:
+        check_game(make())
+    assert str(error.value).startswith("game 'kuhn_poker': ")
+    assert "\n" not in str(error.value)
+    assert message in str(error.value)
 
 
 def test_what_is_no_game_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -10,17 +11,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import dream
+from dream import algorithms
 from dream.algorithms.types import Value
-from dream.evaluation import match
+from dream.equations.distributions import faults
+from dream.evaluation import match, matches
 from dream.evaluation.best_response import BestResponseConfig, learn_best_response
 from dream.evaluation.control import controlled_match
 from dream.evaluation.hands import play_on_host
 from dream.evaluation.local import LocalConfig, local_best_response, local_match
 from dream.evaluation.matches import play_blocks, play_hands
-from dream.evaluation.validity import faults
 from dream.game_tree.tabular_policy import tabulate
 from dream.game_tree.tree import build_tree
-from envs import HostPlayer, InputError, Policy, make, make_bot
+from envs import HostPlayer, InputError, Policy, check_once, checks, make, make_bot
+from envs.kuhn_poker import KuhnPoker
 
 GAME = make("kuhn_poker")
 RANDOM = make_bot("random", GAME)
@@ -185,6 +189,64 @@ def test_a_local_best_response_meets_it_in_its_rollouts() -> None:
     row = local(game.view(state, state.current_player), game.legal_actions(state))
     assert np.isnan(row).all()
     _refused(lambda: local_match(game, local, Policy(late), config), "not finite")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Unpaid(KuhnPoker):
+    """Pays NaN where a bet was called."""
+
+    name = "unpaid"
+
+    def step(self, state: Any, action: jax.Array) -> tuple[Any, jax.Array, jax.Array]:
+        """Plays an action."""
+        after, rewards, done = super().step(state, action)
+        return after, jnp.where(jnp.abs(rewards) > 1, jnp.nan, rewards), done
+
+
+@dataclasses.dataclass(frozen=True)
+class _PaysMore(KuhnPoker):
+    """Lists other payoffs than it pays: the exact value would be three times the right one."""
+
+    name = "pays_more"
+
+    def outcomes(self, state: Any, action: jax.Array) -> tuple[Any, jax.Array, jax.Array, jax.Array]:
+        """Returns what an action can lead to."""
+        states, probs, rewards, done = super().outcomes(state, action)
+        return states, probs, 3 * rewards, done
+
+
+UNIFORM = Policy(lambda params, view, legal: legal / jnp.sum(legal))
+
+
+def test_a_game_from_elsewhere_is_checked_before_it_is_used() -> None:
+    """In a match, for a learner and for an exact value, by functions that took any game before."""
+    paid, listed = "step: a reward is not finite; in random game", "outcomes: what step does is not among them"
+    _refused(lambda: match(_Unpaid(), UNIFORM, UNIFORM, games=64), "game 'unpaid'", paid)
+    _refused(lambda: dream.evaluate(UNIFORM, UNIFORM, games=64, game=_Unpaid()), paid)
+    _refused(lambda: dream.exploit(UNIFORM, game=_PaysMore()), "game 'pays_more'", listed)
+    node = {"name": "external_mccfr", "trajectories": 8, "batch": 8}
+    _refused(lambda: algorithms.make(node, {}, _PaysMore()), listed)
+
+
+def test_a_game_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that equals it is not checked again; those of the package never are."""
+    checked: list[str] = []
+    monkeypatch.setattr(checks, "check_game", lambda game: checked.append(game.name))
+    monkeypatch.setattr(checks, "_SOUND", set())
+    for game in (_PaysMore(), _PaysMore(), GAME, _Unpaid()):
+        match(game, UNIFORM, UNIFORM, games=4) if game.name != "unpaid" else check_once(game)
+    assert checked == ["pays_more", "unpaid"]
+
+
+def test_rewards_that_are_not_finite_have_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the check of the game has not met them: what is reported would be NaN, and a rate of nothing."""
+    monkeypatch.setattr(matches, "check_once", lambda game: None)
+    value = Value(_worth, jnp.float32(0.5))
+    why = "game 'unpaid': step: a reward is not finite; "
+    _refused(lambda: match(_Unpaid(), UNIFORM, UNIFORM, games=64), why, "of 64 results")
+    _refused(lambda: match(_Unpaid(), UNIFORM, _Host(1), games=64), why)
+    _refused(lambda: list(play_blocks(_Unpaid(), UNIFORM, UNIFORM, games=64, seed=0, block=8)), why)
+    _refused(lambda: controlled_match(_Unpaid(), UNIFORM, UNIFORM, value, games=64), why)
 
 
 @pytest.mark.parametrize(("games", "block"), [(64, 7), (64, 32), (64, 100), (4, 1)])

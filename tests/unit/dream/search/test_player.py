@@ -55,6 +55,40 @@ def test_what_is_hidden_changes_nothing(leduc: tuple[Any, Policy]) -> None:
         assert np.all(again == chosen[number])
 
 
+def _nowhere(params: Any, view: Any, legal: Any) -> Any:
+    return jnp.full(legal.shape, jnp.nan)
+
+
+def _only_for_one(params: Any, view: Any, legal: Any) -> Any:
+    """Gives nothing in the second seat: seen in playouts and beliefs alone while the first decides."""
+    return jnp.where(view.seat == 1, jnp.nan, _first(params, view, legal))
+
+
+def _no_worth(params: Any, view: Any) -> Any:
+    return jnp.float32(jnp.nan)
+
+
+WITHOUT_ANSWER = {
+    "anywhere": (Policy(_nowhere), SMALL),
+    "without worlds": (Policy(_nowhere), dataclasses.replace(SMALL, worlds=0)),
+    "for the other seat": (Policy(_only_for_one), SMALL),
+    "of worth": (ValuedPolicy(_first, (), value=_no_worth), dataclasses.replace(SMALL, cut=0)),
+}
+
+
+@pytest.mark.parametrize("kind", WITHOUT_ANSWER)
+def test_without_an_answer_to_search_with_there_is_none(kind: str) -> None:
+    """A policy or value that is NaN is not played on as if nothing were wrong: a match refuses the player."""
+    game = envs.make("leduc_poker")
+    policy, settings = WITHOUT_ANSWER[kind]
+    player = make_search(policy, game, settings)
+    state = game.init(jax.random.key(0))
+    row = player(game.view(state, state.current_player), game.legal_actions(state))
+    assert np.isnan(row).all()
+    with pytest.raises(InputError, match="the first player's policy gives probabilities that are not finite"):
+        match(game, player, envs.make_bot("random", game), games=8)
+
+
 def test_a_choice_is_legal_and_certain(leduc: tuple[Any, Policy]) -> None:
     """One action has all the probability; a game that is over has none."""
     tree, player = leduc

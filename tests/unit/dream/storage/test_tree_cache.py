@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import errno
 import importlib
 import json
@@ -87,6 +88,51 @@ def test_an_edited_payoff_is_seen(load: Callable[..., ModuleType], built: list[s
     assert len(built) == 2
     assert _uniform(load(1.0).Mine()) == before
     assert len(built) == 2
+
+
+def _rebound(module: ModuleType, folder: Path) -> None:
+    module.FACTOR = 2.0
+
+
+def _in_its_module(module: ModuleType, folder: Path) -> None:
+    module.my_pay.FACTOR = 2.0
+
+
+def _reloaded(module: ModuleType, folder: Path) -> None:
+    (folder / "my_pay.py").write_text(PAY.format(2.0))
+    importlib.invalidate_caches()
+    importlib.reload(module.my_pay)
+
+
+GLOBAL = GAME.replace("from my_pay import pay\n", "FACTOR = 1.0\n").replace("pay(rewards)", "rewards * FACTOR")
+BY_MODULE = GAME.replace("from my_pay import pay", "import my_pay").replace("pay(rewards)", "my_pay.pay(rewards)")
+ATTRIBUTE = BY_MODULE.replace("my_pay.pay(rewards)", "rewards * my_pay.FACTOR")
+
+
+@pytest.mark.parametrize("first", ["its tree", "another program"])
+@pytest.mark.parametrize(
+    ("game", "change"),
+    [
+        (GLOBAL, _rebound),
+        (BY_MODULE, _in_its_module),
+        (ATTRIBUTE, _in_its_module),
+        (BY_MODULE, _reloaded),
+    ],
+    ids=["global", "global of a module", "attribute of a module", "reload"],
+)
+def test_an_equal_game_that_does_something_else_is_traced_anew(
+    load: Callable[..., ModuleType], tmp_path: Path, game: str, change: Callable[..., None], first: str
+) -> None:
+    """In one process, with the game's class as it was; what is stored is right, and read again as such."""
+    module = load(1.0, game)
+    played = module.Mine()
+    build = _uniform if first == "its tree" else trees.build_tree
+    build(played)
+    change(module, tmp_path)
+    right = 2 * _uniform(envs.make("kuhn_poker"))
+    assert _uniform(played) == pytest.approx(right)
+    tree_cache._KEPT.clear()
+    assert _uniform(module.Mine()) == pytest.approx(right)
 
 
 FROM_FILE = "import json, pathlib\nFACTOR = {}\nPAID = pathlib.Path(__file__).with_name('pay.json')\n"
@@ -217,3 +263,16 @@ def test_a_tree_agrees_with_its_game(name: str) -> None:
     """Chance at the deal, and in the middle of the game."""
     game = envs.make(name)
     assert agrees(trees.build_tree(game), game)
+
+
+@pytest.mark.parametrize("whole", [500_000, 0])
+def test_a_rare_payoff_shows(whole: int) -> None:
+    """Of a small tree a single one; of a large one all of a kind, however few."""
+    game = envs.make("leduc_poker")
+    tree = trees.build_tree(game)
+    largest = np.flatnonzero((tree.infoset == trees.TERMINAL) & (tree.payoff[:, 0] == tree.payoff.max()))
+    changed = largest[:1] if whole else largest
+    payoff = tree.payoff.copy()
+    payoff[changed] *= 10
+    assert not any(agrees(dataclasses.replace(tree, payoff=payoff), game, whole=whole) for _ in range(5))
+    assert agrees(tree, game, whole=whole)
