@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 
 import pytest
 
@@ -14,14 +15,16 @@ from envs import InputError, records
 def test_a_hand_against_a_player_by_name(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path
 ) -> None:
-    """A bet, a hint and leaving; the round is a record with both names."""
+    """A hint by the game's solution, a bet and leaving; the round is a record with both names."""
     answers = iter(["hint", "bet"])
     monkeypatch.setattr("builtins.input", lambda prompt: next(answers, "q"))
     file = tmp_path / "hands.jsonl"
     given = ["terminal=true", "env=kuhn_poker", "seats=[you,random]", "seed=2", f"records={file}", "target=1"]
     play(prepare_play(compose_config("play", given)))
     shown = capsys.readouterr().out
-    assert "50.0 %  pass" in shown
+    hinted = [float(share) for share in re.findall(r"([\d.]+) %  (?:pass|bet)", shown)]
+    assert sum(hinted) == pytest.approx(100, abs=0.2)
+    assert 50.0 not in hinted
     assert "random: " in shown
     (one,) = records.read(file)
     assert one.players == ("you", "random")
