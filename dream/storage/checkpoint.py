@@ -23,14 +23,13 @@ import numpy as np
 
 from dream.compiled import devices
 from dream.storage import old_states
-from dream.storage.checkpoint_meta import FORMAT, META_FILE, DamagedMetaError, first_line, read_meta, signed
+from dream.storage.checkpoint_meta import FOLDER, FORMAT, META_FILE, DamagedMetaError, first_line, read_meta, signed
 from dream.storage.files import decoded, write_json
 from dream.storage.finite import not_finite
 from dream.storage.old_configs import current_choices, current_config
 from dream.storage.quiet import quietly
 from envs.errors import InputError
 
-FOLDER = "checkpoints"
 _SUMS_FILE = "files.json"
 """Size and CRC-32 of every file of the state, written last: damage is found before anything tries to read it."""
 
@@ -69,7 +68,7 @@ class Checkpoint:
                 state = _without_event_loop(lambda: self._read(plain))
                 arrays = jax.tree.leaves(state)
             else:
-                stored = old_states.by_path(_without_event_loop(lambda: self._read(None)))
+                stored = self._by_path()
                 state = old_states.reassembled(plain, stored, renamed)
                 arrays = [stored[old_states.path_of(name)] for name in self.meta["arrays"]]
         except Exception as error:
@@ -84,6 +83,20 @@ class Checkpoint:
         if (wrong := not_finite(state)) is not None:
             raise InputError(f"{self.path} is of no use: {wrong}; {offer(self.path)}")
         return jax.tree.map(lambda x, is_key: jax.random.wrap_key_data(x) if is_key else x, state, keys)
+
+    def is_sound(self) -> bool:
+        """Returns whether the files, or where their sums do not cover them the arrays, are as they were written."""
+        if (covered := _covered(self.path)) is not None:
+            return covered
+        try:
+            stored = self._by_path()
+            return checksum([stored[old_states.path_of(name)] for name in self.meta["arrays"]]) == self.meta["checksum"]
+        except Exception:  # whatever orbax makes of damage
+            return False
+
+    def _by_path(self) -> dict[Any, Any]:
+        """Returns the stored arrays by their paths, whatever network they are of."""
+        return old_states.by_path(_without_event_loop(lambda: self._read(None)))
 
     def _read(self, like: Any) -> Any:
         """Returns the stored arrays in the structure asked for, or for None as nested dictionaries and lists."""
@@ -229,7 +242,7 @@ def find(reference: str | os.PathLike[str]) -> Checkpoint:
 
 
 def sound_checkpoint(run_dir: str | Path, last: int | None = None) -> Checkpoint | None:
-    """Returns the newest checkpoint of a run whose meta and files are as they were written; None where none is.
+    """Returns the newest checkpoint of a run whose meta and arrays are as they were written; None where none is.
 
     Args:
       run_dir: of the run.
@@ -242,7 +255,7 @@ def sound_checkpoint(run_dir: str | Path, last: int | None = None) -> Checkpoint
             found = Checkpoint(path, _current_meta(path))
         except InputError:
             continue
-        if _damaged_file(path) is None:
+        if found.is_sound():
             return found
     return None
 
@@ -308,6 +321,18 @@ def _check_files(path: Path) -> None:
     """Raises InputError where a file of the state is not as it was written."""
     if (wrong := _damaged_file(path)) is not None:
         raise InputError(f"{path} is damaged: {wrong} is not as it was written; {offer(path)}")
+
+
+def _covered(path: Path) -> bool | None:
+    """Returns whether the files of the state are as they were written; None where not all of them have a sum."""
+    try:
+        sums = decoded((path / _SUMS_FILE).read_bytes())
+        known = isinstance(sums, dict) and sums.keys() >= _file_sums(path).keys()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        return False
+    return _damaged_file(path) is None if known else None
 
 
 def _damaged_file(path: Path) -> str | None:

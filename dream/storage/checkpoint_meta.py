@@ -14,8 +14,12 @@ from envs.errors import InputError
 
 FORMAT = 2
 """Version of the layout; format 1, which is still read, has no checksum of the meta."""
+FOLDER = "checkpoints"
+"""In a run directory, of checkpoints called by their iterations."""
 META_FILE = "meta/metadata"
 """In a checkpoint's folder."""
+_LATER, _LATER_SETTINGS = {"name"}, {"devices", "hosts"}
+"""What no meta of format 1 has: a part of it, and of its configuration."""
 _SUM = "meta_checksum"
 """In the meta: SHA-256 of everything else in it, the configuration included."""
 
@@ -56,7 +60,17 @@ def read_meta(path: Path) -> dict[str, Any]:
     for name, (fits, words) in _FIELDS.items():
         if name in meta and not fits(meta[name]):
             raise DamagedMetaError(f"{path} is damaged: {name}={meta[name]!r:.80} in its meta must be {words}")
+    later = (_LATER & meta.keys()) | (_LATER_SETTINGS & meta["config"].keys())
+    if meta["format"] == 1 and later:
+        raise DamagedMetaError(f"{path} was edited: its meta says format 1, which has no {min(later)}")
+    if path.parent.name == FOLDER and _iteration_named(path) not in (None, meta["iteration"]):
+        name = meta["iteration"]
+        raise DamagedMetaError(f"{path} was renamed: it is of iteration {name}; the folder must be called {name}")
     return meta
+
+
+def _iteration_named(path: Path) -> int | None:
+    return int(path.name) if path.name.isdigit() and path.name.isascii() else None
 
 
 def _is_count(value: Any) -> bool:

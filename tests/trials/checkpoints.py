@@ -98,6 +98,23 @@ def _content(name: str, data: bytes) -> Callable[[pathlib.Path], Any]:
     return lambda run: (run / name).write_bytes(data)
 
 
+def _as_format_1(run: pathlib.Path) -> None:
+    """Gives the newest checkpoint another seed, and takes what tells of it."""
+    path = _newest(run).joinpath(*_META)
+    meta = json.loads(path.read_text())
+    del meta["meta_checksum"]
+    path.write_text(json.dumps({**meta, "format": 1, "config": {**meta["config"], "seed": 99}}))
+
+
+def _without_sums(run: pathlib.Path) -> None:
+    """Damages the arrays of all checkpoints, and takes the sums of their files away."""
+    for checkpoint_dir in (run / checkpoint.FOLDER).iterdir():
+        (checkpoint_dir / "files.json").unlink()
+        for file in (checkpoint_dir / "state").rglob("d/*"):
+            data = file.read_bytes()
+            file.write_bytes(data[: len(data) // 2] + b"?" * 8 + data[len(data) // 2 + 8 :])
+
+
 _ODD = ("null", '"x"', "[1]", "{}", "NaN", "true", "-5", "2.5", "1e400", "9" * 4000, "9" * 5000)
 RESUMED: dict[str, Callable[[pathlib.Path], Any]] = {
     **{
@@ -112,10 +129,16 @@ RESUMED: dict[str, Callable[[pathlib.Path], Any]] = {
     "a lock of another process": _content("run.lock", b'{"pid": -1, "host": "x"}'),
     "a lock that is a folder": _folder("run.lock"),
     "an empty checkpoint": lambda run: (run / checkpoint.FOLDER / "9").mkdir(),
+    "a renamed checkpoint": lambda run: (run / checkpoint.FOLDER / "4").rename(run / checkpoint.FOLDER / "8"),
+    "another seed, as of format 1": _as_format_1,
+    "damaged arrays without sums": _without_sums,
     "a checkpoint that is a file": _content(f"{checkpoint.FOLDER}/9", b"x"),
 }
 """What is done to a run that is then gone on with."""
-REFUSED = ("a record that is a folder", "a configuration that is a folder", "an empty checkpoint")
+REFUSED = (
+    "a record that is a folder", "a configuration that is a folder", "an empty checkpoint", "a renamed checkpoint",
+    "another seed, as of format 1", "damaged arrays without sums",
+)  # fmt: skip
 """Those of them that cannot be gone on with."""
 
 

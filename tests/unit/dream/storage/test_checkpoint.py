@@ -214,6 +214,47 @@ def test_a_checkpoint_of_the_format_before_is_read(saved: Path, tmp_path: Path) 
     _assert_equal(_use(path), _state(10))
 
 
+@pytest.mark.parametrize("later", [{"name": "x"}, {"config": {"seed": 2, "devices": 1}}, {"config": {"hosts": {}}}])
+def test_the_format_before_is_not_believed_of_a_later_meta(saved: Path, tmp_path: Path, later: dict[str, Any]) -> None:
+    """Whose checksum was taken out, and with it what tells of an edit."""
+    path = _with_meta(saved, tmp_path, lambda meta: {**meta, **later})
+    _refused(
+        lambda: find(path), str(path), "was edited", f"format 1, which has no {list(later.get('config', later))[-1]}"
+    )
+
+
+def test_a_renamed_checkpoint_is_told(saved: Path, tmp_path: Path) -> None:
+    """Its iteration is in the meta; a copy elsewhere may have any name."""
+    shutil.copytree(saved, tmp_path / "run")
+    folder = tmp_path / "run" / FOLDER
+    (folder / "10").rename(folder / "20")
+    for reference in (tmp_path / "run", folder / "20"):
+        _refused(
+            lambda reference=reference: find(reference), "of iteration 10; the folder must be called 10", "/5, which"
+        )
+    assert sound_checkpoint(tmp_path / "run").path == folder / "5"
+    shutil.copytree(folder / "20", tmp_path / "7")
+    assert find(tmp_path / "7").meta["iteration"] == 10
+
+
+@pytest.mark.usefixtures("_collected")
+@pytest.mark.parametrize("sums", [None, "{}"], ids=["none", "of nothing"])
+def test_without_sums_of_its_files_a_checkpoint_is_sound_by_its_arrays(tmp_path: Path, sums: str | None) -> None:
+    """They are read where one is to be offered; damaged ones are not called sound."""
+    run_dir = _run_of_two(tmp_path)
+    for iteration in ("5", "10"):
+        path = run_dir / FOLDER / iteration / "files.json"
+        path.unlink() if sums is None else path.write_text(sums)
+    assert sound_checkpoint(run_dir).meta["iteration"] == 10
+    for iteration, left in (("10", 5), ("5", None)):
+        for file in (run_dir / FOLDER / iteration / "state").rglob("d/*"):
+            data = file.read_bytes()
+            file.write_bytes(data[: len(data) // 2] + b"?" * 8 + data[len(data) // 2 + 8 :])
+        found = sound_checkpoint(run_dir)
+        assert (found and found.meta["iteration"]) == left
+    _refused(lambda: _use(run_dir), "damaged", "no earlier one that is sound")
+
+
 @pytest.mark.parametrize("number", [0, FORMAT + 1, "2", None, True])
 def test_another_format(saved: Path, tmp_path: Path, number: object) -> None:
     """Of another version of this project, or of nobody."""
