@@ -235,6 +235,11 @@ def _numbers_alike() -> bytes:
     return b"\x80\x04}" + b"".join(keys) + b"."
 
 
+def _long(head: bytes, text: bytes, tail: bytes) -> bytes:
+    """Returns a pickle of a text of 64 MiB that begins so."""
+    return b"\x80\x04" + head + text + b"a" * (2**26 - len(text)) + tail
+
+
 BOMBS: dict[str, Callable[[], bytes]] = {
     "a huge key hashed again and again": _huge_key,
     "keys of one hash": _collisions,
@@ -250,6 +255,11 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "digits of a megabyte": lambda: b"\x80\x04I" + b"9" * 10**6 + b"\n.",
     "an odd number of a megabyte": lambda: b"\x80\x04I" + b"x" * 10**6 + b"\n.",
     "a number of a megabyte": lambda: b"\x80\x04\x8b" + struct.pack("<i", 10**6) + b"\x7f" * 10**6 + b".",
+    "a wide character in a long text": lambda: _long(b"X" + struct.pack("<I", 2**26), "\U0001f600".encode(), b"."),
+    "a wide character in many texts": lambda: (
+        b"\x80\x04](" + (b"\x8c\xff" + "\U0001f600".encode() + b"a" * 251) * 2**17 + b"e."
+    ),
+    "an escaped wide character in a long text": lambda: _long(b"V", b"\\U0001f600", b"\n."),
     "escapes in a name": lambda: b"\x80\x04c\x1b[2Jos\nsys\x07tem\n.",
     "a name that turns around": lambda: b"\x80\x04" + _text("o\u202es") + _text("system") + b"\x93.",
 }

@@ -31,8 +31,15 @@ from envs.errors import InputError
 
 PROTOCOLS = range(2, 6)
 MAX_OPCODES = 500_000
+MAX_WIDE = 2**24
+"""Bytes of texts with a character beyond Latin-1: each of their characters takes two or four bytes in memory. Arrays of
+protocol 2 are texts without."""
 _LIBRARIES = frozenset({*sys.stdlib_module_names, "__builtin__", "copy_reg", "numpy", "jax", "jaxlib"})
 """Packages without named tuples of settings or parameters; what is made of them with arguments is an attack."""
+_LENGTHS = {"SHORT_BINUNICODE": 1, "BINUNICODE": 4, "BINUNICODE8": 8}
+"""Bytes that hold the length of a text."""
+_LATIN, _PART = bytes(range(0xC4)), 2**20
+"""Bytes that begin or go on with a character of Latin-1 in UTF-8, and how many are looked at at once."""
 _LOOK = 256
 """Opcodes between two looks at the clock."""
 _WRONG = (ValueError, TypeError, IndexError, KeyError, OverflowError, MemoryError, RecursionError, StopIteration)
@@ -74,7 +81,7 @@ class _Machine:
         self.work = work
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
-        self.left = 0
+        self.left, self.wide = 0, MAX_WIDE
         self.unused: set[str] = set()
 
     def run(self, data: bytes) -> Any:
@@ -83,23 +90,40 @@ class _Machine:
             raise RefusedError("is no pickle of protocol 2 to 5")
         # Bytes and set members that calls may still make: an honest file makes each out of some of its own bytes.
         self.left = len(data)
-        opcodes = pickletools.genops(io.BytesIO(data))
+        source = io.BytesIO(data)
+        opcodes = pickletools.genops(source)
         for count in range(MAX_OPCODES):
             if count % _LOOK == 0:
                 self.work.look()
             try:
+                self._check_next(data, source.tell())
                 opcode, argument, place = next(opcodes)
                 if opcode.name == "STOP":
                     return self._result()
-                handler = _HANDLERS.get(opcode.name)
-                if handler is None or (opcode.name == "PROTO" and count):
+                if opcode.name == "PROTO" and count:
                     raise RefusedError(f"asks for the opcode {opcode.name}")
                 if opcode.name == "FRAME" and argument > len(data) - place:
                     raise RefusedError(f"claims a frame of {argument} bytes where {len(data) - place} are left")
-                handler(self, argument)
+                _HANDLERS[opcode.name](self, argument)
             except _WRONG as error:
                 raise RefusedError(f"is damaged ({shown(error)})") from error
         raise RefusedError(f"has more than {MAX_OPCODES} opcodes")
+
+    def _check_next(self, data: bytes, place: int) -> None:
+        """Refuses the next opcode before its argument is read, which of a text may take more than the file."""
+        opcode = pickletools.code2op.get(chr(data[place])) if place < len(data) else None
+        if opcode is None:
+            return  # genops says what is wrong
+        if opcode.name != "STOP" and opcode.name not in _HANDLERS:
+            raise RefusedError(f"asks for the opcode {opcode.name}")
+        if (size := _LENGTHS.get(opcode.name)) is None:
+            return
+        begin = place + 1 + size
+        length = int.from_bytes(data[place + 1 : begin], "little")
+        if length <= len(data) - begin and _is_wide(data, begin, begin + length):
+            self.wide -= length
+        if self.wide < 0:
+            raise RefusedError(f"holds more than {MAX_WIDE} bytes of text beyond Latin-1")
 
     def _result(self) -> Any:
         result = self._pop()
@@ -211,6 +235,11 @@ class _Machine:
         if not isinstance(target, Array | Dtype | Object):
             raise RefusedError(f"sets the state of a {type(target).__name__.strip('_').lower()}")
         target.build(state)
+
+
+def _is_wide(data: bytes, begin: int, end: int) -> bool:
+    """Returns whether UTF-8 holds a character beyond Latin-1."""
+    return any(data[n : min(n + _PART, end)].translate(None, _LATIN) for n in range(begin, end, _PART))
 
 
 def _extend(machine: _Machine, values: list[Any]) -> None:

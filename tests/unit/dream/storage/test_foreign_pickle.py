@@ -132,6 +132,28 @@ def test_work_is_bounded(tmp_path: pathlib.Path, name: str) -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("name", [name for name in BOMBS if "wide character" in name])
+def test_wide_texts_take_no_more_than_their_file(tmp_path: pathlib.Path, name: str) -> None:
+    """One wide character makes four bytes of every other one; that is refused before the text is made."""
+    path = tmp_path / "bomb.pkl"
+    path.write_bytes(BOMBS[name]())
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=r"more than 16777216 bytes of text beyond Latin-1|the opcode UNICODE"):
+            read_pickle(path)
+        assert tracemalloc.get_traced_memory()[1] < path.stat().st_size + 5 * 2**24
+    finally:
+        tracemalloc.stop()
+
+
+def test_texts_are_read_in_every_alphabet(tmp_path: pathlib.Path) -> None:
+    """Short ones of wide characters, and an array of protocol 2, which is a long one of Latin-1."""
+    content = {"a\xff": "ÿ", "名": "\U0001f600" * 9000, "array": np.arange(2**23, dtype=np.float32).reshape(-1, 2)}
+    (tmp_path / "p.pkl").write_bytes(pickle.dumps(content, 2))
+    assert (tmp_path / "p.pkl").stat().st_size > 2**25
+    assert _same(read_pickle(tmp_path / "p.pkl"), content)
+
+
 def test_an_honest_pickle_is_within_the_limits(tmp_path: pathlib.Path) -> None:
     """Thousands of arrays, keys of every kind, and a set of thousands of numbers."""
     content = {
