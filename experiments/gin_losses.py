@@ -185,11 +185,15 @@ def main() -> None:
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("runs/gin_losses"))
     parser.add_argument("--out", type=pathlib.Path, default=RESULT)
     arguments = parser.parse_args()
-    arguments.work.mkdir(parents=True, exist_ok=True)
     game, label = envs.make("gin_rummy"), arguments.label or pathlib.Path(arguments.player).name
     stored = json.loads(arguments.out.read_text()) if arguments.out.exists() else {"seed": SEED, "players": {}}
+    try:
+        sources = {name: source(name, game) for name in (arguments.player, *arguments.opponents)}
+    except envs.InputError as error:
+        parser.exit(2, f"error: {error}\n")
+    arguments.work.mkdir(parents=True, exist_ok=True)
     for opponent in arguments.opponents:
-        parts, players = [], [source(name, game) for name in (arguments.player, opponent)]
+        parts, players = [], [sources[name] for name in (arguments.player, opponent)]
         for number in range(-(-arguments.deals // arguments.block)):
             code = zlib.crc32(json.dumps([*players, arguments.block]).encode())
             kept = arguments.work / f"{code:08x}_{number}.npz"

@@ -111,9 +111,12 @@ def main() -> None:
     parser.add_argument("--aware", action="store_true", help="also what patient wins with limits by the score")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("runs/gin_relations"))
     arguments = parser.parse_args()
+    relations = [one for one in RELATIONS if one.player.startswith(arguments.only)]
+    if not relations:
+        known = ", ".join(dict.fromkeys(one.player for one in RELATIONS))
+        parser.exit(2, f"error: --only {arguments.only} begins no first player's name; known: {known}\n")
     arguments.work.mkdir(parents=True, exist_ok=True)
     game, started = envs.make("gin_rummy", preset="eaai"), time.monotonic()
-    relations = [one for one in RELATIONS if one.player.startswith(arguments.only)]
     while open_ := [one for one in relations if _played(arguments.work, one) < one.deals]:
         if time.monotonic() - started > arguments.seconds:
             break

@@ -15,7 +15,6 @@ import argparse
 import dataclasses
 import json
 import pathlib
-import sys
 import time
 import zlib
 from typing import Any, NamedTuple
@@ -28,7 +27,7 @@ from dream.evaluation.standings import Result
 from dream.evaluation.statistics import mean_interval
 from dream.search import SearchSettings, make_search
 from dream.storage.policies import find, find_player
-from envs import Game, Policy
+from envs import Game, InputError, Policy
 
 ROOT = pathlib.Path(__file__).resolve().parent
 RESULT = ROOT / "results" / "gin_search.json"
@@ -88,13 +87,18 @@ class Bench:
         return self._players[name]
 
     def check(self) -> None:
-        """Ends the program where the working folder holds rounds of other players, and else notes these."""
+        """Makes the working folder and notes the players in it.
+
+        Raises:
+          InputError: no such policy, or the folder holds rounds of other players.
+        """
         place = self.work / "players.json"
         identity = json.dumps(described(self) | {"block": self.block}, indent=1)
         if place.exists() and place.read_text() != identity:
-            sys.exit(
-                f"error: {self.work} holds rounds of another policy, rules, settings or --block; choose another --work"
+            raise InputError(
+                f"{self.work} holds rounds of another policy, rules, settings or --block; choose another --work"
             )
+        self.work.mkdir(parents=True, exist_ok=True)
         place.write_text(identity)
 
     def file(self, one: Pairing, number: int) -> pathlib.Path:
@@ -158,6 +162,12 @@ def described(bench: Bench) -> dict[str, Any]:
     return {"policy": policy | {"checksum": meta.get("checksum")}, "game": bench.game.identity, "settings": variants}
 
 
+def _check_known(option: str, names: list[str] | None, known: list[str]) -> None:
+    for name in names or ():
+        if name not in known:
+            raise InputError(f"{option} {name} is in no pairing; known: {', '.join(dict.fromkeys(known))}")
+
+
 def main() -> None:
     """Plays for so many seconds, and writes the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -171,10 +181,15 @@ def main() -> None:
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("runs/gin_search"))
     parser.add_argument("--out", type=pathlib.Path, default=RESULT)
     arguments = parser.parse_args()
-    arguments.work.mkdir(parents=True, exist_ok=True)
-    bench = Bench(envs.make("gin_rummy", preset=arguments.preset), arguments.policy, arguments.work, arguments.block)
-    bench.check()
     everything, started = pairings(arguments.deals), time.monotonic()
+    try:
+        _check_known("--only", arguments.only, [one.player for one in everything])
+        _check_known("--against", arguments.against, [one.opponent for one in everything])
+        game = envs.make("gin_rummy", preset=arguments.preset)
+        bench = Bench(game, arguments.policy, arguments.work, arguments.block)
+        bench.check()
+    except InputError as error:
+        parser.exit(2, f"error: {error}\n")
     chosen = [one for one in everything
               if (arguments.only is None or one.player in arguments.only)
               and (arguments.against is None or one.opponent in arguments.against)]  # fmt: skip

@@ -36,8 +36,9 @@ _PAGE = """# Robustness
 
 Inputs that are wrong, damaged or hostile, and what became of them. A trial holds where the input is read, or refused
 with one printable line; where nothing of it runs, and no file is opened or changed on its word; and within five seconds
-of processor time and 1 GiB of memory. What must be refused and is read does not hold. A kill holds where what was saved
-before is there, the run goes on from it, and its state is bit for bit that of a run left alone.
+of processor time, two minutes by the clock and 1 GiB of memory. What must be refused and is read does not hold. A kill
+holds where what was saved before is there, the run goes on from it, and its state is bit for bit that of a run left
+alone.
 
 | kind | what | tried | held | refused |
 |---|---|---|---|---|
@@ -82,11 +83,18 @@ def page(results: dict[str, Any]) -> str:
     return _PAGE.format(rows="\n".join(rows))
 
 
+def _count(text: str) -> int:
+    """Returns a number of trials; raises what argparse makes a line of."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text} is no number of trials; it must be a whole number, 0 for all")
+    return int(text)
+
+
 def main() -> int:
     """Runs the kinds asked for; returns 1 where a trial does not hold."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="default: all")
-    parser.add_argument("--count", type=int, help="trials of each kind (default: as the docs have them)")
+    parser.add_argument("--count", type=_count, help="trials of each kind (default: as the docs have them)")
     parser.add_argument("--seed", type=int, default=0, help="of what is drawn (default %(default)s)")
     parser.add_argument("--table", action="store_true", help="run nothing; write the table from the results")
     given = parser.parse_args()

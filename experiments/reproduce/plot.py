@@ -86,6 +86,8 @@ def main() -> None:
     try:
         spec = read_spec()
         games = longest(spec, collected(spec, folder))
+        if not games:
+            raise InputError(f"--results {folder} holds no results; it must be a folder of <row>.json")
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
     for game, runs in games.items():

@@ -1,8 +1,9 @@
 """The one rule of all trials: nothing executes, hangs, takes much memory, or answers with a traceback.
 
 A trial runs in a process of its own (child.py). It holds where the input is read, or refused by an InputError of one
-printable line; within five seconds of processor time and 1 GiB more than the process had; and without starting a
-process, connecting anywhere, changing a file, or reading one that the input names.
+printable line; within five seconds of processor time, two minutes by the clock, as waiting takes no processor, and a
+GiB more than the process had; and without starting a process, connecting anywhere, changing a file, or reading one that
+the input names.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from envs import InputError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SECONDS, BYTES, LINE = 5.0, 2**30, 1000
+"""Of this thread's processor time, of memory, and characters."""
+PATIENCE = 120.0
+"""Seconds by the clock; a script that starts on a busy machine takes most of a minute."""
 _FORBIDDEN = (
     "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.remove", "os.rename", "os.mkdir", "os.rmdir",
     "os.symlink", "os.link", "subprocess.Popen", "socket.connect", "socket.getaddrinfo", "socket.bind", "pty.spawn",
@@ -87,16 +91,18 @@ class Watch:
         self.seen, why, refused = [], "", False
         began = time.thread_time()
         signal.setitimer(signal.ITIMER_PROF, 2 * SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
         try:
             read()
         except InputError as error:
             refused, why = True, _line(str(error))
-        except _HangError:
-            why = f"hangs past {SECONDS:g} seconds"
+        except _HangError as hang:
+            why = str(hang)
         except BaseException as error:
             why = f"{type(error).__name__}: {str(error)[:200]}"
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.setitimer(signal.ITIMER_REAL, 0)
             done, self.seen = [event for event in self.seen if not event.startswith(may or "\0")], None
         seconds = time.thread_time() - began
         if not why and done:
@@ -122,9 +128,11 @@ def limit(most: int = BYTES) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (now + most, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
     def hang(number: int, frame: Any) -> None:
-        raise _HangError
+        works = number == signal.SIGPROF
+        raise _HangError(f"hangs past {SECONDS if works else PATIENCE:g} seconds" + ("" if works else " of waiting"))
 
     signal.signal(signal.SIGPROF, hang)
+    signal.signal(signal.SIGALRM, hang)
 
 
 @contextlib.contextmanager

@@ -87,7 +87,12 @@ SCRIPTS = {
     "experiments/mini_gin_play.py": (["nowhere"], []),
     "experiments/compare_openspiel_gin.py": (["--hands", "x"],),
     "experiments/rummy500_players.py": (["nowhere"], ["--deals", "x"]),
+    "experiments/gin_losses.py": (["--player", "nowhere"], ["--opponents", "nowhere"]),
+    "experiments/gin_search.py": (["--policy", "nowhere"], ["--preset", "nope"], ["--only", "nope"]),
+    "experiments/gin_relations.py": (["--only", "nope"],),
+    "experiments/trials.py": (["--count", "-1"], ["--kinds", "nope"]),
     "experiments/reproduce/run.py": (["no_such_row"],),
+    "experiments/reproduce/plot.py": (["--results", "nowhere"],),
     "experiments/benchmarks/melds.py": (["--batch", "0"],),
 }
 
