@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,10 @@ def read(path: str | Path, game: Game | str | None = None) -> list[Record]:
     """
     path = Path(path)
     try:
-        size = path.stat().st_size
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):
+            raise InputError(f"{path} is no regular file; it must be a file of records")
+        size = about.st_size
         if size > MAX_BYTES:
             raise InputError(f"{path} has more than {MAX_BYTES} bytes; split it into several files")
         if size <= MAX_WHOLE:

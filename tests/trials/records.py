@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -43,7 +44,7 @@ def _rules(**changes: Any) -> bytes:
 
 
 _LONG = int("9" * 4000)
-CASES: dict[str, Callable[[], bytes]] = {
+CASES: dict[str, Callable[[], Any]] = {
     "nothing": lambda: b"",
     "no text": lambda: b"\xff\xfe\x00",
     "no JSON": lambda: b"{'format': 1}",
@@ -111,11 +112,12 @@ CASES: dict[str, Callable[[], bytes]] = {
     "a history with a card twice": lambda: b'{"game": "kuhn_poker", "history": [1, 1, 0, 0]}',
     "a history that is not over": lambda: b'{"game": "leduc_poker", "history": [1, 2, 1]}',
     "a long history": lambda: b'{"game": "kuhn_poker", "history": [' + b"1," * 20_000 + b"1]}",
+    "a pipe": lambda: os.mkfifo,
     "a byte order mark": lambda: b"\xef\xbb\xbf" + sound(),
 }
 
 
-def cases(count: int, seed: int, folder: pathlib.Path) -> Iterator[tuple[str, str, Callable[[], bytes]]]:
+def cases(count: int, seed: int, folder: pathlib.Path) -> Iterator[tuple[str, str, Callable[[], Any]]]:
     """Yields name, file name and what makes the file."""
     for name, made in CASES.items():
         yield name, "hand.json", made

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import pathlib
+import signal
 import xml.etree.ElementTree as ET
 from typing import Any
 
@@ -139,6 +141,24 @@ def test_a_file_of_something_else_is_refused(tmp_path: pathlib.Path, what: str) 
     (tmp_path / "file.jsonl").write_text(text)
     with pytest.raises(InputError, match=reason):
         records.read(tmp_path / "file.jsonl")
+
+
+def test_what_is_no_regular_file_is_refused(tmp_path: pathlib.Path) -> None:
+    """A pipe, on which reading would wait for ever, and a folder."""
+
+    def late(number: int, frame: Any) -> None:
+        raise TimeoutError
+
+    os.mkfifo(tmp_path / "pipe")
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, 10)
+    try:
+        for path in (tmp_path / "pipe", tmp_path):
+            with pytest.raises(InputError, match=f"^{path} is no regular file; it must be a file of records$"):
+                records.read(path)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_keys_and_numbers_are_checked(made: records.Record, tmp_path: pathlib.Path) -> None:
