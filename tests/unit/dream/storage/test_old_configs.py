@@ -43,7 +43,7 @@ def _old_run(folder: Path, algo: str) -> tuple[Path, dict[str, Any]]:
         "iteration": 4,
         "checksum": 0,
         "config": {
-            **now,
+            **{name: value for name, value in now.items() if name not in ("devices", "hosts")},
             "algo": {**_aged(now["algo"], OLD[algo]), "name": OLD_NAMES[algo]},
             "network": _aged(now["network"], {"card_scorer_width": "slots"}),
         },
