@@ -379,16 +379,16 @@ BENCHMARKS = (
     ("gymnasium_envs", "vector steps_per_s", "the same with vectors of 4,887 numbers, steps/s"),
     (
         "page",
-        "gin_rummy/strong cold first_card_s",
+        "strong cold first_card_s",
         "page, from the command to the first cards, empty cache, seconds (target 15)",
     ),
-    ("page", "gin_rummy/strong warm first_card_s", "the same with programs compiled before"),
+    ("page", "strong warm first_card_s", "the same with programs compiled before"),
     (
         "page",
-        "gin_rummy/strong cold move_ms",
+        "strong cold move_ms",
         "page, a move and the learned player's answer, milliseconds (target 100)",
     ),
-    ("page", "gin_rummy/strong cold move_95_ms", "the same, 95th percentile"),
+    ("page", "strong cold move_95_ms", "the same, 95th percentile"),
     ("memory", "peak_gib", "peak memory of one iteration of 8,192 games, GiB"),
 )
 """Result file, path of the number in it, what it is."""

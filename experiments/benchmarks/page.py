@@ -37,7 +37,7 @@ def main() -> None:
     parser = Parser(__doc__, repeats=3)
     parser.add_argument("--game", default="gin_rummy", help="a game's name (default %(default)s)")
     parser.add_argument(
-        "--players", nargs="+", default=["gin_rummy/strong", "heuristic"], help="who is played, by name"
+        "--players", nargs="+", default=["strong", "heuristic"], help="who is played, as the page calls them"
     )
     parser.add_argument("--moves", type=int, default=60, help="timed moves of the person (default %(default)s)")
     run(parser, measure)
