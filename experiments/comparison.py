@@ -31,6 +31,7 @@ from dream.evaluation.statistics import positive_interval
 from dream.game_tree.exact import ExactForm
 from dream.game_tree.forms import exact_form
 from dream.storage.files import CONFIG_FILE, VERSIONS_FILE
+from dream.storage.old_configs import current_config
 from dream.storage.policies import find, policy_of
 from dream.training.sweeps import FINISHED, load_sweep, settings_in
 from envs import Game, InputError, make_bot
@@ -140,7 +141,7 @@ def joined(found: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
 
 
 def _more_seeds(stored: dict[str, Any], found: dict[str, Any], name: str) -> dict[str, Any]:
-    if stored["recipe"] != found["recipe"]:
+    if current_config(stored["recipe"]) != found["recipe"]:  # a recipe without a later setting means its old value
         raise InputError(f"{name}: the stored seeds were run by another recipe; collect all seeds without --keep")
     if again := set(stored["seeds"]) & set(found["seeds"]):
         raise InputError(f"{name}: seed {min(again)} is stored already; collect it without --keep")
@@ -158,6 +159,7 @@ def _more_seeds(stored: dict[str, Any], found: dict[str, Any], name: str) -> dic
         | counted
         | {
             "seeds": sorted(seeds),
+            "recipe": found["recipe"],
             "exploitability": {policy: _over_seeds(of_seeds) for policy, of_seeds in values.items()},
             "machine": machine,
         }
