@@ -354,8 +354,8 @@ def _as_os_error(error: BaseException) -> OSError:
         if isinstance(cause, OSError) and cause.errno is not None:
             return OSError(cause.errno, cause.strerror or str(cause))
         cause = cause.__cause__ or cause.__context__
-    if told := _NUMBER.search(str(error)):
-        return OSError(int(told[1]), os.strerror(int(told[1])))
+    if found := _NUMBER.search(str(error)):
+        return OSError(int(found[1]), os.strerror(int(found[1])))
     return OSError(errno.EIO, first_line(error))
 
 

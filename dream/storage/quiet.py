@@ -1,4 +1,4 @@
-"""Silence around a library that tells a failure in its own threads and loggers, besides raising it."""
+"""Silence around a library that reports a failure in its own threads and loggers, besides raising it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATIENCE = 5.0
 
 
 def quietly(write: Callable[[], None], explained: Callable[[Exception], OSError]) -> None:
-    """Calls a function, and raises what its failure comes to; all else that tells of it is dropped.
+    """Calls a function, and raises what its failure comes to; all other reports of it are dropped.
 
     Args:
       write: may use threads, and orbax.
@@ -40,7 +40,7 @@ def quietly(write: Callable[[], None], explained: Callable[[Exception], OSError]
             failure = explained(error)
         if failure is not None:
             _await(set(threading.enumerate()) - running)
-            gc.collect()  # a future whose error nobody has asked for tells it when it is collected
+            gc.collect()  # a future whose error nobody has asked for reports it when it is collected
     finally:
         for logger in loggers:
             logger.removeFilter(_no_error)
@@ -60,8 +60,8 @@ def _await(threads: set[threading.Thread]) -> None:
                 thread.join(max(0.0, end - time.monotonic()))
 
 
-def _nothing(told: Any) -> None:
-    """Tells nothing."""
+def _nothing(failure: Any) -> None:
+    """Reports nothing."""
 
 
 def _no_error(record: logging.LogRecord) -> bool:
@@ -71,9 +71,9 @@ def _no_error(record: logging.LogRecord) -> bool:
 def _but_late(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Returns a hook that leaves out what is met after the failure: a closed loop, and orbax' coroutines put away."""
 
-    def told(what: Any) -> None:
+    def report(what: Any) -> None:
         code = getattr(what.object, "cr_code", None)
         if str(what.exc_value) != _LATE and "orbax" not in getattr(code, "co_filename", ""):
             hook(what)
 
-    return told
+    return report

@@ -193,7 +193,7 @@ def test_a_solved_game_is_advised_by_its_solution(page: tuple[Hub, int]) -> None
 
 
 def test_a_player_that_takes_its_time_is_said_to_think(page: tuple[Hub, int]) -> None:
-    """The page is told who thinks, and from the second decision on how long that usually takes."""
+    """The page shows who thinks, and from the second decision on how long that usually takes."""
     client = Client(page[1])
     match = client.new("gin_rummy", [None, "mc:64"])
     slow = page[0].matches[match["id"]].chairs[1].player

@@ -424,15 +424,15 @@ def test_a_real_limit_on_files_is_one_line(tmp_path: Path, most: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "number", "words"),
+    ("text", "number", "words"),
     [
         ("RESOURCE_EXHAUSTED: 3 bytes: No space left on device [os_error_code='28']", 28, "No space left on device"),
         ("odd", 5, "ValueError: odd"),
     ],
 )
-def test_the_number_of_a_system_error_is_read(told: str, number: int, words: str) -> None:
+def test_the_number_of_a_system_error_is_read(text: str, number: int, words: str) -> None:
     """Out of what the writer of arrays says, where it does not raise the system's own."""
-    error = checkpoint._as_os_error(ValueError(told))
+    error = checkpoint._as_os_error(ValueError(text))
     assert (error.errno, error.strerror) == (number, words)
 
 
