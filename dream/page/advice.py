@@ -74,12 +74,17 @@ class Adviser:
         """Returns what a seat wins by each action in a batch of worlds: float[WORLDS, len(actions)], in game.unit.
 
         Raises:
-          InputError: the game cannot deal anew what a view does not show.
+          InputError: the game cannot deal anew what a view does not show, or playing on met what is no number.
         """
         padded = np.zeros(self.game.num_actions, np.int32)
         padded[: len(actions)] = actions
         points = self._values(view, padded, np.int32(len(actions)), np.int32(seat), jax.random.key(seed))
-        return np.asarray(points, float)[:, : len(actions)] * self.game.reward_scale
+        return self._numbers(np.asarray(points, float)[:, : len(actions)]) * self.game.reward_scale
+
+    def _numbers(self, found: np.ndarray) -> np.ndarray:
+        if not np.isfinite(found).all():
+            raise InputError(f"{self.player.name} gives what is no number in a world that fits what was seen")
+        return found
 
     def _batch(self, view: View, actions: Array, count: Array, seat: Array, key: Array) -> Array:
         """Returns float32[WORLDS, len(actions)], of which the first `count` columns mean something.
@@ -107,7 +112,8 @@ class Adviser:
         """Returns worlds and their weights.
 
         Raises:
-          InputError: the game cannot deal anew what a view does not show, or does not say who holds which card.
+          InputError: the game cannot deal anew what a view does not show or does not say who holds which card, or the
+            player gives what is no number.
         """
         if boards.board_of(self.game) is None:
             raise InputError(f"{boards.title(self.game.name)} has no cards to have beliefs about")
@@ -118,7 +124,8 @@ class Adviser:
                 raise
             self._is_weighted = False
             return self.belief(view, seat, seed)
-        return Belief(np.asarray(held), np.asarray(tempered(logs, LEAST_EFFECTIVE), float), self._is_weighted)
+        weights = self._numbers(np.asarray(tempered(logs, LEAST_EFFECTIVE), float))
+        return Belief(np.asarray(held), weights, self._is_weighted)
 
     def _sampled(self, view: View, seat: Array, weighted: bool, key: Array) -> tuple[Array, Array]:
         board = boards.board_of(self.game)

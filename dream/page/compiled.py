@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from dream.equations.distributions import faults
+from dream.evaluation.validity import refuse_faults
 from dream.storage.policies import find_player
 from envs import Game, Policy
 from envs.batching import QUICK
@@ -100,18 +102,26 @@ class Player:
         """Compiles nothing yet."""
         self.name, self.policy = name, policy
         self.seconds: float | None = None
-        self._apply = jax.jit(policy.apply, compiler_options=QUICK)
+        self._apply = jax.jit(self._checked, compiler_options=QUICK)
+
+    def _checked(self, params: Any, view: View, legal: jax.Array) -> tuple[jax.Array, jax.Array]:
+        probs = self.policy.apply(params, view, legal)
+        return probs, faults(probs, legal)
 
     def probabilities(self, view: View, legal: np.ndarray) -> np.ndarray:
-        """Returns the action probabilities: float64[A], summing to one."""
+        """Returns the action probabilities: float64[A], summing to one.
+
+        Raises:
+          InputError: the policy gives no distribution over the legal actions.
+        """
         started = time.perf_counter()
         first = self.seconds is None
-        probs = np.asarray(self._apply(self.policy.params, view, legal), np.float64)
+        probs, found = jax.device_get(self._apply(self.policy.params, view, legal))
         spent = time.perf_counter() - started
         self.seconds = 0.0 if first else max(spent, 0.9 * (self.seconds or 0.0))
-        probs = np.where(legal, probs, 0.0)
-        total = probs.sum()
-        return probs / total if total > 0 else legal / max(int(legal.sum()), 1)
+        refuse_faults(found[None], (self.name,))
+        probs = probs.astype(np.float64)
+        return probs / probs.sum()
 
     @property
     def is_quick(self) -> bool:

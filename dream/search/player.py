@@ -137,9 +137,7 @@ class Search:
 
     def __call__(self, params: SearchParams, view: View, legal: Array) -> Array:
         """Returns the chosen action's probability 1, float32[A]; NaN where the policy or its value gives no answer."""
-        chances = params.policy(view, legal)
-        actions, valid = self._best(params, chances, legal)
-        sound = ~jnp.any(faults(chances, legal))
+        actions, valid, sound = self.candidates_of(params, view, legal)
         asked = sound & (jnp.sum(valid) > 1) & (params.brackets > 0)
         on_cpu = jax.default_backend() == "cpu"
         together = 1 if on_cpu else max(1, _LANES // max(self.particles, self.pulls))
@@ -150,15 +148,13 @@ class Search:
         chosen = ((np.arange(legal.shape[0]) == choice) & jnp.any(legal)).astype(jnp.float32)
         return jnp.where(choice == _NO_ANSWER, jnp.nan, chosen)
 
-    def candidates_of(self, params: SearchParams, view: View, legal: Array) -> tuple[Array, Array]:
-        """Returns the policy's most probable actions, int32[K], and which are to be compared, bool[K]."""
-        return self._best(params, params.policy(view, legal), legal)
-
-    def _best(self, params: SearchParams, chances: Array, legal: Array) -> tuple[Array, Array]:
+    def candidates_of(self, params: SearchParams, view: View, legal: Array) -> tuple[Array, Array, Array]:
+        """Returns the policy's most probable actions, int32[K], which are to be compared, bool[K], and is it sound."""
+        chances = params.policy(view, legal)
         probs = jnp.where(legal, chances, -1.0)
         best, actions = jax.lax.top_k(probs, min(self.candidates, legal.shape[0]))
         valid = (best >= params.least_probability) & (best > 0)
-        return actions.astype(jnp.int32), valid.at[0].set(True)
+        return actions.astype(jnp.int32), valid.at[0].set(True), ~jnp.any(faults(chances, legal))
 
     def begin(self, params: SearchParams, view: View, actions: Array, valid: Array) -> Question:
         """Draws the worlds of a decision."""
@@ -199,8 +195,12 @@ class Search:
             return (carry[0] < params.brackets) & halving.is_open(carry[1], valid, params.evidence)
 
         _, tally = jax.lax.while_loop(goes_on, think, (jnp.int32(0), halving.empty(len(actions))))
-        sound = jnp.all(jnp.isfinite(question.belief.weights)) & jnp.all(jnp.isfinite(tally.sums + tally.values))
-        return jnp.where(sound, actions[halving.chosen(tally, valid, params.evidence)], _NO_ANSWER)
+        return jnp.where(is_sound(question, tally), actions[halving.chosen(tally, valid, params.evidence)], _NO_ANSWER)
+
+
+def is_sound(question: Question, tally: Tally) -> Array:
+    """Returns whether the belief, and all that was met in playing on, are numbers: bool."""
+    return jnp.all(jnp.isfinite(question.belief.weights)) & jnp.all(jnp.isfinite(tally.sums + tally.values))
 
 
 def make_search(policy: Policy, game: Game, settings: SearchSettings = SearchSettings()) -> Policy:

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from dream.search import halving
-from dream.search.player import Search
+from dream.search.player import Search, is_sound
 from envs import InputError, Policy
 from envs.game import View
 
@@ -50,12 +50,13 @@ class Thinker:
         self.player, search = player, player.apply
 
         def begin(params: Any, view: View, legal: Any) -> Any:
-            return search.begin(params, view, *search.candidates_of(params, view, legal))
+            actions, valid, sound = search.candidates_of(params, view, legal)
+            return search.begin(params, view, actions, valid), sound
 
         def go_on(params: Any, question: Any, number: Any, tally: Any) -> Any:
             tally = search.bracket(params, question, number, tally)
             open_ = halving.is_open(tally, question.valid, params.evidence)
-            return tally, open_, halving.chosen(tally, question.valid, params.evidence)
+            return tally, open_, halving.chosen(tally, question.valid, params.evidence), is_sound(question, tally)
 
         self._begin: Callable[..., Any] = jax.jit(begin, compiler_options=compiler_options)
         self._go_on: Callable[..., Any] = jax.jit(go_on, compiler_options=compiler_options)
@@ -68,16 +69,21 @@ class Thinker:
           legal: bool[A].
           seconds: after which no bracket is begun; one is played in any case.
           most: brackets.
+        Raises:
+          InputError: the policy, its value or a reward met on the way is no number.
         """
         started, params = time.perf_counter(), self.player.params
-        question = self._begin(params, view, legal)
+        question, sound = self._begin(params, view, legal)
         actions, valid = jax.device_get((question.actions, question.valid))
         tally, choice, number = halving.empty(len(actions)), 0, 0
         while number < most and valid.sum() > 1 and (number == 0 or time.perf_counter() - started < seconds):
-            tally, is_open, choice = self._go_on(params, question, np.int32(number), tally)
+            tally, is_open, choice, sound_so_far = self._go_on(params, question, np.int32(number), tally)
             number += 1
+            sound = sound & sound_so_far
             if not is_open:
                 break
+        if not sound:
+            raise InputError("the search met what is no number: a policy, its value, or a reward; it decides nothing")
         tally = jax.device_get(tally)
         counts = np.asarray(tally.count)
         looked = [np.where(counts > 0, np.asarray(x, float), np.nan) for x in (tally.value, tally.mean, tally.error)]

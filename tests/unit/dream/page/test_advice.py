@@ -12,7 +12,7 @@ import envs
 from dream.networks.policy import ValuedPolicy
 from dream.page.advice import Adviser, Belief, belief_summary, rows
 from dream.page.compiled import CompiledGame, Player, Position
-from envs import InputError, boards
+from envs import InputError, Policy, boards
 from envs.boards import gin_insight
 
 
@@ -55,6 +55,24 @@ def test_a_belief_follows_the_others_play() -> None:
     assert other["chances"][1] == 0
     assert other["chances"][2] == pytest.approx(0.5, abs=0.12)
     assert shown["weighted"]
+
+
+def test_a_player_without_numbers_gives_no_advice() -> None:
+    """Neither probabilities, nor expected points, nor a belief: each is refused, none is shown as if it were even."""
+    game = envs.make("kuhn_poker")
+    broken = Policy(lambda params, view, legal: jnp.full(legal.shape, jnp.nan), game=game)
+    player = Player("broken", broken)
+    adviser = Adviser(game, player, broken)
+    compiled = CompiledGame(game)
+    position = compiled.step(compiled.look(game.from_deck(np.array([1, 2, 0]))), 0)
+    view = position.views[1]
+    with pytest.raises(InputError, match="broken gives probabilities that are not finite"):
+        player.probabilities(view, position.legal)
+    with pytest.raises(InputError, match="broken gives what is no number"):
+        adviser.belief(view, 1, 0)
+    opening = compiled.look(game.from_deck(np.array([1, 2, 0])))
+    with pytest.raises(InputError, match="broken gives what is no number"):
+        adviser.values(opening.views[0], [0, 1], 0, 0)
 
 
 def test_a_game_that_cannot_deal_anew_says_so() -> None:

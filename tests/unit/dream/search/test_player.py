@@ -87,6 +87,9 @@ def test_without_an_answer_to_search_with_there_is_none(kind: str) -> None:
     assert np.isnan(row).all()
     with pytest.raises(InputError, match="the first player's policy gives probabilities that are not finite"):
         match(game, player, envs.make_bot("random", game), games=8)
+    if settings.worlds:
+        with pytest.raises(InputError, match="it decides nothing"):
+            Thinker(player).think(game.view(state, state.current_player), np.asarray(game.legal_actions(state)), 0.0)
 
 
 def test_a_choice_is_legal_and_certain(leduc: tuple[Any, Policy]) -> None:
