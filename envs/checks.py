@@ -17,14 +17,15 @@ from jax import Array, lax
 from envs.errors import InputError
 from envs.game import EnumerableGame, Game
 from envs.registry import is_own
+from envs.traces import forget_other_traces
 
 _NEVER = np.int32(2**31 - 1)
 _TOLERANCE = 1e-5
 """By which the rewards of one step may miss a sum of 0, as a part of the largest of them (or of 1)."""
 _CHANCE_TOLERANCE = 1e-3
 """By which probabilities may miss a sum of 1."""
-_SOUND: set[tuple[type, Game]] = set()
-"""The games that check_once has seen, by class."""
+_SOUND: set[tuple[type, Game, str]] = set()
+"""The games that check_once has seen, by class and source key."""
 
 _FAULTS = {
     "player": "step: current_player is not -1 to {players} - 1",
@@ -77,7 +78,7 @@ def check_game(game: Game, key: Array | None = None, *, games: int = 8) -> None:
 
 
 def check_once(game: Game) -> None:
-    """Checks a game that is not this package's own, once in a process for all that equal it.
+    """Checks a game that is not this package's own, once in a process for all that equal it and do the same.
 
     Raises:
       InputError: as check_game.
@@ -85,12 +86,12 @@ def check_once(game: Game) -> None:
     if not isinstance(game, Game) or is_own(game):
         return
     try:
-        if (type(game), game) in _SOUND:
-            return
+        known = {(type(game), game, forget_other_traces(game))}
     except Exception:
-        pass  # not to be hashed, which is what the check says
-    check_game(game)
-    _SOUND.add((type(game), game))
+        known = set()  # not to be hashed, which is what the check says
+    if not known or not known <= _SOUND:
+        check_game(game)
+        _SOUND.update(known)
 
 
 def _fault(game: Game, text: str) -> InputError:

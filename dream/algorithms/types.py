@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from dream.game_tree.tree import Tree, build_tree
+from dream.game_tree.tree import Tree, kept_tree
 from envs import EnumerableGame, Game, InputError, Policy, make_bot
 from envs.records import Record
 
@@ -95,7 +95,7 @@ class Resources:
     """
 
     find_player: Callable[[str, Game], Policy] = make_bot
-    find_tree: Callable[[EnumerableGame], Tree] = functools.lru_cache(maxsize=4)(build_tree)
+    find_tree: Callable[[EnumerableGame], Tree] = kept_tree
     find_records: Callable[[str, Game], Sequence[Record]] = _no_records
 
 

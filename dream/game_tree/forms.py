@@ -12,7 +12,7 @@ from dream.game_tree.exact import ExactForm, ExactValues
 from dream.game_tree.placement.form import kept_form
 from dream.game_tree.sequence_form import SequenceForm, best_response, exact_values, sequence_form
 from dream.game_tree.tabular_policy import table_index, table_policy, tabulate
-from dream.game_tree.tree import Tree, build_tree
+from dream.game_tree.tree import Tree, kept_tree
 from envs.errors import InputError
 from envs.game import EnumerableGame, Game, Policy
 
@@ -72,10 +72,7 @@ class TreeForm:
         return table_policy(self.index, table, self.game)
 
 
-_built = functools.lru_cache(maxsize=4)(build_tree)
-
-
-def exact_form(game: Game, find_tree: Callable[[EnumerableGame], Tree] = _built) -> ExactForm:
+def exact_form(game: Game, find_tree: Callable[[EnumerableGame], Tree] = kept_tree) -> ExactForm:
     """Returns the form by which a game's exact values are computed.
 
     Args:

@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from envs import EnumerableGame, Game
+from envs import EnumerableGame, Game, is_own
 from envs.errors import InputError
 from envs.random_play import uniform
+from envs.source_key import source_key
+from envs.traces import forget_other_traces
 
 TERMINAL = -1
 EMPTY = 0
@@ -109,6 +111,8 @@ def build_tree(
     """
     if not isinstance(game, EnumerableGame):
         raise InputError(f"{game.name} is not enumerable: its tree cannot be built; use a learned best response")
+    if not is_own(game):
+        forget_other_traces(game)
     levels, layout = _expand(game, max_gib, progress)
     starts = np.cumsum([0] + [len(level.parent) for level in levels])
     offsets = [0, *starts[:-2]]
@@ -260,6 +264,20 @@ def _refuse_payoffs(game: Game, rewards: np.ndarray) -> None:
         if wrong.any():
             paid = ", ".join(f"{x:g}" for x in rewards[np.argmax(wrong)])
             raise InputError(f"game {game.name!r}: outcomes: the rewards {paid} {why}")
+
+
+def kept_tree(game: EnumerableGame) -> Tree:
+    """Returns a game's tree: from memory, where that of a game that does the same is there; else built.
+
+    Raises:
+      InputError: as build_tree.
+    """
+    return _kept(game, source_key(game))
+
+
+@functools.lru_cache(maxsize=4)
+def _kept(game: EnumerableGame, source: str) -> Tree:
+    return build_tree(game)
 
 
 @functools.cache

@@ -11,6 +11,7 @@ from dream.algorithms.types import Resources
 from dream.compiled.bounded import whole
 from dream.storage.tree_cache import stored_tree
 from envs import EnumerableGame, Game, Policy
+from envs.source_key import source_key
 
 NAME = "solved"
 _MOST_HISTORIES = 300_000
@@ -26,13 +27,17 @@ def plays(game: Game) -> bool:
     return game.num_players == 2 and known is not None and known <= _MOST_HISTORIES
 
 
-@functools.lru_cache(maxsize=4)
 def make(game: Game) -> Policy:
-    """Solves a game and returns the average policy.
+    """Solves a game, unless one that does the same was solved before, and returns the average policy.
 
     Args:
       game: one that `plays`.
     """
+    return _solution(game, source_key(game))
+
+
+@functools.lru_cache(maxsize=4)
+def _solution(game: Game, source: str) -> Policy:
     learner = algorithms.make(_CFR_PLUS, None, game, Resources(find_tree=stored_tree))
     assert learner.several is not None
     state, _ = whole(learner.several(learner.init(jax.random.key(0)), _UPDATES))

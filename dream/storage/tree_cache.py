@@ -16,8 +16,8 @@ import numpy as np
 
 from dream.game_tree.probe import agrees
 from dream.game_tree.tree import Tree, build_tree
-from dream.storage.source_key import source_key
-from envs import EnumerableGame, is_own
+from envs import EnumerableGame
+from envs.traces import forget_other_traces
 
 _FORMAT = 3
 _SLOW = 20_000
@@ -25,8 +25,6 @@ _SLOW = 20_000
 _IN_MEMORY = 4
 _KEPT: OrderedDict[tuple[Any, ...], Tree] = OrderedDict()
 """The trees of this process that were asked for last, by class, game and key."""
-_TRACED: dict[tuple[type, EnumerableGame], str] = {}
-"""By class and game, the key of what JAX has traced."""
 
 
 def cache_folder() -> Path:
@@ -46,27 +44,15 @@ def stored_tree(game: EnumerableGame) -> Tree:
     Raises:
       InputError: as build_tree.
     """
-    identity = json.dumps({**game.identity, "format": _FORMAT, "source": source_key(game)}, sort_keys=True)
+    identity = json.dumps({**game.identity, "format": _FORMAT, "source": forget_other_traces(game)}, sort_keys=True)
     key = hashlib.sha256(identity.encode()).hexdigest()[:16]
     place = (type(game), game, key)
-    _forget_other_traces(game, key)
     if place not in _KEPT:
         _KEPT[place] = _read_or_build(game, key)
     _KEPT.move_to_end(place)
     while len(_KEPT) > _IN_MEMORY:
         _KEPT.popitem(last=False)
     return _KEPT[place]
-
-
-def _forget_other_traces(game: EnumerableGame, key: str) -> None:
-    """Makes JAX trace anew where it may hold traces of an equal game that did something else.
-
-    Equal games share traces, and a name that is bound anew leaves a game equal. Of a game from elsewhere that is met
-    for the first time nobody knows what it did when it was played before.
-    """
-    if _TRACED.get((type(game), game), key if is_own(game) else None) != key:
-        jax.clear_caches()
-    _TRACED[type(game), game] = key
 
 
 def _read_or_build(game: EnumerableGame, key: str) -> Tree:

@@ -20,7 +20,9 @@ SHARED = {
     "envs.boards",
     "envs.drawing",
     "envs.records",
+    "envs.source_key",
     "envs.terminal",
+    "envs.traces",
 }
 """What the learner's side may know of the games."""
 FOREIGN = {"pyspiel", "open_spiel", "pgx", "pettingzoo", "gymnasium", "gym", "rlcard", "torch"}

@@ -17,12 +17,13 @@ import numpy as np
 import pytest
 
 import envs
+from dream.evaluation import match
 from dream.game_tree import tree as trees
 from dream.game_tree.probe import agrees
 from dream.game_tree.sequence_form import nash_conv
 from dream.storage import tree_cache
-from dream.storage.source_key import source_key
 from dream.storage.tree_cache import stored_tree
+from envs.source_key import source_key
 
 GAME = """
 import dataclasses
@@ -135,6 +136,48 @@ def test_an_equal_game_that_does_something_else_is_traced_anew(
     assert _uniform(module.Mine()) == pytest.approx(right)
 
 
+STEP = """
+import dataclasses
+{}
+from envs.kuhn_poker import KuhnPoker
+
+@dataclasses.dataclass(frozen=True)
+class Mine(KuhnPoker):
+    name = "mine"
+
+    def step(self, state, action):
+        after, rewards, done = super().step(state, action)
+        return after, {}, done
+"""
+
+
+@pytest.mark.parametrize(
+    ("game", "change"),
+    [
+        (STEP.format("FACTOR = 1.0", "rewards * FACTOR"), _rebound),
+        (STEP.format("import my_pay", "my_pay.pay(rewards)"), _in_its_module),
+    ],
+    ids=["global", "global of a module"],
+)
+def test_trees_and_matches_see_it_too(
+    load: Callable[..., ModuleType], tmp_path: Path, game: str, change: Callable[..., None]
+) -> None:
+    """Without a stored tree between: each is asked before and after the change, in one process, of an equal game."""
+    module = load(1.0, game)
+    played = module.Mine()
+
+    def asked() -> list[float]:
+        bold = envs.Policy(lambda params, view, legal: (np.arange(2) == 1) * 1.0, game=played)
+        tree = trees.build_tree(played)
+        kept = trees.kept_tree(played)
+        report = match(played, bold, envs.uniform_policy(), games=64)
+        return [nash_conv(tree, tree.uniform()), nash_conv(kept, kept.uniform()), report["points_per_hand"].mean]
+
+    before = asked()
+    change(module, tmp_path)
+    assert asked() == pytest.approx([2 * value for value in before])
+
+
 FROM_FILE = "import json, pathlib\nFACTOR = {}\nPAID = pathlib.Path(__file__).with_name('pay.json')\n"
 FROM_FILE += "def pay(rewards):\n    return rewards * json.loads(PAID.read_text())\n"
 
@@ -168,7 +211,7 @@ def test_a_game_typed_in_is_known_by_its_code(load: Callable[..., ModuleType]) -
     assert stored_tree(one) is stored_tree(kinds[0]())
 
 
-SHOW = "import my_game; from dream.storage.source_key import source_key; print(source_key(my_game.Mine()))"
+SHOW = "import my_game; from envs.source_key import source_key; print(source_key(my_game.Mine()))"
 
 
 def test_the_key_is_the_same_in_every_process(load: Callable[..., ModuleType], tmp_path: Path) -> None:

@@ -75,29 +75,36 @@ def _sources(modules: set[str]) -> dict[str, bytes]:
             found[name] = Path(file).read_bytes() if file and file.endswith(".py") else b""
         except OSError:
             found[name] = b""
-        for other in _imports(name, found[name]):
+        package = getattr(sys.modules.get(name), "__package__", None) or name.rpartition(".")[0]
+        for other in _imported(package, found[name]):
             if other not in found and (other.split(".")[0] in owners or _is_own(other, first)):
                 left.append(other)
     return found
 
 
-def _imports(name: str, source: bytes) -> Iterator[str]:
-    """Yields the modules that a module's source imports, anywhere in it."""
+def _imported(package: str, source: bytes) -> Iterator[str]:
+    """Yields the modules that a source imports, anywhere in it."""
+    for level, module, names in _imports(source):
+        if level:
+            parents = package.split(".")[: len(package.split(".")) - level + 1]
+            module = ".".join([*parents, *filter(None, [module])])
+        yield module
+        yield from (found for name in names if _origin(found := f"{module}.{name}"))
+
+
+@functools.lru_cache(maxsize=1024)
+def _imports(source: bytes) -> list[tuple[int, str, tuple[str, ...]]]:
+    """Lists a source's imports: dots before the module, the module, and what is imported from it."""
     try:
-        tree = ast.parse(source)
+        nodes = list(ast.walk(ast.parse(source)))
     except (SyntaxError, ValueError, RecursionError):
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            module = node.module or ""
-            if node.level:
-                package = getattr(sys.modules.get(name), "__package__", None) or name.rpartition(".")[0]
-                parents = package.split(".")[: len(package.split(".")) - node.level + 1]
-                module = ".".join([*parents, *filter(None, [module])])
-            yield module
-            yield from (found for alias in node.names if _origin(found := f"{module}.{alias.name}"))
+        return []
+    plain = [(0, alias.name, ()) for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    return plain + [
+        (node.level, node.module or "", tuple(alias.name for alias in node.names))
+        for node in nodes
+        if isinstance(node, ast.ImportFrom)
+    ]
 
 
 class _Walk:
