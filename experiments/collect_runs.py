@@ -2,7 +2,8 @@
 
     python experiments/collect_runs.py experiments/results/laptop runs/<seed 0> runs/<seed 1> runs/<seed 2>
 
-writes <target>.json - final evaluation, curve, seconds, commit and machine of each run - and <target>.svg.
+writes <target>.json - final evaluation, curve, seconds, commit and machine of each run - and <target>.svg. With --keep
+the runs that the file holds stay, and the new ones, of further seeds, come after them.
 """
 
 from __future__ import annotations
@@ -57,6 +58,25 @@ def collect(run: Path) -> dict[str, Any]:
     }
 
 
+def kept(target: Path) -> list[dict[str, Any]]:
+    """Returns the runs of a result file, those of seeds 0, 1 and so on.
+
+    Raises:
+      InputError: there is no such file.
+    """
+    path = target.with_suffix(".json")
+    if not path.exists():
+        raise InputError(f"{path} does not exist; leave out --keep to begin it")
+    return json.loads(path.read_text())["runs"]
+
+
+def check_seeds(runs: list[dict[str, Any]]) -> None:
+    """Raises InputError unless the runs are of seeds 0, 1 and so on, in this order, as tables number them."""
+    seeds = [next((int(text[5:]) for text in run["overrides"] if text.startswith("seed=")), 0) for run in runs]
+    if seeds != list(range(len(runs))):
+        raise InputError(f"the runs are of seeds {seeds}; they must be of 0, 1, 2 and so on, in this order")
+
+
 def draw(runs: list[dict[str, Any]], path: Path) -> None:
     """Draws win rate against iterations and against seconds, one line per seed."""
     import matplotlib
@@ -86,6 +106,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("target", type=Path)
     parser.add_argument("runs", type=Path, nargs="+")
+    parser.add_argument("--keep", action="store_true", help="add the runs to those of the file")
     arguments = parser.parse_args()
     missing = [run for run in arguments.runs if not (run / "evaluation.json").exists()]
     if missing:
@@ -93,6 +114,9 @@ def main() -> None:
         sys.exit(2)
     try:
         runs = [collect(run) for run in arguments.runs]
+        if arguments.keep:
+            runs = [*kept(arguments.target), *runs]
+            check_seeds(runs)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)

@@ -119,7 +119,6 @@ def _gin_rows() -> list[Line]:
         "Dueling DREAM with a card scorer, against OpenSpiel's simple bot": ("dueling_dream_cards", "simple_bot"),
         "PPO on the 16-action game, against the simple bot": ("ppo_gin_rummy_mdp", "simple_bot"),
         "PPO on OpenSpiel's game, 3.2 M decisions, against the simple bot": ("openspiel_ppo_cards", "simple_bot"),
-        "The same, 34 M decisions": ("openspiel_ppo_cards_35m", "simple_bot"),
     }
     return [
         *((what, _rates(*run), GIN) for what, run in runs.items()),
