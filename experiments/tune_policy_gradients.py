@@ -61,10 +61,9 @@ class Group:
     def step(self, state: Any, changes: dict[str, Any]) -> tuple[Any, dict[str, Any], Any]:
         """Runs an iteration."""
         learner = self.learner(changes)
-        generated = learner.generate(state, learner.parts.mixture.players)
-        state = state._replace(lanes=generated.lanes, values=generated.values)
-        state, metrics, _ = learner.learn(state, generated.replay)
-        return state, metrics, generated.counters.decisions
+        played, _, counters = learner.generate(*learner.play_arguments(state))
+        state, metrics, _ = learner.learn(*learner.fit_arguments(state, played))
+        return state, metrics, counters.decisions
 
     def exploitability(self, state: Any) -> float:
         """Returns that of the current policy."""

@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import time
-from collections.abc import Generator
 from typing import Any, NamedTuple
 
 import jax
@@ -27,9 +25,9 @@ import optax
 from jax import Array, lax
 
 from dream.algorithms.counters import Counters
-from dream.algorithms.types import Algorithm, Metrics, Resources
+from dream.algorithms.play_then_fit import PlayThenFit
+from dream.algorithms.types import Algorithm, Resources
 from dream.buffers.replay import Replay, batches_per_pass, collect, nth_of_passes, sample
-from dream.compiled.bounded import BoundedCalls, whole
 from dream.config.settings import choice, number
 from dream.equations import reward_shaping, schedules
 from dream.equations.advantage_targets import policy_baseline_targets, value_baseline_targets
@@ -181,7 +179,7 @@ def make(config: DuelingDreamConfig, network: Any, game: Game, resources: Resour
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _DuelingDream:
+class _DuelingDream(PlayThenFit):
     """The learner."""
 
     config: DuelingDreamConfig
@@ -194,14 +192,6 @@ class _DuelingDream:
     def optimizer(self) -> optax.GradientTransformation:
         return adam(max_grad_norm=self.config.max_grad_norm, l2=self.config.l2)
 
-    @functools.cached_property
-    def _generate_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.generate)
-
-    @functools.cached_property
-    def _learn_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.learn)
-
     @functools.partial(jax.jit, static_argnums=0)
     def init(self, key: Array) -> DuelingDreamState:
         """Initialises a network and its target, a copy.
@@ -213,21 +203,6 @@ class _DuelingDream:
         for name in self.network.rated_by:
             params[name] = jax.tree.map(lambda x: self.config.initial_scale * x, params[name])
         return DuelingDreamState(params, params, self.optimizer.init(params), key, jnp.int32(0))
-
-    def iterate(self, state: DuelingDreamState) -> tuple[DuelingDreamState, Metrics]:
-        return whole(self.calls(state))
-
-    def calls(self, state: DuelingDreamState) -> Generator[None, None, tuple[DuelingDreamState, Metrics]]:
-        began = time.perf_counter()
-        generated = yield from self._generate_calls(state)
-        replay, play_metrics, play_counters = jax.block_until_ready(generated)
-        played = time.perf_counter()
-        learned = yield from self._learn_calls(state, replay)
-        state, fit_metrics, fit_counters = jax.block_until_ready(learned)
-        seconds = {"seconds_generate": played - began, "seconds_fit": time.perf_counter() - played}
-        counters = (play_counters + fit_counters).metrics()
-        arrays = jax.device_get({**play_metrics, **fit_metrics, **counters})
-        return state, {**{name: float(x) for name, x in arrays.items()}, **seconds}
 
     def policies(self, state: DuelingDreamState) -> dict[str, Policy]:
         temperature = self.config.play_temperature or jnp.minimum(self._temperature(state.iteration), _HOTTEST)

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import time
-from collections.abc import Generator
 from typing import Any, NamedTuple
 
 import jax
@@ -27,10 +25,10 @@ from jax import Array, lax
 
 from dream.algorithms.counters import Counters
 from dream.algorithms.deep.regret_networks import strategy_loss
-from dream.algorithms.types import Algorithm, Metrics, Resources
+from dream.algorithms.play_then_fit import PlayThenFit
+from dream.algorithms.types import Algorithm, Resources
 from dream.buffers import reservoir
 from dream.buffers.reservoir import ReservoirBuffer
-from dream.compiled.bounded import BoundedCalls, whole
 from dream.config.settings import number
 from dream.equations import schedules
 from dream.equations.regret_matching import masked_softmax
@@ -163,21 +161,13 @@ def make(config: NfspConfig, network: Any, game: Game, resources: Resources) -> 
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Nfsp:
+class _Nfsp(PlayThenFit):
     """The learner; the network's advantage head holds Q, or the average policy's logits."""
 
     config: NfspConfig
     game: Game
     network: Network
     num_envs: int
-
-    @functools.cached_property
-    def _generate_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.generate)
-
-    @functools.cached_property
-    def _learn_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.learn)
 
     def _optimizer(self, config: FitConfig) -> optax.GradientTransformation:
         return adam(max_grad_norm=config.max_grad_norm, l2=0.0)
@@ -207,19 +197,8 @@ class _Nfsp:
 
         return jax.eval_shape(one)
 
-    def iterate(self, state: NfspState) -> tuple[NfspState, Metrics]:
-        return whole(self.calls(state))
-
-    def calls(self, state: NfspState) -> Generator[None, None, tuple[NfspState, Metrics]]:
-        began = time.perf_counter()
-        generated = yield from self._generate_calls(state)
-        state, counters, rates = jax.block_until_ready(generated)
-        played = time.perf_counter()
-        learned = yield from self._learn_calls(state)
-        state, metrics, fit_counters = jax.block_until_ready(learned)
-        seconds = {"seconds_generate": played - began, "seconds_fit": time.perf_counter() - played}
-        numbers = jax.device_get({**metrics, **rates, **(counters + fit_counters).metrics()})
-        return state, {**{name: float(x) for name, x in numbers.items()}, **seconds}
+    def fit_arguments(self, state: NfspState, played: NfspState) -> tuple[NfspState]:
+        return (played,)
 
     def policies(self, state: NfspState) -> dict[str, Policy]:
         greedy, average = {"q": state.best_response.params}, {"logits": state.average.params}
@@ -241,8 +220,8 @@ class _Nfsp:
         return jax.random.split(jax.random.fold_in(state.key, state.iteration), 3)
 
     @functools.partial(jax.jit, static_argnums=0)
-    def generate(self, state: NfspState) -> tuple[NfspState, Counters, dict[str, Array]]:
-        """Plays an iteration's games into the buffers; returns counters and metrics with the state."""
+    def generate(self, state: NfspState) -> tuple[NfspState, dict[str, Array], Counters]:
+        """Plays an iteration's games into the buffers; returns metrics and counters with the state."""
         play_key, add_key, _ = self._keys(state)
         epsilon = schedules.at(self.config.epsilon, state.iteration)
         games = self.config.episodes_per_iteration
@@ -266,7 +245,7 @@ class _Nfsp:
         counters = Counters(
             episodes=dealt, decisions=count, nodes=count, transitions=count + dealt, network_rows=2 * count
         )
-        return state, counters, {"epsilon": epsilon, "self_play/length": count / dealt}
+        return state, {"epsilon": epsilon, "self_play/length": count / dealt}, counters
 
     def _actor(self, state: NfspState, epsilon: Array) -> self_play.Actor:
         """Returns how games are played; a decision's extra is whether a best response made it."""

@@ -17,8 +17,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import time
-from collections.abc import Generator
 from typing import Any, NamedTuple
 
 import jax
@@ -27,9 +25,10 @@ import optax
 from jax import Array, lax
 
 from dream.algorithms.counters import Counters
-from dream.algorithms.types import Algorithm, Metrics, Resources
+from dream.algorithms.play_then_fit import PlayThenFit
+from dream.algorithms.types import Algorithm, Resources
 from dream.compiled import devices
-from dream.compiled.bounded import BoundedCalls, long_loop, whole
+from dream.compiled.bounded import long_loop
 from dream.config.settings import number
 from dream.equations import schedules
 from dream.equations.regret_matching import masked_log_softmax, masked_softmax
@@ -123,7 +122,7 @@ def make(config: RnadConfig, network: Any, game: Game, resources: Resources) -> 
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Rnad:
+class _Rnad(PlayThenFit):
     """The learner; the network's advantage head holds the policy's logits."""
 
     config: RnadConfig
@@ -135,35 +134,12 @@ class _Rnad:
         clipped = optax.clip_by_global_norm(self.config.max_grad_norm)
         return optax.chain(clipped, optax.scale_by_adam(b1=0.0, b2=0.999, eps=1e-7))
 
-    @functools.cached_property
-    def _generate_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.generate)
-
-    @functools.cached_property
-    def _learn_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.learn)
-
     @functools.partial(jax.jit, static_argnums=0)
     def init(self, key: Array) -> RnadState:
         """Initialises the network; target and anchors are copies."""
         key, network_key = jax.random.split(key)
         params = self.network.init(network_key)
         return RnadState(params, self.optimizer.init(params), params, params, params, key, jnp.int32(0))
-
-    def iterate(self, state: RnadState) -> tuple[RnadState, Metrics]:
-        return whole(self.calls(state))
-
-    def calls(self, state: RnadState) -> Generator[None, None, tuple[RnadState, Metrics]]:
-        began = time.perf_counter()
-        generated = yield from self._generate_calls(state)
-        played, play_metrics, play_counters = jax.block_until_ready(generated)
-        middle = time.perf_counter()
-        learned = yield from self._learn_calls(state, played)
-        state, fit_metrics, fit_counters = jax.block_until_ready(learned)
-        seconds = {"seconds_generate": middle - began, "seconds_fit": time.perf_counter() - middle}
-        counters = (play_counters + fit_counters).metrics()
-        arrays = jax.device_get({**play_metrics, **fit_metrics, **counters})
-        return state, {**{name: float(x) for name, x in arrays.items()}, **seconds}
 
     def policies(self, state: RnadState) -> dict[str, Policy]:
         return {"current": Policy(self._play, state.params), "average": Policy(self._play, state.target)}

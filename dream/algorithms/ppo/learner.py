@@ -21,8 +21,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -32,6 +31,7 @@ from jax import Array
 
 import envs
 from dream.algorithms.counters import Counters
+from dream.algorithms.play_then_fit import PlayThenFit
 from dream.algorithms.ppo.critic import Critic
 from dream.algorithms.ppo.loss import Example, make_loss
 from dream.algorithms.ppo.parts import Generated, Parts
@@ -39,9 +39,8 @@ from dream.algorithms.ppo.regularisation import Regulariser, entropy_bonus
 from dream.algorithms.ppo.rollouts import make_rollouts, play_rollouts
 from dream.algorithms.ppo.settings import PpoConfig, checked_num_envs
 from dream.algorithms.ppo.whole_games import play_games
-from dream.algorithms.types import Algorithm, Metrics, Resources, Value
+from dream.algorithms.types import Algorithm, Resources, Value
 from dream.buffers.replay import Replay, batches_per_pass, nth_of_passes
-from dream.compiled.bounded import BoundedCalls, whole
 from dream.equations import schedules
 from dream.networks import Network, make_history_network, make_network
 from dream.networks.fit import adam, fit
@@ -154,7 +153,7 @@ def _params_of(player: Policy, network: Network, name: str) -> Any:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Ppo:
+class _Ppo(PlayThenFit):
     """The learner; `players` are handed to compiled functions as arguments, so that their arrays are no constants.
 
     Attributes:
@@ -201,28 +200,11 @@ class _Ppo:
         past = policy_pool.sample(state.pool, key)
         return mixture.with_past_self(Policy(self.parts.play, {"network": past, "temperature": jnp.float32(1.0)}))
 
-    @functools.cached_property
-    def _generate_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.generate)
+    def play_arguments(self, state: PpoState) -> tuple[Any, ...]:
+        return state, self.parts.mixture.players
 
-    @functools.cached_property
-    def _learn_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.learn)
-
-    def iterate(self, state: PpoState) -> tuple[PpoState, Metrics]:
-        return whole(self.calls(state))
-
-    def calls(self, state: PpoState) -> Generator[None, None, tuple[PpoState, Metrics]]:
-        began = time.perf_counter()
-        generated = jax.block_until_ready((yield from self._generate_calls(state, self.parts.mixture.players)))
-        played = time.perf_counter()
-        state = state._replace(lanes=generated.lanes, values=generated.values)
-        learned = yield from self._learn_calls(state, generated.replay)
-        state, fit_metrics, fit_counters = jax.block_until_ready(learned)
-        seconds = {"seconds_generate": played - began, "seconds_fit": time.perf_counter() - played}
-        counters = (generated.counters + fit_counters).metrics()
-        arrays = jax.device_get({**generated.metrics, **fit_metrics, **counters})
-        return state, {**{name: float(x) for name, x in arrays.items()}, **seconds}
+    def fit_arguments(self, state: PpoState, played: Generated) -> tuple[Any, ...]:
+        return state._replace(lanes=played.lanes, values=played.values), played.replay
 
     def policies(self, state: PpoState) -> dict[str, Policy]:
         temperature = self.parts.config.play_temperature or 1.0
@@ -242,8 +224,10 @@ class _Ppo:
         return jax.random.split(jax.random.fold_in(state.key, state.iteration))
 
     @functools.partial(jax.jit, static_argnums=0)
-    def generate(self, state: PpoState, players: tuple[Policy | None, ...]) -> Generated:
-        """Plays an iteration's games and turns the learner's decisions into examples."""
+    def generate(
+        self, state: PpoState, players: tuple[Policy | None, ...]
+    ) -> tuple[Generated, dict[str, Array], Counters]:
+        """Plays an iteration's games and turns the learner's decisions into examples; metrics and counters too."""
         config, (key, _) = self.parts.config, self._keys(state)
         mixture, scale = self._opponents(state, players), schedules.at(config.shaping.scale, state.iteration)
         if config.rollout_length is None:

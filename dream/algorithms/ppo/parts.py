@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from dream.algorithms.counters import Counters
 from dream.algorithms.ppo.critic import Critic
 from dream.algorithms.ppo.settings import PpoConfig
 from dream.buffers.replay import Replay
@@ -54,15 +53,11 @@ class Generated(NamedTuple):
     Attributes:
       lanes: games under way, () where iterations hold whole games.
       replay: of Example.
-      metrics: of the play.
-      counters: of the play.
       values: of the critic after it learned from the games; () without one.
     """
 
     lanes: Any
     replay: Replay
-    metrics: dict[str, Array]
-    counters: Counters
     values: Any = ()
 
 

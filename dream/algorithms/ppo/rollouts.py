@@ -30,8 +30,10 @@ def make_rollouts(parts: Parts, mixture: Mixture) -> Rollouts:
     )
 
 
-def play_rollouts(parts: Parts, params: Any, lanes: Lane, mixture: Mixture, key: Array, scale: Array) -> Generated:
-    """Plays `rollout_length` decisions of the learner in every game (jit the caller).
+def play_rollouts(
+    parts: Parts, params: Any, lanes: Lane, mixture: Mixture, key: Array, scale: Array
+) -> tuple[Generated, dict[str, Array], Counters]:
+    """Plays `rollout_length` decisions of the learner in every game (jit the caller); metrics and counters with them.
 
     Args:
       parts: of the learner.
@@ -73,7 +75,7 @@ def play_rollouts(parts: Parts, params: Any, lanes: Lane, mixture: Mixture, key:
         # The network reads every game in every step, also where the learner waits, and where each stands at the end.
         network_rows=step.valid.size + parts.num_envs + jnp.sum(summary.past_self_moves),
     )
-    return Generated(lanes, collect(examples, step.valid), metrics, counters)
+    return Generated(lanes, collect(examples, step.valid)), metrics, counters
 
 
 def _returns(parts: Parts, step: Step, next_values: Array, scale: Array) -> Array:

@@ -28,8 +28,10 @@ class ActorCarry(NamedTuple):
     reader: Any
 
 
-def play_games(parts: Parts, params: Any, values: Any, mixture: Mixture, key: Array, scale: Array) -> Generated:
-    """Plays an iteration's whole games (jit the caller).
+def play_games(
+    parts: Parts, params: Any, values: Any, mixture: Mixture, key: Array, scale: Array
+) -> tuple[Generated, dict[str, Array], Counters]:
+    """Plays an iteration's whole games (jit the caller); metrics and counters with them.
 
     Args:
       parts: of the learner.
@@ -79,7 +81,7 @@ def play_games(parts: Parts, params: Any, values: Any, mixture: Mixture, key: Ar
         # The network reads every decision, of opponents as well; past selves read theirs too.
         network_rows=moves + jnp.sum(record.valid & extras.is_past_self),
     )
-    return Generated((), collect(examples, learned), metrics, counters + learning, values)
+    return Generated((), collect(examples, learned), values), metrics, counters + learning
 
 
 def _by_critic(

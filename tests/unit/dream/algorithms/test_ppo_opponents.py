@@ -75,12 +75,12 @@ def test_the_past_self_plays_as_the_pool_says() -> None:
     passive = jax.tree.map(jnp.zeros_like, state.params)
     passive["advantages"]["b"] = passive["advantages"]["b"].at[0].set(40.0)
     state = state._replace(pool=make_pool(passive, 2))
-    replay = learner.generate(state, learner.parts.mixture.players).replay
+    replay = learner.generate(state, learner.parts.mixture.players)[0].replay
     views = jax.tree.map(lambda x: np.asarray(x)[np.asarray(replay.index)[: int(replay.count)]], replay.rows.view)
     observed = np.asarray(jax.vmap(KUHN.encode)(views))
     free = _made(episodes_per_iteration=256, opponents=["random"])
     learner = free.iterate.__self__
-    replay = learner.generate(free.init(jax.random.key(2)), learner.parts.mixture.players).replay
+    replay = learner.generate(free.init(jax.random.key(2)), learner.parts.mixture.players)[0].replay
     views = jax.tree.map(lambda x: np.asarray(x)[np.asarray(replay.index)[: int(replay.count)]], replay.rows.view)
     assert len(np.unique(observed, axis=0)) < len(np.unique(np.asarray(jax.vmap(KUHN.encode)(views)), axis=0))
 
@@ -93,7 +93,7 @@ def test_views_name_the_opponent(mode: dict[str, int]) -> None:
     settings = {"opponents": ["random", "greedy"], "opponent_id_prob": 0.5, "shares": [0.5, 0.5], **mode}
     algorithm = _made(envs.make("gin_rummy_mdp", max_actions=40), **settings)
     learner = algorithm.iterate.__self__
-    replay = learner.generate(algorithm.init(jax.random.key(0)), learner.parts.mixture.players).replay
+    replay = learner.generate(algorithm.init(jax.random.key(0)), learner.parts.mixture.players)[0].replay
     named = np.asarray(replay.rows.view.opponent)[np.asarray(replay.index)[: int(replay.count)]]
     assert set(np.unique(named)) == {0, 1, 2}
     assert 0.3 < np.mean(named == 0) < 0.7

@@ -111,7 +111,7 @@ def test_kept_inputs_change_nothing_but_what_is_kept(game: Game) -> None:
         state, _ = learner.iterate(learner.init(jax.random.key(4)))
         fitted.append(jax.device_get(jax.tree.leaves(state.params)))
         ppo = learner.iterate.__self__
-        rows = ppo.generate(state, ppo.parts.mixture.players).replay.rows.view
+        rows = ppo.generate(state, ppo.parts.mixture.players)[0].replay.rows.view
         assert (getattr(rows, "shape", None) == (16 * 8, ppo.parts.network.inputs.size)) == kept
     for a, b in zip(*fitted, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -133,7 +133,7 @@ def test_win_bonus_is_in_raw_points(game: Game) -> None:
         node |= {"shaping": {"scale": {"start": 0.0, "end": 0.0}, "win_bonus": bonus}}
         learner = make(node, {"name": "dueling", "hidden": [8]}, game)
         ppo = learner.iterate.__self__
-        replay = ppo.generate(learner.init(jax.random.key(2)), ppo.parts.mixture.players).replay
+        replay = ppo.generate(learner.init(jax.random.key(2)), ppo.parts.mixture.players)[0].replay
         returns.append(np.asarray(replay.rows.returns[replay.index[: int(replay.count)]]))
     plain, more = returns[0], returns[1] - returns[0]
     ended = np.abs(more) > 1e-6
