@@ -17,9 +17,10 @@ def laptop_field_table() -> list[str]:
         return []
     runs = [run for _, run in seeds]
     spent = ", ".join(f"{run['decisions'] / 1e6:.1f} M in {run['seconds'] / 60:.1f} minutes" for run in runs)
+    commits = " and ".join(dict.fromkeys(run["git_commit"][:7] for run in runs))
     lines = [
         f"`python -m dream.run preset=laptop seed=<s>`, decisions by seed: {spent}; {runs[0]['device']}, "
-        f"commit {runs[0]['git_commit'][:7]}. Points per hand, {runs[0]['strength']['random']['n']:,} rounds each:",
+        f"commit {commits}. Points per hand, {runs[0]['strength']['random']['n']:,} rounds each:",
         "",
         "| against |" + "".join(f" seed {seed} | rounds won |" for seed, _ in seeds),
         "|---|" + "---|---|" * len(seeds),

@@ -109,7 +109,8 @@ def strength_table() -> list[str]:
     lines = [
         "One line per run. All but `openspiel_ppo`, which uses convolutions, share one scorer over all "
         "cards (`network.card_scorer_width`). Rounds won on mirrored deals, 95 % intervals; one core of the same "
-        "machine, often shared, `preset=laptop` on two; minutes with waits. The result files hold whole command lines:",
+        "machine, often shared, `preset=laptop` on two (its seeds 3 and 4 on one); minutes with waits. The result "
+        "files hold whole command lines:",
         "",
         "| `python -m dream.run ...` | against random | against the simple bot | rounds | decisions | minutes |",
         "|---|---|---|---|---|---|",
