@@ -12,7 +12,7 @@ from dream.algorithms.types import Resources
 from dream.config import renamed, settings
 from dream.search import SearchSettings, make_search
 from dream.search import names as search_names
-from dream.storage import checkpoint, hub, policy_file, shipped, solved
+from dream.storage import checkpoint, hub, levels, policy_file, shipped, solved
 from dream.storage.checkpoint import Checkpoint
 from dream.storage.policy_file import PolicyFile
 from dream.storage.tree_cache import stored_tree
@@ -162,9 +162,9 @@ def player_names(game: Game) -> list[str]:
 
 
 def find_player(reference: str, game: Game) -> Policy:
-    """Returns a player: one of `player_names`, a trained one as `load_policy` finds it, or a search with either.
+    """Returns a player: one of `player_names`, a trained one as `load_policy` finds it, a level, or a search with one.
 
-    A search player is named `search:<player>[:<worlds>]`.
+    A search player is named `search:<player>[:<worlds>]`, a level `level:<number>`.
 
     Raises:
       InputError: neither, or a player of another game.
@@ -177,13 +177,15 @@ def find_player(reference: str, game: Game) -> Policy:
         return solved.make(game)
     if search_names.is_search(reference):
         return searching(reference, find_player(search_names.policy_in(reference), game), game)
+    if levels.is_level(reference):
+        return find_player(levels.player_at(reference, game), game)
     by_place = hub.is_reference(reference) or shipped.path_of(reference) is not None
     if not by_place and not Path(reference).expanduser().exists():
         if new := renamed.VALUES["opponents"].get(reference):
             raise InputError(f"opponent {reference} is now {new}: the learner's own past, in algo.opponents alone")
         raise InputError(
             f"unknown opponent {reference!r}; it must be one of "
-            f"{', '.join([*player_names(game), *shipped.names(game.name)])}, "
+            f"{', '.join([*player_names(game), *shipped.names(game.name), *levels.names(game)])}, "
             "the path of a run, a checkpoint or a policy's file, or search:<any of these>"
         )
     trained = find(reference)

@@ -1,0 +1,64 @@
+"""Points per hand of gin players against one reference field: the order of the levels that people choose from.
+
+    python experiments/gin_levels.py                              the players of the levels, and others for comparison
+    python experiments/gin_levels.py --players camper runs/mine   further ones; the others' results are kept
+
+Every player meets every member of the field on mirrored deals of the pairing's own. A player's strength is the mean
+over the field; against itself it is 0. Results are merged into experiments/results/gin_levels.json after every player.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import zlib
+from pathlib import Path
+from typing import Any
+
+import envs
+from dream.evaluation import match
+from dream.storage import files
+from dream.storage.levels import LEVELS
+from dream.storage.policies import find_player
+
+RESULT = Path(__file__).resolve().parent / "results" / "gin_levels.json"
+FIELD = ("simple_bot", "greedy", "heuristic", "marjj", "camper", "lookahead")
+OTHERS = ("patient", "defensive", "early_knock", "aggressive_knock", "eaai_simple")
+
+
+def against_field(player: str, games: int) -> dict[str, Any]:
+    """Plays a player against the field; returns points per hand by opponent, and the mean over the field."""
+    game = envs.make("gin_rummy")
+    by_opponent = {}
+    for opponent in FIELD:
+        if opponent == player:
+            by_opponent[opponent] = {"mean": 0.0, "low": 0.0, "high": 0.0}
+            continue
+        deals = zlib.crc32(f"levels {player} {opponent}".encode())
+        report = match(game, find_player(player, game), find_player(opponent, game), games=games, seed=deals)
+        by_opponent[opponent] = report["points_per_hand"]._asdict()
+    mean = sum(one["mean"] for one in by_opponent.values()) / len(FIELD)
+    half = math.hypot(*((one["high"] - one["low"]) / 2 for one in by_opponent.values())) / len(FIELD)
+    points = {"mean": mean, "low": mean - half, "high": mean + half}
+    return {"games": games, "points_per_hand": points, "by_opponent": by_opponent}
+
+
+def main() -> None:
+    """Reads the arguments and plays."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--players", nargs="+", help="by name, run or file; by default the levels' and some others")
+    parser.add_argument("--games", type=int, default=2000, help="rounds per pairing (default %(default)s)")
+    parser.add_argument("--out", type=Path, default=RESULT)
+    arguments = parser.parse_args()
+    players = arguments.players or [*dict.fromkeys([*LEVELS["gin_rummy"], *FIELD, *OTHERS])]
+    for player in players:
+        found = against_field(player, arguments.games)
+        stored = json.loads(arguments.out.read_text()) if arguments.out.exists() else {"field": FIELD, "players": {}}
+        stored["players"][player] = found
+        files.write_json(arguments.out, stored)
+        print(f"{player}: {found['points_per_hand']['mean']:+.2f} points per hand", flush=True)
+
+
+if __name__ == "__main__":
+    main()

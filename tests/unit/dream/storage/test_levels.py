@@ -1,0 +1,43 @@
+"""Levels for people: ordered as they were measured, and found wherever players are named."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+from command_support import REPO
+
+import dream
+import envs
+from dream.storage.levels import LEVELS, names, player_at
+from dream.storage.policies import find_player
+from envs import InputError
+
+
+def test_levels_rise_as_measured() -> None:
+    """Each is stronger than the one below by more than both intervals, against one field, 1,000 deals a pairing."""
+    stored = json.loads((REPO / "experiments" / "results" / "gin_levels.json").read_text())
+    measured = [stored["players"][player] for player in LEVELS["gin_rummy"]]
+    assert min(one["games"] for one in measured) >= 2000
+    for below, above in itertools.pairwise(one["points_per_hand"] for one in measured):
+        assert below["high"] < above["low"]
+
+
+def test_a_level_is_its_player() -> None:
+    """In a match as by the player's own name."""
+    game = envs.make("gin_rummy")
+    assert find_player("level:1", game).apply is find_player("random", game).apply
+    assert player_at(names(game)[-1], game) == "gin_rummy/strong"
+    third = LEVELS["gin_rummy"][2]
+    by_level, by_name = (dream.evaluate(name, "random", games=64, game=game) for name in ("level:3", third))
+    assert by_level.points_per_hand == by_name.points_per_hand
+
+
+@pytest.mark.parametrize("name", ["level:0", "level:7", "level:", "level:two", "level:²"])
+def test_there_is_no_such_level(name: str) -> None:
+    """In one line that says which there are, and of another game that there are none."""
+    with pytest.raises(InputError, match=f"unknown level '{name}'; it must be level:1 to level:6"):
+        find_player(name, envs.make("gin_rummy"))
+    with pytest.raises(InputError, match="kuhn_poker has none"):
+        find_player(name, envs.make("kuhn_poker"))
