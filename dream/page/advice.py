@@ -22,6 +22,7 @@ import numpy as np
 from jax import Array, lax
 
 from dream.page.compiled import Player
+from dream.page.refusals import RefusedError
 from dream.search.playouts import play_on
 from dream.search.worlds import log_likelihood, tempered
 from envs import Game, InputError, Policy, boards
@@ -74,11 +75,14 @@ class Adviser:
         """Returns what a seat wins by each action in a batch of worlds: float[WORLDS, len(actions)], in game.unit.
 
         Raises:
-          InputError: the game cannot deal anew what a view does not show.
+          RefusedError: the game cannot deal anew what a view does not show.
         """
         padded = np.zeros(self.game.num_actions, np.int32)
         padded[: len(actions)] = actions
-        points = self._values(view, padded, np.int32(len(actions)), np.int32(seat), jax.random.key(seed))
+        try:
+            points = self._values(view, padded, np.int32(len(actions)), np.int32(seat), jax.random.key(seed))
+        except InputError as error:
+            raise RefusedError("cannot_deal", game=self.game.name) from error
         return np.asarray(points, float)[:, : len(actions)] * self.game.reward_scale
 
     def _batch(self, view: View, actions: Array, count: Array, seat: Array, key: Array) -> Array:
@@ -107,15 +111,15 @@ class Adviser:
         """Returns worlds and their weights.
 
         Raises:
-          InputError: the game cannot deal anew what a view does not show, or does not say who holds which card.
+          RefusedError: the game cannot deal anew what a view does not show, or does not say who holds which card.
         """
         if boards.board_of(self.game) is None:
-            raise InputError(f"{boards.title(self.game.name)} has no cards to have beliefs about")
+            raise RefusedError("no_beliefs", game=self.game.name)
         try:
             held, logs = self._belief(view, np.int32(seat), self._is_weighted, jax.random.key(seed))
-        except InputError:
+        except InputError as error:
             if not self._is_weighted:
-                raise
+                raise RefusedError("cannot_deal", game=self.game.name) from error
             self._is_weighted = False
             return self.belief(view, seat, seed)
         return Belief(np.asarray(held), np.asarray(tempered(logs, LEAST_EFFECTIVE), float), self._is_weighted)

@@ -7,7 +7,7 @@ from typing import Any
 
 from dream.page import counsel, opened, review
 from dream.page.hub import Connection, Hub
-from envs import InputError
+from dream.page.refusals import RefusedError
 
 Message = dict[str, Any]
 
@@ -20,7 +20,7 @@ async def answer(hub: Hub, connection: Connection, message: Message) -> None:
     """
     kind = message["type"]
     if kind != "hello" and connection.key is None:
-        raise InputError("the first message must be hello")
+        raise RefusedError("hello_first")
     await _ANSWERS[kind](hub, connection, message)
 
 
@@ -89,7 +89,7 @@ async def _branch(hub: Hub, connection: Connection, message: Message) -> None:
     match = hub.find(connection, message["match"])
     played = next((one for one in match.finished if one.number == message["round"]), None)
     if played is None or message["ply"] >= len(played.actions):
-        raise InputError("there is no such position to play on from")
+        raise RefusedError("no_position")
     positions = await hub.in_thread(False, review.positions, match.compiled, played.deal, played.actions)
     player = await hub.player(hub.catalogue.advisor(match.game), match.game)
     other = await hub.in_thread(False, match.branch, played, positions, message["ply"], player)

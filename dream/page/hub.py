@@ -9,12 +9,14 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from dream.page import refusals
 from dream.page.advice import Adviser
 from dream.page.catalogue import Catalogue
 from dream.page.compiled import Player, Shelf
-from dream.page.match import YOU, Chair, Match, Settings
+from dream.page.match import Chair, Match, Settings
 from dream.page.protocol import MOST_RECORD_BYTES
-from envs import Game, InputError, Policy, boards
+from dream.page.refusals import RefusedError
+from envs import Game, InputError, Policy
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -46,7 +48,7 @@ class Connection:
         try:
             await work
         except InputError as error:
-            await self.send({"type": "error", "text": str(error)})
+            await self.send(refusals.message(error))
 
     def stop(self) -> None:
         """Ends the advice that is under way."""
@@ -92,11 +94,11 @@ class Hub:
         """Returns a match of the connection's own.
 
         Raises:
-          InputError: there is none of that name, or it is another's.
+          RefusedError: there is none of that name, or it is another's.
         """
         match = self.matches.get(name)
         if match is None or self.owners[name] != connection.key:
-            raise InputError("there is no such match; it may have been forgotten")
+            raise RefusedError("no_match")
         return match
 
     def add(self, connection: Connection, match: Match) -> None:
@@ -145,10 +147,7 @@ class Hub:
         game = self.catalogue.game(message["game"], message["variant"])
         chairs = []
         for label in message["seats"]:
-            if label is None:
-                chairs.append(Chair(YOU))
-            else:
-                chairs.append(Chair(label, await self.player(label, game)))
+            chairs.append(Chair() if label is None else Chair(label, await self.player(label, game)))
         settings = Settings(message["variant"], message["target"], float(message["pace"]))
         match = await self.in_thread(False, lambda: Match(self.shelf.game(game), chairs, settings))
         await self._prepare(match)
@@ -182,14 +181,14 @@ class Hub:
         """Plays the person's action.
 
         Raises:
-          InputError: another round or move is under way by now, it is not the person's turn, or it is not legal.
+          RefusedError: another round or move is under way by now, it is not the person's turn, or it is not legal.
         """
         async with self._locks[match.id]:
             if (match.round.number, len(match.round.actions)) != (message["round"], message["ply"]):
-                raise InputError("the game has moved on")
+                raise RefusedError("moved_on")
             chair = match.to_act
             if chair is None or chair.player is not None:
-                raise InputError("it is not your turn")
+                raise RefusedError("not_your_turn")
             await self.in_thread(True, match.act, message["action"])
         await self.after_move(match)
 
@@ -215,7 +214,7 @@ class Hub:
         try:
             await self.in_thread(False, self._records, match)
         except InputError as error:
-            await self._tell(match, {"type": "error", "text": str(error)})
+            await self._tell(match, refusals.message(error))
 
     async def show(self, match: Match) -> None:
         """Sends a match as it stands to all who watch it."""
@@ -248,7 +247,7 @@ class Hub:
             while await self._move(match):
                 pass
         except InputError as error:
-            await self._tell(match, {"type": "error", "text": str(error)})
+            await self._tell(match, refusals.message(error))
         finally:
             self._drivers.pop(match.id, None)
 
@@ -300,7 +299,7 @@ class Hub:
 def _listed(match: Match) -> dict[str, Any]:
     return {
         "id": match.id,
-        "title": boards.title(match.game.name),
+        "game": match.game.name,
         "chairs": [chair.name for chair in match.chairs],
         "scores": list(match.scores),
         "round": match.round.number,

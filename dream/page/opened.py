@@ -6,8 +6,9 @@ import threading
 from pathlib import Path
 
 from dream.page.compiled import Shelf
-from dream.page.match import YOU, Chair, Finished, Match, Settings
-from envs import InputError, records
+from dream.page.match import Chair, Finished, Match, Settings
+from dream.page.refusals import RefusedError
+from envs import records
 
 MOST_ROUNDS = 100
 """Of a file; the page looks at the first ones."""
@@ -26,10 +27,10 @@ def match_of(text: str, shelf: Shelf, held: int | None = None) -> Match:
     Raises:
       InputError: no record, or one that is not as it must be.
     """
-    whole = records.parse(text, place="the file")
+    whole = records.parse(text, place="file")
     found = whole[:MOST_ROUNDS]
     if not found:
-        raise InputError("the file holds no record")
+        raise RefusedError("no_record")
     game, _ = records.replay(found[0])
     rounds = []
     for number, one in enumerate(found):
@@ -46,10 +47,10 @@ def match_of(text: str, shelf: Shelf, held: int | None = None) -> Match:
     return match
 
 
-def _names(one: records.Record, count: int) -> tuple[str, ...]:
-    """Returns who sat in each seat of a record."""
+def _names(one: records.Record, count: int) -> tuple[str | None, ...]:
+    """Returns who sat in each seat of a record, None where that is not known."""
     known = len(one.players) == count
-    return tuple(one.players[seat][:_MOST_NAME] if known else f"player {seat + 1}" for seat in range(count))
+    return tuple(one.players[seat][:_MOST_NAME] if known else None for seat in range(count))
 
 
 class Keeper:
@@ -63,10 +64,10 @@ class Keeper:
         """Keeps the round that has just ended.
 
         Raises:
-          InputError: the file cannot be written.
+          RefusedError: the file cannot be written.
         """
         played = match.finished[-1]
-        names = [PERSON if name == YOU else name for name in match.names(played.number)]
+        names = [name or PERSON for name in match.names(played.number)]
         about = {"match": match.id, "round": played.number}
         kept = records.finished(
             match.game, played.deal, played.actions, match.points_by_seat(played), names, about=about
@@ -75,4 +76,4 @@ class Keeper:
             with self._lock:
                 records.append(self._path, kept)
         except OSError as error:
-            raise InputError(f"the round could not be kept in {self._path.name} ({error.strerror})") from error
+            raise RefusedError("not_kept", file=self._path.name, reason=error.strerror) from error

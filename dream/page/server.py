@@ -23,7 +23,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from dream.page import dispatch, protocol
+from dream.page import dispatch, protocol, refusals
 from dream.page.hub import Connection, Hub
 from envs import InputError
 
@@ -117,7 +117,7 @@ class Site:
             message = protocol.parse(text)
             await dispatch.answer(self.hub, connection, message)
         except InputError as error:
-            await connection.send({"type": "error", "text": str(error)})
+            await connection.send(refusals.message(error))
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -16,10 +16,9 @@ from envs.game import Game, State, View
 from envs.gin_rummy.openspiel import ids
 from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS
 
-__all__ = ["TITLE", "VARIANTS", "choice", "deck", "hands", "insight", "opened", "said", "seen"]
+__all__ = ["VARIANTS", "choice", "deck", "hands", "insight", "opened", "said", "seen"]
 
-TITLE = "Gin rummy, OpenSpiel's"
-VARIANTS = (Variant("knock card 10"), Variant("Oklahoma", {"oklahoma": True}))
+VARIANTS = (Variant("standard"), Variant("oklahoma", {"oklahoma": True}))
 _SUITS = (0, 3, 2, 1)
 """OpenSpiel's suits s, c, d, h as S, H, D, C of the other boards; its own inverse."""
 _KINDS = {ids.TAKE: "take", ids.STOCK: "stock", ids.KNOCKS: "knock"}

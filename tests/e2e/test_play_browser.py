@@ -282,7 +282,7 @@ def test_a_rummy_match_shows_its_totals(
     monkeypatch.setattr(address[1].catalogue, "trained", [Trained("long", "greedy", game)])
     page.reload()
     page.check('input[value="rummy500"]', force=True)
-    page.select_option("[name=variant]", "rules of long")
+    page.select_option("[name=variant]", label="rules of long")
     _deal(page, "rummy500", "long")
     assert page.locator("#carried").inner_text() == "After 0 rounds of a match to 500: You 0, long 0"
     _play(page, _click_a_move)

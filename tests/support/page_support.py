@@ -18,6 +18,7 @@ from websockets.sync.client import connect
 from dream.page.catalogue import Catalogue
 from dream.page.compiled import Position
 from dream.page.hub import Hub
+from dream.page.refusals import CODES
 from dream.page.server import Site, configured, listen, names
 from envs import Game, boards
 
@@ -71,10 +72,12 @@ class Client:
         self.socket.send(message if isinstance(message, str) else json.dumps(message))
 
     def receive(self) -> dict[str, Any]:
-        """Returns the next message; its text is kept."""
+        """Returns the next message, an error of which has a known code; its text is kept."""
         text = self.socket.recv(PATIENCE)
         self.sent.append(text)
-        return json.loads(text)
+        message = json.loads(text)
+        assert message["type"] != "error" or sorted(message["params"]) == sorted(CODES[message["code"]]), message
+        return message
 
     def wait(self, kind: str, holds: Callable[[dict[str, Any]], bool] = lambda message: True) -> dict[str, Any]:
         """Returns the next message of a type of which something holds; an error in its place fails."""
@@ -91,7 +94,7 @@ class Client:
 
     def new(self, game: str, seats: list[str | None], variant: str | None = None, **settings: Any) -> dict[str, Any]:
         """Starts a match and returns it once the person is to act."""
-        way = variant or next(one for one in self.welcome["games"] if one["game"] == game)["variants"][0]["label"]
+        way = variant or next(one for one in self.welcome["games"] if one["game"] == game)["variants"][0]["key"]
         message = {"type": "new", "game": game, "variant": way, "seats": seats, "target": None, "pace": 0, **settings}
         self.send(message)
         return self.my_turn()
@@ -150,7 +153,7 @@ def hidden_cards(game: Game, position: Position, seat: int) -> set[str]:
 
 def words(match: dict[str, Any]) -> set[str]:
     """Returns the words in what is shown of a match, the players' names aside."""
-    return {word for text in texts({**match, "title": "", "chairs": []}) for word in re.findall(r"\w+", text)}
+    return {word for text in texts({**match, "chairs": []}) for word in re.findall(r"\w+", text)}
 
 
 def texts(value: Any) -> Iterator[str]:

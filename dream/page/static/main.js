@@ -1,7 +1,7 @@
 // The page: which of its parts is shown, and the switches in the bar.
 
 import { el, button, remember } from "./dom.js";
-import { T } from "./strings.js";
+import { T, errorText, tableText } from "./strings.js";
 import { Net } from "./net.js";
 import { lobby } from "./lobby.js";
 import { Table } from "./table.js";
@@ -78,7 +78,7 @@ const on = {
     if (wanted() !== match.id) history.pushState(null, "", `#match=${match.id}`);
     app.table.show(match);
     if (!app.table.root.isConnected) app.putTable();
-    byId("match-name").textContent = `${match.title} · ${match.variant}`;
+    byId("match-name").textContent = tableText(match);
   },
   thinking: (message) => app.table?.thinking(message),
   hint: (message) => app.table?.advise("hint", message),
@@ -91,15 +91,15 @@ const on = {
     const kept = document.activeElement?.id, old = app.review?.message;
     const isSame = old?.match === message.match && old.round === message.round;
     app.review = new Review(app, message, isSame ? app.review.ply : 0);
-    byId("match-name").textContent = `${message.title} · ${message.variant}`;
+    byId("match-name").textContent = tableText(message);
     app.put(app.review.root);
     if (kept) byId(kept)?.focus({ preventScroll: true });
   },
   judged(message) {
     if (app.review?.message.match === message.match && app.review.message.round === message.round) app.review.judge(message);
   },
-  error({ text }) {
-    app.toast(text);
+  error(message) {
+    app.toast(errorText(message));
     if (!app.table && app.welcome && wanted()) app.goHome();
   },
 };

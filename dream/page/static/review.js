@@ -1,7 +1,7 @@
 // A finished round, move by move: what was played, what a player thinks of it, what it cost.
 
 import { el, button } from "./dom.js";
-import { T, moveText, signed } from "./strings.js";
+import { T, gameText, moveText, signed } from "./strings.js";
 import { opened, melds } from "./boards.js";
 import { face } from "./cards.js";
 import { actionRows } from "./advice.js";
@@ -20,7 +20,7 @@ export class Review {
   }
 
   name(seat) {
-    return seat === this.message.viewer ? T.you : this.message.names[seat];
+    return seat === this.message.viewer ? T.you : this.message.names[seat] ?? T.seat(seat);
   }
 
   describeMove(move) {
@@ -48,8 +48,8 @@ export class Review {
   // The round, who looks at it, and lists of others.
   heading() {
     const { message } = this;
-    const here = `${T.round(message.round)} · ${message.names.join(" – ")}`;
-    return el("span", { class: "round" }, `${T.review}: ${message.title}`, el("small", {}, here),
+    const here = `${T.round(message.round)} · ${message.names.map((_, seat) => this.name(seat)).join(" – ")}`;
+    return el("span", { class: "round" }, `${T.review}: ${gameText(message.game)}`, el("small", {}, here),
       message.held ? el("small", { id: "review-held" }, T.recordOf(message.rounds.length, message.held)) : null,
       el("span", { class: "row" },
         message.rounds.length > 1 ? this.choose("round", T.reviewOf, message.rounds.map((one) => [one.round, T.roundLine(one)])) : null,
@@ -72,7 +72,7 @@ export class Review {
     const { message } = this;
     const step = message.steps[this.ply];
     const done = step.to_act < 0;
-    return { board: step.board, done, points: done ? message.points : null, viewer: message.viewer, over: false, chairs: [], title: message.title, game: message.game };
+    return { board: step.board, done, points: done ? message.points : null, viewer: message.viewer, over: false, chairs: [], game: message.game };
   }
 
   result() {

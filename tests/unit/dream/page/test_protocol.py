@@ -7,7 +7,7 @@ import json
 import pytest
 
 from dream.page import protocol
-from envs import InputError
+from dream.page.refusals import RefusedError
 
 _NEW = {
     "type": "new",
@@ -60,14 +60,16 @@ def test_a_record_that_is_too_large_is_told_its_own_limit(extra: int) -> None:
     message = {"type": "record", "text": "x" * protocol.MOST_RECORD_BYTES}
     assert protocol.parse(json.dumps(message))["held"] is None
     message["text"] += "x" * extra
-    with pytest.raises(InputError, match=f"a file of records may have {protocol.MOST_RECORD_BYTES}"):
+    with pytest.raises(RefusedError) as raised:
         protocol.parse(json.dumps(message))
+    assert raised.value.code == "part_too_large"
+    assert raised.value.params["most"] == protocol.MOST_RECORD_BYTES
 
 
 @pytest.mark.parametrize("text", _WRONG.values(), ids=_WRONG)
 def test_a_wrong_message_is_refused_in_one_line(text: str) -> None:
     """Whatever is wrong, the answer is short and has no control characters."""
-    with pytest.raises(InputError) as raised:
+    with pytest.raises(RefusedError) as raised:
         protocol.parse(text)
     assert len(str(raised.value)) < 400
     assert str(raised.value).isprintable()
