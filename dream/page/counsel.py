@@ -12,6 +12,7 @@ from dream.page.advice import Adviser, belief_summary, rows
 from dream.page.compiled import CompiledGame, Player
 from dream.page.hub import Connection, Hub
 from dream.page.match import Finished, Match
+from dream.page.opened import Archive, rounds_near
 from dream.page.refusals import RefusedError
 from envs import Game, InputError
 
@@ -90,36 +91,36 @@ async def belief(hub: Hub, connection: Connection, match: Match, label: str | No
                            "ply": len(match.round.actions), "advisor": found.player.name, **shown})  # fmt: skip
 
 
-async def look_again(hub: Hub, connection: Connection, match: Match, number: int, label: str | None) -> None:
+async def look_again(hub: Hub, connection: Connection, held: Match | Archive, number: int, label: str | None) -> None:
     """Sends the review of a finished round: the positions at once, the judgements as they come.
 
+    Args:
+      hub: of the server.
+      connection: that asks.
+      held: what has the round.
+      number: of the round.
+      label: the advisor asked for; another one, where the round's game has none of that name.
     Raises:
-      InputError: the match has no such finished round.
+      InputError: there is no such finished round, or it is not as it must be.
     """
-    played = next((one for one in match.finished if one.number == number), None)
-    if played is None:
-        raise RefusedError("no_round")
+    match = await hub.in_thread(False, held.look, number)
+    played = match.finished_round(number)
     compiled: CompiledGame = match.compiled
     positions = await hub.in_thread(False, review.positions, compiled, played.deal, played.actions)
     steps = await hub.in_thread(False, review.shown, compiled, positions, played.actions)
     opponents = [chair.name for chair in match.chairs if match.person is not None and chair.player is not None]
-    label = label or hub.catalogue.reviewer(match.game, opponents)
+    if label not in hub.catalogue.players(match.game):
+        label = hub.catalogue.reviewer(match.game, opponents)
     found = await adviser(hub, match.game, label)
     await connection.send({"type": "review", "match": match.id, "round": number, "steps": steps,
                            "variant": match.settings.variant,
                            "names": match.names(played.number), "viewer": match.seat_in(match.person, played.number),
                            "points": match.points_by_seat(played), "unit": match.game.unit,
                            "game": match.game.name, "advisor": label, "advisers": hub.catalogue.players(match.game),
-                           "rounds": [_summary(match, one) for one in match.finished], "held": match.held,
+                           "rounds": await hub.in_thread(False, rounds_near, held, number),
+                           "file": isinstance(held, Archive),
                            "decisions": len(played.actions)})  # fmt: skip
     await _judge(hub, connection, match, played, found, positions)
-
-
-def _summary(match: Match, played: Finished) -> dict[str, Any]:
-    """Returns a finished round in short: its number, and by seat who played and the points."""
-    seat = match.seat_in(match.person, played.number)
-    names, points = match.names(played.number), match.points_by_seat(played)
-    return {"round": played.number, "viewer": seat, "names": names, "points": points}
 
 
 async def _judge(

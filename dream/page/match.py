@@ -91,7 +91,7 @@ class Match:
     """A match in play; not safe to be used by two threads at once."""
 
     def __init__(self, compiled: CompiledGame, chairs: Sequence[Chair], settings: Settings) -> None:
-        """Deals the first round; `held` is of an archive: how many rounds its file has.
+        """Deals the first round.
 
         Raises:
           RefusedError: too few or too many chairs, or two people.
@@ -106,7 +106,6 @@ class Match:
         self.scores = [0.0] * len(chairs)
         self.finished: list[Finished] = []
         self.branched = self.is_archive = False
-        self.held = 0
         self.used = time.monotonic()
         self._chance = np.random.default_rng(settings.seed)
         self.round = self._dealt(0)
@@ -121,10 +120,36 @@ class Match:
         """The person's chair, None where there is none."""
         return next((n for n, chair in enumerate(self.chairs) if chair.player is None), None)
 
+    @property
+    def numbers(self) -> range:
+        """The numbers of its finished rounds."""
+        start = self.finished[0].number if self.finished else 0
+        return range(start, start + len(self.finished))
+
+    def look(self, number: int) -> Match:
+        """Returns the match, whose finished round of a number is to be reviewed.
+
+        Raises:
+          RefusedError: it has no such finished round.
+        """
+        if number not in self.numbers:
+            raise RefusedError("no_round")
+        return self
+
+    def finished_round(self, number: int) -> Finished:
+        """Returns a finished round by its number."""
+        return self.finished[number - self.numbers.start]
+
+    def in_short(self, number: int) -> dict[str, Any]:
+        """Returns a finished round in short: its number, the person's seat, and by seat who played and the points."""
+        points = self.points_by_seat(self.finished_round(number))
+        viewer = self.seat_in(self.person, number)
+        return {"round": number, "viewer": viewer, "names": self.names(number), "points": points}
+
     def names(self, number: int) -> list[str | None]:
         """Returns who sat in each seat of a round, by name; None for the person, or where it is not known."""
         count = len(self.chairs)
-        given = next((one.names for one in self.finished if one.number == number), ())
+        given = self.finished_round(number).names if number in self.numbers else ()
         return list(given) or [self.chairs[(seat - number) % count].name for seat in range(count)]
 
     def seat_in(self, chair: int | None, number: int) -> int | None:
@@ -279,7 +304,6 @@ class Match:
             "done": position.done,
             "over": self.is_over,
             "branched": self.branched,
-            "archive": self.is_archive,
             "points": [float(x) for x in played.points] if position.done else None,
             "rounds": [{"round": one.number, "points": list(one.points)} for one in self.finished],
         }

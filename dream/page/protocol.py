@@ -11,8 +11,11 @@ The server sends no sentences. It answers with objects of these types:
 | thinking | whose turn it is, where that takes long |
 | hint, belief | advice, sharper with every message |
 | opened | a file of records and how many rounds it has |
-| review, judged | a finished round, some of the others in short; then what is thought of each move |
+| review, judged | a finished round, those near it in short and how many there are; then what is thought of each move |
 | error | `code` and `params`, see `refusals` |
+
+A file of records comes in parts, messages of type `record` with `more` until the last; the server keeps its text and
+reads the round that is asked for.
 
 A game is sent by its registered name. A variant is sent by its key, or as `of:` and a trained player's label, by whose
 rules one plays. A player is sent by its name, null where that is the person or not known. These names are shown as they
@@ -30,8 +33,8 @@ from envs.errors import shown
 
 MOST_BYTES = 8_192
 """Of any message but a record."""
-MOST_RECORD_BYTES = 262_144
-"""Of the text of a record, quoted as JSON."""
+MOST_PART_BYTES = 262_144
+"""Of a part of a file of records, quoted as JSON."""
 _MOST_DEPTH = 6
 
 
@@ -57,8 +60,8 @@ def _name(value: Any) -> bool:
     return plain and not set(value) & set("/\\\0") and ".." not in value
 
 
-def _record(value: Any) -> bool:
-    return isinstance(value, str) and len(value) <= MOST_RECORD_BYTES
+def _part(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= MOST_PART_BYTES
 
 
 def _or_none(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -85,7 +88,7 @@ FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
     "stop": {"match": _ID},
     "review": {"match": _ID, "round": _ROUND, "advisor": _or_none(_name)},
     "branch": {"match": _ID, "round": _ROUND, "ply": _PLY, "action": _or_none(_whole(0, 100_000))},
-    "record": {"text": _record, "held": _or_none(_whole(0, 10**9))},
+    "record": {"text": _part, "more": _or_none(lambda value: isinstance(value, bool))},
     "leave": {"match": _ID},
 }
 """Type -> field -> check."""
@@ -101,8 +104,8 @@ def parse(text: str) -> dict[str, Any]:
     """
     if not isinstance(text, str):
         raise RefusedError("not_text")
-    if len(text) > MOST_RECORD_BYTES + MOST_BYTES:
-        raise RefusedError("part_too_large", size=len(text), most=MOST_RECORD_BYTES)
+    if len(text) > MOST_PART_BYTES + MOST_BYTES:
+        raise RefusedError("part_too_large", size=len(text), most=MOST_PART_BYTES)
     try:
         message = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -118,8 +121,8 @@ def parse(text: str) -> dict[str, Any]:
     for name in message:
         if name != "type" and name not in fields:
             raise RefusedError("unknown_field", message=kind, field=shown(repr(name), 40))
-    if kind == "record" and isinstance(message.get("text"), str) and not _record(message["text"]):
-        raise RefusedError("part_too_large", size=len(message["text"]), most=MOST_RECORD_BYTES)
+    if kind == "record" and isinstance(message.get("text"), str) and not _part(message["text"]):
+        raise RefusedError("part_too_large", size=len(message["text"]), most=MOST_PART_BYTES)
     for name, check in fields.items():
         if not check(message.get(name)):
             raise RefusedError("wrong_field", message=kind, field=name, given=shown(repr(message.get(name)), 60))

@@ -41,6 +41,8 @@ CODES: dict[str, tuple[str, ...]] = {
     "no_beliefs": ("game",),
     "nothing_hidden": (),
     "no_record": (),
+    "file_too_large": ("most",),
+    "busy": (),
     "not_kept": ("file", "reason"),
 }
 """Code -> the names of its parameters."""

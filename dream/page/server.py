@@ -154,7 +154,7 @@ def configured(site: Site) -> uvicorn.Config:
         log_level="warning",
         access_log=False,
         ws="websockets-sansio",
-        ws_max_size=2 * protocol.MOST_RECORD_BYTES,
+        ws_max_size=2 * protocol.MOST_PART_BYTES,
         server_header=False,
         timeout_graceful_shutdown=1,
     )

@@ -2,7 +2,7 @@
 
 import { el, button, remember } from "./dom.js";
 import { T, gameText, variantText, whole } from "./strings.js";
-import { cut } from "./record.js";
+import { parts } from "./record.js";
 
 const TARGETS = [null, 100, 250, 500];
 const PACES = [0, 0.5, 1, 2, 5];
@@ -85,20 +85,25 @@ export function pick(label, name, options, value, onchange) {
   return el("label", { class: "field" }, el("span", {}, label), select);
 }
 
+const scoresText = (one) => one.chairs.map((name, n) => `${name ?? T.you} ${whole(one.scores[n])}`).join(" · ");
+
 function listed(app, one) {
-  const title = gameText(one.game), scores = one.chairs.map((name, n) => `${name ?? T.you} ${whole(one.scores[n])}`).join(" · ");
+  const title = gameText(one.game);
+  const about = one.rounds ? T.recordOf(one.rounds) : `${T.round(one.round)} · ${scoresText(one)}`;
   return el("li", {},
-    el("div", {}, el("b", {}, title), el("small", {}, `${T.round(one.round)} · ${scores}`)),
-    button(T.resume, () => app.open(one.id), { "aria-label": `${T.resume}: ${title}, ${scores}` }),
-    button(T.remove, () => app.send({ type: "leave", match: one.id }), { class: "quiet", "aria-label": `${T.remove}: ${title}, ${scores}` }));
+    el("div", {}, el("b", {}, title), el("small", {}, about)),
+    button(T.resume, () => app.open(one.id), { "aria-label": `${T.resume}: ${title}, ${about}` }),
+    button(T.remove, () => app.send({ type: "leave", match: one.id }), { class: "quiet", "aria-label": `${T.remove}: ${title}, ${about}` }));
 }
 
 function recordPanel(app) {
   const input = el("input", { type: "file", accept: ".json,.jsonl,.txt", id: "record", onchange: async () => {
-    const file = input.files[0], most = app.welcome.record_bytes;
-    const found = file ? cut(await file.text().catch(() => ""), most) : null;
-    if (found) app.send({ type: "record", ...found });
-    else if (file) app.toast(T.recordTooLarge(file.size, most));
+    const file = input.files[0], { file_bytes: most, part_bytes: mostOfPart } = app.welcome;
+    if (!file) return;
+    if (file.size > most) return app.toast(T.recordTooLarge(file.size, most));
+    for (const part of parts(await file.text().catch(() => ""), mostOfPart)) {
+      if (!app.send({ type: "record", ...part })) return;
+    }
   } });
   return el("section", { class: "panel" }, el("h2", {}, T.openRecord), el("p", { class: "lead" }, T.openRecordLead),
     el("label", { class: "field" }, el("span", {}, T.chooseFile), input));

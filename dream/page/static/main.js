@@ -16,7 +16,9 @@ const app = {
   review: null,
 
   send(message) {
-    if (!net.send(message)) this.toast(T.lost);
+    const sent = net.send(message);
+    if (!sent) this.toast(T.lost);
+    return sent;
   },
 
   open(id) {
@@ -71,7 +73,6 @@ const on = {
     else showLobby();
   },
   match({ match }) {
-    if (match.archive) return app.send({ type: "review", match: match.id, round: match.rounds[0].round, advisor: null });
     if (app.review?.message.match === match.id && app.table?.match?.id === match.id) return app.table.show(match);
     app.review = null;
     if (!app.table || app.table.match?.id !== match.id) app.table = new Table(app);
@@ -83,8 +84,8 @@ const on = {
   thinking: (message) => app.table?.thinking(message),
   hint: (message) => app.table?.advise("hint", message),
   belief: (message) => app.table?.advise("belief", message),
-  opened({ match, rounds, held }) {
-    app.live(T.recordOf(rounds, held));
+  opened({ match, rounds }) {
+    app.live(T.recordOf(rounds));
     history.pushState(null, "", `#match=${match}`);
   },
   review(message) {
@@ -93,14 +94,15 @@ const on = {
     app.review = new Review(app, message, isSame ? app.review.ply : 0);
     byId("match-name").textContent = tableText(message);
     app.put(app.review.root);
-    if (kept) byId(kept)?.focus({ preventScroll: true });
+    app.review.focus(kept);
   },
   judged(message) {
     if (app.review?.message.match === message.match && app.review.message.round === message.round) app.review.judge(message);
   },
   error(message) {
     app.toast(errorText(message));
-    if (!app.table && app.welcome && wanted()) app.goHome();
+    if (app.review) app.review.redraw();
+    else if (!app.table && app.welcome && wanted()) app.goHome();
   },
 };
 

@@ -143,11 +143,17 @@ export const T = {
   opinion: (advisor, name) => `${advisor} in the place of ${name}`,
   tryInstead: (choice) => `Play on: ${choiceText(choice)}`,
   reviewOf: "Round to review",
+  previousRound: "Previous round",
+  nextRound: "Next round",
+  goToRound: "Go to round",
+  goTo: "Go",
+  ofRounds: (n) => `of ${n}`,
+  notReadable: "cannot be read",
   finishedRounds: "Finished rounds, to review",
   roundLine: ({ round, viewer, names, points }) =>
-    `${T.round(round)}: ${names.map((name, seat) => `${seat === viewer ? T.you : name ?? T.seat(seat)} ${signed(points[seat], Number.isInteger(points[seat]) ? 0 : 1)}`).join(", ")}`,
-  recordOf: (read, held) => (read === held ? `The file holds ${plural(held, "round")}.` : `The first ${read} of the file's ${held} rounds.`),
-  recordTooLarge: (size, most) => `The file has ${size} bytes and is not of one round a line. A file that is read whole may have ${most}.`,
+    `${T.round(round)}: ${!names.length ? T.notReadable : names.map((name, seat) => `${seat === viewer ? T.you : name ?? T.seat(seat)} ${signed(points[seat], Number.isInteger(points[seat]) ? 0 : 1)}`).join(", ")}`,
+  recordOf: (rounds) => `The file holds ${plural(rounds, "round")}.`,
+  recordTooLarge: (size, most) => `The file has ${size} bytes; it may have ${most}.`,
   keysTitle: "Keys",
   keys: [
     ["← →", "move along the hand"],
@@ -234,6 +240,8 @@ const ERRORS = {
   no_beliefs: ({ game }) => `${gameText(game)} has no cards to have beliefs about`,
   nothing_hidden: () => "There is nothing to guess now",
   no_record: () => "The file holds no record",
+  file_too_large: ({ most }) => `A file of records may have ${most} characters`,
+  busy: () => "The server is reading other files; try again in a moment",
   not_kept: ({ file, reason }) => `The round could not be kept in ${file} (${reason})`,
 };
 export const errorText = ({ code, params }) => found(ERRORS, code)?.(params) ?? code;

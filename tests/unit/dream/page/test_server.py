@@ -21,11 +21,14 @@ import pytest
 from page_support import PATIENCE, TOKEN, Client, act, chosen, hidden_cards, open_socket, served, words
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+import envs
+from dream.page import hub as hub_module
 from dream.page.compiled import Position
 from dream.page.hub import Hub
 from dream.page.match import Match
+from dream.page.opened import LISTED
 from dream.page.server import FILES
-from envs import Game
+from envs import Game, records
 from envs.batching import QUICK
 from envs.game import State
 
@@ -135,6 +138,50 @@ def test_the_first_message_must_be_hello(page: tuple[Hub, int]) -> None:
     with open_socket(page[1]) as socket:
         socket.send(json.dumps({"type": "open", "match": "x"}))
         assert json.loads(socket.recv(20)) == {"type": "error", "code": "hello_first", "params": {}}
+
+
+def _send_file(client: Client, text: str, size: int = 40_000) -> dict[str, Any]:
+    """Sends a file in parts and returns the review of its first round."""
+    for start in range(0, len(text), size):
+        client.send({"type": "record", "text": text[start : start + size], "more": start + size < len(text)})
+    return client.wait("review")
+
+
+def test_a_file_of_thousands_of_rounds(page: tuple[Hub, int]) -> None:
+    """Any of them can be asked for; no message holds more than some of them, and the text is all that is kept."""
+    client, game = Client(page[1]), envs.make("kuhn_poker")
+    lines = [records.to_line(records.record(game, [2, 0, 1], moves, ["anna", "bo"])) for moves in ([1, 1], [0, 0])]
+    text = "".join(lines) * 2500
+    first = _send_file(client, text)
+    assert (first["round"], first["rounds"]["count"], first["file"]) == (0, 5000, True)
+    ask = {"type": "review", "match": first["match"], "advisor": "random"}
+    for number in (4999, 199, 0):
+        client.sent.clear()
+        review = client.ask({**ask, "round": number}, "review")
+        client.wait("judged", lambda message: message["final"])
+        assert review["round"] == number
+        assert review["points"] == ([1, -1] if number % 2 else [2, -2])
+        start = number // LISTED * LISTED
+        assert [one["round"] for one in review["rounds"]["listed"]] == list(range(start, start + LISTED))
+        assert max(map(len, client.sent)) < 16_384
+    assert client.ask({**ask, "round": 5000}, "error")["code"] == "no_round"
+    archive = page[0].matches[first["match"]]
+    assert archive.nbytes < len(text) + 20 * 5000
+    again = Client(page[1], key=client.key)
+    assert again.welcome["matches"] == [{"id": archive.id, "game": "kuhn_poker", "rounds": 5000}]
+    assert again.ask({"type": "open", "match": archive.id}, "review")["round"] == 0
+    branch = again.ask({"type": "branch", "match": archive.id, "round": 199, "ply": 1, "action": None}, "match")
+    assert branch["match"]["ply"] == 1
+    assert again.ask({"type": "next", "match": archive.id, "round": 0}, "error")["code"] == "no_match"
+
+
+def test_old_files_are_forgotten(page: tuple[Hub, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once all that are kept have more bytes than the limit; the last one stays."""
+    monkeypatch.setattr(hub_module, "MOST_FILE_BYTES", 3000)
+    client, game = Client(page[1]), envs.make("kuhn_poker")
+    line = records.to_line(records.record(game, [2, 0, 1], [1, 1]))
+    opened = [_send_file(client, line * 5)["match"] for _ in range(4)]
+    assert [one for one in opened if one in page[0].matches] == opened[-3000 // len(line * 5) + 1 :]
 
 
 _SEATS = {"gin_rummy": ["heuristic"], "gin_rummy_openspiel": ["simple_bot"], "gin_rummy_mdp": ["heuristic"],
