@@ -159,6 +159,7 @@ function toggle(id, name, values, apply) {
   made.addEventListener("click", () => set(values[(values.indexOf(remember(name) ?? values[0]) + 1) % values.length]));
 }
 
+document.title = T.brand;
 byId("skip").textContent = T.skip;
 byId("home").append(el("img", { src: "icon.svg", alt: "" }), el("span", {}, T.brand));
 byId("home").title = T.home;

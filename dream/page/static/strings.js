@@ -190,21 +190,18 @@ const GAMES = {
 export const gameText = (game) => found(GAMES, game) ?? game[0].toUpperCase() + game.slice(1).replaceAll("_", " ");
 
 const VARIANTS = {
-  dark_hex: { standard: "standard" },
   gin_rummy: { standard: "gin 50, undercut 50", bonus_25: "gin 25, undercut 25", gin_only: "gin only" },
   gin_rummy_mdp: { standard: "gin 25, undercut 25", exact_layoff: "layoffs at the joint optimum" },
   gin_rummy_openspiel: { standard: "knock card 10", oklahoma: "Oklahoma" },
-  kuhn_poker: { standard: "standard" },
-  leduc_poker: { standard: "standard" },
   liars_dice: { standard: "one die each" },
   mini_gin_rummy: { "4x2": "4 ranks, 2 suits", "3x3": "3 ranks, 3 suits", "5x2": "5 ranks, 2 suits" },
-  phantom_ttt: { standard: "standard" },
   rummy500: { players_2: "2 players", players_3: "3 players", players_4: "4 players" },
 };
+const ANY_GAME = { standard: "standard", record: "record" };
 const RULES_OF = "of:"; // before the player whose rules a variant has
 export const variantText = (game, key) => (key.startsWith(RULES_OF)
   ? `rules of ${key.slice(RULES_OF.length)}`
-  : found(found(VARIANTS, game) ?? {}, key) ?? key);
+  : found(found(VARIANTS, game) ?? ANY_GAME, key) ?? found(ANY_GAME, key) ?? key);
 export const tableText = ({ game, variant }) => `${gameText(game)} · ${variantText(game, variant)}`;
 
 const UNITS = { points: "points", chips: "chips" };
@@ -308,10 +305,10 @@ export const choiceText = (choice) => (LABELS[choice.kind] ? LABELS[choice.kind]
 
 const TERMS = {
   deadwood: "deadwood",
-  "own deadwood": "own deadwood",
-  "gin bonus": "gin bonus",
-  "big gin bonus": "big gin bonus",
-  "undercut bonus": "undercut bonus",
+  own_deadwood: "own deadwood",
+  gin_bonus: "gin bonus",
+  big_gin_bonus: "big gin bonus",
+  undercut_bonus: "undercut bonus",
 };
 
 export function sumText(terms, total) {

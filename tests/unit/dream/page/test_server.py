@@ -31,6 +31,7 @@ from dream.page.server import FILES
 from envs import Game, records
 from envs.batching import QUICK
 from envs.game import State
+from envs.kuhn_poker import KuhnPoker
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +139,22 @@ def test_the_first_message_must_be_hello(page: tuple[Hub, int]) -> None:
     with open_socket(page[1]) as socket:
         socket.send(json.dumps({"type": "open", "match": "x"}))
         assert json.loads(socket.recv(20)) == {"type": "error", "code": "hello_first", "params": {}}
+
+
+class _HousePoker(KuhnPoker):
+    name = "house_poker"
+
+
+def test_a_game_from_outside_goes_by_its_own_name(page: tuple[Hub, int]) -> None:
+    """And its actions by its own words, as the page has no board of it."""
+    envs.register("house_poker", _HousePoker)
+    client = Client(page[1])
+    (sent,) = [one for one in client.welcome["games"] if one["game"] == "house_poker"]
+    assert [one["key"] for one in sent["variants"]] == ["standard"]
+    match = client.new("house_poker", [None, "random"])
+    assert (match["game"], match["variant"]) == ("house_poker", "standard")
+    assert [choice["label"] for choice in match["choices"]] == ["pass", "bet"]
+    assert client.play(match)["done"]
 
 
 def _send_file(client: Client, text: str, size: int = 40_000) -> dict[str, Any]:
