@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import secrets
 import threading
 import time
@@ -34,7 +35,7 @@ class Upload:
     def __init__(self) -> None:
         """Begins with nothing."""
         self.size = 0
-        self._parts: list[str] = []
+        self._text = io.StringIO()
         self._is_refused = False
 
     def add(self, part: str, more: bool, room: int) -> str | None:
@@ -53,7 +54,7 @@ class Upload:
             self._is_refused = more
             return None
         self.size += len(part)
-        self._parts.append(part)
+        self._text.write(part)
         if self.size > MOST_CHARACTERS or len(part) > room:
             is_large = self.size > MOST_CHARACTERS
             self._is_refused = more
@@ -63,8 +64,8 @@ class Upload:
 
     def _clear(self) -> str:
         """Returns what has come, and begins anew."""
-        text = "".join(self._parts)
-        self.size, self._parts = 0, []
+        text = self._text.getvalue()
+        self.size, self._text = 0, io.StringIO()
         return text
 
 
