@@ -571,7 +571,8 @@ def test_the_focus_is_never_lost(page: Any) -> None:
         assert page.evaluate("document.activeElement !== document.body")
     page.keyboard.press("n")
     page.wait_for_selector(".round >> text=Round 2")
-    assert page.evaluate(focus) == "hand"
+    page.wait_for_selector(_READY)  # the other moves first, and may end the round at once
+    assert page.evaluate(focus) == ("result" if page.locator("#result").count() else "hand")
     page.click("#home")
     _deal(page, "kuhn_poker")
     assert page.evaluate(focus) == "status"
