@@ -22,6 +22,7 @@ import numpy as np
 from jax import Array, lax
 
 from dream.page.compiled import Player
+from dream.page.refusals import RefusedError
 from dream.search.playouts import play_on
 from dream.search.worlds import log_likelihood, tempered
 from envs import Game, InputError, Policy, boards
@@ -74,16 +75,19 @@ class Adviser:
         """Returns what a seat wins by each action in a batch of worlds: float[WORLDS, len(actions)], in game.unit.
 
         Raises:
-          InputError: the game cannot deal anew what a view does not show, or playing on met what is no number.
+          RefusedError: the game cannot deal anew what a view does not show, or playing on met what is no number.
         """
         padded = np.zeros(self.game.num_actions, np.int32)
         padded[: len(actions)] = actions
-        points = self._values(view, padded, np.int32(len(actions)), np.int32(seat), jax.random.key(seed))
+        try:
+            points = self._values(view, padded, np.int32(len(actions)), np.int32(seat), jax.random.key(seed))
+        except InputError as error:
+            raise RefusedError("cannot_deal", game=self.game.name) from error
         return self._numbers(np.asarray(points, float)[:, : len(actions)]) * self.game.reward_scale
 
     def _numbers(self, found: np.ndarray) -> np.ndarray:
         if not np.isfinite(found).all():
-            raise InputError(f"{self.player.name} gives what is no number in a world that fits what was seen")
+            raise RefusedError("no_numbers", player=self.player.name)
         return found
 
     def _batch(self, view: View, actions: Array, count: Array, seat: Array, key: Array) -> Array:
@@ -112,16 +116,16 @@ class Adviser:
         """Returns worlds and their weights.
 
         Raises:
-          InputError: the game cannot deal anew what a view does not show or does not say who holds which card, or the
+          RefusedError: the game cannot deal anew what a view does not show or does not say who holds which card, or the
             player gives what is no number.
         """
         if boards.board_of(self.game) is None:
-            raise InputError(f"{boards.title(self.game.name)} has no cards to have beliefs about")
+            raise RefusedError("no_beliefs", game=self.game.name)
         try:
             held, logs = self._belief(view, np.int32(seat), self._is_weighted, jax.random.key(seed))
-        except InputError:
+        except InputError as error:
             if not self._is_weighted:
-                raise
+                raise RefusedError("cannot_deal", game=self.game.name) from error
             self._is_weighted = False
             return self.belief(view, seat, seed)
         weights = self._numbers(np.asarray(tempered(logs, LEAST_EFFECTIVE), float))

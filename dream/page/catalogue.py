@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import envs
+from dream.page.refusals import RefusedError
 from dream.search import names as search_names
 from dream.storage import shipped
 from dream.storage.policies import find, game_of, player_names
 from envs import Game, InputError, boards
-from envs.errors import unknown
 
 _RUNS = Path("runs")
 _MOST_RUNS = 40
+_RULES_OF = "of:"
+"""Before a trained player's label: the variant of a game that this player was trained in."""
 ADVISORS = ("solved", "lookahead", "heuristic", "greedy", "simple_bot")
 """Players without training whose advice is worth most, the best first; else a trained player advises."""
 
@@ -57,7 +59,8 @@ class Catalogue:
     def _add(self, reference: str, game: Game) -> None:
         name = Path(search_names.policy_in(reference)).name
         if search_names.is_search(reference):
-            name = f"search {search_names.parse(reference).worlds or ''} {name}".replace("  ", " ")
+            worlds = search_names.parse(reference).worlds
+            name = " ".join(["search", *([str(worlds)] if worlds else []), name])
         label = re.sub(r"[^\w.+ -]+", "_", name).replace("..", "_")[:80] or "player"
         taken = {one.label for one in self.trained} | set(player_names(game))
         count = 2
@@ -66,27 +69,31 @@ class Catalogue:
         self.trained.append(Trained(label, reference, game))
 
     def games(self) -> list[dict[str, Any]]:
-        """Returns each game with title, seats, variants and players, for the page."""
+        """Returns each game by name, with its variants, their seats and players, for the page."""
         found = []
         for name in envs.names():
-            ways = [(one.label, boards.make(name, one.label)) for one in boards.variants(name)]
+            ways = [(one.key, boards.make(name, one.key)) for one in boards.variants(name)]
             known = [game for _, game in ways]
-            ways += [(f"rules of {one.label}", one.game) for one in self.trained
+            ways += [(f"{_RULES_OF}{one.label}", one.game) for one in self.trained
                      if one.game.name == name and one.game not in known]  # fmt: skip
-            found.append({"game": name, "title": boards.title(name), "variants": [
-                {"label": label, "seats": game.num_players, "unit": game.unit, "players": self.players(game),
-                 "advisor": self.advisor(game)} for label, game in ways]})  # fmt: skip
+            found.append({"game": name, "variants": [
+                {"key": key, "seats": game.num_players, "unit": game.unit, "players": self.players(game),
+                 "advisor": self.advisor(game)} for key, game in ways]})  # fmt: skip
         return found
 
     def game(self, name: str, variant: str) -> Game:
         """Returns a game in a variant.
 
         Raises:
-          InputError: an unknown game or variant.
+          InputError: an unknown game or variant, or a game from outside that cannot be made.
         """
+        if name not in envs.names():
+            raise RefusedError("unknown_game", game=name)
         for one in self.trained:
-            if one.game.name == name and variant == f"rules of {one.label}":
+            if one.game.name == name and variant == f"{_RULES_OF}{one.label}":
                 return one.game
+        if variant not in [one.key for one in boards.variants(name)]:
+            raise RefusedError("unknown_variant", game=name, variant=variant)
         return boards.make(name, variant)
 
     def players(self, game: Game) -> list[str]:
@@ -97,14 +104,14 @@ class Catalogue:
         """Returns what a player's label stands for.
 
         Raises:
-          InputError: the game has no such player.
+          RefusedError: the game has no such player.
         """
         if label in player_names(game):
             return label
         for one in self.trained:
             if one.label == label and one.game == game:
                 return one.reference
-        raise unknown(f"player of {game.name}", label, self.players(game))
+        raise RefusedError("unknown_player", game=game.name, player=label)
 
     def rule_based(self, game: Game) -> list[str]:
         """Returns the players of a game that need no training."""

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from dream.page import review
+from dream.page import refusals, review
 from dream.page.advice import Adviser, belief_summary, rows
 from dream.page.compiled import CompiledGame, Player
 from dream.page.hub import Connection, Hub
 from dream.page.match import Finished, Match
-from envs import Game, InputError, boards
+from dream.page.opened import Archive, rounds_near
+from dream.page.refusals import RefusedError
+from envs import Game, InputError
 
 LONGEST, MOST_WORLDS = 8.0, 512
 """Seconds after which a hint is no longer sharpened, once it has any numbers; and worlds it is based on at most."""
@@ -40,7 +42,7 @@ async def hint(hub: Hub, connection: Connection, match: Match, label: str | None
     """Sends the advice for the person's decision, sharper with every batch.
 
     Raises:
-      InputError: it is not the person's turn.
+      RefusedError: it is not the person's turn.
     """
     position, seat = _asked(match)
     view, legal = position.views[seat], [int(action) for action in np.flatnonzero(position.legal)]
@@ -55,7 +57,7 @@ async def hint(hub: Hub, connection: Connection, match: Match, label: str | None
             batch = await hub.in_thread(False, found.values, view, legal, seat, seed)
         except InputError as error:
             await connection.send({**base, "rows": rows(legal, probs, None), "worlds": 0, "final": True,
-                                   "why": str(error)})  # fmt: skip
+                                   "why": refusals.as_json(error)})  # fmt: skip
             return
         started, seed = started or time.monotonic(), seed + 1
         points = batch if points is None else np.concatenate([points, batch])
@@ -66,7 +68,7 @@ async def hint(hub: Hub, connection: Connection, match: Match, label: str | None
 def _asked(match: Match) -> tuple[Any, int]:
     position = match.round.position
     if match.person is None or position.done or position.current != match.seat(match.person):
-        raise InputError("it is not your turn")
+        raise RefusedError("not_your_turn")
     return position, position.current
 
 
@@ -78,7 +80,7 @@ async def belief(hub: Hub, connection: Connection, match: Match, label: str | No
     """
     position = match.round.position
     if match.person is None or position.done:
-        raise InputError("there is nothing to guess now")
+        raise RefusedError("nothing_hidden")
     seat = match.seat(match.person)
     view = position.views[seat]
     found = await adviser(hub, match.game, label)
@@ -89,36 +91,36 @@ async def belief(hub: Hub, connection: Connection, match: Match, label: str | No
                            "ply": len(match.round.actions), "advisor": found.player.name, **shown})  # fmt: skip
 
 
-async def look_again(hub: Hub, connection: Connection, match: Match, number: int, label: str | None) -> None:
+async def look_again(hub: Hub, connection: Connection, held: Match | Archive, number: int, label: str | None) -> None:
     """Sends the review of a finished round: the positions at once, the judgements as they come.
 
+    Args:
+      hub: of the server.
+      connection: that asks.
+      held: what has the round.
+      number: of the round.
+      label: the advisor asked for; another one, where the round's game has none of that name.
     Raises:
-      InputError: the match has no such finished round.
+      InputError: there is no such finished round, or it is not as it must be.
     """
-    played = next((one for one in match.finished if one.number == number), None)
-    if played is None:
-        raise InputError("there is no such round to review")
+    match = await hub.in_thread(False, held.look, number)
+    played = match.finished_round(number)
     compiled: CompiledGame = match.compiled
     positions = await hub.in_thread(False, review.positions, compiled, played.deal, played.actions)
     steps = await hub.in_thread(False, review.shown, compiled, positions, played.actions)
     opponents = [chair.name for chair in match.chairs if match.person is not None and chair.player is not None]
-    label = label or hub.catalogue.reviewer(match.game, opponents)
+    if label not in hub.catalogue.players(match.game):
+        label = hub.catalogue.reviewer(match.game, opponents)
     found = await adviser(hub, match.game, label)
     await connection.send({"type": "review", "match": match.id, "round": number, "steps": steps,
-                           "title": boards.title(match.game.name), "variant": match.settings.variant,
+                           "variant": match.settings.variant,
                            "names": match.names(played.number), "viewer": match.seat_in(match.person, played.number),
                            "points": match.points_by_seat(played), "unit": match.game.unit,
                            "game": match.game.name, "advisor": label, "advisers": hub.catalogue.players(match.game),
-                           "rounds": [_summary(match, one) for one in match.finished], "held": match.held,
+                           "rounds": await hub.in_thread(False, rounds_near, held, number),
+                           "file": isinstance(held, Archive),
                            "decisions": len(played.actions)})  # fmt: skip
     await _judge(hub, connection, match, played, found, positions)
-
-
-def _summary(match: Match, played: Finished) -> dict[str, Any]:
-    """Returns a finished round in short: its number, and by seat who played and the points."""
-    seat = match.seat_in(match.person, played.number)
-    names, points = match.names(played.number), match.points_by_seat(played)
-    return {"round": played.number, "viewer": seat, "names": names, "points": points}
 
 
 async def _judge(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from dream.page import counsel, opened, review
+from dream.page import counsel, review
 from dream.page.hub import Connection, Hub
-from envs import InputError
+from dream.page.match import Match
+from dream.page.opened import Archive
+from dream.page.refusals import RefusedError
 
 Message = dict[str, Any]
 
@@ -20,7 +22,7 @@ async def answer(hub: Hub, connection: Connection, message: Message) -> None:
     """
     kind = message["type"]
     if kind != "hello" and connection.key is None:
-        raise InputError("the first message must be hello")
+        raise RefusedError("hello_first")
     await _ANSWERS[kind](hub, connection, message)
 
 
@@ -41,7 +43,12 @@ async def _watch(hub: Hub, connection: Connection, match: Any) -> None:
 
 
 async def _open(hub: Hub, connection: Connection, message: Message) -> None:
-    await _watch(hub, connection, hub.find(connection, message["match"]))
+    held = hub.held(connection, message["match"])
+    if isinstance(held, Match):
+        await _watch(hub, connection, held)
+    else:
+        connection.watches = None
+        connection.begin(counsel.look_again(hub, connection, held, held.looked_at.numbers.start, None))
 
 
 async def _act(hub: Hub, connection: Connection, message: Message) -> None:
@@ -64,7 +71,7 @@ async def _stop(hub: Hub, connection: Connection, message: Message) -> None:
 
 
 async def _leave(hub: Hub, connection: Connection, message: Message) -> None:
-    hub.find(connection, message["match"])
+    hub.held(connection, message["match"])
     connection.stop()
     hub.forget(message["match"])
     await connection.send(hub.hello(connection, connection.key))
@@ -81,15 +88,15 @@ async def _belief(hub: Hub, connection: Connection, message: Message) -> None:
 
 
 async def _review(hub: Hub, connection: Connection, message: Message) -> None:
-    match = hub.find(connection, message["match"])
-    connection.begin(counsel.look_again(hub, connection, match, message["round"], message["advisor"]))
+    held = hub.held(connection, message["match"])
+    connection.begin(counsel.look_again(hub, connection, held, message["round"], message["advisor"]))
 
 
 async def _branch(hub: Hub, connection: Connection, message: Message) -> None:
-    match = hub.find(connection, message["match"])
-    played = next((one for one in match.finished if one.number == message["round"]), None)
-    if played is None or message["ply"] >= len(played.actions):
-        raise InputError("there is no such position to play on from")
+    match = await hub.in_thread(False, hub.held(connection, message["match"]).look, message["round"])
+    played = match.finished_round(message["round"])
+    if message["ply"] >= len(played.actions):
+        raise RefusedError("no_position")
     positions = await hub.in_thread(False, review.positions, match.compiled, played.deal, played.actions)
     player = await hub.player(hub.catalogue.advisor(match.game), match.game)
     other = await hub.in_thread(False, match.branch, played, positions, message["ply"], player)
@@ -100,11 +107,13 @@ async def _branch(hub: Hub, connection: Connection, message: Message) -> None:
 
 
 async def _record(hub: Hub, connection: Connection, message: Message) -> None:
-    match = await hub.in_thread(False, opened.match_of, message["text"], hub.shelf, message["held"])
-    hub.add(connection, match)
-    await connection.send({"type": "opened", "match": match.id, "round": 0, "rounds": len(match.finished),
-                           "held": match.held})  # fmt: skip
-    connection.begin(counsel.look_again(hub, connection, match, 0, None))
+    text = connection.upload.add(message["text"], bool(message["more"]), hub.room_for_files())
+    if text is None:
+        return
+    archive = await hub.in_thread(False, Archive, text, hub.shelf)
+    hub.add(connection, archive)
+    await connection.send({"type": "opened", "match": archive.id, "rounds": len(archive.numbers)})
+    connection.begin(counsel.look_again(hub, connection, archive, 0, None))
 
 
 _ANSWERS: dict[str, Callable[[Hub, Connection, Message], Awaitable[None]]] = {

@@ -9,17 +9,22 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from dream.page import refusals
 from dream.page.advice import Adviser
 from dream.page.catalogue import Catalogue
 from dream.page.compiled import Player, Shelf
-from dream.page.match import YOU, Chair, Match, Settings
-from dream.page.protocol import MOST_RECORD_BYTES
-from envs import Game, InputError, Policy, boards
+from dream.page.match import Chair, Match, Settings
+from dream.page.opened import MOST_CHARACTERS, MOST_UNDER_WAY, Archive, Upload
+from dream.page.protocol import MOST_PART_BYTES
+from dream.page.refusals import RefusedError
+from envs import Game, InputError, Policy
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 MOST_MATCHES, MOST_OWN, MOST_IDLE = 512, 160, 6 * 3600.0
 """Matches kept by the server and by one key; seconds after which one that nobody touches is forgotten."""
+MOST_FILE_BYTES = 2**26
+"""Of all files of records that are kept."""
 _MOST_ADVISERS = 16
 _PREPARING = 6.0
 """Seconds that a table may wait for its first card while its players are compiled."""
@@ -36,6 +41,7 @@ class Connection:
         self.key: str | None = None
         self.watches: str | None = None
         self.task: asyncio.Task[None] | None = None
+        self.upload = Upload()
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
         """Starts advice or a review in place of what is under way; what is wrong with it is sent as an error."""
@@ -46,7 +52,7 @@ class Connection:
         try:
             await work
         except InputError as error:
-            await self.send({"type": "error", "text": str(error)})
+            await self.send(refusals.message(error))
 
     def stop(self) -> None:
         """Ends the advice that is under way."""
@@ -56,12 +62,12 @@ class Connection:
 
 
 class Hub:
-    """Matches by id, each of one key; a message about another's match is answered as if there were none."""
+    """Matches and files by id, each of one key; a message about another's is answered as if there were none."""
 
     def __init__(self, catalogue: Catalogue, records: Callable[[Match], None] | None = None) -> None:
         """Begins without matches; `records` is given each match when a round with a person is over."""
         self.catalogue, self.shelf = catalogue, Shelf()
-        self.matches: dict[str, Match] = {}
+        self.matches: dict[str, Match | Archive] = {}
         self.owners: dict[str, str] = {}
         self.connections: set[Connection] = set()
         self._records = records
@@ -88,21 +94,34 @@ class Hub:
 
     # --- matches
 
-    def find(self, connection: Connection, name: str) -> Match:
-        """Returns a match of the connection's own.
+    def held(self, connection: Connection, name: str) -> Match | Archive:
+        """Returns a match or a file of the connection's own.
 
         Raises:
-          InputError: there is none of that name, or it is another's.
+          RefusedError: there is none of that name, or it is another's.
         """
-        match = self.matches.get(name)
-        if match is None or self.owners[name] != connection.key:
-            raise InputError("there is no such match; it may have been forgotten")
-        return match
+        found = self.matches.get(name)
+        if found is None or self.owners[name] != connection.key:
+            raise RefusedError("no_match")
+        return found
 
-    def add(self, connection: Connection, match: Match) -> None:
-        """Keeps a match; the ones that have waited longest are forgotten."""
+    def find(self, connection: Connection, name: str) -> Match:
+        """Returns a match of the connection's own, as `held`."""
+        found = self.held(connection, name)
+        if isinstance(found, Archive):
+            raise RefusedError("no_match")
+        return found
+
+    def room_for_files(self) -> int:
+        """Returns how many characters can still be taken of files under way."""
+        return MOST_UNDER_WAY - sum(connection.upload.size for connection in self.connections)
+
+    def add(self, connection: Connection, match: Match | Archive) -> None:
+        """Keeps a match or a file; the ones that have waited longest are forgotten."""
         assert connection.key is not None
         self._forget_old(connection.key)
+        if isinstance(match, Archive):
+            self._forget_files(MOST_FILE_BYTES - match.nbytes)
         self.matches[match.id], self.owners[match.id] = match, connection.key
         self._locks[match.id] = asyncio.Lock()
 
@@ -118,8 +137,17 @@ class Hub:
         for name in by_age[: max(len(by_age) - MOST_MATCHES + 1, 0)]:
             self.forget(name)
 
+    def _forget_files(self, most: int) -> None:
+        """Drops the files that have waited longest, until the others have so many bytes at most."""
+        files = [one for one in self.matches.values() if isinstance(one, Archive)]
+        total = sum(one.nbytes for one in files)
+        for one in sorted(files, key=lambda one: one.used):
+            if total > most:
+                self.forget(one.id)
+                total -= one.nbytes
+
     def forget(self, name: str) -> None:
-        """Drops a match."""
+        """Drops a match or a file."""
         if task := self._drivers.pop(name, None):
             task.cancel()
         for held in (self.matches, self.owners, self._locks):
@@ -127,7 +155,7 @@ class Hub:
         self._paused.discard(name)
 
     def own(self, key: str) -> list[dict[str, Any]]:
-        """Lists the matches of a key, the last used first."""
+        """Lists the matches and files of a key, the last used first."""
         mine = [self.matches[name] for name, owner in self.owners.items() if owner == key]
         return [_listed(match) for match in sorted(mine, key=lambda match: -match.used)]
 
@@ -138,17 +166,15 @@ class Hub:
         known = key is not None and len(key) >= 20
         connection.key = key if known else secrets.token_urlsafe(24)
         return {"type": "welcome", "key": connection.key, "games": self.catalogue.games(),
-                "matches": self.own(connection.key), "record_bytes": MOST_RECORD_BYTES}  # fmt: skip
+                "matches": self.own(connection.key), "file_bytes": MOST_CHARACTERS,
+                "part_bytes": MOST_PART_BYTES}  # fmt: skip
 
     async def new(self, connection: Connection, message: dict[str, Any]) -> Match:
         """Starts a match."""
         game = self.catalogue.game(message["game"], message["variant"])
         chairs = []
         for label in message["seats"]:
-            if label is None:
-                chairs.append(Chair(YOU))
-            else:
-                chairs.append(Chair(label, await self.player(label, game)))
+            chairs.append(Chair() if label is None else Chair(label, await self.player(label, game)))
         settings = Settings(message["variant"], message["target"], float(message["pace"]))
         match = await self.in_thread(False, lambda: Match(self.shelf.game(game), chairs, settings))
         await self._prepare(match)
@@ -182,14 +208,14 @@ class Hub:
         """Plays the person's action.
 
         Raises:
-          InputError: another round or move is under way by now, it is not the person's turn, or it is not legal.
+          RefusedError: another round or move is under way by now, it is not the person's turn, or it is not legal.
         """
         async with self._locks[match.id]:
             if (match.round.number, len(match.round.actions)) != (message["round"], message["ply"]):
-                raise InputError("the game has moved on")
+                raise RefusedError("moved_on")
             chair = match.to_act
             if chair is None or chair.player is not None:
-                raise InputError("it is not your turn")
+                raise RefusedError("not_your_turn")
             await self.in_thread(True, match.act, message["action"])
         await self.after_move(match)
 
@@ -215,7 +241,7 @@ class Hub:
         try:
             await self.in_thread(False, self._records, match)
         except InputError as error:
-            await self._tell(match, {"type": "error", "text": str(error)})
+            await self._tell(match, refusals.message(error))
 
     async def show(self, match: Match) -> None:
         """Sends a match as it stands to all who watch it."""
@@ -239,7 +265,7 @@ class Hub:
     def drive(self, match: Match) -> None:
         """Lets the players move until a person is to act or the round is over."""
         running = self._drivers.get(match.id)
-        if match.is_archive or match.id not in self.matches or (running is not None and not running.done()):
+        if match.id not in self.matches or (running is not None and not running.done()):
             return
         self._drivers[match.id] = asyncio.create_task(self._drive(match))
 
@@ -248,7 +274,7 @@ class Hub:
             while await self._move(match):
                 pass
         except InputError as error:
-            await self._tell(match, {"type": "error", "text": str(error)})
+            await self._tell(match, refusals.message(error))
         finally:
             self._drivers.pop(match.id, None)
 
@@ -297,10 +323,12 @@ class Hub:
             await connection.send(message)
 
 
-def _listed(match: Match) -> dict[str, Any]:
+def _listed(match: Match | Archive) -> dict[str, Any]:
+    if isinstance(match, Archive):
+        return {"id": match.id, "game": match.looked_at.game.name, "rounds": len(match.numbers)}
     return {
         "id": match.id,
-        "title": boards.title(match.game.name),
+        "game": match.game.name,
         "chairs": [chair.name for chair in match.chairs],
         "scores": list(match.scores),
         "round": match.round.number,

@@ -16,18 +16,16 @@ import jax
 import numpy as np
 
 from dream.page.compiled import CompiledGame, Player, Position
-from envs import InputError, boards
+from dream.page.refusals import RefusedError
+from envs import boards
 from envs.game import Game, State
-
-YOU = "you"
-"""The name of the person's chair."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Chair:
-    """Who sits there: `player` is None for the person."""
+    """Who sits there: a player by its name, or the person, of whom both are None."""
 
-    name: str
+    name: str | None = None
     player: Player | None = None
 
 
@@ -36,7 +34,7 @@ class Settings:
     """What a match is played by.
 
     Attributes:
-      variant: of the game, its label.
+      variant: of the game, its key.
       target: the match ends when a score reaches it; None: it goes on as long as one likes.
       pace: seconds between the moves of players, where nobody waits for them.
       seed: of deals and of the players' choices.
@@ -79,35 +77,35 @@ class Finished:
       number: from 0, in the match.
       deal: with `actions` what replays it.
       points: by chair.
-      names: who sat in each seat, where that does not follow from the chairs.
+      names: who sat in each seat, where that does not follow from the chairs; None where it is not known.
     """
 
     number: int
     deal: State
     actions: tuple[int, ...]
     points: tuple[float, ...]
-    names: tuple[str, ...] = ()
+    names: tuple[str | None, ...] = ()
 
 
 class Match:
     """A match in play; not safe to be used by two threads at once."""
 
     def __init__(self, compiled: CompiledGame, chairs: Sequence[Chair], settings: Settings) -> None:
-        """Deals the first round; `held` is of an archive: how many rounds its file has.
+        """Deals the first round.
 
         Raises:
-          InputError: too few or too many chairs, or two people.
+          RefusedError: too few or too many chairs, or two people.
         """
         if len(chairs) != compiled.game.num_players:
-            raise InputError(f"{len(chairs)} chairs; {compiled.game.name} has {compiled.game.num_players} players")
+            needed = compiled.game.num_players
+            raise RefusedError("wrong_seats", game=compiled.game.name, given=len(chairs), needed=needed)
         if sum(chair.player is None for chair in chairs) > 1:
-            raise InputError("two people; one may play, the others are players by name")
+            raise RefusedError("two_people")
         self.id = secrets.token_urlsafe(12)
         self.compiled, self.chairs, self.settings = compiled, tuple(chairs), settings
         self.scores = [0.0] * len(chairs)
         self.finished: list[Finished] = []
         self.branched = self.is_archive = False
-        self.held = 0
         self.used = time.monotonic()
         self._chance = np.random.default_rng(settings.seed)
         self.round = self._dealt(0)
@@ -122,10 +120,36 @@ class Match:
         """The person's chair, None where there is none."""
         return next((n for n, chair in enumerate(self.chairs) if chair.player is None), None)
 
-    def names(self, number: int) -> list[str]:
-        """Returns who sat in each seat of a round, by name."""
+    @property
+    def numbers(self) -> range:
+        """The numbers of its finished rounds."""
+        start = self.finished[0].number if self.finished else 0
+        return range(start, start + len(self.finished))
+
+    def look(self, number: int) -> Match:
+        """Returns the match, whose finished round of a number is to be reviewed.
+
+        Raises:
+          RefusedError: it has no such finished round.
+        """
+        if number not in self.numbers:
+            raise RefusedError("no_round")
+        return self
+
+    def finished_round(self, number: int) -> Finished:
+        """Returns a finished round by its number."""
+        return self.finished[number - self.numbers.start]
+
+    def in_short(self, number: int) -> dict[str, Any]:
+        """Returns a finished round in short: its number, the person's seat, and by seat who played and the points."""
+        points = self.points_by_seat(self.finished_round(number))
+        viewer = self.seat_in(self.person, number)
+        return {"round": number, "viewer": viewer, "names": self.names(number), "points": points}
+
+    def names(self, number: int) -> list[str | None]:
+        """Returns who sat in each seat of a round, by name; None for the person, or where it is not known."""
         count = len(self.chairs)
-        given = next((one.names for one in self.finished if one.number == number), ())
+        given = self.finished_round(number).names if number in self.numbers else ()
         return list(given) or [self.chairs[(seat - number) % count].name for seat in range(count)]
 
     def seat_in(self, chair: int | None, number: int) -> int | None:
@@ -147,7 +171,7 @@ class Match:
         if self.is_archive:
             chairs = [Chair(other_player.name, other_player) for _ in chairs]
         if self.person is None:
-            chairs[(positions[ply].current - played.number) % len(chairs)] = Chair(YOU)
+            chairs[(positions[ply].current - played.number) % len(chairs)] = Chair()
         other = Match(self.compiled, chairs, self.settings)
         other.branched = True
         going = Round(played.number, played.deal, positions[0], points=np.zeros(len(self.chairs)))
@@ -184,7 +208,7 @@ class Match:
         """Returns the action of the player to act: one drawn by its probabilities."""
         position, chair = self.round.position, self.to_act
         if chair is None or chair.player is None:
-            raise InputError("no player is to act")
+            raise RefusedError("moved_on")
         probs = chair.player.probabilities(position.views[position.current], position.legal)
         return int(self._chance.choice(len(probs), p=probs))
 
@@ -192,13 +216,13 @@ class Match:
         """Plays an action of whoever is to act.
 
         Raises:
-          InputError: the round is over, or the action is not legal.
+          RefusedError: the round is over, or the action is not legal.
         """
         played, before = self.round, self.round.position
         if before.done:
-            raise InputError("the round is over")
+            raise RefusedError("round_over")
         if not 0 <= action < len(before.legal) or not before.legal[action]:
-            raise InputError(f"action {action} is not legal")
+            raise RefusedError("not_legal", action=action)
         after = self.compiled.step(before, action)
         person = self.person
         hears = before.current if person is None else self.seat(person)
@@ -216,12 +240,12 @@ class Match:
         """Deals the next round.
 
         Raises:
-          InputError: the present one is not over, or the match is.
+          RefusedError: the present one is not over, or the match is.
         """
         if not self.round.position.done:
-            raise InputError("the round is not over")
+            raise RefusedError("round_not_over")
         if self.is_over:
-            raise InputError("the match is over")
+            raise RefusedError("match_over")
         self.used = time.monotonic()
         self.round = self._dealt(self.round.number + 1)
 
@@ -260,7 +284,6 @@ class Match:
         return {
             "id": self.id,
             "game": self.game.name,
-            "title": boards.title(self.game.name),
             "variant": self.settings.variant,
             "unit": self.game.unit,
             "chairs": [
@@ -281,7 +304,6 @@ class Match:
             "done": position.done,
             "over": self.is_over,
             "branched": self.branched,
-            "archive": self.is_archive,
             "points": [float(x) for x in played.points] if position.done else None,
             "rounds": [{"round": one.number, "points": list(one.points)} for one in self.finished],
         }

@@ -1,7 +1,25 @@
 """What the page may say to the server: every message checked for form before anything looks at it.
 
-A message is a JSON object with `type` and the fields of that type; there are no others. The server answers with objects
-of type welcome, match, thinking, hint, belief, review or error.
+A message is a JSON object with `type` and the fields of that type; there are no others.
+
+The server sends no sentences. It answers with objects of these types:
+
+| type | what it holds besides |
+|---|---|
+| welcome | the key of the browser, games, tables under way, limits of files |
+| match | a table as its person may see it |
+| thinking | whose turn it is, where that takes long |
+| hint, belief | advice, sharper with every message |
+| opened | a file of records and how many rounds it has |
+| review, judged | a finished round, those near it in short and how many there are; then what is thought of each move |
+| error | `code` and `params`, see `refusals` |
+
+A file of records comes in parts, messages of type `record` with `more` until the last; the server keeps its text and
+reads the round that is asked for.
+
+A game is sent by its registered name. A variant is sent by its key, or as `of:` and a trained player's label, by whose
+rules one plays. A player is sent by its name, null where that is the person or not known. These names are shown as they
+are; so are the line of a `library` error, and of a game without a board `svg` and `label`, its words for an action.
 """
 
 from __future__ import annotations
@@ -10,13 +28,13 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from envs.errors import InputError, shown
+from dream.page.refusals import RefusedError
+from envs.errors import shown
 
 MOST_BYTES = 8_192
 """Of any message but a record."""
-MOST_RECORD_BYTES = 262_144
-"""Of the text of a record, quoted as JSON."""
-_LIMITS = f"a file of records may have {MOST_RECORD_BYTES}, any other message {MOST_BYTES}"
+MOST_PART_BYTES = 262_144
+"""Of a part of a file of records, quoted as JSON."""
 _MOST_DEPTH = 6
 
 
@@ -42,8 +60,8 @@ def _name(value: Any) -> bool:
     return plain and not set(value) & set("/\\\0") and ".." not in value
 
 
-def _record(value: Any) -> bool:
-    return isinstance(value, str) and len(value) <= MOST_RECORD_BYTES
+def _part(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= MOST_PART_BYTES
 
 
 def _or_none(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -70,7 +88,7 @@ FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
     "stop": {"match": _ID},
     "review": {"match": _ID, "round": _ROUND, "advisor": _or_none(_name)},
     "branch": {"match": _ID, "round": _ROUND, "ply": _PLY, "action": _or_none(_whole(0, 100_000))},
-    "record": {"text": _record, "held": _or_none(_whole(0, 10**9))},
+    "record": {"text": _part, "more": _or_none(lambda value: isinstance(value, bool))},
     "leave": {"match": _ID},
 }
 """Type -> field -> check."""
@@ -82,32 +100,32 @@ def parse(text: str) -> dict[str, Any]:
     Returns:
       The message, with every field of its type.
     Raises:
-      InputError: no JSON object, an unknown type or field, a field missing or not valid, or a message too large.
+      RefusedError: no JSON object, an unknown type or field, a field missing or not valid, or a message too large.
     """
     if not isinstance(text, str):
-        raise InputError("a message of bytes; it must be text")
-    if len(text) > MOST_RECORD_BYTES + MOST_BYTES:
-        raise InputError(f"a message of {len(text)} characters; {_LIMITS}")
+        raise RefusedError("not_text")
+    if len(text) > MOST_PART_BYTES + MOST_BYTES:
+        raise RefusedError("part_too_large", size=len(text), most=MOST_PART_BYTES)
     try:
         message = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise InputError("a message that is no JSON") from error
+        raise RefusedError("no_json") from error
     if not isinstance(message, dict):
-        raise InputError("a message that is no object")
+        raise RefusedError("no_object")
     kind = message.get("type")
     if not isinstance(kind, str) or kind not in FIELDS:
-        raise InputError(f"a message of type {shown(repr(kind), 40)}; it must be one of {', '.join(FIELDS)}")
+        raise RefusedError("unknown_type", given=shown(repr(kind), 40))
     if kind != "record" and len(text) > MOST_BYTES:
-        raise InputError(f"a message of {len(text)} characters; {_LIMITS}")
+        raise RefusedError("message_too_large", size=len(text), most=MOST_BYTES)
     fields = FIELDS[kind]
     for name in message:
         if name != "type" and name not in fields:
-            raise InputError(f"{kind}: unknown field {shown(repr(name), 40)}")
-    if kind == "record" and isinstance(message.get("text"), str) and not _record(message["text"]):
-        raise InputError(f"a file of records of {len(message['text'])} characters; {_LIMITS}")
+            raise RefusedError("unknown_field", message=kind, field=shown(repr(name), 40))
+    if kind == "record" and isinstance(message.get("text"), str) and not _part(message["text"]):
+        raise RefusedError("part_too_large", size=len(message["text"]), most=MOST_PART_BYTES)
     for name, check in fields.items():
         if not check(message.get(name)):
-            raise InputError(f"{kind}: {name}={shown(repr(message.get(name)), 60)} is not valid")
+            raise RefusedError("wrong_field", message=kind, field=name, given=shown(repr(message.get(name)), 60))
     return {name: message.get(name) for name in ("type", *fields)}
 
 

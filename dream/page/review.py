@@ -10,7 +10,8 @@ import numpy as np
 
 from dream.page.advice import Adviser, rows
 from dream.page.compiled import CompiledGame, Position
-from envs import InputError, boards
+from dream.page.refusals import RefusedError
+from envs import boards
 from envs.game import State
 
 BATCHES = 3
@@ -22,12 +23,12 @@ def positions(compiled: CompiledGame, deal: State, actions: Sequence[int]) -> li
     """Plays a round again.
 
     Raises:
-      InputError: an action is not legal where it stands.
+      RefusedError: an action is not legal where it stands.
     """
     found = [compiled.look(deal)]
-    for n, action in enumerate(actions):
+    for action in actions:
         if found[-1].done or not (0 <= action < len(found[-1].legal) and found[-1].legal[action]):
-            raise InputError(f"action {n + 1}, {action}, is not legal there")
+            raise RefusedError("not_legal", action=action)
         found.append(compiled.step(found[-1], int(action)))
     return found
 
@@ -69,7 +70,7 @@ def judged(adviser: Adviser, played: Sequence[Position], actions: Sequence[int],
             try:
                 batches = [adviser.values(view, legal, seat, seed + 1000 * ply + n) for n in range(BATCHES)]
                 points = np.concatenate(batches)
-            except InputError:
+            except RefusedError:
                 points = None
         found = rows(legal, probs, points)
         judged_row = next(row for row in found if row["id"] == action)

@@ -23,7 +23,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from dream.page import dispatch, protocol
+from dream.page import dispatch, protocol, refusals
 from dream.page.hub import Connection, Hub
 from envs import InputError
 
@@ -117,7 +117,7 @@ class Site:
             message = protocol.parse(text)
             await dispatch.answer(self.hub, connection, message)
         except InputError as error:
-            await connection.send({"type": "error", "text": str(error)})
+            await connection.send(refusals.message(error))
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -154,7 +154,7 @@ def configured(site: Site) -> uvicorn.Config:
         log_level="warning",
         access_log=False,
         ws="websockets-sansio",
-        ws_max_size=2 * protocol.MOST_RECORD_BYTES,
+        ws_max_size=2 * protocol.MOST_PART_BYTES,
         server_header=False,
         timeout_graceful_shutdown=1,
     )

@@ -15,7 +15,7 @@ A board is a module with these functions:
 | deck(game) | the cards by name, in the order of `hands` |
 | insight(game, view, held, weights, choices) | optional: what a sample of `hands` says of outs, dangers and chances |
 
-and has TITLE and VARIANTS (label and rules).
+and has VARIANTS (key and rules). What a game and its variants are called in a language is left to what shows them.
 """
 
 from __future__ import annotations
@@ -47,22 +47,17 @@ class Variant:
     """One way to play a game.
 
     Attributes:
-      label: what a person calls it.
+      key: its name among the game's variants, for programs; the usual one is "standard" where it has no other name.
       rules: that differ from the game's own.
     """
 
-    label: str
+    key: str
     rules: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def board_of(game: Game) -> ModuleType | None:
     """Returns the module that shows a game, None where there is none."""
     return importlib.import_module(_BOARDS[game.name]) if game.name in _BOARDS and envs.is_own(game) else None
-
-
-def title(name: str) -> str:
-    """Returns a game's name for people."""
-    return importlib.import_module(_BOARDS[name]).TITLE if name in _BOARDS else name.replace("_", " ").capitalize()
 
 
 def variants(name: str) -> tuple[Variant, ...]:
@@ -79,9 +74,9 @@ def make(name: str, variant: str) -> Game:
     if name not in envs.names():
         raise unknown("game", name, envs.names())
     for one in variants(name):
-        if one.label == variant:
+        if one.key == variant:
             return envs.make(name, **one.rules)
-    raise unknown(f"variant of {name}", variant, [one.label for one in variants(name)])
+    raise unknown(f"variant of {name}", variant, [one.key for one in variants(name)])
 
 
 def seen(game: Game, state: State, view: View, viewer: int) -> dict[str, Any]:
@@ -108,11 +103,12 @@ def opened(game: Game, state: State, actions: Sequence[int]) -> dict[str, Any]:
 
 
 def choice(game: Game, state: State, view: View, action: int) -> dict[str, Any]:
-    """Shows an action the player to act may take: `id`, `kind`, `cards` and a `label` in words."""
+    """Shows an action the player to act may take: `id`, `kind`, `cards`; without a board `label`, the game's words."""
     board = board_of(game)
+    if board is not None:
+        return {"id": int(action), "cards": [], **board.choice(game, view, action)}
     label = game.describe_action(state, action, int(state.current_player))
-    found = {"kind": "other"} if board is None else board.choice(game, view, action)
-    return {"id": int(action), "cards": [], "label": label, **found}
+    return {"id": int(action), "kind": "other", "cards": [], "label": label}
 
 
 def said(

@@ -12,8 +12,7 @@ import numpy as np
 from envs.boards import Variant
 from envs.game import Game, State, View
 
-TITLE = "Liar's dice"
-VARIANTS = (Variant("one die each"),)
+VARIANTS = (Variant("standard"),)
 _SIDES, _LIAR = 6, 12
 
 

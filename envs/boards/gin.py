@@ -19,11 +19,10 @@ from envs.boards.settlement import named
 from envs.game import Game, State, View
 from envs.gin_rummy.core import table
 
-TITLE = "Gin rummy"
 VARIANTS = (
-    Variant("gin 50, undercut 50"),
-    Variant("gin 25, undercut 25", {"gin_bonus": 25, "undercut_bonus": 25}),
-    Variant("gin only", {"knock_limit": 0}),
+    Variant("standard"),
+    Variant("bonus_25", {"gin_bonus": 25, "undercut_bonus": 25}),
+    Variant("gin_only", {"knock_limit": 0}),
 )
 STOCK, TAKE, PASS, DISCARDS = 0, 1, 2, 3
 _NO_CARD = 255

@@ -13,10 +13,9 @@ from envs.boards.gin import deck, hands, insight, opened, seen
 from envs.boards.settlement import named
 from envs.game import Game, View
 
-__all__ = ["TITLE", "VARIANTS", "choice", "deck", "hands", "insight", "opened", "said", "seen"]
+__all__ = ["VARIANTS", "choice", "deck", "hands", "insight", "opened", "said", "seen"]
 
-TITLE = "Gin rummy, 16 actions"
-VARIANTS = (Variant("gin 25, undercut 25"), Variant("layoffs at the joint optimum", {"layoff": "exact"}))
+VARIANTS = (Variant("standard"), Variant("exact_layoff", {"layoff": "exact"}))
 _DISCARDS, _GO_ON = 2, 13
 _ENDS = ("end", "knock", "gin")
 

@@ -8,14 +8,9 @@ from envs.boards import Variant, gin
 from envs.boards.gin import deck, hands, insight, opened, seen
 from envs.game import Game, View
 
-__all__ = ["TITLE", "VARIANTS", "choice", "deck", "hands", "insight", "opened", "said", "seen"]
+__all__ = ["VARIANTS", "choice", "deck", "hands", "insight", "opened", "said", "seen"]
 
-TITLE = "Mini gin rummy"
-VARIANTS = (
-    Variant("4 ranks, 2 suits", {"preset": "4x2"}),
-    Variant("3 ranks, 3 suits", {"preset": "3x3"}),
-    Variant("5 ranks, 2 suits", {"preset": "5x2"}),
-)
+VARIANTS = tuple(Variant(preset, {"preset": preset}) for preset in ("4x2", "3x3", "5x2"))
 
 
 def choice(game: Game, view: View, action: int) -> dict[str, Any]:

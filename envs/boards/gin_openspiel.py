@@ -16,10 +16,9 @@ from envs.game import Game, State, View
 from envs.gin_rummy.openspiel import ids
 from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS
 
-__all__ = ["TITLE", "VARIANTS", "choice", "deck", "hands", "insight", "opened", "said", "seen"]
+__all__ = ["VARIANTS", "choice", "deck", "hands", "insight", "opened", "said", "seen"]
 
-TITLE = "Gin rummy, OpenSpiel's"
-VARIANTS = (Variant("knock card 10"), Variant("Oklahoma", {"oklahoma": True}))
+VARIANTS = (Variant("standard"), Variant("oklahoma", {"oklahoma": True}))
 _SUITS = (0, 3, 2, 1)
 """OpenSpiel's suits s, c, d, h as S, H, D, C of the other boards; its own inverse."""
 _KINDS = {ids.TAKE: "take", ids.STOCK: "stock", ids.KNOCKS: "knock"}
@@ -124,13 +123,13 @@ def _layoffs(melds: list[list[str]], off: list[str], ranks: int) -> list[dict[st
 
 def _sum(rules: Any, own: int, against: int, knocker: int) -> dict[str, Any]:
     """Returns the sum as OpenSpiel scores it: what is left of both hands, and a bonus; equal points score nothing."""
-    terms = [("deadwood", against), ("own deadwood", -own)]
+    terms = [("deadwood", against), ("own_deadwood", -own)]
     if own == 0:
-        gin = [("deadwood", against), ("gin bonus", rules.gin_bonus)]
+        gin = [("deadwood", against), ("gin_bonus", rules.gin_bonus)]
         return {"ending": "gin", "winner": knocker, **settlement.sum_of(gin)}
     if against >= own:
         return {"ending": "knock", "winner": knocker if against > own else None, **settlement.sum_of(terms)}
-    undercut = [("deadwood", own), ("own deadwood", -against), ("undercut bonus", rules.undercut_bonus)]
+    undercut = [("deadwood", own), ("own_deadwood", -against), ("undercut_bonus", rules.undercut_bonus)]
     return {"ending": "undercut", "winner": 1 - knocker, **settlement.sum_of(undercut)}
 
 

@@ -13,7 +13,6 @@ from envs.betting import CODE_BITS
 from envs.boards import Variant, betting
 from envs.game import Game, State, View
 
-TITLE = "Kuhn poker"
 VARIANTS = (Variant("standard"),)
 DECK = ("J", "Q", "K")
 _NAMES = ("pass", "bet")

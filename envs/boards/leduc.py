@@ -13,7 +13,6 @@ from envs.betting import CODE_BITS
 from envs.boards import Variant, betting
 from envs.game import Game, State, View
 
-TITLE = "Leduc poker"
 VARIANTS = (Variant("standard"),)
 DECK = ("JS", "JH", "QS", "QH", "KS", "KH")
 _NO_CARD = 255

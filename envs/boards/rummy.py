@@ -22,12 +22,7 @@ from envs.rummy500.match import MatchRummy500, totals_by_seat
 from envs.rummy500.rules import HAND_VALUES
 from envs.rummy500.state import HAND, IN_RUN, IN_SET, NONE
 
-TITLE = "Rummy 500"
-VARIANTS = (
-    Variant("2 players", {"num_players": 2}),
-    Variant("3 players", {"num_players": 3}),
-    Variant("4 players", {"num_players": 4}),
-)
+VARIANTS = tuple(Variant(f"players_{count}", {"num_players": count}) for count in (2, 3, 4))
 _RANKS = cards.NUM_RANKS
 _MOST_GROUPED = 13
 """Cards in a hand whose melds are still looked for."""
@@ -151,7 +146,7 @@ def choice(game: Game, view: View, action: int) -> dict[str, Any]:
         if action >= ids.RUN and (action - ids.RUN) % ids.NUM_STARTS == ids.NUM_STARTS - 1:
             laid = [*laid[1:], laid[0]]
         return {"kind": "lay", "cards": _named(laid)}
-    where = "on its set" if action < ids.LOW_END else "at the low end" if action < ids.HIGH_END else "at the high end"
+    where = "set" if action < ids.LOW_END else "low" if action < ids.HIGH_END else "high"
     return {"kind": "layoff", "cards": _named(laid), "where": where}
 
 

@@ -162,15 +162,15 @@ def of_round(rules: GinRules, hands: Sequence[Sequence[int]], knocker: int, disc
 def _sum(rules: GinRules, own: int, against: int, knocker: int, is_big: bool) -> dict[str, Any]:
     """Returns how a round ended, who won it and the sum that says how much."""
     if own == 0:
-        bonus = ("big gin bonus", rules.big_gin_bonus) if is_big else ("gin bonus", rules.gin_bonus)
+        bonus = ("big_gin_bonus", rules.big_gin_bonus) if is_big else ("gin_bonus", rules.gin_bonus)
         terms = [("deadwood", against), bonus]
         return {"ending": "gin", "winner": knocker, **sum_of(terms)}
     margin = against - own
     if margin > 0:
-        return {"ending": "knock", "winner": knocker, **sum_of([("deadwood", against), ("own deadwood", -own)])}
+        return {"ending": "knock", "winner": knocker, **sum_of([("deadwood", against), ("own_deadwood", -own)])}
     if margin == 0 and not rules.undercut_on_tie:
-        return {"ending": "knock", "winner": None, **sum_of([("deadwood", against), ("own deadwood", -own)])}
-    terms = [("deadwood", own), ("own deadwood", -against), ("undercut bonus", rules.undercut_bonus)]
+        return {"ending": "knock", "winner": None, **sum_of([("deadwood", against), ("own_deadwood", -own)])}
+    terms = [("deadwood", own), ("own_deadwood", -against), ("undercut_bonus", rules.undercut_bonus)]
     return {"ending": "undercut", "winner": 1 - knocker, **sum_of(terms)}
 
 

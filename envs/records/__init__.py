@@ -16,7 +16,7 @@ A file holds one record per line (.jsonl), or one record or a list of them (.jso
 calls the deal `deck`; it is read too. So are OpenSpiel's histories, see `envs.records.openspiel`.
 """
 
-from envs.records.files import append, parse, read, to_line, write
+from envs.records.files import LazyRecords, append, parse, read, to_line, write
 from envs.records.openspiel import of_history, to_history
 from envs.records.record import (
     FORMAT,
@@ -32,10 +32,12 @@ from envs.records.record import (
     rounded,
     rules_of,
     scene,
+    stored_points,
 )
 
 __all__ = [
     "FORMAT",
+    "LazyRecords",
     "Record",
     "append",
     "finished",
@@ -52,6 +54,7 @@ __all__ = [
     "rounded",
     "rules_of",
     "scene",
+    "stored_points",
     "to_history",
     "to_line",
     "write",

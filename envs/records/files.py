@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -9,6 +10,8 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from envs.errors import InputError, shown
 from envs.game import Game
@@ -24,6 +27,11 @@ _MOST_NAME = 1000
 _FIRST = 1
 """The first format, which calls the deal `deck`."""
 _NUMBERS = re.compile(r"[\d\s,]+")
+_HISTORY = re.compile(r"\[[\s,-]*\d[\d\s,-]*\]")
+_BLANK = re.compile(r"[ \t\n\r]*")
+_SERIALISED = ("#", "[Meta]", "[Game]")
+"""How OpenSpiel's serialised games may begin."""
+_DECODER = json.JSONDecoder()
 
 
 def to_line(one: Record) -> str:
@@ -82,25 +90,120 @@ def parse(text: str, game: Game | str | None = None, place: str = "text") -> lis
     Raises:
       InputError: as `read`.
     """
-    serialised = openspiel.of_text(place, text) if text.lstrip().startswith(("#", "[Meta]", "[Game]")) else None
-    if serialised is not None:
-        return [serialised]
+    return list(LazyRecords(text, game, place))
+
+
+class LazyRecords(Sequence[Record]):
+    """The records of a text, each read when it is asked for; what is kept is the text, as bytes.
+
+    Attributes:
+      nbytes: of what is kept.
+    """
+
+    def __init__(self, text: str, game: Game | str | None = None, place: str = "text", most: int | None = None) -> None:
+        """Finds where the records are; arguments as of `parse`.
+
+        Args:
+          text: what a file would hold.
+          game: of histories that do not name it.
+          place: for messages.
+          most: records; None: as many as there are.
+        Raises:
+          InputError: JSON that nests too deep, a record that is too long, or more than `most`.
+        """
+        self._game, self._place = game, place
+        found = list(itertools.islice(_places(place, text), None if most is None else most + 1))
+        if most is not None and len(found) > most:
+            raise InputError(f"{place} holds more than {most} records; split it into several files")
+        pieces = [text[start:end].encode("utf-8", "surrogatepass") for _, start, end in found]
+        self._numbers = np.array([n for n, _, _ in found], np.int64)
+        self._ends = np.cumsum([0, *map(len, pieces)])
+        self._text = b"".join(pieces)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is kept."""
+        return len(self._text) + self._ends.nbytes + self._numbers.nbytes
+
+    def __len__(self) -> int:
+        """Returns how many records there are."""
+        return len(self._numbers)
+
+    def __getitem__(self, index: Any) -> Any:
+        """Reads a record.
+
+        Raises:
+          InputError: it is not as it must be.
+        """
+        if isinstance(index, slice):
+            return [self[n] for n in range(*index.indices(len(self)))]
+        start, end = self._ends[range(len(self))[index]], self._ends[range(len(self))[index] + 1]
+        text = self._text[start:end].decode("utf-8", "surrogatepass")
+        serialised = openspiel.of_text(self._place, text) if text.startswith(_SERIALISED) else None
+        if serialised is not None:
+            return serialised
+        place = f"{self._place}, record {self._numbers[index]}"
+        return _record(place, _value(place, text), self._game)
+
+
+def _places(place: str, text: str) -> Iterator[tuple[int, int, int]]:
+    """Yields number, start and end of each record: of a list, of the one value there is, or of lines."""
+    head = _blank(text, 0)
+    if text.startswith(_SERIALISED, head):
+        return iter([(1, head, len(text))])
+    if text.startswith("[", head) and not _HISTORY.match(text, head):
+        return _elements(place, text, head)
     try:
-        whole = json.loads(text)
+        if _blank(text, _DECODER.raw_decode(text, head)[1]) == len(text):
+            return iter([(1, head, len(text))])
     except json.JSONDecodeError:
-        values = _lines(place, iter(text.splitlines(keepends=True)))
+        pass
     except (ValueError, RecursionError) as error:
         raise InputError(f"{place}: {_wrong_json(error)}") from error
-    else:
-        values = enumerate(whole if isinstance(whole, list) and not _is_history(whole) else [whole], 1)
-    return [_record(f"{place}, record {n}", value, game) for n, value in values]
+    return _line_places(place, text)
+
+
+def _blank(text: str, start: int) -> int:
+    """Returns where the blanks from a place on end."""
+    found = _BLANK.match(text, start)
+    return found.end() if found else start
+
+
+def _elements(place: str, text: str, head: int) -> Iterator[tuple[int, int, int]]:
+    """Yields the places of a list's elements."""
+    n, end = 0, _blank(text, head + 1)
+    goes_on = not text.startswith("]", end)
+    try:
+        while goes_on:
+            n, start = n + 1, _blank(text, end)
+            end = _DECODER.raw_decode(text, start)[1]
+            yield n, start, end
+            end = _blank(text, end)
+            goes_on = text.startswith(",", end)
+            end += goes_on
+        if not text.startswith("]", end) or _blank(text, end + 1) != len(text):
+            raise json.JSONDecodeError("Expecting ',' or the end of the list", text, end)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{place}, record {n}: {_wrong_json(error)}") from error
+
+
+def _line_places(place: str, text: str) -> Iterator[tuple[int, int, int]]:
+    """Yields the places of the lines that are not blank, numbered with those that are."""
+    n, start = 0, 0
+    while start < len(text):
+        n, end = n + 1, text.find("\n", start)
+        end = len(text) if end < 0 else end
+        if end - start > MAX_LINE:
+            raise InputError(f"{place}, record {n}: more than {MAX_LINE} characters on a line")
+        if text[start:end].strip():
+            yield n, start, end
+        start = end + 1
 
 
 def _lines(place: str, lines: Any) -> Iterator[tuple[int, Any]]:
     """Yields the values of lines with their numbers: JSON, or the numbers of a history."""
-    read_line = (lambda: lines.readline(MAX_LINE + 1)) if hasattr(lines, "readline") else lambda: next(lines, "")
     n = 0
-    while line := read_line():
+    while line := lines.readline(MAX_LINE + 1):
         n += 1
         if len(line) > MAX_LINE:
             raise InputError(f"{place}, record {n}: more than {MAX_LINE} characters on a line")

@@ -17,10 +17,11 @@ from page_contrast import check_contrast
 from page_support import TOKEN, cut, served
 
 import envs
-from dream.page import protocol, server
+from dream.page import opened, protocol, server
 from dream.page.catalogue import Trained
 from dream.page.hub import Hub
 from dream.page.opened import Keeper
+from dream.page.refusals import CODES
 from envs import records
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
@@ -282,7 +283,7 @@ def test_a_rummy_match_shows_its_totals(
     monkeypatch.setattr(address[1].catalogue, "trained", [Trained("long", "greedy", game)])
     page.reload()
     page.check('input[value="rummy500"]', force=True)
-    page.select_option("[name=variant]", "rules of long")
+    page.select_option("[name=variant]", label="rules of long")
     _deal(page, "rummy500", "long")
     assert page.locator("#carried").inner_text() == "After 0 rounds of a match to 500: You 0, long 0"
     _play(page, _click_a_move)
@@ -403,19 +404,86 @@ def test_every_round_of_a_file_can_be_reviewed(page: Any, tmp_path: pathlib.Path
     assert page.locator("#review-round option").all_inner_texts() == rounds
 
 
-def test_a_large_file_is_read_as_far_as_it_goes(page: Any, tmp_path: pathlib.Path) -> None:
-    """Whole rounds from its beginning, and the page says how many of how many; what cannot be cut is refused."""
+def _is_at_round(page: Any, number: int, first: str) -> None:
+    """Waits for the review of a round, whose players are anna and bo."""
+    page.wait_for_selector(f".scores >> text=Round {number} · {first}")
+    assert page.input_value("#review-jump") == str(number)
+    assert page.input_value("#review-round") == str(number - 1)
+
+
+def test_every_round_of_a_large_file_is_reached(page: Any, tmp_path: pathlib.Path) -> None:
+    """By its number, by the next and the one before, and by the list of those near it; the focus stays."""
     path = tmp_path / "games.jsonl"
-    path.write_text(_kuhn_line([1, 1], ["anna, whose name is as long as it may be", "bo"]) * 2000)
-    assert path.stat().st_size > protocol.MOST_RECORD_BYTES
+    names = ["anna, whose name is as long as it may be 🂡", "bo"]
+    odd, even = _kuhn_line([1, 1], names), _kuhn_line([0, 0], names[::-1])
+    path.write_text((odd + even) * 1000)
+    assert path.stat().st_size > protocol.MOST_PART_BYTES
     page.set_input_files("#record", path)
-    page.wait_for_selector("#review-held >> text=The first 100 of the file's 2000 rounds.")
+    page.wait_for_selector("#review-held >> text=The file holds 2000 rounds.")
+    assert page.locator("#previous-round").is_disabled()
+    page.fill("#review-jump", "1999")
+    page.press("#review-jump", "Enter")
+    _is_at_round(page, 1999, "anna")
+    page.wait_for_selector("#review-progress >> text=Every move")
+    assert page.evaluate("document.activeElement.id") == "review-jump"
+    lines = page.locator("#review-round option").all_inner_texts()
+    assert (len(lines), lines[-1].split(":")[0]) == (opened.LISTED, "Round 2000")
+    page.click("#next-round")
+    _is_at_round(page, 2000, "bo")
+    assert page.locator("#next-round").is_disabled()
+    assert page.evaluate("document.activeElement.id") == "review-jump"
+    page.fill("#review-jump", "2001")
+    page.click("#review-go")
+    assert not page.evaluate("document.querySelector('#review-jump').validity.valid")
+    page.click("#previous-round")
+    _is_at_round(page, 1999, "anna")
+    page.select_option("#review-round", "1959")
+    _is_at_round(page, 1960, "bo")
+    check_contrast(page)
     page.set_viewport_size({"width": 360, "height": 780})
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    page.click("#home")
-    path.write_text(json.dumps([json.loads(_kuhn_line([1, 1], ["anna", "bo"]))] * 2000))
+    page.reload()
+    _is_at_round(page, 1960, "bo")
+    page.click("#branch")
+    page.wait_for_selector("#status >> text=Your turn")
+
+
+def test_a_round_that_cannot_be_read_leaves_the_others(page: Any, tmp_path: pathlib.Path) -> None:
+    """It is marked in the list; who asks for it is told why, and stays where it was. A file too large is not sent."""
+    path = tmp_path / "games.json"
+    good = json.loads(_kuhn_line([1, 1], ["anna", "bo"]))
+    path.write_text(json.dumps([good, good | {"deal": "x"}, good]))
     page.set_input_files("#record", path)
-    page.wait_for_selector(f"#toast >> text={protocol.MOST_RECORD_BYTES}")
+    page.wait_for_selector("#review-progress >> text=Every move")
+    assert page.locator("#review-round option").all_inner_texts()[1] == "Round 2: cannot be read"
+    page.click("#next-round")
+    page.wait_for_selector("#toast >> text=file, record 2: deal is")
+    _is_at_round(page, 1, "anna")
+    page.fill("#review-jump", "3")
+    page.click("#review-go")
+    _is_at_round(page, 3, "anna")
+    page.click("#home")
+    page.wait_for_selector(".matches >> text=The file holds 3 rounds.")
+    path.write_text(" " * (opened.MOST_CHARACTERS + 1))
+    page.set_input_files("#record", path)
+    page.wait_for_selector(f"#toast >> text=it may have {opened.MOST_CHARACTERS}")
+
+
+def test_every_code_and_name_is_a_sentence(page: Any) -> None:
+    """Nothing is left unfilled; a game that the page does not know goes by its own name."""
+    params = {code: dict.fromkeys(names, "kuhn_poker") for code, names in CODES.items()}
+    said = page.evaluate(
+        """async (params) => {
+          const strings = await import(new URL('strings.js', location.href.split('#')[0]).href);
+          const errors = Object.entries(params).map(([code, given]) => strings.errorText({ code, params: given }));
+          const tables = ['house_rules', 'constructor'].map((game) => ({ game, variant: 'standard' }));
+          return [errors, tables.map(strings.tableText)];
+        }""",
+        params,
+    )
+    assert len(set(said[0])) == len(CODES)
+    assert not [text for text in said[0] if text in CODES or "undefined" in text]
+    assert said[1] == ["House rules · standard", "Constructor · standard"]
 
 
 def test_rounds_with_a_person_are_kept(page: Any, address: tuple[str, Hub, pathlib.Path]) -> None:
@@ -503,7 +571,8 @@ def test_the_focus_is_never_lost(page: Any) -> None:
         assert page.evaluate("document.activeElement !== document.body")
     page.keyboard.press("n")
     page.wait_for_selector(".round >> text=Round 2")
-    assert page.evaluate(focus) == "hand"
+    page.wait_for_selector(_READY)  # the other moves first, and may end the round at once
+    assert page.evaluate(focus) == ("result" if page.locator("#result").count() else "hand")
     page.click("#home")
     _deal(page, "kuhn_poker")
     assert page.evaluate(focus) == "status"

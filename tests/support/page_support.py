@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import re
 import threading
@@ -18,7 +19,8 @@ from websockets.sync.client import connect
 from dream.page.catalogue import Catalogue
 from dream.page.compiled import Position
 from dream.page.hub import Hub
-from dream.page.server import Site, configured, listen, names
+from dream.page.refusals import CODES
+from dream.page.server import FILES, Site, configured, listen, names
 from envs import Game, boards
 
 TOKEN = "token-of-the-tests"
@@ -71,10 +73,13 @@ class Client:
         self.socket.send(message if isinstance(message, str) else json.dumps(message))
 
     def receive(self) -> dict[str, Any]:
-        """Returns the next message; its text is kept."""
+        """Returns the next message, which holds no sentence, and in an error a known code; its text is kept."""
         text = self.socket.recv(PATIENCE)
         self.sent.append(text)
-        return json.loads(text)
+        message = json.loads(text)
+        assert message["type"] != "error" or sorted(message["params"]) == sorted(CODES[message["code"]]), message
+        assert not (found := list(sentences(message))), found
+        return message
 
     def wait(self, kind: str, holds: Callable[[dict[str, Any]], bool] = lambda message: True) -> dict[str, Any]:
         """Returns the next message of a type of which something holds; an error in its place fails."""
@@ -91,7 +96,7 @@ class Client:
 
     def new(self, game: str, seats: list[str | None], variant: str | None = None, **settings: Any) -> dict[str, Any]:
         """Starts a match and returns it once the person is to act."""
-        way = variant or next(one for one in self.welcome["games"] if one["game"] == game)["variants"][0]["label"]
+        way = variant or next(one for one in self.welcome["games"] if one["game"] == game)["variants"][0]["key"]
         message = {"type": "new", "game": game, "variant": way, "seats": seats, "target": None, "pace": 0, **settings}
         self.send(message)
         return self.my_turn()
@@ -150,7 +155,35 @@ def hidden_cards(game: Game, position: Position, seat: int) -> set[str]:
 
 def words(match: dict[str, Any]) -> set[str]:
     """Returns the words in what is shown of a match, the players' names aside."""
-    return {word for text in texts({**match, "title": "", "chairs": []}) for word in re.findall(r"\w+", text)}
+    return {word for text in texts({**match, "chairs": []}) for word in re.findall(r"\w+", text)}
+
+
+_SENTENCE = re.compile(r"[A-Za-z]{2,}[,;:]? [A-Za-z]{2,}")
+_AS_THEY_ARE = ("label", "svg", "name", "names", "chairs", "players", "advisor", "advisers", "params")
+"""What may hold words: a game's own ones, names, and the parameters of an error."""
+_MOVES, _TERMS = ("choices", "move", "log"), ("terms",)
+
+
+def sentences(value: Any, key: str = "") -> Iterator[str]:
+    """Yields what would be shown in the server's own words: sentences, and kinds of moves that strings.js lacks."""
+    if isinstance(value, dict):
+        if "kind" in value and key in _MOVES + _TERMS and "label" not in value:
+            tables = ("VERBS", "LABELS") if key in _MOVES else ("TERMS",)
+            yield from (f"{table}: {value['kind']}" for table in tables if value["kind"] not in _known(table))
+        for name, item in value.items():
+            yield from () if name in _AS_THEY_ARE else sentences(item, name)
+    elif isinstance(value, list):
+        for item in value:
+            yield from sentences(item, key)
+    elif isinstance(value, str) and _SENTENCE.search(value):
+        yield value
+
+
+@functools.cache
+def _known(table: str) -> set[str]:
+    """Returns the keys of a table of strings.js."""
+    text = (FILES / "strings.js").read_text()
+    return set(re.findall(r"^  (\w+):", text[text.index(f"\nconst {table} = {{") :].split("\n};")[0], re.MULTILINE))
 
 
 def texts(value: Any) -> Iterator[str]:

@@ -12,7 +12,7 @@ const canAsk = (table) => !table.match.done && table.match.viewer !== null;
 
 function asking(table, kind, text, enabled) {
   const { variants } = table.app.welcome?.games.find((one) => one.game === table.match.game) ?? { variants: [] };
-  const variant = variants.find((one) => one.label === table.match.variant) ?? variants[0];
+  const variant = variants.find((one) => one.key === table.match.variant) ?? variants[0];
   const select = el("select", { "aria-label": T.advisor, onchange: () => { table.advisor = select.value; } },
     ...(variant?.players ?? []).map((name) => el("option", { value: name }, name)));
   select.value = table.advisor ?? variant?.advisor ?? "";

@@ -2,7 +2,7 @@
 
 import { el } from "./dom.js";
 import { back, die, face, byRank } from "./cards.js";
-import { T, cardName } from "./strings.js";
+import { T, cardName, gameText } from "./strings.js";
 
 export function opponents(table) {
   const { board } = table.match;
@@ -76,7 +76,7 @@ function dice(table, board) {
 
 function drawing(table, board) {
   if (!board.svg) return el("p", { class: "muted" }, "");
-  return el("img", { class: "drawing", alt: table.match.title, src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(board.svg)}` });
+  return el("img", { class: "drawing", alt: gameText(table.match.game), src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(board.svg)}` });
 }
 
 // All hands open: after the round, and where nobody plays.

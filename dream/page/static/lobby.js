@@ -1,8 +1,8 @@
 // Where a game is chosen, and games under way are gone on with.
 
 import { el, button, remember } from "./dom.js";
-import { T, whole } from "./strings.js";
-import { cut } from "./record.js";
+import { T, gameText, variantText, whole } from "./strings.js";
+import { parts } from "./record.js";
 
 const TARGETS = [null, 100, 250, 500];
 const PACES = [0, 0.5, 1, 2, 5];
@@ -14,14 +14,14 @@ export function lobby(app, welcome) {
 
   function fields() {
     const game = welcome.games.find((one) => one.game === chosen.game);
-    const variant = game.variants.find((one) => one.label === chosen.variant) ?? game.variants[0];
-    chosen.variant = variant.label;
+    const variant = game.variants.find((one) => one.key === chosen.variant) ?? game.variants[0];
+    chosen.variant = variant.key;
     chosen.seats = Array.from({ length: variant.seats }, (_, n) => fitting(chosen.seats[n], n, variant));
     if (chosen.seats.filter((one) => one === null).length > 1) chosen.seats = chosen.seats.map((one, n) => (n ? one ?? variant.advisor : one));
     return [
       el("fieldset", { class: "games" }, el("legend", {}, T.game), ...welcome.games.map((one) => gameTile(one))),
       el("div", { class: "row" },
-        pick(T.variant, "variant", game.variants.map((one) => [one.label, one.label]), chosen.variant, (value) => { chosen.variant = value; draw(); }),
+        pick(T.variant, "variant", game.variants.map(({ key }) => [key, variantText(game.game, key)]), chosen.variant, (value) => { chosen.variant = value; draw(); }),
         pick(T.target, "target", TARGETS.map((n) => [n ?? "", n ? T.points(n) : T.noTarget]), chosen.target ?? "", (value) => { chosen.target = value ? Number(value) : null; })),
       el("div", { class: "row" }, ...chosen.seats.map((one, n) =>
         pick(T.seat(n), `seat-${n}`, [["", T.yourself], ...variant.players.map((name) => [name, name])], one ?? "", (value) => sit(n, value || null, variant)))),
@@ -45,7 +45,7 @@ export function lobby(app, welcome) {
       form.querySelector(`input[value="${one.game}"]`).focus();
     } });
     input.checked = one.game === chosen.game;
-    return el("label", { class: "tile" }, input, el("span", {}, one.title));
+    return el("label", { class: "tile" }, input, el("span", {}, gameText(one.game)));
   }
 
   function start(event) {
@@ -85,20 +85,25 @@ export function pick(label, name, options, value, onchange) {
   return el("label", { class: "field" }, el("span", {}, label), select);
 }
 
+const scoresText = (one) => one.chairs.map((name, n) => `${name ?? T.you} ${whole(one.scores[n])}`).join(" · ");
+
 function listed(app, one) {
-  const scores = one.chairs.map((name, n) => `${name} ${whole(one.scores[n])}`).join(" · ");
+  const title = gameText(one.game);
+  const about = one.rounds ? T.recordOf(one.rounds) : `${T.round(one.round)} · ${scoresText(one)}`;
   return el("li", {},
-    el("div", {}, el("b", {}, one.title), el("small", {}, `${T.round(one.round)} · ${scores}`)),
-    button(T.resume, () => app.open(one.id), { "aria-label": `${T.resume}: ${one.title}, ${scores}` }),
-    button(T.remove, () => app.send({ type: "leave", match: one.id }), { class: "quiet", "aria-label": `${T.remove}: ${one.title}, ${scores}` }));
+    el("div", {}, el("b", {}, title), el("small", {}, about)),
+    button(T.resume, () => app.open(one.id), { "aria-label": `${T.resume}: ${title}, ${about}` }),
+    button(T.remove, () => app.send({ type: "leave", match: one.id }), { class: "quiet", "aria-label": `${T.remove}: ${title}, ${about}` }));
 }
 
 function recordPanel(app) {
   const input = el("input", { type: "file", accept: ".json,.jsonl,.txt", id: "record", onchange: async () => {
-    const file = input.files[0], most = app.welcome.record_bytes;
-    const found = file ? cut(await file.text().catch(() => ""), most) : null;
-    if (found) app.send({ type: "record", ...found });
-    else if (file) app.toast(T.recordTooLarge(file.size, most));
+    const file = input.files[0], { file_bytes: most, part_bytes: mostOfPart } = app.welcome;
+    if (!file) return;
+    if (file.size > most) return app.toast(T.recordTooLarge(file.size, most));
+    for (const part of parts(await file.text().catch(() => ""), mostOfPart)) {
+      if (!app.send({ type: "record", ...part })) return;
+    }
   } });
   return el("section", { class: "panel" }, el("h2", {}, T.openRecord), el("p", { class: "lead" }, T.openRecordLead),
     el("label", { class: "field" }, el("span", {}, T.chooseFile), input));

@@ -1,7 +1,7 @@
 // The page: which of its parts is shown, and the switches in the bar.
 
 import { el, button, remember } from "./dom.js";
-import { T } from "./strings.js";
+import { T, errorText, tableText } from "./strings.js";
 import { Net } from "./net.js";
 import { lobby } from "./lobby.js";
 import { Table } from "./table.js";
@@ -16,7 +16,9 @@ const app = {
   review: null,
 
   send(message) {
-    if (!net.send(message)) this.toast(T.lost);
+    const sent = net.send(message);
+    if (!sent) this.toast(T.lost);
+    return sent;
   },
 
   open(id) {
@@ -71,36 +73,36 @@ const on = {
     else showLobby();
   },
   match({ match }) {
-    if (match.archive) return app.send({ type: "review", match: match.id, round: match.rounds[0].round, advisor: null });
     if (app.review?.message.match === match.id && app.table?.match?.id === match.id) return app.table.show(match);
     app.review = null;
     if (!app.table || app.table.match?.id !== match.id) app.table = new Table(app);
     if (wanted() !== match.id) history.pushState(null, "", `#match=${match.id}`);
     app.table.show(match);
     if (!app.table.root.isConnected) app.putTable();
-    byId("match-name").textContent = `${match.title} · ${match.variant}`;
+    byId("match-name").textContent = tableText(match);
   },
   thinking: (message) => app.table?.thinking(message),
   hint: (message) => app.table?.advise("hint", message),
   belief: (message) => app.table?.advise("belief", message),
-  opened({ match, rounds, held }) {
-    app.live(T.recordOf(rounds, held));
+  opened({ match, rounds }) {
+    app.live(T.recordOf(rounds));
     history.pushState(null, "", `#match=${match}`);
   },
   review(message) {
     const kept = document.activeElement?.id, old = app.review?.message;
     const isSame = old?.match === message.match && old.round === message.round;
     app.review = new Review(app, message, isSame ? app.review.ply : 0);
-    byId("match-name").textContent = `${message.title} · ${message.variant}`;
+    byId("match-name").textContent = tableText(message);
     app.put(app.review.root);
-    if (kept) byId(kept)?.focus({ preventScroll: true });
+    app.review.focus(kept);
   },
   judged(message) {
     if (app.review?.message.match === message.match && app.review.message.round === message.round) app.review.judge(message);
   },
-  error({ text }) {
-    app.toast(text);
-    if (!app.table && app.welcome && wanted()) app.goHome();
+  error(message) {
+    app.toast(errorText(message));
+    if (app.review) app.review.redraw();
+    else if (!app.table && app.welcome && wanted()) app.goHome();
   },
 };
 
@@ -157,6 +159,7 @@ function toggle(id, name, values, apply) {
   made.addEventListener("click", () => set(values[(values.indexOf(remember(name) ?? values[0]) + 1) % values.length]));
 }
 
+document.title = T.brand;
 byId("skip").textContent = T.skip;
 byId("home").append(el("img", { src: "icon.svg", alt: "" }), el("span", {}, T.brand));
 byId("home").title = T.home;

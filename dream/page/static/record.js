@@ -1,29 +1,14 @@
-// A file of records, cut to what one message may hold.
+// A file of records, in parts that a message may hold each.
 
-const encoder = new TextEncoder();
-const size = (text) => encoder.encode(JSON.stringify(text)).length;
+const MOST_QUOTED = 6; // bytes of one character in JSON
 
-// The rounds at the beginning of a file of one round a line, and how many the file holds; all of a file that fits.
-// null: the file is too large and not of lines, or its first line is too long.
-export function cut(text, most) {
-  if (size(text) <= most) return { text, held: null };
-  const lines = text.split("\n");
-  if (!isRound(lines.find((line) => line.trim()))) return null;
-  let used = 2, kept = 0;
-  for (const line of lines) {
-    used += size(line); // the quotes of the line alone are as long as its end in the message
-    if (used > most) break;
-    kept += 1;
-  }
-  const found = lines.slice(0, kept).join("\n");
-  return found.trim() ? { text: found, held: lines.filter((line) => line.trim()).length } : null;
-}
-
-function isRound(line) {
-  if (/^[\d\s,]+$/.test(line)) return true;
-  try {
-    return typeof JSON.parse(line) === "object";
-  } catch {
-    return false;
-  }
+export function* parts(text, most) {
+  const size = Math.floor(most / MOST_QUOTED);
+  let start = 0;
+  do {
+    let end = Math.min(start + size, text.length);
+    if (end < text.length && /[\uD800-\uDBFF]/.test(text[end - 1])) end -= 1; // both halves of a character together
+    yield { text: text.slice(start, end), more: end < text.length };
+    start = end;
+  } while (start < text.length);
 }

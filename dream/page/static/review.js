@@ -1,7 +1,7 @@
 // A finished round, move by move: what was played, what a player thinks of it, what it cost.
 
 import { el, button } from "./dom.js";
-import { T, moveText, signed } from "./strings.js";
+import { T, gameText, moveText, signed } from "./strings.js";
 import { opened, melds } from "./boards.js";
 import { face } from "./cards.js";
 import { actionRows } from "./advice.js";
@@ -20,7 +20,7 @@ export class Review {
   }
 
   name(seat) {
-    return seat === this.message.viewer ? T.you : this.message.names[seat];
+    return seat === this.message.viewer ? T.you : this.message.names[seat] ?? T.seat(seat);
   }
 
   describeMove(move) {
@@ -48,20 +48,36 @@ export class Review {
   // The round, who looks at it, and lists of others.
   heading() {
     const { message } = this;
-    const here = `${T.round(message.round)} · ${message.names.join(" – ")}`;
-    return el("span", { class: "round" }, `${T.review}: ${message.title}`, el("small", {}, here),
-      message.held ? el("small", { id: "review-held" }, T.recordOf(message.rounds.length, message.held)) : null,
+    const here = `${T.round(message.round)} · ${message.names.map((_, seat) => this.name(seat)).join(" – ")}`;
+    return el("span", { class: "round" }, `${T.review}: ${gameText(message.game)}`, el("small", {}, here),
+      message.file ? el("small", { id: "review-held" }, T.recordOf(message.rounds.count)) : null,
       el("span", { class: "row" },
-        message.rounds.length > 1 ? this.choose("round", T.reviewOf, message.rounds.map((one) => [one.round, T.roundLine(one)])) : null,
-        this.choose("advisor", T.advisor, message.advisers.map((name) => [name, name]))));
+        message.rounds.count > 1 ? this.choose("round", T.reviewOf, message.rounds.listed.map((one) => [one.round, T.roundLine(one)])) : null,
+        this.choose("advisor", T.advisor, message.advisers.map((name) => [name, name]))),
+      message.rounds.count > 1 ? this.rounds() : null);
   }
 
-  // A list of rounds or advisors; another choice is another review.
-  choose(what, label, options) {
+  // To the rounds before and after, and to any by its number.
+  rounds() {
+    const { round, rounds: { first, count } } = this.message;
+    const last = first + count - 1;
+    const jump = el("input", { type: "number", id: "review-jump", min: first + 1, max: last + 1, step: 1, required: true, value: round + 1 });
+    return el("form", { class: "jump", onsubmit: (event) => { event.preventDefault(); this.ask({ round: jump.valueAsNumber - 1 }); } },
+      button("◀", () => this.ask({ round: round - 1 }), { "aria-label": T.previousRound, id: "previous-round", disabled: round === first }),
+      el("label", {}, `${T.goToRound} `, jump, ` ${T.ofRounds(last + 1)}`), el("button", { type: "submit", id: "review-go" }, T.goTo),
+      button("▶", () => this.ask({ round: round + 1 }), { "aria-label": T.nextRound, id: "next-round", disabled: round === last }));
+  }
+
+  // Another round or another advisor is another review.
+  ask(change) {
     const { match, round, advisor } = this.message;
+    this.app.send({ type: "review", match, round, advisor, ...change });
+  }
+
+  // A list of rounds or advisors.
+  choose(what, label, options) {
     const select = el("select", { id: `review-${what}`, "aria-label": label, onchange: () => {
-      const value = what === "round" ? Number(select.value) : select.value;
-      this.app.send({ type: "review", match, round, advisor, [what]: value });
+      this.ask({ [what]: what === "round" ? Number(select.value) : select.value });
     } }, ...options.map(([value, text]) => el("option", { value }, text)));
     select.value = this.message[what];
     return select;
@@ -72,7 +88,7 @@ export class Review {
     const { message } = this;
     const step = message.steps[this.ply];
     const done = step.to_act < 0;
-    return { board: step.board, done, points: done ? message.points : null, viewer: message.viewer, over: false, chairs: [], title: message.title, game: message.game };
+    return { board: step.board, done, points: done ? message.points : null, viewer: message.viewer, over: false, chairs: [], game: message.game };
   }
 
   result() {
@@ -109,7 +125,13 @@ export class Review {
   settle(kept) {
     const here = this.root.querySelector(".moves .here");
     if (here) here.parentElement.scrollTop = here.offsetTop - here.parentElement.offsetTop - 60;
-    if (kept) document.getElementById(kept)?.focus({ preventScroll: true });
+    this.focus(kept);
+  }
+
+  // A button that is now disabled gives the focus to the field beside it.
+  focus(kept) {
+    const found = kept ? document.getElementById(kept) : null;
+    (found?.disabled ? document.getElementById("review-jump") : found)?.focus({ preventScroll: true });
   }
 
   piles(board) {

@@ -1,4 +1,4 @@
-// Every sentence of the page, and the names of cards. Nothing else here.
+// Every sentence of the page, and the names of games, their variants and cards. Nothing else here.
 
 export const SUIT_SIGNS = { S: "♠", H: "♥", D: "♦", C: "♣", s: "♠", h: "♥", d: "♦", c: "♣" };
 const SUIT_NAMES = { S: "spades", H: "hearts", D: "diamonds", C: "clubs" };
@@ -105,12 +105,12 @@ export const T = {
   stop: "Stop",
   action: "Action",
   chance: "Plays",
-  expected: (unit) => `Expected ${unit ?? "points"}`,
+  expected: (unit) => `Expected ${unitText(unit)}`,
   intervalText: (row) => `${signed(row.low)} to ${signed(row.high)} with 95 % confidence`,
   hintNote: (hint) => (hint.worlds
     ? `From ${hint.worlds} deals that fit what you have seen, each played to its end. ± is a 95 % interval.${hint.final ? "" : " Sharpening …"}`
-    : `The choice of ${hint.advisor}. Expected ${hint.unit} follow …`),
-  noValues: (why) => `Expected points cannot be had: ${why}.`,
+    : `The choice of ${hint.advisor}. Expected ${unitText(hint.unit)} follow …`),
+  noValues: (why) => `Expected points cannot be had: ${errorText(why)}.`,
   beliefLead: "How likely each card is to be in another hand, in per cent; outs; and how dangerous each discard is.",
   beliefOver: "The round is over: all cards are on the table.",
   beliefOf: (name) => `In ${name}'s hand`,
@@ -143,11 +143,17 @@ export const T = {
   opinion: (advisor, name) => `${advisor} in the place of ${name}`,
   tryInstead: (choice) => `Play on: ${choiceText(choice)}`,
   reviewOf: "Round to review",
+  previousRound: "Previous round",
+  nextRound: "Next round",
+  goToRound: "Go to round",
+  goTo: "Go",
+  ofRounds: (n) => `of ${n}`,
+  notReadable: "cannot be read",
   finishedRounds: "Finished rounds, to review",
   roundLine: ({ round, viewer, names, points }) =>
-    `${T.round(round)}: ${names.map((name, seat) => `${seat === viewer ? T.you : name} ${signed(points[seat], Number.isInteger(points[seat]) ? 0 : 1)}`).join(", ")}`,
-  recordOf: (read, held) => (read === held ? `The file holds ${plural(held, "round")}.` : `The first ${read} of the file's ${held} rounds.`),
-  recordTooLarge: (size, most) => `The file has ${size} bytes and is not of one round a line. A file that is read whole may have ${most}.`,
+    `${T.round(round)}: ${!names.length ? T.notReadable : names.map((name, seat) => `${seat === viewer ? T.you : name ?? T.seat(seat)} ${signed(points[seat], Number.isInteger(points[seat]) ? 0 : 1)}`).join(", ")}`,
+  recordOf: (rounds) => `The file holds ${plural(rounds, "round")}.`,
+  recordTooLarge: (size, most) => `The file has ${size} bytes; it may have ${most}.`,
   keysTitle: "Keys",
   keys: [
     ["← →", "move along the hand"],
@@ -165,6 +171,78 @@ export const T = {
   ],
   dragHelp: "With a mouse or finger: click a card and then the discards, or drag it there.",
 };
+
+// What is not in a table, such as a game from outside, goes by its own name.
+const found = (table, key) => (Object.hasOwn(table, key) ? table[key] : undefined);
+
+const GAMES = {
+  dark_hex: "Dark Hex",
+  gin_rummy: "Gin rummy",
+  gin_rummy_mdp: "Gin rummy, 16 actions",
+  gin_rummy_openspiel: "Gin rummy, OpenSpiel's",
+  kuhn_poker: "Kuhn poker",
+  leduc_poker: "Leduc poker",
+  liars_dice: "Liar's dice",
+  mini_gin_rummy: "Mini gin rummy",
+  phantom_ttt: "Phantom tic-tac-toe",
+  rummy500: "Rummy 500",
+};
+export const gameText = (game) => found(GAMES, game) ?? game[0].toUpperCase() + game.slice(1).replaceAll("_", " ");
+
+const VARIANTS = {
+  gin_rummy: { standard: "gin 50, undercut 50", bonus_25: "gin 25, undercut 25", gin_only: "gin only" },
+  gin_rummy_mdp: { standard: "gin 25, undercut 25", exact_layoff: "layoffs at the joint optimum" },
+  gin_rummy_openspiel: { standard: "knock card 10", oklahoma: "Oklahoma" },
+  liars_dice: { standard: "one die each" },
+  mini_gin_rummy: { "4x2": "4 ranks, 2 suits", "3x3": "3 ranks, 3 suits", "5x2": "5 ranks, 2 suits" },
+  rummy500: { players_2: "2 players", players_3: "3 players", players_4: "4 players" },
+};
+const ANY_GAME = { standard: "standard", record: "record" };
+const RULES_OF = "of:"; // before the player whose rules a variant has
+export const variantText = (game, key) => (key.startsWith(RULES_OF)
+  ? `rules of ${key.slice(RULES_OF.length)}`
+  : found(found(VARIANTS, game) ?? ANY_GAME, key) ?? found(ANY_GAME, key) ?? key);
+export const tableText = ({ game, variant }) => `${gameText(game)} · ${variantText(game, variant)}`;
+
+const UNITS = { points: "points", chips: "chips" };
+const unitText = (unit) => found(UNITS, unit) ?? unit;
+
+// What the server refuses, by its code.
+const ERRORS = {
+  library: ({ text }) => text,
+  hello_first: () => "The first message must be hello",
+  not_text: () => "The server takes messages of text",
+  no_json: () => "The server takes messages in JSON",
+  no_object: () => "The server takes messages that are JSON objects",
+  message_too_large: ({ size, most }) => `The message has ${size} characters; it may have ${most}`,
+  part_too_large: ({ size, most }) => `The part of a file has ${size} characters; it may have ${most}`,
+  unknown_type: ({ given }) => `The server knows no message of type ${given}`,
+  unknown_field: ({ message, field }) => `A message of type ${message} has no field ${field}`,
+  wrong_field: ({ message, field, given }) => `A message of type ${message} cannot have ${given} as its ${field}`,
+  no_match: () => "There is no such table; it may have been forgotten",
+  no_round: () => "There is no such round to review",
+  no_position: () => "There is no such position to play on from",
+  unknown_game: ({ game }) => `There is no game ${game}`,
+  unknown_variant: ({ game, variant }) => `${gameText(game)} has no rules ${variantText(game, variant)}`,
+  unknown_player: ({ game, player }) => `${gameText(game)} has no player ${player}`,
+  wrong_seats: ({ game, given, needed }) => `${plural(given, "seat")} taken; ${gameText(game)} has ${needed}`,
+  two_people: () => "One person may play; the other seats are of players by name",
+  moved_on: () => "The game has moved on",
+  not_your_turn: () => "It is not your turn",
+  not_legal: ({ action }) => `Action ${action} is not legal`,
+  round_over: () => "The round is over",
+  round_not_over: () => "The round is not over",
+  match_over: () => "The match is over",
+  cannot_deal: ({ game }) => `${gameText(game)} by these rules cannot deal anew what a player does not see`,
+  no_numbers: ({ player }) => `${player} gives what is no number in a deal that fits what was seen`,
+  no_beliefs: ({ game }) => `${gameText(game)} has no cards to have beliefs about`,
+  nothing_hidden: () => "There is nothing to guess now",
+  no_record: () => "The file holds no record",
+  file_too_large: ({ most }) => `A file of records may have ${most} characters`,
+  busy: () => "The server is reading other files; try again in a moment",
+  not_kept: ({ file, reason }) => `The round could not be kept in ${file} (${reason})`,
+};
+export const errorText = ({ code, params }) => found(ERRORS, code)?.(params) ?? code;
 
 const KNOCKS = {
   now: "You can knock now",
@@ -193,13 +271,16 @@ const VERBS = {
   done: ["You are done", "is done"],
 };
 
+const PLACES = { set: "on its set", low: "at the low end", high: "at the high end" };
+const placeText = (move) => (move.where ? ` ${PLACES[move.where]}` : "");
+
 const bidText = ([quantity, face]) => `${quantity} × ${face}`;
 
 export function moveText(move, isYou) {
   const verb = VERBS[move.kind];
   if (!verb) return move.label ?? "moves";
   const about = move.bid ? bidText(move.bid) : cardsText(move.cards ?? []);
-  return `${isYou ? verb[0] : verb[1]}${about ? ` ${about}` : ""}${move.where ? ` ${move.where}` : ""}`;
+  return `${isYou ? verb[0] : verb[1]}${about ? ` ${about}` : ""}${placeText(move)}`;
 }
 
 const LABELS = {
@@ -217,7 +298,7 @@ const LABELS = {
   bid: (c) => bidText(c.bid),
   liar: () => "Liar!",
   lay: (c) => `Lay ${cardsText(c.cards)}`,
-  layoff: (c) => `Lay off ${cardsText(c.cards)}${c.where ? ` ${c.where}` : ""}`,
+  layoff: (c) => `Lay off ${cardsText(c.cards)}${placeText(c)}`,
   end: () => "Play on",
   done: () => "Done",
 };
@@ -225,10 +306,10 @@ export const choiceText = (choice) => (LABELS[choice.kind] ? LABELS[choice.kind]
 
 const TERMS = {
   deadwood: "deadwood",
-  "own deadwood": "own deadwood",
-  "gin bonus": "gin bonus",
-  "big gin bonus": "big gin bonus",
-  "undercut bonus": "undercut bonus",
+  own_deadwood: "own deadwood",
+  gin_bonus: "gin bonus",
+  big_gin_bonus: "big gin bonus",
+  undercut_bonus: "undercut bonus",
 };
 
 export function sumText(terms, total) {

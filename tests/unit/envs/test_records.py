@@ -307,3 +307,33 @@ def test_histories_of_openspiel_need_no_openspiel() -> None:
     ):
         with pytest.raises(InputError, match=reason):
             records.parse(text)
+
+
+def test_records_of_a_text_are_read_one_by_one(made: records.Record) -> None:
+    """Lines, a list, one record over several lines, histories: as `parse` reads them, each when it is asked for."""
+    line = records.to_line(dataclasses.replace(made, players=("anna \ud83c", "ünï 🂡")))
+    value = json.loads(line)
+    several = (f" [{line},\n{line} ,{line}]\n", f"{line}\n \n{line}", json.dumps(value, indent=2))
+    for text in (line, *several, "[ ]", "", "\n"):
+        lazy = records.LazyRecords(text)
+        assert list(lazy) == records.parse(text) == lazy[:]
+        assert {one.players for one in lazy} <= {("anna \ud83c", "ünï 🂡")}
+    assert [one.place for one in lazy] == []
+    assert records.LazyRecords(f"{line}\n{line}")[-1].place == "text, record 3"
+    assert len(records.LazyRecords("2 0 1 1\n[2, 0, 1, 1]\n", "kuhn_poker")) == 2
+    assert len(records.LazyRecords(" [2,\n0, 1, 1]\n", "kuhn_poker")) == 1
+    wrong = records.LazyRecords(f"{line}{{\n{line}")
+    assert [wrong[0].place, wrong[2].place] == ["text, record 1", "text, record 3"]
+    with pytest.raises(InputError, match="text, record 2: no JSON"):
+        wrong[1]
+    with pytest.raises(IndexError):
+        wrong[3]
+    for text, reason in (
+        (f"[{line}, {{]", "text, record 2: no JSON"),
+        (f"[{line}] 1", "text, record 1: no JSON"),
+        (f"[{line}", "text, record 1: no JSON"),
+        ("[" * 100_000, "nests too deep"),
+        ("[{}, {}, {}]", "text holds more than 2 records"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            records.LazyRecords(text, most=2)

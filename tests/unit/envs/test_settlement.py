@@ -43,4 +43,4 @@ def test_the_sum_is_what_is_paid(kind: str, preset: str) -> None:
     assert shown["total"] * (1 if shown["winner"] == 0 else -1) == paid
     assert shown["ending"] == ("gin" if kind == "big gin" else kind)
     kinds = [term["kind"] for term in shown["terms"]]
-    assert ("big gin bonus" in kinds) == (kind == "big gin" and preset == "modern")
+    assert ("big_gin_bonus" in kinds) == (kind == "big gin" and preset == "modern")

@@ -10,7 +10,8 @@ from page_support import chosen, hidden_cards, words
 import envs
 from dream.page.compiled import Shelf
 from dream.page.match import Chair, Match, Settings
-from envs import InputError, boards
+from dream.page.refusals import RefusedError
+from envs import boards
 from envs.batching import QUICK
 
 _SHELF = Shelf()
@@ -20,9 +21,9 @@ _GAMES = {"gin_rummy": "heuristic", "gin_rummy_mdp": "heuristic", "gin_rummy_ope
 
 
 def _match(name: str, person: bool = True, seed: int = 0, target: int | None = None) -> Match:
-    game = boards.make(name, boards.variants(name)[0].label)
+    game = boards.make(name, boards.variants(name)[0].key)
     player = Chair(_GAMES[name], _SHELF.player(_GAMES[name], game))
-    chairs = [Chair("you") if person else player, *[player] * (game.num_players - 1)]
+    chairs = [Chair() if person else player, *[player] * (game.num_players - 1)]
     return Match(_SHELF.game(game), chairs, Settings("", target=target, seed=seed))
 
 
@@ -113,7 +114,7 @@ def test_a_match_ends_at_its_target() -> None:
             break
         match.next_round()
     assert max(match.scores) >= 5
-    with pytest.raises(InputError, match="over"):
+    with pytest.raises(RefusedError, match="match_over"):
         match.next_round()
 
 
@@ -121,7 +122,7 @@ def test_a_rummy_match_shows_its_totals() -> None:
     """To its target within one game: what the finished rounds made, in play and in the settlement, by seat."""
     game = envs.make("rummy500", num_players=2, hand_size=5, max_turns=20, target=500, max_rounds=2)
     player = Chair("greedy", _SHELF.player("greedy", game))
-    match = Match(_SHELF.game(game), [player, Chair("you")], Settings("", seed=3))
+    match = Match(_SHELF.game(game), [player, Chair()], Settings("", seed=3))
     seen = []
     while not match.round.position.done:
         if match.to_act.player is None:
@@ -145,13 +146,13 @@ def test_a_rummy_match_shows_its_totals() -> None:
 def test_wrong_actions_change_nothing() -> None:
     """An illegal action, one after the end, a new round too early."""
     match = _match("kuhn_poker")
-    with pytest.raises(InputError, match="not legal"):
+    with pytest.raises(RefusedError, match="not_legal action=7"):
         match.act(7)
-    with pytest.raises(InputError, match="not over"):
+    with pytest.raises(RefusedError, match="round_not_over"):
         match.next_round()
     assert match.round.actions == []
     game = envs.make("kuhn_poker")
-    with pytest.raises(InputError, match="2 players"):
-        Match(_SHELF.game(game), [Chair("you")], Settings(""))
-    with pytest.raises(InputError, match="two people"):
-        Match(_SHELF.game(game), [Chair("a"), Chair("b")], Settings(""))
+    with pytest.raises(RefusedError, match="wrong_seats game=kuhn_poker given=1 needed=2"):
+        Match(_SHELF.game(game), [Chair()], Settings(""))
+    with pytest.raises(RefusedError, match="two_people"):
+        Match(_SHELF.game(game), [Chair(), Chair()], Settings(""))

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from dream.page import protocol
-from envs import InputError
+from dream.page.refusals import RefusedError
 
 _NEW = {
     "type": "new",
@@ -49,25 +49,27 @@ _WRONG = {
     "too many seats": json.dumps(_NEW | {"seats": [None] * 9}),
     "control characters": json.dumps(_NEW | {"variant": "a\x00b"}),
     "oversized": json.dumps(_NEW | {"variant": "x" * protocol.MOST_BYTES}),
-    "oversized record": json.dumps({"type": "record", "text": "x" * (protocol.MOST_RECORD_BYTES + 1)}),
-    "far oversized": "x" * (2 * protocol.MOST_RECORD_BYTES),
+    "oversized record": json.dumps({"type": "record", "text": "x" * (protocol.MOST_PART_BYTES + 1)}),
+    "far oversized": "x" * (2 * protocol.MOST_PART_BYTES),
 }
 
 
 @pytest.mark.parametrize("extra", [1, 2 * protocol.MOST_BYTES])
 def test_a_record_that_is_too_large_is_told_its_own_limit(extra: int) -> None:
     """Whether the message or only its text exceeds what is allowed; one of the limit is read."""
-    message = {"type": "record", "text": "x" * protocol.MOST_RECORD_BYTES}
-    assert protocol.parse(json.dumps(message))["held"] is None
+    message = {"type": "record", "text": "x" * protocol.MOST_PART_BYTES}
+    assert protocol.parse(json.dumps(message))["more"] is None
     message["text"] += "x" * extra
-    with pytest.raises(InputError, match=f"a file of records may have {protocol.MOST_RECORD_BYTES}"):
+    with pytest.raises(RefusedError) as raised:
         protocol.parse(json.dumps(message))
+    assert raised.value.code == "part_too_large"
+    assert raised.value.params["most"] == protocol.MOST_PART_BYTES
 
 
 @pytest.mark.parametrize("text", _WRONG.values(), ids=_WRONG)
 def test_a_wrong_message_is_refused_in_one_line(text: str) -> None:
     """Whatever is wrong, the answer is short and has no control characters."""
-    with pytest.raises(InputError) as raised:
+    with pytest.raises(RefusedError) as raised:
         protocol.parse(text)
     assert len(str(raised.value)) < 400
     assert str(raised.value).isprintable()

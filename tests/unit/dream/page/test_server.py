@@ -21,13 +21,17 @@ import pytest
 from page_support import PATIENCE, TOKEN, Client, act, chosen, hidden_cards, open_socket, served, words
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+import envs
+from dream.page import hub as hub_module
 from dream.page.compiled import Position
 from dream.page.hub import Hub
 from dream.page.match import Match
+from dream.page.opened import LISTED
 from dream.page.server import FILES
-from envs import Game
+from envs import Game, records
 from envs.batching import QUICK
 from envs.game import State
+from envs.kuhn_poker import KuhnPoker
 
 
 @pytest.fixture(scope="module")
@@ -115,8 +119,8 @@ def test_wrong_messages_are_answered_and_the_tab_lives_on(page: tuple[Hub, int])
     ]  # fmt: skip
     for message in wrong:
         error = client.ask(message, "error")
-        assert error["text"].isprintable()
-        assert "Traceback" not in error["text"]
+        assert error["code"] != "library"
+        assert all(str(value).isprintable() for value in error["params"].values())
     client.send({"type": "open", "match": match["id"]})
     assert client.my_turn() == match
     assert client.play(match)["done"]
@@ -134,7 +138,67 @@ def test_the_first_message_must_be_hello(page: tuple[Hub, int]) -> None:
     """Before it, nothing is answered."""
     with open_socket(page[1]) as socket:
         socket.send(json.dumps({"type": "open", "match": "x"}))
-        assert json.loads(socket.recv(20)) == {"type": "error", "text": "the first message must be hello"}
+        assert json.loads(socket.recv(20)) == {"type": "error", "code": "hello_first", "params": {}}
+
+
+class _HousePoker(KuhnPoker):
+    name = "house_poker"
+
+
+def test_a_game_from_outside_goes_by_its_own_name(page: tuple[Hub, int]) -> None:
+    """And its actions by its own words, as the page has no board of it."""
+    envs.register("house_poker", _HousePoker)
+    client = Client(page[1])
+    (sent,) = [one for one in client.welcome["games"] if one["game"] == "house_poker"]
+    assert [one["key"] for one in sent["variants"]] == ["standard"]
+    match = client.new("house_poker", [None, "random"])
+    assert (match["game"], match["variant"]) == ("house_poker", "standard")
+    assert [choice["label"] for choice in match["choices"]] == ["pass", "bet"]
+    assert client.play(match)["done"]
+
+
+def _send_file(client: Client, text: str, size: int = 40_000) -> dict[str, Any]:
+    """Sends a file in parts and returns the review of its first round."""
+    for start in range(0, len(text), size):
+        client.send({"type": "record", "text": text[start : start + size], "more": start + size < len(text)})
+    return client.wait("review")
+
+
+def test_a_file_of_thousands_of_rounds(page: tuple[Hub, int]) -> None:
+    """Any of them can be asked for; no message holds more than some of them, and the text is all that is kept."""
+    client, game = Client(page[1]), envs.make("kuhn_poker")
+    lines = [records.to_line(records.record(game, [2, 0, 1], moves, ["anna", "bo"])) for moves in ([1, 1], [0, 0])]
+    text = "".join(lines) * 2500
+    first = _send_file(client, text)
+    assert (first["round"], first["rounds"]["count"], first["file"]) == (0, 5000, True)
+    ask = {"type": "review", "match": first["match"], "advisor": "random"}
+    for number in (4999, 199, 0):
+        client.sent.clear()
+        review = client.ask({**ask, "round": number}, "review")
+        client.wait("judged", lambda message: message["final"])
+        assert review["round"] == number
+        assert review["points"] == ([1, -1] if number % 2 else [2, -2])
+        start = number // LISTED * LISTED
+        assert [one["round"] for one in review["rounds"]["listed"]] == list(range(start, start + LISTED))
+        assert max(map(len, client.sent)) < 16_384
+    assert client.ask({**ask, "round": 5000}, "error")["code"] == "no_round"
+    archive = page[0].matches[first["match"]]
+    assert archive.nbytes < len(text) + 20 * 5000
+    again = Client(page[1], key=client.key)
+    assert again.welcome["matches"] == [{"id": archive.id, "game": "kuhn_poker", "rounds": 5000}]
+    assert again.ask({"type": "open", "match": archive.id}, "review")["round"] == 0
+    branch = again.ask({"type": "branch", "match": archive.id, "round": 199, "ply": 1, "action": None}, "match")
+    assert branch["match"]["ply"] == 1
+    assert again.ask({"type": "next", "match": archive.id, "round": 0}, "error")["code"] == "no_match"
+
+
+def test_old_files_are_forgotten(page: tuple[Hub, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once all that are kept have more bytes than the limit; the last one stays."""
+    monkeypatch.setattr(hub_module, "MOST_FILE_BYTES", 3000)
+    client, game = Client(page[1]), envs.make("kuhn_poker")
+    line = records.to_line(records.record(game, [2, 0, 1], [1, 1]))
+    opened = [_send_file(client, line * 5)["match"] for _ in range(4)]
+    assert [one for one in opened if one in page[0].matches] == opened[-3000 // len(line * 5) + 1 :]
 
 
 _SEATS = {"gin_rummy": ["heuristic"], "gin_rummy_openspiel": ["simple_bot"], "gin_rummy_mdp": ["heuristic"],
@@ -162,7 +226,7 @@ def _determinize(game: Game) -> Callable[..., State]:
 def test_no_message_depends_on_what_is_hidden(page: tuple[Hub, int], name: str) -> None:
     """Each is letter by letter that of another deal which the person could not tell apart, and names no hidden card."""
     client = Client(page[1])
-    variant = "3 players" if name == "rummy500" else None
+    variant = "players_3" if name == "rummy500" else None
     client.play(client.new(name, [None, *_SEATS[name]], variant))
     match = page[0].matches[json.loads(client.sent[-1])["match"]["id"]]
     positions = [match.compiled.look(match.round.deal)]
@@ -220,8 +284,9 @@ def test_another_sessions_game_does_not_exist(page: tuple[Hub, int]) -> None:
     mine, other = Client(page[1]), Client(page[1])
     match = mine.new("kuhn_poker", [None, "random"])
     for message in ({"type": "open", "match": match["id"]}, act(match, 0), {"type": "leave", "match": match["id"]}):
-        stolen = other.ask(message, "error")["text"]
-        assert stolen == other.ask({**message, "match": "nothing"}, "error")["text"]
+        stolen = other.ask(message, "error")
+        assert stolen["code"] == "no_match"
+        assert stolen == other.ask({**message, "match": "nothing"}, "error")
     guessed = Client(page[1], key="x")
     assert guessed.key != "x"
 
