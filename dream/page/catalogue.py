@@ -11,7 +11,7 @@ from typing import Any
 import envs
 from dream.page.refusals import RefusedError
 from dream.search import names as search_names
-from dream.storage import shipped
+from dream.storage import levels, shipped
 from dream.storage.policies import find, game_of, player_names
 from envs import Game, InputError, boards
 
@@ -78,7 +78,7 @@ class Catalogue:
                      if one.game.name == name and one.game not in known]  # fmt: skip
             found.append({"game": name, "variants": [
                 {"key": key, "seats": game.num_players, "unit": game.unit, "players": self.players(game),
-                 "advisor": self.advisor(game)} for key, game in ways]})  # fmt: skip
+                 "levels": levels.names(game), "advisor": self.advisor(game)} for key, game in ways]})  # fmt: skip
         return found
 
     def game(self, name: str, variant: str) -> Game:
@@ -106,7 +106,7 @@ class Catalogue:
         Raises:
           RefusedError: the game has no such player.
         """
-        if label in player_names(game):
+        if label in player_names(game) or label in levels.names(game):
             return label
         for one in self.trained:
             if one.label == label and one.game == game:

@@ -1,7 +1,7 @@
 // Where a game is chosen, and games under way are gone on with.
 
 import { el, button, remember } from "./dom.js";
-import { T, gameText, variantText, whole } from "./strings.js";
+import { T, gameText, playerText, variantText, whole } from "./strings.js";
 import { parts } from "./record.js";
 
 const TARGETS = [null, 100, 250, 500];
@@ -24,7 +24,7 @@ export function lobby(app, welcome) {
         pick(T.variant, "variant", game.variants.map(({ key }) => [key, variantText(game.game, key)]), chosen.variant, (value) => { chosen.variant = value; draw(); }),
         pick(T.target, "target", TARGETS.map((n) => [n ?? "", n ? T.points(n) : T.noTarget]), chosen.target ?? "", (value) => { chosen.target = value ? Number(value) : null; })),
       el("div", { class: "row" }, ...chosen.seats.map((one, n) =>
-        pick(T.seat(n), `seat-${n}`, [["", T.yourself], ...variant.players.map((name) => [name, name])], one ?? "", (value) => sit(n, value || null, variant)))),
+        pick(T.seat(n), `seat-${n}`, playersOf(variant), one ?? "", (value) => sit(n, value || null, variant)))),
       chosen.seats.includes(null) ? null : el("div", { class: "row" },
         pick(T.pace, "pace", PACES.map((s) => [s, T.paceOf(s)]), chosen.pace, (value) => { chosen.pace = Number(value); })),
       el("div", { class: "row" }, el("button", { type: "submit", class: "primary", id: "start" }, T.start)),
@@ -63,8 +63,13 @@ export function lobby(app, welcome) {
       recordPanel(app)));
 }
 
+function playersOf({ levels, players }) {
+  const named = (names) => names.map((name) => [name, playerText(name)]);
+  return [["", T.yourself], ...(levels.length ? [[T.levels, named(levels)], [T.players, named(players)]] : named(players))];
+}
+
 function fitting(value, n, variant) {
-  if (value === null || variant.players.includes(value)) return value;
+  if (value === null || variant.players.includes(value) || variant.levels.includes(value)) return value;
   return n === 0 ? null : variant.advisor;
 }
 
@@ -78,14 +83,16 @@ function stored(games) {
   }
 }
 
+const option = ([key, text]) => el("option", { value: key }, text);
+
 export function pick(label, name, options, value, onchange) {
   const select = el("select", { name, onchange: () => onchange(select.value) },
-    ...options.map(([key, text]) => el("option", { value: key }, text)));
+    ...options.map(([key, text]) => (Array.isArray(text) ? el("optgroup", { label: key }, ...text.map(option)) : option([key, text]))));
   select.value = value;
   return el("label", { class: "field" }, el("span", {}, label), select);
 }
 
-const scoresText = (one) => one.chairs.map((name, n) => `${name ?? T.you} ${whole(one.scores[n])}`).join(" · ");
+const scoresText = (one) => one.chairs.map((name, n) => `${playerText(name) ?? T.you} ${whole(one.scores[n])}`).join(" · ");
 
 function listed(app, one) {
   const title = gameText(one.game);

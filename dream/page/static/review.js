@@ -1,7 +1,7 @@
 // A finished round, move by move: what was played, what a player thinks of it, what it cost.
 
 import { el, button } from "./dom.js";
-import { T, gameText, moveText, signed } from "./strings.js";
+import { T, gameText, moveText, playerText, signed } from "./strings.js";
 import { opened, melds } from "./boards.js";
 import { face } from "./cards.js";
 import { actionRows } from "./advice.js";
@@ -20,7 +20,7 @@ export class Review {
   }
 
   name(seat) {
-    return seat === this.message.viewer ? T.you : this.message.names[seat] ?? T.seat(seat);
+    return seat === this.message.viewer ? T.you : playerText(this.message.names[seat]) ?? T.seat(seat);
   }
 
   describeMove(move) {

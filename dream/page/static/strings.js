@@ -11,6 +11,7 @@ export const cardText = (card) => (card[0] === "T" ? "10" : card[0]) + (SUIT_SIG
 export const cardName = (card) =>
   (RANK_NAMES[card[0]] ?? card[0]) + (card[1] ? ` of ${SUIT_NAMES[card[1].toUpperCase()]}` : "");
 export const cardsText = (cards) => cards.map(cardText).join(" ");
+export const playerText = (name) => name?.replace(/^level:(\d+)$/, "Level $1");
 const plural = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
 export const signed = (x, digits = 1) => `${x > 0 ? "+" : x < 0 ? "−" : ""}${Math.abs(x).toFixed(digits)}`;
 export const whole = (x) => (Number.isInteger(x) ? String(x) : x.toFixed(1)).replace("-", "−");
@@ -32,6 +33,8 @@ export const T = {
   game: "Game",
   variant: "Rules",
   seat: (n) => `Seat ${n + 1}`,
+  levels: "Levels, weakest first",
+  players: "Players by name",
   you: "You",
   yourself: "You play",
   target: "Play to",
@@ -151,7 +154,7 @@ export const T = {
   notReadable: "cannot be read",
   finishedRounds: "Finished rounds, to review",
   roundLine: ({ round, viewer, names, points }) =>
-    `${T.round(round)}: ${!names.length ? T.notReadable : names.map((name, seat) => `${seat === viewer ? T.you : name ?? T.seat(seat)} ${signed(points[seat], Number.isInteger(points[seat]) ? 0 : 1)}`).join(", ")}`,
+    `${T.round(round)}: ${!names.length ? T.notReadable : names.map((name, seat) => `${seat === viewer ? T.you : playerText(name) ?? T.seat(seat)} ${signed(points[seat], Number.isInteger(points[seat]) ? 0 : 1)}`).join(", ")}`,
   recordOf: (rounds) => `The file holds ${plural(rounds, "round")}.`,
   recordTooLarge: (size, most) => `The file has ${size} bytes; it may have ${most}.`,
   keysTitle: "Keys",

@@ -1,10 +1,12 @@
 // The table: a match on the screen, and what the person does there.
 
 import { el, button } from "./dom.js";
-import { T, cardsText, choiceText, endingText, moveText, sumText, termsText, signed, whole } from "./strings.js";
+import { T, cardsText, choiceText, endingText, moveText, playerText, sumText, termsText, signed, whole } from "./strings.js";
 import { hand, nextSort } from "./hand.js";
 import { middle, opponents, opened } from "./boards.js";
 import { advicePanel } from "./advice.js";
+
+const nameOf = (chair) => (chair.person ? T.you : playerText(chair.name));
 
 export class Table {
   constructor(app) {
@@ -41,7 +43,7 @@ export class Table {
   tick() {
     const status = this.root.querySelector("#status");
     if (!this.thought || !status?.isConnected) return;
-    status.textContent = T.thinking(this.thought.name, (performance.now() - this.thought.since) / 1000, this.thought.usual);
+    status.textContent = T.thinking(playerText(this.thought.name), (performance.now() - this.thought.since) / 1000, this.thought.usual);
     setTimeout(() => this.tick(), 100);
   }
 
@@ -66,7 +68,7 @@ export class Table {
 
   name(seat) {
     const chair = this.match.chairs.find((one) => one.seat === seat);
-    return chair.person ? T.you : chair.name;
+    return nameOf(chair);
   }
 
   describeMove(move) {
@@ -196,7 +198,7 @@ export class Table {
     return el("div", { class: "scores", "aria-label": T.score },
       el("span", { class: "round" }, T.round(match.round), match.target ? el("small", {}, T.toTarget(match.target)) : null),
       ...match.chairs.map((chair) => el("span", { class: `chair ${chair.seat === match.to_act ? "on-turn" : ""}` },
-        el("span", { class: "who" }, chair.person ? T.you : chair.name), el("b", {}, whole(chair.score)))));
+        el("span", { class: "who" }, nameOf(chair)), el("b", {}, whole(chair.score)))));
   }
 
   status() {
@@ -297,7 +299,7 @@ export class Table {
       settlement?.layoffs?.length ? el("p", {}, `${this.describeMove({ kind: "layoff", seat: 1 - settlement.knocker, cards: [] })} ${cardsText(settlement.layoffs.map((one) => one.card))}`) : null,
       ...(settlement?.scores ?? []).map((one, seat) => el("p", { class: "sum-line" }, T.scoreLine(this.name(seat), one))),
       match.board.carried ? el("p", { class: "sum-line", id: "carried" }, T.carried(match.board.carried, match.board.carried.totals.map((_, seat) => this.name(seat)))) : null,
-      winner ? el("p", { class: "winner" }, T.matchWon(winner.person ? T.you : winner.name, winner.score)) : null);
+      winner ? el("p", { class: "winner" }, T.matchWon(nameOf(winner), winner.score)) : null);
   }
 }
 

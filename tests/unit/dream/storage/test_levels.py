@@ -39,5 +39,6 @@ def test_there_is_no_such_level(name: str) -> None:
     """In one line that says which there are, and of another game that there are none."""
     with pytest.raises(InputError, match=f"unknown level '{name}'; it must be level:1 to level:6"):
         find_player(name, envs.make("gin_rummy"))
-    with pytest.raises(InputError, match="kuhn_poker has none"):
-        find_player(name, envs.make("kuhn_poker"))
+    for game in (envs.make("kuhn_poker"), envs.make("gin_rummy", preset="eaai")):
+        with pytest.raises(InputError, match=f"{game.name} by these rules has none"):
+            find_player(name, game)
