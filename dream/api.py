@@ -21,12 +21,12 @@ from dream.evaluation.games import game_rules, match_games
 from dream.evaluation.report import MatchReport
 from dream.search import names as search_names
 from dream.storage.policies import (
+    by_name,
     check_game,
     find,
     find_opponent,
     find_player,
     game_of,
-    player_names,
     policy_of,
     searching,
 )
@@ -159,7 +159,7 @@ def _player(policy: Policy | Reference, name: str | None, game: Game | None) -> 
         check_plays(policy, game)
         return game, policy
     place = search_names.policy_in(os.fspath(policy))
-    if game is not None and place in player_names(game):
+    if game is not None and place in by_name(game):
         return game, find_player(os.fspath(policy), game)
     trained = find(place)
     if game is None:

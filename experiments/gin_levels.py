@@ -1,6 +1,6 @@
 """Points per hand of gin players against one reference field: the order of the levels that people choose from.
 
-    python experiments/gin_levels.py                              the players of the levels, and others for comparison
+    python experiments/gin_levels.py                              the levels, and other players for comparison
     python experiments/gin_levels.py --players camper runs/mine   further ones; the others' results are kept
 
 Every player meets every member of the field on mirrored deals of the pairing's own. A player's strength is the mean
@@ -18,13 +18,12 @@ from typing import Any
 
 import envs
 from dream.evaluation import match
-from dream.storage import files
-from dream.storage.levels import LEVELS
+from dream.storage import files, levels
 from dream.storage.policies import find_player
 
 RESULT = Path(__file__).resolve().parent / "results" / "gin_levels.json"
 FIELD = ("simple_bot", "greedy", "heuristic", "marjj", "camper", "lookahead")
-OTHERS = ("patient", "defensive", "early_knock", "aggressive_knock", "eaai_simple")
+OTHERS = ("meld_builder", "patient", "defensive", "early_knock", "aggressive_knock", "eaai_simple")
 
 
 def against_field(player: str, games: int) -> dict[str, Any]:
@@ -47,11 +46,11 @@ def against_field(player: str, games: int) -> dict[str, Any]:
 def main() -> None:
     """Reads the arguments and plays."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--players", nargs="+", help="by name, run or file; by default the levels' and some others")
+    parser.add_argument("--players", nargs="+", help="by name, run or file; by default levels and some others")
     parser.add_argument("--games", type=int, default=2000, help="rounds per pairing (default %(default)s)")
     parser.add_argument("--out", type=Path, default=RESULT)
     arguments = parser.parse_args()
-    players = arguments.players or [*dict.fromkeys([*LEVELS["gin_rummy"], *FIELD, *OTHERS])]
+    players = arguments.players or [*levels.names(envs.make("gin_rummy")), *FIELD, *OTHERS]
     for player in players:
         found = against_field(player, arguments.games)
         stored = json.loads(arguments.out.read_text()) if arguments.out.exists() else {"field": FIELD, "players": {}}

@@ -6,6 +6,9 @@ from typing import Any
 
 from result_tables import percent, renamed, signed, stored
 
+import envs
+from dream.storage import levels
+
 LAPTOP = "gin_rummy/laptop"
 """The player of `preset=laptop` among the measured ones; it does not come with the package."""
 
@@ -56,6 +59,33 @@ def shipped_table() -> list[str]:
                 )
             lines.append("")
     return lines[:-1]
+
+
+def levels_table() -> list[str]:
+    """Returns the lines of the table of levels, and of other players against the same field."""
+    found = stored("gin_levels")
+    if found is None:
+        return ["Nothing is stored yet; `python experiments/gin_levels.py` plays it."]
+    field, rounds = found["field"], min(x["games"] for x in found["players"].values())
+    lines = [
+        f"`experiments/gin_levels.py`: points per hand by the game's default rules, {rounds:,} mirrored rounds per "
+        "pairing; the mean over the field, and by opponent.",
+        "",
+        "| player | mean | " + " | ".join(f"`{name}`" for name in field) + " |",
+        "|---|---|" + "---|" * len(field),
+    ]
+    for player, x in sorted(found["players"].items(), key=lambda item: item[1]["points_per_hand"]["mean"]):
+        cells = [f"{x['by_opponent'][name]['mean']:+.1f}" if name != player else "" for name in field]
+        lines.append(f"| {_called(player)} | {signed(x['points_per_hand'])} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _called(player: str) -> str:
+    """Returns a player as the table calls it, of a level who it is."""
+    if not levels.is_level(player):
+        return f"`{player}`"
+    name, mistakes = levels.level(player, envs.make("gin_rummy"))
+    return f"`{player}`: `{name}`" + (f", {100 * mistakes:.0f} % of its moves at random" if mistakes else "")
 
 
 def bound_table() -> list[str]:

@@ -22,7 +22,7 @@ from comparison_tables import (
     trials_table,
 )
 from phantom_tables import costs_table, random_play_table, solvers_table
-from player_tables import bound_table, laptop_field_table, shipped_table
+from player_tables import bound_table, laptop_field_table, levels_table, shipped_table
 from rummy500_tables import players_table, shaped_table
 from scaling_tables import cost_table
 from search_tables import losses_table, search_table
@@ -218,6 +218,7 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "gin_rummy.md", "games-ladder"): tables.games_ladder_table,
     (PAGES / "results" / "gin_rummy.md", "relations"): tables.relations_table,
     (PAGES / "results" / "gin_rummy.md", "pairings"): tables.pairings_table,
+    (PAGES / "results" / "gin_rummy.md", "levels"): levels_table,
     (PAGES / "results" / "gin_rummy.md", "search"): search_table,
     (PAGES / "results" / "gin_rummy.md", "losses"): losses_table,
     (PAGES / "results" / "gin_rummy.md", "bound"): bound_table,

@@ -22,7 +22,7 @@ from dream.evaluation.matches import check_games
 from dream.evaluation.ratings import Ratings, bradley_terry, point_ratings
 from dream.evaluation.standings import Result, Score
 from dream.search import names as search_names
-from dream.storage import files
+from dream.storage import files, levels
 from dream.storage.lock import FILE as LOCK
 from dream.storage.lock import RunLock
 from dream.storage.policies import find, find_player, player_names
@@ -99,6 +99,9 @@ def _source(name: str, game: Game) -> str:
         return "CFR+ on the whole tree"
     if search_names.is_search(name):
         return f"search with a {_source(search_names.parse(name).policy, game)}"
+    if levels.is_level(name):
+        level = levels.level(name, game)
+        return f"{level.player} with {level.mistakes:g} of its moves at random: {_source(level.player, game)}"
     meta = find(name).meta
     kind = "file" if meta["iteration"] is None else f"checkpoint of iteration {meta['iteration']}"
     return f"{kind}, checksum {meta['checksum']}"

@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 import re
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
 
 import envs
-from envs import Game, InputError
+from envs import Game, InputError, Policy
+from envs.random_play import uniform
+
+
+class Level(NamedTuple):
+    """A player, and the share of its moves that are made at random instead.
+
+    Attributes:
+      player: by name.
+      mistakes: 0 to 1.
+    """
+
+    player: str
+    mistakes: float = 0.0
+
 
 LEVELS = {
-    "gin_rummy": ("random", "meld_builder", "early_knock", "greedy", "lookahead", "gin_rummy/strong"),
-}
-"""Game -> its players by its default rules, the weakest first; measured by experiments/gin_levels.py."""
+    "gin_rummy": (
+        Level("random"), Level("greedy", 0.4), Level("greedy", 0.15), Level("greedy"), Level("lookahead"),
+        Level("camper"), Level("marjj"), Level("gin_rummy/strong"),
+    ),
+}  # fmt: skip
+"""Game -> its levels by its default rules, the weakest first; measured by experiments/gin_levels.py."""
 _NAME = re.compile(r"level:(\d+)")
 
 
 def names(game: Game) -> list[str]:
     """Returns the levels of a game by name, "level:1" the weakest."""
-    return [f"level:{n + 1}" for n in range(len(_players(game)))]
+    return [f"level:{n + 1}" for n in range(len(_levels(game)))]
 
 
 def is_level(reference: str) -> bool:
@@ -24,13 +45,13 @@ def is_level(reference: str) -> bool:
     return reference.startswith("level:")
 
 
-def player_at(reference: str, game: Game) -> str:
-    """Returns the player of a level.
+def level(reference: str, game: Game) -> Level:
+    """Returns a level by its name.
 
     Raises:
       InputError: the game has no such level.
     """
-    known = _players(game)
+    known = _levels(game)
     found = _NAME.fullmatch(reference)
     if found is None or not 1 <= int(found[1]) <= len(known):
         one_of = f"it must be level:1 to level:{len(known)}" if known else f"{game.name} by these rules has none"
@@ -38,5 +59,15 @@ def player_at(reference: str, game: Game) -> str:
     return known[int(found[1]) - 1]
 
 
-def _players(game: Game) -> tuple[str, ...]:
+def _levels(game: Game) -> tuple[Level, ...]:
     return LEVELS[game.name] if game.name in LEVELS and game == envs.make(game.name) else ()
+
+
+def with_mistakes(policy: Policy, share: float) -> Policy:
+    """Returns a player that makes a share of its moves at random."""
+    return Policy(_mistaken, (policy, jnp.float32(share)), policy.game) if share else policy
+
+
+def _mistaken(params: tuple[Policy, Array], view: Any, legal: Array) -> Array:
+    policy, share = params
+    return (1 - share) * policy(view, legal) + share * uniform(legal)

@@ -161,6 +161,11 @@ def player_names(game: Game) -> list[str]:
     return [*envs.bot_names(game), *([solved.NAME] if solved.plays(game) else [])]
 
 
+def by_name(game: Game) -> list[str]:
+    """Returns the players that a game's name is enough for: those of `player_names`, and its levels."""
+    return [*player_names(game), *levels.names(game)]
+
+
 def find_player(reference: str, game: Game) -> Policy:
     """Returns a player: one of `player_names`, a trained one as `load_policy` finds it, a level, or a search with one.
 
@@ -178,14 +183,15 @@ def find_player(reference: str, game: Game) -> Policy:
     if search_names.is_search(reference):
         return searching(reference, find_player(search_names.policy_in(reference), game), game)
     if levels.is_level(reference):
-        return find_player(levels.player_at(reference, game), game)
+        level = levels.level(reference, game)
+        return levels.with_mistakes(find_player(level.player, game), level.mistakes)
     by_place = hub.is_reference(reference) or shipped.path_of(reference) is not None
     if not by_place and not Path(reference).expanduser().exists():
         if new := renamed.VALUES["opponents"].get(reference):
             raise InputError(f"opponent {reference} is now {new}: the learner's own past, in algo.opponents alone")
         raise InputError(
             f"unknown opponent {reference!r}; it must be one of "
-            f"{', '.join([*player_names(game), *shipped.names(game.name), *levels.names(game)])}, "
+            f"{', '.join([*by_name(game), *shipped.names(game.name)])}, "
             "the path of a run, a checkpoint or a policy's file, or search:<any of these>"
         )
     trained = find(reference)

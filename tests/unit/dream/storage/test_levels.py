@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 
+import jax
+import numpy as np
 import pytest
 from command_support import REPO
 
 import dream
 import envs
-from dream.storage.levels import LEVELS, names, player_at
+from dream.storage.levels import level, names
 from dream.storage.policies import find_player
 from envs import InputError
 
@@ -18,26 +20,29 @@ from envs import InputError
 def test_levels_rise_as_measured() -> None:
     """Each is stronger than the one below by more than both intervals, against one field, 1,000 deals a pairing."""
     stored = json.loads((REPO / "experiments" / "results" / "gin_levels.json").read_text())
-    measured = [stored["players"][player] for player in LEVELS["gin_rummy"]]
+    measured = [stored["players"][name] for name in names(envs.make("gin_rummy"))]
     assert min(one["games"] for one in measured) >= 2000
     for below, above in itertools.pairwise(one["points_per_hand"] for one in measured):
         assert below["high"] < above["low"]
 
 
 def test_a_level_is_its_player() -> None:
-    """In a match as by the player's own name."""
+    """In a match as by the player's own name; a level's mistakes are spread over all legal actions."""
     game = envs.make("gin_rummy")
-    assert find_player("level:1", game).apply is find_player("random", game).apply
-    assert player_at(names(game)[-1], game) == "gin_rummy/strong"
-    third = LEVELS["gin_rummy"][2]
-    by_level, by_name = (dream.evaluate(name, "random", games=64, game=game) for name in ("level:3", third))
-    assert by_level.points_per_hand == by_name.points_per_hand
+    assert level("level:4", game) == ("greedy", 0.0)
+    assert level(names(game)[-1], game) == ("gin_rummy/strong", 0.0)
+    fourth, greedy = (dream.evaluate(name, "random", games=64, game=game) for name in ("level:4", "greedy"))
+    assert fourth.points_per_hand == greedy.points_per_hand
+    state = game.init(jax.random.key(0))
+    view, legal = game.view(state, state.current_player), game.legal_actions(state)
+    chances, own = (np.asarray(find_player(name, game)(view, legal)) for name in ("level:2", "greedy"))
+    assert chances == pytest.approx(0.6 * own + 0.4 * np.asarray(legal) / np.sum(legal))
 
 
-@pytest.mark.parametrize("name", ["level:0", "level:7", "level:", "level:two", "level:²"])
+@pytest.mark.parametrize("name", ["level:0", "level:9", "level:", "level:two", "level:²"])
 def test_there_is_no_such_level(name: str) -> None:
     """In one line that says which there are, and of another game that there are none."""
-    with pytest.raises(InputError, match=f"unknown level '{name}'; it must be level:1 to level:6"):
+    with pytest.raises(InputError, match=f"unknown level '{name}'; it must be level:1 to level:8"):
         find_player(name, envs.make("gin_rummy"))
     for game in (envs.make("kuhn_poker"), envs.make("gin_rummy", preset="eaai")):
         with pytest.raises(InputError, match=f"{game.name} by these rules has none"):
