@@ -50,7 +50,8 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=2000, help="rounds per pairing (default %(default)s)")
     parser.add_argument("--out", type=Path, default=RESULT)
     arguments = parser.parse_args()
-    players = arguments.players or [*levels.names(envs.make("gin_rummy")), *FIELD, *OTHERS]
+    others = [name for name in (*FIELD, *OTHERS) if levels.Level(name) not in levels.LEVELS["gin_rummy"]]
+    players = arguments.players or [*levels.names(envs.make("gin_rummy")), *others]
     for player in players:
         found = against_field(player, arguments.games)
         stored = json.loads(arguments.out.read_text()) if arguments.out.exists() else {"field": FIELD, "players": {}}
