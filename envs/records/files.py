@@ -90,7 +90,7 @@ def parse(text: str, game: Game | str | None = None, place: str = "text") -> lis
     Raises:
       InputError: as `read`.
     """
-    return list(LazyRecords(text, game, place))
+    return [_read_one(place, n, text[start:end], game) for n, start, end in _places(place, text)]
 
 
 class LazyRecords(Sequence[Record]):
@@ -139,11 +139,16 @@ class LazyRecords(Sequence[Record]):
             return [self[n] for n in range(*index.indices(len(self)))]
         start, end = self._ends[range(len(self))[index]], self._ends[range(len(self))[index] + 1]
         text = self._text[start:end].decode("utf-8", "surrogatepass")
-        serialised = openspiel.of_text(self._place, text) if text.startswith(_SERIALISED) else None
-        if serialised is not None:
-            return serialised
-        place = f"{self._place}, record {self._numbers[index]}"
-        return _record(place, _value(place, text), self._game)
+        return _read_one(self._place, self._numbers[index], text, self._game)
+
+
+def _read_one(place: str, n: int, text: str, game: Game | str | None) -> Record:
+    """Reads the n-th record of a place, its text alone."""
+    serialised = openspiel.of_text(place, text) if text.startswith(_SERIALISED) else None
+    if serialised is not None:
+        return serialised
+    place = f"{place}, record {n}"
+    return _record(place, _value(place, text), game)
 
 
 def _places(place: str, text: str) -> Iterator[tuple[int, int, int]]:
