@@ -7,6 +7,7 @@ import math
 import time
 import uuid
 from collections.abc import Callable, Generator
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -107,9 +108,20 @@ class Run:
         if self.start.checkpoint is None and has_checkpoint(self.run_dir):
             raise InputError(f"run_dir={self.run_dir} has got checkpoints from another process; choose a new folder")
         files.write_text(self.run_dir / files.CONFIG_FILE, OmegaConf.to_yaml(OmegaConf.create(self.start.plain)))
-        path = self.run_dir / files.VERSIONS_FILE
-        files.write_json(path, {**versions(), "choices": self.start.choices, "started_at_iteration": self.iteration})
+        self._record_versions(self.run_dir / files.VERSIONS_FILE)
         metrics.drop_after(self.run_dir, self.iteration)
+
+    def _record_versions(self, path: Path) -> None:
+        """Writes by what command and code the run is made; where it goes on, next to those it was begun by."""
+        made = {**versions(), "choices": self.start.choices, "started_at_iteration": self.iteration}
+        try:
+            begun = files.decoded(path.read_bytes()) if self.start.checkpoint is not None else None
+        except (OSError, ValueError):
+            begun = None
+        if isinstance(begun, dict) and isinstance(begun.setdefault("resumed", []), list):
+            begun["resumed"].append(made)
+            made = begun
+        files.write_json(path, made)
 
     def policy(self) -> Policy:
         """Returns the policy that plays matches."""

@@ -45,7 +45,8 @@ def measured(spec: Spec, name: str, run_dirs: dict[int, Path], earlier: dict[str
     values = np.array([run["exploitability"] for run in runs])
     low, high = interval(values.tolist(), row.deterministic)
     mean = float(values.mean())
-    made = [json.loads((run_dir / VERSIONS_FILE).read_text()) for run_dir in run_dirs.values()]
+    begun = [json.loads((run_dir / VERSIONS_FILE).read_text()) for run_dir in run_dirs.values()]
+    made = [sitting for one in begun for sitting in (one, *one.get("resumed", ()))]
     return {
         "row": name,
         "game": row.game,

@@ -107,6 +107,9 @@ def test_two_halves_are_a_whole(whole: pathlib.Path, halves: pathlib.Path) -> No
     assert OmegaConf.load(halves / "config.yaml") == OmegaConf.load(whole / "config.yaml")
     seconds = [record["seconds"] for record in metrics.read(halves)]
     assert seconds == sorted(seconds)
+    versions = json.loads((halves / "versions.json").read_text())
+    assert "preset=tiny iterations=2" in versions["command"]
+    assert [(one["started_at_iteration"], "resume=run" in one["command"]) for one in versions["resumed"]] == [(2, True)]
 
 
 def test_wandb_of_a_resumed_run(whole: pathlib.Path, halves: pathlib.Path) -> None:
