@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from result_tables import percent, renamed, signed, stored
 
 import envs
+from dream.evaluation.statistics import t_interval
 from dream.storage import levels
 
 LAPTOP = "gin_rummy/laptop"
@@ -14,7 +16,7 @@ LAPTOP = "gin_rummy/laptop"
 
 
 def laptop_field_table() -> list[str]:
-    """Returns the lines of the table of `preset=laptop` against each player of the field, a column for each seed."""
+    """Returns the lines of the table of `preset=laptop` against each player of the field, over seeds."""
     seeds = sorted(((stored("shipped_weights") or {}).get(LAPTOP) or {}).items())
     if not seeds:
         return []
@@ -23,15 +25,18 @@ def laptop_field_table() -> list[str]:
     commits = " and ".join(dict.fromkeys(run["git_commit"][:7] for run in runs))
     lines = [
         f"`python -m dream.run preset=laptop seed=<s>`, decisions by seed: {spent}; {runs[0]['device']}, "
-        f"commit {commits}. Points per hand, {runs[0]['strength']['random']['n']:,} rounds each:",
+        f"commit {commits}. {runs[0]['strength']['random']['n']:,} rounds with each seed; means over the {len(runs)} "
+        "seeds with 95 % t-intervals:",
         "",
-        "| against |" + "".join(f" seed {seed} | rounds won |" for seed, _ in seeds),
-        "|---|" + "---|---|" * len(seeds),
+        "| against | points per hand | by seed | rounds won |",
+        "|---|---|---|---|",
     ]
     for opponent in runs[0]["strength"]:
-        results = [run["strength"][opponent] for run in runs if opponent in run["strength"]]
-        cells = [f" {signed(x['points_per_hand'])} | {100 * x['win_rate']['mean']:.1f} % |" for x in results]
-        lines.append(f"| `{opponent}` |" + "".join(cells))
+        results = [run["strength"][opponent] for run in runs]
+        points = np.array([x["points_per_hand"]["mean"] for x in results])
+        won = np.mean([x["win_rate"]["mean"] for x in results])
+        by_seed = ", ".join(f"{x:+.1f}" for x in points)
+        lines.append(f"| `{opponent}` | {signed(t_interval(points)._asdict())} | {by_seed} | {100 * won:.1f} % |")
     return lines
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import result_tables as tables
 from comparison_tables import (
     comparison_costs_table,
@@ -27,6 +28,8 @@ from rummy500_tables import players_table, shaped_table
 from scaling_tables import cost_table
 from search_tables import losses_table, search_table
 
+from dream.evaluation.statistics import t_interval
+
 ROOT = Path(__file__).resolve().parents[1]
 README, PAGES = ROOT / "README.md", ROOT / "docs"
 REPRODUCED = ROOT / "experiments" / "reproduce" / "results"
@@ -36,14 +39,13 @@ Line = tuple[str, str, str]
 
 
 def _rates(name: str, opponent: str) -> str:
-    """Returns the rounds that every seed of a result file won against an opponent, and the widest half interval."""
+    """Returns the mean over a result file's seeds of the rounds won against an opponent, with its t-interval."""
     finals = [
         run.get("final_by_opponent") or {run["final"]["opponent"]: run["final"]} for run in tables.stored(name)["runs"]
     ]
-    rates = [final[opponent]["win_rate"] for final in finals]
-    wide = max(x["high"] - x["low"] for x in rates) / 2
-    means = ", ".join(f"{100 * x['mean']:.1f}" for x in rates)
-    return f"{means} % of rounds ({'each ' if len(rates) > 1 else ''}±{100 * wide:.1f})"
+    rates = np.array([100 * final[opponent]["win_rate"]["mean"] for final in finals])
+    mean, low, high = t_interval(rates)
+    return f"{mean:.1f} % of rounds ({low:.1f} to {high:.1f}), {len(rates)} seeds"
 
 
 def _reproduced(row: str) -> dict[str, Any]:
