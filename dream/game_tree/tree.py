@@ -19,7 +19,6 @@ import numpy as np
 from envs import EnumerableGame, Game, is_own
 from envs.errors import InputError
 from envs.random_play import uniform
-from envs.source_key import source_key
 from envs.traces import forget_other_traces
 
 TERMINAL = -1
@@ -272,7 +271,7 @@ def kept_tree(game: EnumerableGame) -> Tree:
     Raises:
       InputError: as build_tree.
     """
-    return _kept(game, source_key(game))
+    return _kept(game, forget_other_traces(game))
 
 
 @functools.lru_cache(maxsize=4)

@@ -149,7 +149,7 @@ class Search:
         return jnp.where(choice == _NO_ANSWER, jnp.nan, chosen)
 
     def candidates_of(self, params: SearchParams, view: View, legal: Array) -> tuple[Array, Array, Array]:
-        """Returns the policy's most probable actions, int32[K], which are to be compared, bool[K], and is it sound."""
+        """Returns the policy's most probable actions, int32[K], which to compare, bool[K], and if it is sound, bool."""
         chances = params.policy(view, legal)
         probs = jnp.where(legal, chances, -1.0)
         best, actions = jax.lax.top_k(probs, min(self.candidates, legal.shape[0]))

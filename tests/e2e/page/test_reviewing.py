@@ -159,7 +159,7 @@ def test_every_round_of_a_large_file_is_reached(page: Any, tmp_path: pathlib.Pat
 
 
 def test_a_round_that_cannot_be_read_leaves_the_others(page: Any, tmp_path: pathlib.Path) -> None:
-    """It is marked in the list; who asks for it is told why, and stays where it was. A file too large is not sent."""
+    """It is marked in the list; asking for it shows the reason and changes nothing. A file too large is not sent."""
     path = tmp_path / "games.json"
     good = json.loads(_kuhn_line([1, 1], ["anna", "bo"]))
     path.write_text(json.dumps([good, good | {"deal": "x"}, good]))
