@@ -7,6 +7,22 @@ from typing import Any
 
 import result_tables as tables
 
+WITH_A_TREE = {"leduc": "leduc_poker", "liars_dice": "liars_dice", "mini_gin_4x2": "mini_gin_rummy 4x2"}
+"""Game in the rows of reproduce/rows.yaml -> its name in other result files."""
+ROWS = {
+    "dream": "dream",
+    "dueling_dream": "dueling_dream_tuned",
+    "dueling_dream, accumulating": "dueling_dream_accumulating",
+    "escher": "escher",
+    "mmd": "mmd",
+    "nfsp": "nfsp",
+    "os_sd_cfr": "os_sd_cfr",
+    "ppo": "ppo_tuned",
+    "rnad": "rnad",
+    "vr_dcfr_plus": "vr_dcfr_plus",
+}
+"""Learner of the comparison -> its rows in reproduce/rows.yaml, without the game."""
+
 
 def comparison_table() -> list[str]:
     """Returns the lines of the table: a learner's exploitability on each game at one budget, over seeds."""
@@ -48,6 +64,40 @@ def _cell(learner: dict[str, Any] | None, policy: str, usual: int) -> str:
     seeds = len(found["values"])
     text = f"**{text}**" if policy == judged(learner["exploitability"]) else text
     return text if seeds == usual else f"{text}, n {seeds}"
+
+
+def with_a_tree_table() -> list[str]:
+    """Returns the lines of the table: each learner on the games with a tree, from the rows of reproduce/rows.yaml."""
+    uniform = tables.stored("dueling_dream_ppo_exploitability")
+    found = {game: {name: tables.reproduced(f"{game}_{row}") for name, row in ROWS.items()} for game in WITH_A_TREE}
+    kept = {game: [result for result in rows.values() if result] for game, rows in found.items()}
+    budgets = {game: statistics.mode(round(x["nodes"] / 1e6) for x in rows) for game, rows in kept.items()}
+    counts = {game: statistics.mode(x["seeds"] for x in rows) for game, rows in kept.items()}
+    titles = [
+        f"{name}, {uniform[name]['unit']}, {budgets[game]} M nodes, n {counts[game]}"
+        for game, name in WITH_A_TREE.items()
+    ]
+    lines = [
+        "| learner | policy | " + " | ".join(titles) + " |",
+        "|---|---|" + "---|" * len(titles),
+        "| uniform play | | " + " | ".join(f"{uniform[name]['uniform']:.3f}" for name in WITH_A_TREE.values()) + " |",
+    ]
+    for name in ROWS:
+        policy = next((rows[name]["policy"] for rows in found.values() if rows[name]), "")
+        cells = [_cell_of_row(rows[name], budgets[game], counts[game]) for game, rows in found.items()]
+        lines.append(f"| `{name}` | {policy} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _cell_of_row(result: dict[str, Any] | None, millions: int, usual: int) -> str:
+    """Returns a row's mean and interval in the game's unit, with an unusual number of nodes or seeds."""
+    if not result:
+        return ""
+    mean, low, high = (None if x is None else x / 1000 for x in (result["mean"], result["low"], result["high"]))
+    text = f"{mean:.3f}" if low is None else f"{mean:.3f} ({low:.3f} to {high:.3f})"
+    nodes = result["nodes"] / 1e6
+    text += f", {nodes:.1f} M" if round(nodes) != millions else ""
+    return text if result["seeds"] == usual else f"{text}, n {result['seeds']}"
 
 
 def comparison_costs_table() -> list[str]:

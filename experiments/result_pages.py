@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import argparse
 import functools
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import result_tables as tables
@@ -21,6 +19,7 @@ from comparison_tables import (
     judged,
     small_games_trials_table,
     trials_table,
+    with_a_tree_table,
 )
 from phantom_tables import costs_table, random_play_table, solvers_table
 from player_tables import bound_table, laptop_field_table, levels_table, shipped_table
@@ -32,7 +31,6 @@ from dream.evaluation.statistics import t_interval
 
 ROOT = Path(__file__).resolve().parents[1]
 README, PAGES = ROOT / "README.md", ROOT / "docs"
-REPRODUCED = ROOT / "experiments" / "reproduce" / "results"
 GIN, SMALL, SPEED = "docs/results/gin_rummy.md", "docs/results/small_games.md", "docs/performance.md"
 Line = tuple[str, str, str]
 """Of the README's table: what, the value, the page with more."""
@@ -46,10 +44,6 @@ def _rates(name: str, opponent: str) -> str:
     rates = np.array([100 * final[opponent]["win_rate"]["mean"] for final in finals])
     mean, low, high = t_interval(rates)
     return f"{mean:.1f} % of rounds ({low:.1f} to {high:.1f}), {len(rates)} seeds"
-
-
-def _reproduced(row: str) -> dict[str, Any]:
-    return json.loads((REPRODUCED / f"{row}.json").read_text())
 
 
 def _rummy500_rows() -> list[Line]:
@@ -139,7 +133,7 @@ def _gin_rows() -> list[Line]:
 
 def _leduc_rows() -> list[Line]:
     """Returns the lines about Leduc poker."""
-    measured = [_reproduced(f"leduc_{name}") for name in ("dream", "ppo_tuned", "dueling_dream_tuned")]
+    measured = [tables.reproduced(f"leduc_{name}") for name in ("dream", "ppo_tuned", "dueling_dream_tuned")]
     uniform = tables.stored("dueling_dream_ppo_exploitability")["leduc_poker"]["uniform"]
     published = f"{measured[0]['published'] / 1000:g}"
     names = (
@@ -229,6 +223,7 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "small_games.md", "calibration"): tables.calibration_table,
     (PAGES / "results" / "small_games.md", "mini-gin"): tables.mini_gin_table,
     (PAGES / "results" / "comparison.md", "comparison"): comparison_table,
+    (PAGES / "results" / "comparison.md", "with-a-tree"): with_a_tree_table,
     (PAGES / "results" / "comparison.md", "comparison-costs"): comparison_costs_table,
     (PAGES / "results" / "comparison.md", "trials"): trials_table,
     (PAGES / "results" / "rummy500.md", "players"): players_table,

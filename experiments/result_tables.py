@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).resolve().parent / "results"
+REPRODUCED = Path(__file__).resolve().parent / "reproduce" / "results"
 
 RENAMED = (
     ("algo=dream_vr", "algo=dream"),
@@ -32,6 +33,12 @@ RUNS = {
 def stored(name: str) -> Any:
     """Returns a result file's content, None where there is no such file."""
     path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def reproduced(row: str) -> Any:
+    """Returns the stored result of a row of reproduce/rows.yaml, None where there is none."""
+    path = REPRODUCED / f"{row}.json"
     return json.loads(path.read_text()) if path.exists() else None
 
 
@@ -66,14 +73,16 @@ def against_random_table(name: str, experiment: str, cores: str) -> list[str]:
         f"`python -m dream.run experiment={experiment} seed=<s>` against uniform random play, "
         f"{runs[0]['final']['n']:,} rounds on mirrored deals, 95 % intervals; {runs[0]['device']}, {cores}:",
         "",
-        "| seed | rounds won | knocked | points per hand | moves per round | decisions | minutes | of them compiling |",
-        "|---|---|---|---|---|---|---|---|",
+        "| seed | rounds won | of those not tied | knocked | points per hand | moves per round | decisions | minutes "
+        "| of them compiling |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for seed, run in enumerate(runs):
         final = run["final"]
         points, moves = final["points_per_hand"], final["mean_length"]["mean"]
+        not_tied = final["win_rate"]["mean"] / (final["win_rate"]["mean"] + final["loss_rate"]["mean"])
         lines.append(
-            f"| {seed} | {percent(final['win_rate'])} | {percent(final['knock_rate'])} "
+            f"| {seed} | {percent(final['win_rate'])} | {100 * not_tied:.1f} % | {percent(final['knock_rate'])} "
             f"| {points['mean']:.1f} ({points['low']:.1f} to {points['high']:.1f}) | {moves:.0f} "
             f"| {run['decisions'] / 1e6:.1f} M | {run['seconds'] / 60:.1f} | {run['compile_seconds'] / 60:.1f} |"
         )

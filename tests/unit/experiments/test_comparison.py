@@ -135,3 +135,26 @@ def test_tables_and_pictures(
     script.draw(stored["comparison"], tmp_path / "a.svg")
     script.draw_matches(script.matches(sweeps, "kuhn_poker"), tmp_path / "b.svg")
     assert all((tmp_path / name).stat().st_size > 5000 for name in ("a.svg", "b.svg"))
+
+
+def test_games_with_a_tree_tell_what_is_unusual(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A learner without rows has empty cells; other numbers of seeds or nodes than the column's stand in the cell."""
+    tables = importlib.import_module("comparison_tables")
+
+    def row(mean: float, nodes: float, seeds: int = 3, policy: str = "average") -> dict:
+        return {"mean": mean, "low": mean / 2, "high": mean * 2, "nodes": nodes, "seeds": seeds, "policy": policy}
+
+    rows = {f"{game}_{name}": row(40, 2e6) for game in tables.WITH_A_TREE for name in ("dream", "ppo_tuned")}
+    rows |= {"leduc_escher": row(200, 1e6), "leduc_mmd": row(386, 2e6, 10, "current")}
+    rows["leduc_nfsp"] = row(990, 2e6, 1) | {"low": None, "high": None}
+    uniform = {name: {"unit": "chips", "uniform": 2.374} for name in tables.WITH_A_TREE.values()}
+    monkeypatch.setattr(tables.tables, "reproduced", rows.get)
+    monkeypatch.setattr(tables.tables, "stored", {"dueling_dream_ppo_exploitability": uniform}.__getitem__)
+    head, _, _, *lines = tables.with_a_tree_table()
+    assert head.startswith("| learner | policy | leduc_poker, chips, 2 M nodes, n 3 |")
+    cells = {line.split(" | ")[0]: line.strip("| ").split(" | ")[1:] for line in lines}
+    assert cells["| `dream`"] == ["average", *["0.040 (0.020 to 0.080)"] * 3]
+    assert cells["| `escher`"][1] == "0.200 (0.100 to 0.400), 1.0 M"
+    assert cells["| `mmd`"][:2] == ["current", "0.386 (0.193 to 0.772), n 10"]
+    assert cells["| `nfsp`"][1] == "0.990, n 1"
+    assert "".join(cells["| `rnad`"]).strip("| ") == ""
