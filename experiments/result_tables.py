@@ -364,14 +364,16 @@ def mini_gin_table() -> list[str]:
 
 
 BENCHMARKS = (
-    ("random_play", "decisions_per_s", "uniform random play, full legal mask, decisions/s"),
+    ("random_play", "decisions_per_s", "uniform random play, full legal mask, decisions/s (target 8,700,000)"),
     ("random_play", "ratio", "the same over pyspiel's gin_rummy driven from Python"),
-    ("openspiel_gin", "random games_per_s", "OpenSpiel's gin, uniform random play, games/s, both cores"),
-    ("openspiel_gin", "random ratio", "the same over pyspiel's C++ loop on the same cores (target 20)"),
-    ("openspiel_gin", "simple_bot games_per_s", "OpenSpiel's gin, simple bot against itself, games/s, both cores"),
-    ("openspiel_gin", "simple_bot ratio", "the same over pyspiel's C++ loop on the same cores (target 10)"),
+    ("openspiel_gin", "random games_per_s", "OpenSpiel's gin, uniform random play, packed masks, games/s"),
+    ("openspiel_gin", "random ratio", "the same over pyspiel's C++ loop on the same cores (target 40)"),
+    ("openspiel_gin", "public_random ratio", "the same through `Game.legal_actions`"),
+    ("openspiel_gin", "simple_bot games_per_s", "OpenSpiel's gin, simple bot against itself, packed masks, games/s"),
+    ("openspiel_gin", "simple_bot ratio", "the same over pyspiel's C++ loop on the same cores (target 20)"),
+    ("openspiel_gin", "public_simple_bot ratio", "the same through `Game.view`, `Policy` and a draw from it"),
     ("selfplay", "decisions_per_s", "self-play with the network of 4,887 inputs, decisions/s"),
-    ("selfplay", "ratio", "the same over dense 4,887-vectors"),
+    ("selfplay", "ratio", "the same over dense 4,887-vectors (target 5)"),
     ("solvers", "leduc_poker iterations_per_s", "CFR on Leduc, iterations/s, one core"),
     ("solvers", "leduc_poker ratio", "the same over pyspiel's C++ solver"),
     ("solvers", "liars_dice iterations_per_s", "CFR on liar's dice, iterations/s, one core"),

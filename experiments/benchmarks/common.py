@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import jax
+import numpy as np
+from jax.sharding import Mesh, PartitionSpec
 from rich.console import Console
 from rich.table import Table
 
@@ -99,6 +101,20 @@ def ratio(values: list[float], peers: list[float]) -> dict[str, float]:
     """Returns `ratio`, that of the medians, with the least and greatest of a single round."""
     rounds = [value / peer for value, peer in zip(values, peers, strict=True)]
     return spread("ratio", rounds) | {"ratio": statistics.median(values) / statistics.median(peers)}
+
+
+def split_cores(devices: int) -> None:
+    """Makes the CPU several devices of one thread each; nothing has used JAX before. 1 leaves it as it is."""
+    if devices > 1:
+        os.environ["NPROC"] = "1"  # of XLA: threads that share the work of one program
+        jax.config.update("jax_num_cpu_devices", devices)
+
+
+def on_every_device(part: Callable[..., Any]) -> Callable[..., Any]:
+    """Compiles a function to run on all devices, each with its share of the leading axis of arguments and outputs."""
+    lanes = PartitionSpec("lanes")
+    mesh = Mesh(np.array(jax.devices()), ("lanes",))
+    return jax.jit(jax.shard_map(part, mesh=mesh, in_specs=lanes, out_specs=lanes, check_vma=False))
 
 
 def parameters(network: Any, game: Game) -> int:

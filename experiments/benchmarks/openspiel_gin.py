@@ -2,6 +2,10 @@
 
 Games are played to their ends with the full legal actions and exact deadwood; a lane whose game has ended is dealt the
 next one within a few steps, so that lanes stay busy. Compilation is apart, pyspiel is measured in the same rounds.
+
+`random` and `simple_bot` read the legal actions as packed words, the bot by its inner function. `public_random` and
+`public_simple_bot` do what a match does: `Game.legal_actions`, `Game.view`, a `Policy` and a draw from it. With
+--devices lanes are split over as many devices of the CPU, of one thread each.
 """
 
 from __future__ import annotations
@@ -17,13 +21,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from common import Parser, Work, at_least_one, interleaved, ratio, run, spread
+from common import Parser, Work, at_least_one, interleaved, on_every_device, ratio, run, split_cores, spread
 from jax import Array, lax
 
 import envs
-from envs import Game
+from dream.equations.sampling import sample_action
+from envs import Game, InputError
 from envs.batching import computed_once, lanes_last, where_needed
 from envs.gin_rummy.players import simple_bot
+from envs.random_play import uniform_action
 
 _STEPS_A_DEAL = 8
 """Steps between two deals to the lanes whose games have ended."""
@@ -37,19 +43,22 @@ def main() -> None:
     parser.add_argument("--batch", type=at_least_one, default=4096, metavar="GAMES", help="lanes (default %(default)s)")
     parser.add_argument("--steps", type=at_least_one, default=400, help="steps of a call (default %(default)s)")
     parser.add_argument("--no-pyspiel", action="store_true", help="leave pyspiel out")
+    parser.add_argument("--devices", type=at_least_one, default=1, help="that share the lanes (default %(default)s)")
     run(parser, measure)
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Times both kinds of play, ours and pyspiel's, in the same rounds."""
+    """Times all kinds of play, ours and pyspiel's, in the same rounds."""
+    if arguments.batch % arguments.devices:
+        raise InputError(f"--batch {arguments.batch} must be a multiple of --devices {arguments.devices}")
+    split_cores(arguments.devices)
     game = envs.make("gin_rummy_openspiel")
-    kinds = {"random": _pick_uniform, "simple_bot": _pick_simple_bot}
-    works = {kind: _ours(game, pick, arguments) for kind, pick in kinds.items()}
+    works = {kind: _ours(game, pick, arguments) for kind, pick in KINDS.items()}
     with multiprocessing.get_context("spawn").Pool(_CORES) as pool:
-        peers = {} if arguments.no_pyspiel else {f"pyspiel_{kind}": _pyspiel(pool, kind) for kind in kinds}
+        peers = {} if arguments.no_pyspiel else {f"pyspiel_{kind}": _pyspiel(pool, kind) for kind in PEERS}
         timings = interleaved(works | peers, arguments.repeats, _SECONDS)
     figures: dict[str, Any] = {"batch": arguments.batch, "cores": _CORES}
-    for kind in kinds:
+    for kind in KINDS:
         mine = timings[kind].rates("games")
         figures[kind] = spread("games_per_s", mine) | spread("decisions_per_s", timings[kind].rates("decisions"))
         figures[kind] |= {"compile_seconds": timings[kind].compile_seconds}
@@ -57,7 +66,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
             "decisions_per_game": statistics.mean(c["decisions"] / c["games"] for c in timings[kind].counts)
         }
         if peers:
-            theirs = timings[f"pyspiel_{kind}"].rates("games")
+            theirs = timings[f"pyspiel_{kind.removeprefix(_PUBLIC)}"].rates("games")
             figures[kind] |= spread("pyspiel_games_per_s", theirs) | ratio(mine, theirs)
     return figures
 
@@ -94,9 +103,24 @@ def _pick_simple_bot(game: Any, state: Any, bits: Array) -> Array:
     return simple_bot.choice(game)(game.view(state, state.turn), game.legal_words(state))
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1, 4))
-def _go_on(game: Game, pick: Any, states: Any, key: Array, blocks: int) -> tuple[Any, Array, Array]:
-    """Plays blocks of steps and returns the states, the games finished and the decisions made."""
+def _pick_uniform_of_mask(game: Any, state: Any, bits: Array) -> Array:
+    return uniform_action(bits, game.legal_actions(state))
+
+
+def _pick_by_policy(game: Any, state: Any, bits: Array) -> Array:
+    policy = envs.make_bot("simple_bot", game)
+    chances = policy(game.view(state, jnp.maximum(state.current_player, 0)), game.legal_actions(state))
+    return sample_action(jax.random.key(bits), chances)
+
+
+_PUBLIC = "public_"
+PEERS = {"random": _pick_uniform, "simple_bot": _pick_simple_bot}
+KINDS = PEERS | {f"{_PUBLIC}random": _pick_uniform_of_mask, f"{_PUBLIC}simple_bot": _pick_by_policy}
+
+
+def _go_on(game: Game, pick: Any, blocks: int, states: Any, keys: Array) -> tuple[Any, Array, Array]:
+    """Plays blocks of steps; returns the states, the games finished and the decisions made, [1] each."""
+    key = keys[0]
     size = states.turn.shape[0]
 
     def body(carry: tuple, t: Array) -> tuple:
@@ -117,21 +141,21 @@ def _go_on(game: Game, pick: Any, states: Any, key: Array, blocks: int) -> tuple
 
     start = (states, jnp.int32(0), jnp.int32(0))
     (states, decisions, games), _ = lax.scan(block, start, jnp.arange(blocks))
-    return states, games, decisions
+    return states, games[None], decisions[None]
 
 
 def _ours(game: Game, pick: Any, arguments: argparse.Namespace) -> Work:
-    """Plays on with all lanes for a number of steps; counts games finished and decisions."""
-    keys = jax.random.split(jax.random.key(1), arguments.batch)
-    states = jax.jit(jax.vmap(game.init))(keys)
+    """Plays on with all lanes for a number of steps, each device its share; counts games finished and decisions."""
+    states = on_every_device(jax.vmap(game.init))(jax.random.split(jax.random.key(1), arguments.batch))
+    blocks = -(-arguments.steps // _STEPS_A_DEAL)
+    go_on = on_every_device(functools.partial(_go_on, game, pick, blocks))
 
     def play(n: int) -> tuple[Array, Array]:
         nonlocal states
-        blocks = -(-arguments.steps // _STEPS_A_DEAL)
-        states, games, decisions = _go_on(game, pick, states, jax.random.key(n), blocks)
+        states, games, decisions = go_on(states, jax.random.split(jax.random.key(n), jax.device_count()))
         return games, decisions
 
-    return Work(play, lambda played: {"games": played[0], "decisions": played[1]})
+    return Work(play, lambda played: {"games": jnp.sum(played[0]), "decisions": jnp.sum(played[1])})
 
 
 def _pyspiel(pool: Any, kind: str) -> Work:

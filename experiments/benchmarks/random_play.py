@@ -1,4 +1,7 @@
-"""Decisions and games per second of uniform random play with the full legal mask, and of pyspiel's from Python."""
+"""Decisions and games per second of uniform random play with the full legal mask, and of pyspiel's from Python.
+
+With --devices lanes are split over as many devices of the CPU, of one thread each.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,12 @@ import time
 from typing import Any
 
 import jax
-from common import Parser, Work, at_least_one, interleaved, ratio, run, spread
+import jax.numpy as jnp
+from common import Parser, Work, at_least_one, interleaved, on_every_device, ratio, run, split_cores, spread
+from jax import Array
 
 import envs
-from envs import Game
+from envs import Game, InputError
 from envs.random_play import play_random
 
 _PEER = "pyspiel"
@@ -28,11 +33,15 @@ def main() -> None:
     parser.add_argument("--env", default="gin_rummy", help="the game (default %(default)s)")
     parser.add_argument("--batches", type=at_least_one, nargs="+", default=[256, 1024, 4096, 16384], metavar="GAMES")
     parser.add_argument("--no-pyspiel", action="store_true", help="leave pyspiel's gin_rummy out")
+    parser.add_argument("--devices", type=at_least_one, default=1, help="that share the games (default %(default)s)")
     run(parser, measure)
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Times whole random games at every batch size, and pyspiel's in the same rounds; compilation apart."""
+    if uneven := [batch for batch in arguments.batches if batch % arguments.devices]:
+        raise InputError(f"--batches {uneven[0]} must be a multiple of --devices {arguments.devices}")
+    split_cores(arguments.devices)
     game = envs.make(arguments.env)
     works = {batch: _random_play(game, batch) for batch in dict.fromkeys(arguments.batches)}
     peer = None if arguments.no_pyspiel or arguments.env != _PEER_GAME else _pyspiel_play()
@@ -56,10 +65,16 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _random_play(game: Game, batch: int) -> Work:
-    """Plays `batch` games at once; counts games and decisions."""
+    """Plays `batch` games at once, each device its share; counts games and decisions."""
+    devices = jax.device_count()
+
+    def share(keys: Array) -> Array:
+        return play_random(game, keys[0], batch // devices).decisions[None]
+
+    play = on_every_device(share)
     return Work(
-        lambda n: play_random(game, jax.random.key(n), batch),
-        lambda played: {"games": batch, "decisions": played.decisions},
+        lambda n: play(jax.random.split(jax.random.key(n), devices)),
+        lambda decisions: {"games": batch, "decisions": jnp.sum(decisions)},
     )
 
 
