@@ -23,7 +23,7 @@ from typing import Any
 
 import accelerator_parts as parts
 import jax
-from common import Parser, machine
+from common import Parser, load_1_minute, machine
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "experiments" / "results" / "accelerator.json"
@@ -76,7 +76,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     report: dict[str, Any] = {
         "benchmark": "accelerator",
         "command": shlex.join(["python", *sys.argv]).replace(f"{ROOT}{os.sep}", ""),
-        "machine": machine(),
+        "machine": machine(load_1_minute()),
         "minutes": arguments.minutes,
         "toy": arguments.toy,
         "parts": {},

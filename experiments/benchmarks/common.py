@@ -125,13 +125,22 @@ def parameters(network: Any, game: Game) -> int:
     return sum(x.size for x in jax.tree.leaves(shapes))
 
 
-def machine() -> dict[str, Any]:
-    """Describes the machine; starts the backend."""
+def load_1_minute() -> float:
+    """Returns how many processes ran or waited over the last minute; asked before measuring, to leave that out."""
+    return round(os.getloadavg()[0], 2)
+
+
+def machine(load: float) -> dict[str, Any]:
+    """Describes the machine; starts the backend.
+
+    Args:
+      load: `load_1_minute` of before the measurement.
+    """
     device = jax.devices()[0]
     return {
         "cpu": _cpu_model(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "load_1_minute": round(os.getloadavg()[0], 2),
+        "load_1_minute": load,
         "device": f"{jax.device_count()} x {device.device_kind}",
         "backend": device.platform,
         "jax": jax.__version__,
@@ -180,13 +189,14 @@ def run(parser: Parser, measure: Callable[[argparse.Namespace], dict[str, Any]])
       measure: arguments -> figures by name, nested or not, medians with their `_min` and `_max`; may raise InputError.
     """
     arguments = parser.parse_args()
+    load = load_1_minute()
     # A program read from disk would hide what compiling costs.
     jax.config.update("jax_enable_compilation_cache", False)
     try:
         figures = measure(arguments)
     except InputError as error:
         parser.error(str(error))
-    report = {"benchmark": Path(parser.prog).stem, "machine": machine(), "repeats": arguments.repeats, **figures}
+    report = {"benchmark": Path(parser.prog).stem, "machine": machine(load), "repeats": arguments.repeats, **figures}
     if arguments.json:
         print(json.dumps(report))
     else:

@@ -14,6 +14,7 @@ from common import Parser, at_least_one, run, spread
 
 import envs
 from dream import algorithms
+from dream.algorithms.play_then_fit import PlayThenFit
 from dream.config.compose import compose_config
 from dream.config.schema import RunConfig
 from dream.evaluation import matches
@@ -90,19 +91,20 @@ def _of_run(config: RunConfig, game: Game) -> dict[str, Program]:
     """Returns the programs of an iteration and of its evaluation."""
     algorithm = algorithms.make(config.algo, config.network, game)
     # An Algorithm shows only `iterate`; its two programs belong to the object it was built from.
-    learner = algorithm.iterate.__self__
-    if not hasattr(learner, "generate"):
+    learner = getattr(algorithm.iterate, "__self__", None)
+    if not isinstance(learner, PlayThenFit):
         raise envs.InputError(
-            f"algo.name={config.algo['name']} has no generation and fit to compile; use dueling_dream"
+            f"algo.name={config.algo['name']} has no generation and fit to compile; use dueling_dream or ppo"
         )
     state = jax.eval_shape(algorithm.init, jax.random.key(0))
-    replay, _, _ = jax.eval_shape(learner.generate, state)
+    play = learner.play_arguments(state)
+    played, _, _ = jax.eval_shape(learner.generate, *play)
     policy = jax.eval_shape(lambda state: chosen_policy(algorithm.policies(state)), state)
     pairs = min(matches.CHUNK, config.eval.games // 2)
     seats = (game, policy, envs.make_bot("random", game), jax.random.key(0), pairs)
     return {
-        "generate": (learner.generate, (learner, state)),
-        "learn": (learner.learn, (learner, state, replay)),
+        "generate": (learner.generate, (learner, *play)),
+        "learn": (learner.learn, (learner, *learner.fit_arguments(state, played))),
         "match": (matches._play_pairs, seats),
     }
 

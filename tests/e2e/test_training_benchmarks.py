@@ -1,0 +1,45 @@
+"""Do the benchmarks of a run's start and of its memory measure at toy size, and refuse what is wrong in one line?"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+from typing import Any
+
+import command_support
+import pytest
+
+FOLDER = command_support.REPO / "experiments" / "benchmarks"
+TOY = ("preset=tiny", "algo=cfr", "env=kuhn_poker")
+
+
+def _measured(script: str, *arguments: str, cwd: pathlib.Path) -> dict[str, Any]:
+    command = (str(FOLDER / script), *arguments, "--repeats", "1", "--json")
+    done = command_support.succeed(*command, cwd=cwd, PYTHONPATH=str(command_support.REPO))
+    return json.loads(done.stdout)
+
+
+def test_the_first_record_is_timed(tmp_path: pathlib.Path) -> None:
+    """With an empty cache and with a full one; nothing of the runs is left."""
+    found = _measured("first_record.py", *TOY, cwd=tmp_path)
+    assert found["first_record_cold_s"] > found["import_s"] > 0
+    assert found["first_record_warm_s"] > found["import_s"]
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_memory_of_presets_is_told_by_preset(tmp_path: pathlib.Path) -> None:
+    """With the figures of a single recipe in each."""
+    found = _measured("memory.py", *TOY[1:], "--presets", "tiny", cwd=tmp_path)["tiny"]
+    assert found["peak_gib"] > found["before_gib"] > 0
+    assert sys.platform != "linux" or found["steady_gib"] > found["before_gib"]
+
+
+@pytest.mark.parametrize("arguments", [("first_record.py", "preset=nope"), ("memory.py", "--presets", "tiny", "nope")])
+def test_a_wrong_preset_gets_one_line(tmp_path: pathlib.Path, arguments: tuple[str, ...]) -> None:
+    """Of which the benchmark's own process, or the one it starts, has the words."""
+    script, *others = arguments
+    done = command_support.command(str(FOLDER / script), *others, cwd=tmp_path, PYTHONPATH=str(command_support.REPO))
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "unknown preset 'nope'" in done.stderr
