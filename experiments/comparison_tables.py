@@ -12,7 +12,6 @@ WITH_A_TREE = {"leduc": "leduc_poker", "liars_dice": "liars_dice", "mini_gin_4x2
 ROWS = {
     "dream": "dream",
     "dueling_dream": "dueling_dream_tuned",
-    "dueling_dream, accumulating": "dueling_dream_accumulating",
     "escher": "escher",
     "mmd": "mmd",
     "nfsp": "nfsp",

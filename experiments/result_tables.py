@@ -401,7 +401,13 @@ BENCHMARKS = (
         "page, a move and the learned player's answer, milliseconds (target 100)",
     ),
     ("page", "strong cold move_95_ms", "the same, 95th percentile"),
-    ("memory", "peak_gib", "peak memory of one iteration of 8,192 games, GiB"),
+    ("run_loop", "leduc_poker iterations_per_s", "CFR on Leduc by `python -m dream.run`, iterations/s, both cores"),
+    ("run_loop", "leduc_poker loop_us_per_iteration", "of it the run loop, microseconds an iteration (target 100)"),
+    ("first_record", "first_record_cold_s", "`preset=laptop`, from the command to the first record, s (target 10)"),
+    ("first_record", "first_record_warm_s", "the same with programs compiled before (target 3)"),
+    ("memory", "none peak_gib", "peak memory of one iteration of 8,192 games, GiB"),
+    ("memory", "none steady_gib", "the same, after later iterations"),
+    ("memory", "laptop peak_gib", "peak memory of one iteration of `preset=laptop`, GiB"),
 )
 """Result file, path of the number in it, what it is."""
 

@@ -39,10 +39,15 @@ def long_loop(more: Callable[[Any], Array], body: Callable[[Any], Any], start: A
     Args:
       more: carry -> bool, whether there is another turn.
       body: carry -> carry.
-      start: the first carry.
+      start: the first carry, or what gives it, called in the part where the loop begins alone: to derive it from the
+        body's shapes takes as long as tracing the body.
     """
     part = _part.get()
-    return lax.while_loop(more, body, start) if part is None else part.loop(more, body, start)
+    return lax.while_loop(more, body, _given(start)) if part is None else part.loop(more, body, start)
+
+
+def _given(start: Any) -> Any:
+    return start() if callable(start) else start
 
 
 def long_scan(body: Callable[[Any, Any], tuple[Any, Any]], start: Any, inputs: Any) -> tuple[Any, Any]:
@@ -65,9 +70,11 @@ def long_scan(body: Callable[[Any, Any], tuple[Any, Any]], start: Any, inputs: A
         carry, output = body(carry, nth(n))
         return n + 1, carry, jax.tree.map(lambda rows, row: rows.at[n].set(row), outputs, output)
 
-    shapes = jax.eval_shape(lambda carry: body(carry, nth(jnp.int32(0)))[1], start)
-    outputs = jax.tree.map(lambda x: jnp.zeros((turns, *x.shape), x.dtype), shapes)
-    _, carry, outputs = long_loop(lambda at: at[0] < turns, turn, (jnp.int32(0), start, outputs))
+    def first() -> tuple[Array, Any, Any]:
+        shapes = jax.eval_shape(lambda carry: body(carry, nth(jnp.int32(0)))[1], start)
+        return jnp.int32(0), start, jax.tree.map(lambda x: jnp.zeros((turns, *x.shape), x.dtype), shapes)
+
+    _, carry, outputs = long_loop(lambda at: at[0] < turns, turn, first)
     return carry, outputs
 
 
@@ -100,7 +107,7 @@ class _Part:
             return self.over[number]
         if self.turns is None:
             # Copies: the loop's first call may write over its carry, which must not be an argument of the function.
-            raise _LeftError(_LOOP, jax.tree.map(jnp.copy, start))
+            raise _LeftError(_LOOP, jax.tree.map(jnp.copy, _given(start)))
 
         def unfinished(at: tuple[Array, Any]) -> Array:
             return (at[0] < self.turns) & more(at[1])

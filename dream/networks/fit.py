@@ -56,8 +56,10 @@ def fit(
         params = jax.tree.map(lambda p, d: p - rate * d, params, direction)
         return n + 1, *devices.whole((params, optimizer_state, jax.tree.map(jnp.add, sums, info)))
 
-    shapes = jax.eval_shape(lambda p: loss(p, batch(jnp.int32(0)))[1], params)
-    zeros = {name: jnp.zeros(x.shape, x.dtype) for name, x in shapes.items()} | {"gradient_norm": jnp.zeros(())}
-    start = (jnp.int32(0), params, optimizer_state, zeros)
+    def start() -> tuple[Array, Any, Any, dict[str, Array]]:
+        shapes = jax.eval_shape(lambda p: loss(p, batch(jnp.int32(0)))[1], params)
+        zeros = {name: jnp.zeros(x.shape, x.dtype) for name, x in shapes.items()} | {"gradient_norm": jnp.zeros(())}
+        return jnp.int32(0), params, optimizer_state, zeros
+
     _, params, optimizer_state, sums = long_loop(lambda at: at[0] < steps, step, start)
     return params, optimizer_state, jax.tree.map(lambda x: x / steps, sums)

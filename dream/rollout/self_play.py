@@ -176,7 +176,9 @@ def play(
             t=at.t + 1,
         )
 
-    first = _at_start(blank, jax.eval_shape(one, *blank, act_key), steps, num_envs)
+    def first() -> _Lanes:
+        return _at_start(blank, jax.eval_shape(one, *blank, act_key), steps, num_envs)
+
     end = long_loop(lambda at: (at.next_game < games) | ~jnp.all(at.free), body, first)
     return Record(end.record, end.valid, end.results)
 

@@ -37,6 +37,8 @@ from dream.training.tracking import Tracker
 _SECONDS = 1.0
 """A measurement lasts at least this long."""
 _NEVER = 10**9
+_BATCHES_TO_GROW = 12
+"""After which batches of iterations have their full size: they grow fourfold from one to the next."""
 
 
 def main() -> None:
@@ -89,6 +91,8 @@ def _loop(start: Start) -> Work:
         done[0], before = under_way.iteration, done[0]
         return under_way.iteration - before
 
+    for n in range(_BATCHES_TO_GROW):
+        work(n)
     return Work(work, lambda iterations: {"iterations": iterations})
 
 

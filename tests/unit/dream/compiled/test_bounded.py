@@ -84,3 +84,19 @@ def test_double_precision() -> None:
     assert jnp.asarray(1.5).dtype == jnp.float32
     result = whole(calls)
     assert (result.dtype, float(result)) == (np.float64, (1 / 3) * 2.0**-60)
+
+
+def test_a_loop_begins_once() -> None:
+    """What gives the first carry is traced where the loop begins, and not in the parts that go on with it or after."""
+    began = []
+
+    def halved(x: jax.Array) -> jax.Array:
+        def start() -> tuple[jax.Array, jax.Array]:
+            began.append(None)
+            return jnp.int32(0), x
+
+        return long_loop(lambda at: at[0] < 60, lambda at: (at[0] + 1, at[1] / 2), start)[1] + 1
+
+    assert float(whole(BoundedCalls(halved)(jnp.float32(2.0**60)))) == 2.0
+    assert len(began) == 1
+    assert float(jax.jit(halved)(jnp.float32(2.0**60))) == 2.0
