@@ -103,11 +103,17 @@ def ratio(values: list[float], peers: list[float]) -> dict[str, float]:
     return spread("ratio", rounds) | {"ratio": statistics.median(values) / statistics.median(peers)}
 
 
-def split_cores(devices: int) -> None:
-    """Makes the CPU several devices of one thread each; nothing has used JAX before. 1 leaves it as it is."""
+def split_cores(devices: int, lanes: list[int]) -> None:
+    """Makes the CPU several devices of one thread each; nothing has used JAX before. 1 leaves it as it is.
+
+    Raises:
+      InputError: numbers of lanes that cannot be split over the devices there are.
+    """
     if devices > 1:
         os.environ["NPROC"] = "1"  # of XLA: threads that share the work of one program
         jax.config.update("jax_num_cpu_devices", devices)
+    if uneven := [number for number in lanes if number % jax.device_count()]:
+        raise InputError(f"{uneven[0]} games cannot be split evenly over {jax.device_count()} devices")
 
 
 def on_every_device(part: Callable[..., Any]) -> Callable[..., Any]:

@@ -26,7 +26,7 @@ from jax import Array, lax
 
 import envs
 from dream.equations.sampling import sample_action
-from envs import Game, InputError
+from envs import Game
 from envs.batching import computed_once, lanes_last, where_needed
 from envs.gin_rummy.players import simple_bot
 from envs.random_play import uniform_action
@@ -49,9 +49,7 @@ def main() -> None:
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Times all kinds of play, ours and pyspiel's, in the same rounds."""
-    if arguments.batch % arguments.devices:
-        raise InputError(f"--batch {arguments.batch} must be a multiple of --devices {arguments.devices}")
-    split_cores(arguments.devices)
+    split_cores(arguments.devices, [arguments.batch])
     game = envs.make("gin_rummy_openspiel")
     works = {kind: _ours(game, pick, arguments) for kind, pick in KINDS.items()}
     with multiprocessing.get_context("spawn").Pool(_CORES) as pool:

@@ -18,7 +18,7 @@ from common import Parser, Work, at_least_one, interleaved, on_every_device, rat
 from jax import Array
 
 import envs
-from envs import Game, InputError
+from envs import Game
 from envs.random_play import play_random
 
 _PEER = "pyspiel"
@@ -39,9 +39,7 @@ def main() -> None:
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Times whole random games at every batch size, and pyspiel's in the same rounds; compilation apart."""
-    if uneven := [batch for batch in arguments.batches if batch % arguments.devices]:
-        raise InputError(f"--batches {uneven[0]} must be a multiple of --devices {arguments.devices}")
-    split_cores(arguments.devices)
+    split_cores(arguments.devices, arguments.batches)
     game = envs.make(arguments.env)
     works = {batch: _random_play(game, batch) for batch in dict.fromkeys(arguments.batches)}
     peer = None if arguments.no_pyspiel or arguments.env != _PEER_GAME else _pyspiel_play()
