@@ -402,7 +402,7 @@ BENCHMARKS = (
     ),
     ("page", "strong cold move_95_ms", "the same, 95th percentile"),
     ("run_loop", "leduc_poker iterations_per_s", "CFR on Leduc by `python -m dream.run`, iterations/s, both cores"),
-    ("run_loop", "leduc_poker loop_us_per_iteration", "of it the run loop, microseconds an iteration (target 100)"),
+    ("run_loop", "leduc_poker loop_us_per_iteration", "of it the run loop, microseconds per iteration (target 100)"),
     ("first_record", "first_record_cold_s", "`preset=laptop`, from the command to the first record, s (target 10)"),
     ("first_record", "first_record_warm_s", "the same with programs compiled before (target 3)"),
     ("memory", "none peak_gib", "peak memory of one iteration of 8,192 games, GiB"),

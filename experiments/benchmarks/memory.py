@@ -29,7 +29,7 @@ def main() -> None:
     """Reads the arguments and measures."""
     parser = Parser(__doc__, repeats=1)
     parser.add_argument("overrides", nargs="*", help="of the configuration, e.g. algo.num_envs=2048")
-    parser.add_argument("--games", type=at_least_one, help="in an iteration (default: the configuration's, 8192)")
+    parser.add_argument("--games", type=at_least_one, help="per iteration (default: the configuration's, 8192)")
     parser.add_argument("--presets", nargs="+", metavar="PRESET", help="measure these; put overrides before it")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     if "--child" in sys.argv:
