@@ -1,4 +1,4 @@
-"""Operations and bytes of one iteration by number of devices, from shapes alone: nothing is measured here.
+"""Operations and bytes of one iteration by number of devices, from shapes; seconds, from what one machine measured.
 
     python experiments/cost_model.py        writes experiments/results/cost_model.json; result_pages.py makes the table
 
@@ -11,11 +11,18 @@ P parameters, B rows of a minibatch, S gradient steps, n decisions, R rows of V 
 
 Products with the parameters alone are counted, every parameter once, which is too few where a network convolves; rules,
 deals and the optimiser are not.
+
+Where experiments/results/iteration.json has an iteration of a recipe by part (benchmarks/iteration.py), seconds follow:
+
+    play and fit as measured, divided by D; (bytes of the record + of the gradients) / LINK
+
+that is, as many machines like that one, each as fast on its share, and nothing overlapped.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +39,9 @@ RECIPES = {
     "the DREAM document, preset=h200": ["preset=h200"],
     "OpenSpiel's document, experiment=openspiel_ppo": ["experiment=openspiel_ppo"],
 }
+MEASURED = RESULT.with_name("iteration.json")
+LINK = 12.5e9
+"""Bytes per second between machines: 100 Gbit/s."""
 DEVICES = (1, 8, 16, 64, 256, 1024)
 
 
@@ -70,14 +80,30 @@ def costs(size: dict[str, float], devices: int) -> dict[str, float]:
     }
 
 
+def seconds(measured: dict[str, float], cost: dict[str, float], devices: int) -> dict[str, float]:
+    """Returns the seconds of the parts of an iteration on machines like the measured one."""
+    moved = (cost["record_bytes"] + cost["gradient_bytes"]) / LINK
+    play, fit = (measured[f"seconds_{part}"] / devices for part in ("generate", "fit"))
+    return {"play_seconds": play, "fit_seconds": fit, "exchange_seconds": moved}
+
+
+def measured_of(overrides: list[str]) -> dict[str, Any] | None:
+    """Returns what benchmarks/iteration.py measured of a recipe, None where that is not stored."""
+    found = json.loads(MEASURED.read_text()) if MEASURED.exists() else {}
+    return found if found.get("overrides", "").split()[: len(overrides)] == overrides else None
+
+
 def main() -> None:
     """Runs the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.parse_args()
     report: dict[str, Any] = {}
     for name, overrides in RECIPES.items():
-        size = sizes(overrides)
-        report[name] = {"sizes": size, "by_devices": {str(n): costs(size, n) for n in DEVICES}}
+        size, measured = sizes(overrides), measured_of(overrides)
+        by_devices = {n: costs(size, n) for n in DEVICES}
+        if measured is not None:
+            by_devices = {n: cost | seconds(measured, cost, n) for n, cost in by_devices.items()}
+        report[name] = {"sizes": size, "by_devices": {str(n): cost for n, cost in by_devices.items()}}
     write_json(RESULT, report)
     print(RESULT)
 

@@ -1,4 +1,7 @@
-"""Seconds to compile a search player of gin rummy, and per decision by worlds, for one decision and for many."""
+"""Seconds to compile a search player of gin rummy, and per decision by worlds, for one decision and for many.
+
+With --players also of players by name, lv7 or mc:512 for instance, at the same decisions.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,7 @@ def main() -> None:
     parser.add_argument("--policy", default="gin_rummy/strong", help="any player by name, run or file")
     parser.add_argument("--worlds", nargs="+", type=at_least_one, default=[64, 128, 512, 2048])
     parser.add_argument("--batch", nargs="+", type=at_least_one, default=[1, 64], help="decisions at once")
+    parser.add_argument("--players", nargs="+", default=[], metavar="NAME", help="other players, timed beside it")
     run(parser, measure)
 
 
@@ -45,11 +49,17 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         began = time.perf_counter()
         compiled = decide.lower(players[arguments.worlds[0]], views, legal).compile()
         report[f"batch_{batch}"] = {"compile_seconds": time.perf_counter() - began}
-        works = {str(worlds): Work(functools.partial(_decided, compiled, player, views, legal))
+        works = {f"worlds_{worlds}": Work(functools.partial(_decided, compiled, player, views, legal))
                  for worlds, player in players.items()}  # fmt: skip
-        for worlds, timing in interleaved(works, arguments.repeats).items():
+        for name in arguments.players:
+            player = find_player(name, game)
+            began = time.perf_counter()
+            program = decide.lower(player, views, legal).compile()
+            report[f"batch_{batch}"][f"{name}_compile_seconds"] = time.perf_counter() - began
+            works[name] = Work(functools.partial(_decided, program, player, views, legal))
+        for name, timing in interleaved(works, arguments.repeats).items():
             per_decision = [seconds / batch for seconds in timing.seconds]
-            report[f"batch_{batch}"][f"worlds_{worlds}"] = spread("seconds_per_decision", per_decision)
+            report[f"batch_{batch}"][name] = spread("seconds_per_decision", per_decision)
     return report
 
 
