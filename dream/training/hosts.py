@@ -243,6 +243,9 @@ class _SharedStop(StopRequest):
     def protect(self, protected: bool = True, farewell: str = "") -> None:
         self._own.protect(protected, farewell)
 
+    def holding(self, release: Callable[[], None]) -> contextlib.AbstractContextManager[None]:
+        return self._own.holding(release)
+
     @contextlib.contextmanager
     def call(self, rescue: Callable[[], str]) -> Iterator[None]:
         """Marks a call that may be long; the first process alone leaves it, and the others follow."""
