@@ -30,6 +30,7 @@ def job(start: Start) -> float | None:
     stop = StopRequest.current()
     run = train(start, stop)
     if stop.received is not None:
+        stop.hand_on()
         sys.exit(stop.exit_code)
     return run.objective
 

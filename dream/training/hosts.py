@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -32,6 +34,7 @@ _LOSS_SECONDS = 10.0
 _ADDRESS_BYTES = 512
 
 _link: Link | None = None
+_on_abort: Any = None
 _exit_code: int | None = None
 
 
@@ -60,9 +63,21 @@ def join(config: HostsConfig) -> None:
         raise InputError("hosts.*: this process has had its run of several hosts; start another one")
     _link = _by_environment(config) if config.auto else _by_settings(config)
     agreement.agree_by(_link.of_the_first)
+    _delay_aborts(_link)
     atexit.register(_at_exit)
     if _link.index > 0:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - to the process's end
+
+
+def _delay_aborts(link: Link) -> None:
+    """Has an abort wait until the link notices a loss: JAX aborts a process whose connection to the first one ends.
+
+    The signal module's handlers run in the main thread alone, later than an abort; one of C's runs in the thread that
+    aborts. Where nothing is lost the abort goes on.
+    """
+    global _on_abort
+    _on_abort = ctypes.CFUNCTYPE(None, ctypes.c_int)(lambda number: link.wait_for_loss(_LOSS_SECONDS))
+    ctypes.CDLL(None).signal(signal.SIGABRT, _on_abort)
 
 
 def _is_single(config: HostsConfig) -> bool:
@@ -242,6 +257,9 @@ class _SharedStop(StopRequest):
 
     def protect(self, protected: bool = True, farewell: str = "") -> None:
         self._own.protect(protected, farewell)
+
+    def holding(self, release: Callable[[], None]) -> contextlib.AbstractContextManager[None]:
+        return self._own.holding(release)
 
     @contextlib.contextmanager
     def call(self, rescue: Callable[[], str]) -> Iterator[None]:

@@ -36,7 +36,8 @@ def train(start: Start, stop: StopRequest) -> Run:
       StorageError: the disk refused while the run was under way.
     """
     stop = hosts.shared(stop)
-    with hosts.together(), RunLock(start.run_dir) as lock, devices.over(start.parts.config.devices):
+    lock = RunLock(start.run_dir)
+    with hosts.together(), lock, stop.holding(lock.release), devices.over(start.parts.config.devices):
         hosts.where_lost(lambda: faults.host_lost(start.run_dir, lock))
         if start.checkpoint is None:
             _announce(start, 0)

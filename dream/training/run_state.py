@@ -271,8 +271,6 @@ class Run:
         here = devices.is_at_hand(self.state)
         if self.iteration > 0 and here:
             self.save()
-        if self._lock is not None:
-            self._lock.release()
         if self.iteration == 0:
             return f"none was finished before it; the same command with run_dir={self.run_dir} starts over"
         if not here and self.saved is None:

@@ -11,8 +11,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_WHERE_HANDLED = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU)
+"""Taken over too where somebody handles them: submitit does with the signal that a scheduler sends before the end."""
 PATIENCE_SECONDS, GRACE_SECONDS = 4.0, 10.0
 """What an iteration has to come to its end after the first signal, before it is left between two calls; and what a call
 under way has, before the process is left in the middle of it."""
@@ -24,6 +27,9 @@ class StopRequest:
     Before `protect` a signal ends the process at once, as there is nothing to save. After it the first signal sets
     `received`, which the work looks at between calls. A call (see `call`) that is not over after a grace of some
     seconds is left: what was finished before it is saved, and the process ends. A second signal ends it at once.
+
+    Where a signal had a handler of somebody else's before, such as submitit's, which puts its job in the queue again,
+    that is called when all is saved. Schedulers send several such signals: a second one takes the place of the first.
 
     Python runs signal handlers in the main thread between two bytecodes, thus never inside a long compiled call. So
     the signal's number goes through a pipe to a thread (signal.set_wakeup_fd), which acts on its own. At once means
@@ -43,6 +49,8 @@ class StopRequest:
         self._grace, self._protected, self._farewell = grace, False, ""
         self._seen: float | None = None
         self._rescue: Callable[[], str] | None = None
+        self._earlier: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        self._release: Callable[[], None] = lambda: None
         self._lock, self._leaving = threading.Lock(), False
         if listen:
             self._listen()
@@ -56,8 +64,11 @@ class StopRequest:
         self._pipe, self._write_end = os.pipe()
         os.set_blocking(self._write_end, False)
         signal.set_wakeup_fd(self._write_end, warn_on_full_buffer=False)
-        for number in _SIGNALS:
-            signal.signal(number, self._handle)
+        for number in (*_SIGNALS, *_WHERE_HANDLED):
+            if (earlier := _handler_of_others(number)) is not None:
+                self._earlier[number] = earlier
+            if earlier is not None or number in _SIGNALS:
+                signal.signal(number, self._handle)
         if StopRequest._newest is not None:
             os.close(StopRequest._newest._write_end)
         StopRequest._newest = self
@@ -71,6 +82,19 @@ class StopRequest:
           farewell: the line that a signal prints as it ends the process at once.
         """
         self._protected, self._farewell = protected, farewell
+
+    @contextlib.contextmanager
+    def holding(self, release: Callable[[], None]) -> Iterator[None]:
+        """Marks work that holds what others wait for.
+
+        Args:
+          release: gives it back, in another thread, where the process is ended at once.
+        """
+        self._release = release
+        try:
+            yield
+        finally:
+            self._release = lambda: None
 
     @contextlib.contextmanager
     def call(self, rescue: Callable[[], str]) -> Iterator[None]:
@@ -90,6 +114,16 @@ class StopRequest:
                 leaving = self._leaving
             if leaving:  # what the call has returned comes too late: the state from before it is being saved
                 threading.Event().wait()
+
+    def hand_on(self) -> None:
+        """Calls the handler that the received signal had before, which may end the process or raise; all is saved."""
+        if (earlier := self._earlier.get(self.received)) is None:
+            return
+        self._leaving = True
+        try:
+            earlier(self.received, None)
+        finally:
+            self._leaving = False
 
     @property
     def exit_code(self) -> int:
@@ -120,19 +154,23 @@ class StopRequest:
                 os.close(self._pipe)
                 return
             for number in arrived:
-                if number in _SIGNALS and signal.getsignal(number) == self._handle:
+                if signal.getsignal(number) == self._handle:
                     self._take(number)
-                    deadline = time.monotonic() + self._grace
+                    deadline = deadline or time.monotonic() + self._grace
 
     def _take(self, number: int) -> None:
         """Ends the process on a second signal, or on the first where there is nothing to save."""
-        if self.received is not None or not self._protected:
-            _leave(number, "" if self.received is not None else self._farewell)
+        first, is_chained = self.received is None, number in self._earlier
+        if is_chained and self._leaving:
+            return
+        waits = self._protected if first else is_chained
+        if not waits:
+            self._leave(number, self._farewell if first else "")
         self.received = number
-        _say(
-            f"\n{signal.Signals(number).name}: finishing the iteration and saving, for which it has "
-            f"{self._grace:.0f} s; a second signal leaves at once"
-        )
+        if first:
+            then = "then its earlier handler is called" if is_chained else "a second signal leaves at once"
+            name = signal.Signals(number).name
+            _say(f"\n{name}: finishing the iteration and saving, for which it has {self._grace:.0f} s; {then}")
 
     def _left_call(self) -> bool:
         """Begins to leave the call under way; returns False where there is none, or none any more."""
@@ -149,20 +187,40 @@ class StopRequest:
         except Exception as error:
             text = (str(error).splitlines() or [""])[0]
             line = f"what was finished before it could not be saved ({type(error).__name__}: {text})"
-        _leave(self.received, f"left in the middle of an iteration; {line}")
+        self._leave(self.received, f"left in the middle of an iteration; {line}")
+
+    def _leave(self, number: int, line: str) -> None:
+        """Ends the process at once, with a last line, what it holds given back, and the terminal's cursor back."""
+        if line:
+            _say(line)
+        with contextlib.suppress(Exception):
+            self._release()
+        code = self._code(number)
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            if sys.stdout.isatty():
+                os.write(1, b"\x1b[?25h\n")
+        os._exit(code)
+
+    def _code(self, number: int) -> int:
+        """Returns the exit code that the signal's earlier handler asks for, else 128 + the signal."""
+        try:
+            self._earlier.get(number, lambda number, frame: None)(number, None)
+        except SystemExit as left:
+            return left.code & 0xFF if isinstance(left.code, int) else int(left.code is not None)
+        except Exception as error:
+            _say(f"{type(error).__name__}: {error}")
+        return 128 + number
+
+
+def _handler_of_others(number: int) -> Callable[[int, FrameType | None], Any] | None:
+    """Returns the handler that a signal has, or had before the newest StopRequest; None where it is Python's own."""
+    installed, newest = signal.getsignal(number), StopRequest._newest
+    if newest is not None and installed == newest._handle:
+        return newest._earlier.get(number)
+    return installed if callable(installed) and installed is not signal.default_int_handler else None
 
 
 def _say(line: str) -> None:
     """Writes a line to stderr as it is: print may be under way in the main thread."""
     with contextlib.suppress(OSError):
         os.write(2, f"{line}\n".encode())
-
-
-def _leave(number: int, line: str) -> None:
-    """Ends the process at once, with a last line and the terminal's cursor back."""
-    if line:
-        _say(line)
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        if sys.stdout.isatty():
-            os.write(1, b"\x1b[?25h\n")
-    os._exit(128 + number)

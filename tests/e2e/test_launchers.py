@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import os
 import pathlib
+import signal
 import subprocess
+from collections.abc import Iterator
 
 import command_support
 import pytest
-from command_support import TINY
+from command_support import TINY, wait_for
 
 import dream
+from dream.storage import lock
+from dream.storage.checkpoint import find
+from dream.training import metrics
 
 KUHN = (*TINY, "algo=cfr", "env=kuhn_poker", "eval.opponents=[]", "checkpoint.every=1")
 
 
-def _sweep(cwd: pathlib.Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return command_support.command(
+def _start(cwd: pathlib.Path, *options: str) -> subprocess.Popen[str]:
+    return command_support.start(
         "dream.run", "-m", *KUHN, *options, cwd=cwd, PYTHONPATH=str(command_support.REPO), JAX_PLATFORMS="cpu"
     )
+
+
+def _sweep(cwd: pathlib.Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return command_support.finish(_start(cwd, *options))
 
 
 @pytest.mark.parametrize(("launcher", "package"), [("processes", "joblib"), ("local", "submitit")])
@@ -48,3 +59,62 @@ def test_optuna_picks_settings_by_what_runs_came_to(tmp_path: pathlib.Path) -> N
     rows = dream.load_sweep(tmp_path / "search")
     assert len(rows) == 2
     assert all(row["objective"] > 0 for row in rows)
+
+
+def _owner(run_dir: pathlib.Path) -> int | None:
+    """Returns the process that works in a run directory; None where none does."""
+    try:
+        return json.loads((run_dir / lock.FILE).read_text())["pid"]
+    except (OSError, ValueError):
+        return None
+
+
+def _done(run_dir: pathlib.Path) -> int:
+    """Returns the newest iteration that is recorded."""
+    records = metrics.read(run_dir) if (run_dir / metrics.FILE).exists() else []
+    return records[-1]["iteration"] if records else 0
+
+
+ENDLESS = ("hydra/launcher=local", "seed=1", "algo.updates=200", "eval.every=1000000000", "run_dir=sweep")
+
+
+@pytest.fixture
+def endless(tmp_path: pathlib.Path) -> Iterator[tuple[subprocess.Popen[str], pathlib.Path]]:
+    """A sweep of one job on submitit that has done some iterations, of which none is saved."""
+    pytest.importorskip("hydra_plugins.hydra_submitit_launcher")
+    process = _start(tmp_path, *ENDLESS, "iterations=1000000000", "checkpoint.every=1000000000")
+    run_dir = tmp_path / "sweep" / "0"
+    try:
+        wait_for(lambda: _done(run_dir) >= 3, process)
+        yield process, run_dir
+    finally:
+        process.kill()
+        if (owner := _owner(run_dir)) is not None:
+            os.kill(owner, signal.SIGKILL)
+        command_support.finish(process)
+
+
+def test_a_preempted_job_saves_is_queued_again_and_goes_on(
+    endless: tuple[subprocess.Popen[str], pathlib.Path],
+) -> None:
+    """After submitit's signal in the same sweep, after SIGTERM by the same command; no iteration is done twice."""
+    process, run_dir = endless
+    versions, owner, done = run_dir / "versions.json", _owner(run_dir), _done(run_dir)
+    begun = versions.stat().st_mtime_ns
+    os.kill(owner, signal.SIGUSR2)
+    wait_for(lambda: versions.stat().st_mtime_ns > begun, process)
+    resumed = [start["started_at_iteration"] for start in json.loads(versions.read_text()).get("resumed", [])]
+    assert len(resumed) == 1
+    assert resumed[0] == find(run_dir).meta["iteration"] >= done
+    wait_for(lambda: _done(run_dir) > resumed[0], process)
+    assert _owner(run_dir) != owner
+    os.kill(_owner(run_dir), signal.SIGTERM)
+    wait_for(lambda: _owner(run_dir) is None, process)
+    saved = find(run_dir).meta["iteration"]
+    assert saved == _done(run_dir) > resumed[0]
+    again = _sweep(run_dir.parents[1], *ENDLESS, f"iterations={saved + 2}")
+    assert again.returncode == 0, again.stderr
+    assert [record["iteration"] for record in metrics.read(run_dir)] == list(range(1, saved + 3))
+    logs = [log.read_text() for log in sorted(run_dir.parent.glob(".submitit/*/*_log.out"))]
+    assert sum(text.count("from iteration") for text in logs) == 2
+    assert not any("dropped from" in text for text in logs)

@@ -51,28 +51,35 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 @dataclasses.dataclass
 class Killed:
-    """A run of two processes after the second was killed: what the first said, and how long it took to end."""
+    """A run of two processes of which one was killed: how the other ended, and after how many seconds.
+
+    Attributes:
+      index: of the killed process.
+      out: what the first process printed.
+    """
 
     run_dir: pathlib.Path
+    index: int
     done: subprocess.CompletedProcess[str]
+    out: str
     seconds: float
 
 
-@pytest.fixture(scope="module")
-def killed(alone: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Killed:
-    """Two processes go on from the first iteration of one, and are killed after three at least."""
+@pytest.fixture(scope="module", params=[1, 0], ids=["second", "first"])
+def killed(request: pytest.FixtureRequest, alone: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Killed:
+    """Two processes go on from the first iteration of one, and one of them is killed after three at least."""
     run_dir = tmp_path_factory.mktemp("killed") / "run"
     shutil.copytree(alone, run_dir)
     for later in ("2", "3"):
         shutil.rmtree(run_dir / FOLDER / later)
-    first, second = _pair(f"resume={run_dir}", "iterations=1000000", cwd=run_dir.parent)
-    wait_for(lambda: (newest(run_dir) or 0) >= 4, first)
-    second.kill()
+    pair = _pair(f"resume={run_dir}", "iterations=1000000", cwd=run_dir.parent)
+    wait_for(lambda: (newest(run_dir) or 0) >= 4, pair[0])
+    pair[request.param].kill()
     began = time.monotonic()
-    done = finish(first)
+    done = finish(pair[1 - request.param])
     seconds = time.monotonic() - began
-    finish(second)
-    return Killed(run_dir, done, seconds)
+    gone = finish(pair[request.param])
+    return Killed(run_dir, request.param, done, (gone if request.param == 0 else done).stdout, seconds)
 
 
 def test_a_killed_process_ends_the_other(killed: Killed) -> None:
@@ -81,17 +88,17 @@ def test_a_killed_process_ends_the_other(killed: Killed) -> None:
     assert killed.seconds < 60
     lines = [line for line in killed.done.stderr.splitlines() if line.startswith("error: ")]
     assert len(lines) == 1
-    assert lines[0].startswith("error: host 1 of 2 (process ")
+    assert lines[0].startswith(f"error: host {killed.index} of 2 (")
     kept = sound_checkpoint(killed.run_dir)
     assert f" is gone; {kept.path}, of iteration {kept.meta['iteration']}, is sound" in lines[0]
     assert lines[0].endswith(f"go on with resume={killed.run_dir}")
     assert "Traceback" not in killed.done.stderr
-    assert not (killed.run_dir / "run.lock").exists()
+    assert (killed.run_dir / "run.lock").exists() == (killed.index == 0), "a killed process leaves it behind"
 
 
 def test_two_hosts_go_on_as_one_does(killed: Killed, alone: pathlib.Path) -> None:
     """Counters and games after a checkpoint of one, with as many devices in all; two terms add up alike either way."""
-    assert "of 2 hosts" in killed.done.stdout
+    assert "of 2 hosts" in killed.out
     played = _played(alone)
     assert len(played) == 3
     assert played[2]["episodes"] > played[1]["episodes"] > 0

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pathlib
+import signal
 import socket
+import subprocess
+import sys
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -158,3 +162,35 @@ def test_a_lost_process_ends_this_one(way: str, monkeypatch: pytest.MonkeyPatch)
     first.wait_for_ends(10)
     said, code = ("has left: the loss is nan", 2) if way == "left" else ("is gone", 1)
     assert lines == [(f"error: host 1 of 2 (b) {said}; go on with resume=x", code)]
+
+
+ABORTED = """
+import ctypes, socket, sys, threading, time
+from dream.training import hosts, link
+
+hosts._LOSS_SECONDS = float(sys.argv[1])
+with socket.create_server(("127.0.0.1", 0)) as server:
+    there = socket.create_connection(server.getsockname())
+    hosts._delay_aborts(link.Link(1, 2, {0: (server.accept()[0], "a")}, 20))
+threading.Thread(target=ctypes.CDLL(None).abort).start()
+if sys.argv[2] == "lost":
+    time.sleep(0.3)
+    there.close()
+time.sleep(100)
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "seconds", "code", "said"),
+    [
+        ("lost", 100.0, 1, "error: host 0 of 2 (a) is gone; start all of them again\n"),
+        ("kept", 0.3, -signal.SIGABRT, ""),
+    ],
+)
+def test_an_abort_waits_for_the_line_about_a_lost_process(
+    way: str, seconds: float, code: int, said: str, repo: pathlib.Path
+) -> None:
+    """As JAX aborts in the same moment; any other abort goes on after some seconds."""
+    command = [sys.executable, "-c", ABORTED, str(seconds), way]
+    done = subprocess.run(command, cwd=repo, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (code, said)

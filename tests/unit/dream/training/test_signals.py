@@ -12,8 +12,15 @@ import time
 import pytest
 
 SCRIPT = """
-import sys, time
+import signal, sys, time
 from dream.training.signals import StopRequest
+
+def requeue(number, frame):
+    print("requeued", flush=True)
+    sys.exit(44)
+
+if sys.argv[3] == "requeued":
+    signal.signal(signal.SIGUSR2, requeue)
 stop = StopRequest(grace=float(sys.argv[1]))
 import jax, jax.numpy as jnp
 
@@ -103,3 +110,102 @@ def test_what_it_says(rescue: str, said: str, repo: pathlib.Path) -> None:
     assert left.err.endswith(said)
     assert bool(left.err) == bool(said)
     assert left.seconds < 10
+
+
+CHAINED = """
+import os, signal, sys, time
+from dream.training.signals import StopRequest
+way, last = sys.argv[1], int(sys.argv[2])
+
+def requeue(number, frame):
+    print("requeued", flush=True)
+    if way == "refused at once":
+        raise RuntimeError("too many times")
+    sys.exit(44)
+
+signal.signal(signal.SIGUSR2, requeue)
+signal.signal(signal.SIGTERM, lambda number, frame: print("bypassed", flush=True))
+StopRequest()  # of an earlier job in the same process
+stop = StopRequest(grace=0.3 if way == "left" else 1000.0)
+if way in ("finished", "left"):
+    stop.protect()
+with stop.holding(lambda: print("given back", flush=True)):
+    with stop.call(lambda: "saved"):
+        print("inside", flush=True)
+        until = time.monotonic() + 60
+        while time.monotonic() < until and (way != "finished" or stop.received != last):
+            time.sleep(0.01)
+    stop.protect(False)
+print("over", flush=True)
+stop.hand_on()
+sys.exit(stop.exit_code)
+"""
+
+
+def handed_on(way: str, *numbers: int, repo: pathlib.Path) -> tuple[int, list[str], str]:
+    """Sends signals to a process in which others had handlers for them; returns its code, lines and errors."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", CHAINED, way, str(int(numbers[-1]))],
+        cwd=repo, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout.readline() == "inside\n", process.communicate()
+    said = ""
+    for number in numbers:
+        process.send_signal(number)
+        if number != numbers[-1]:
+            while "finishing the iteration" not in said:
+                said += process.stderr.readline()
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out.splitlines(), said + err
+
+
+@pytest.mark.parametrize(
+    ("numbers", "code", "lines"),
+    [
+        ([signal.SIGUSR2], 44, ["over", "requeued"]),
+        ([signal.SIGTERM], 143, ["over", "bypassed"]),
+        ([signal.SIGTERM, signal.SIGUSR2], 44, ["over", "requeued"]),
+        ([signal.SIGUSR2, signal.SIGTERM], 143, ["over", "bypassed"]),
+    ],
+)
+def test_an_earlier_handler_is_called_when_all_is_done(
+    numbers: list[int], code: int, lines: list[str], repo: pathlib.Path
+) -> None:
+    """By the newest signal; a second one leaves nothing at once, as schedulers send several."""
+    ended = handed_on("finished", *numbers, repo=repo)
+    assert ended[:2] == (code, lines)
+    assert ended[2].count("finishing the iteration and saving") == 1
+    assert "then its earlier handler is called" in ended[2]
+
+
+@pytest.mark.parametrize(
+    ("way", "numbers", "code", "lines", "said"),
+    [
+        ("left", [signal.SIGUSR2], 44, ["given back", "requeued"], "left in the middle of an iteration; saved\n"),
+        ("left", [signal.SIGTERM], 143, ["given back", "bypassed"], "left in the middle of an iteration; saved\n"),
+        ("refused at once", [signal.SIGUSR2], 140, ["given back", "requeued"], "RuntimeError: too many times\n"),
+        ("at once", [signal.SIGUSR2], 44, ["given back", "requeued"], ""),
+        ("finished", [signal.SIGUSR2, signal.SIGINT], 130, ["given back"], "its earlier handler is called\n"),
+    ],
+)
+def test_an_earlier_handler_is_called_where_the_work_is_left(
+    way: str, numbers: list[int], code: int, lines: list[str], said: str, repo: pathlib.Path
+) -> None:
+    """After what was finished is saved and the lock is given back; not by a signal that nobody handled."""
+    ended = handed_on(way, *numbers, repo=repo)
+    assert ended[:2] == (code, lines)
+    assert ended[2].endswith(said)
+    assert bool(ended[2]) == bool(said)
+
+
+def test_an_earlier_handler_is_called_during_a_long_call(repo: pathlib.Path) -> None:
+    """Though Python's own handlers would wait for its end."""
+    left = leave(0.3, ENDLESS, "requeued", signal.SIGUSR2, repo=repo)
+    assert (left.code, left.out) == (44, "requeued\n")
+    assert left.seconds < 10
+    assert left.err.endswith("left in the middle of an iteration; saved\n")
+
+
+def test_signals_that_nobody_handles_are_left_alone(repo: pathlib.Path) -> None:
+    """SIGUSR2 ends a process as it always does."""
+    assert leave(1000.0, ENDLESS, "works", signal.SIGUSR2, repo=repo).code == -signal.SIGUSR2
