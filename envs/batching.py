@@ -37,7 +37,8 @@ def traced_for(backend: str) -> Iterator[None]:
         jax.clear_caches()
 
 
-def _on_cpu() -> bool:
+def on_cpu() -> bool:
+    """Returns whether what is traced here is for a CPU."""
     return (_backend.get() or jax.default_backend()) == "cpu"
 
 
@@ -74,7 +75,7 @@ def computed_once(values: Array) -> Array:
     Args:
       values: int32[n], -1 or more, below 2^31 - 2; n >= 1. Not under vmap.
     """
-    if not _on_cpu():
+    if not on_cpu():
         return lax.optimization_barrier(values)
     turns = jnp.minimum(values[0] + 2, 1)
     start = jnp.int32(0), jnp.zeros_like(values)
@@ -123,9 +124,9 @@ def where_needed(
             (needed, otherwise, args),
             tuple(batched),
         )
-        on_cpu = _on_cpu()
-        chunk = max(smallest_chunk, size // 32) if on_cpu or share > _FEW else max(1, math.ceil(size * share))
-        if on_cpu or share <= _FEW or largest_chunk is not None:
+        is_on_cpu = on_cpu()
+        chunk = max(smallest_chunk, size // 32) if is_on_cpu or share > _FEW else max(1, math.ceil(size * share))
+        if is_on_cpu or share <= _FEW or largest_chunk is not None:
             out = _on_some_lanes(min(size, chunk, largest_chunk or size), once, *operands)
         else:
             out = _on_all_lanes(once, *operands)
@@ -148,7 +149,7 @@ def _on_all_lanes(function: Callable[..., Any], needed: Array, otherwise: Any, a
 def _on_some_lanes(
     chunk: int, function: Callable[..., Any], needed: Array, otherwise: Any, args: tuple[Any, ...]
 ) -> Any:
-    ranks, method = _running_count(needed), "scan" if _on_cpu() else "scan_unrolled"
+    ranks, method = _running_count(needed), "scan" if on_cpu() else "scan_unrolled"
     if chunk == 1:
         return _one_by_one(ranks, function, otherwise, args)
 

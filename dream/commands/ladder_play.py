@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import json
 import multiprocessing
@@ -21,6 +22,7 @@ from dream.config.schema import LadderConfig
 from dream.evaluation.matches import play_hands
 from dream.storage import files
 from dream.storage.policies import find_player
+from dream.training import announce
 from dream.training.progress import Lines
 from envs import Game, InputError, Policy
 
@@ -105,7 +107,14 @@ def play_block(
     key = zlib.crc32(json.dumps([seed, one, two, number]).encode())
     with devices.over(None):
         values = play_hands(game, players[one], players[two], games=size, seed=key)
+    for line in announce.uneven({"block": size}, devices.uneven()):
+        _say_once(line)
     return np.round(values["points_per_hand"].astype(np.float64), 4).tolist()
+
+
+@functools.cache
+def _say_once(line: str) -> None:
+    print(line, flush=True)
 
 
 def pairings_of(players: dict[str, Policy]) -> list[Pairing]:

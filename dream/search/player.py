@@ -33,7 +33,7 @@ from dream.search.halving import Tally
 from dream.search.playouts import play_on
 from dream.search.worlds import Belief, resample, sample_belief
 from envs import Game, InputError, Policy
-from envs.batching import where_needed
+from envs.batching import on_cpu, where_needed
 from envs.game import View
 from envs.random_play import key_of_view
 
@@ -139,8 +139,7 @@ class Search:
         """Returns the chosen action's probability 1, float32[A]; NaN where the policy or its value gives no answer."""
         actions, valid, sound = self.candidates_of(params, view, legal)
         asked = sound & (jnp.sum(valid) > 1) & (params.brackets > 0)
-        on_cpu = jax.default_backend() == "cpu"
-        together = 1 if on_cpu else max(1, _LANES // max(self.particles, self.pulls))
+        together = 1 if on_cpu() else max(1, _LANES // max(self.particles, self.pulls))
         choice = where_needed(
             asked, self._thought, jnp.where(sound, actions[0], _NO_ANSWER), params, view, actions, valid,
             smallest_chunk=together, largest_chunk=together,

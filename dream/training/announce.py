@@ -75,11 +75,11 @@ def uneven(settings: Mapping[str, Any], sizes: Mapping[int, int]) -> list[str]:
     """Returns a line for each size that the devices do not divide.
 
     Args:
-      settings: of the run, plain; those that have the size are named.
+      settings: of the run or the ladder, plain; those that have the size are named.
       sizes: size -> devices.
     """
     games = {name: x for name, x in settings.get("eval", {}).items() if name.endswith("games")}
-    lines, sized = [], {"algo": settings.get("algo", {}), "eval": games}
+    lines, sized = [], {"algo": settings.get("algo", {}), "eval": games, "block": settings.get("block")}
     for size, devices in sizes.items():
         names = _having(sized, size)
         what = " or ".join(f"{name}={size}" for name in names) if names else f"a size of {size}"

@@ -14,7 +14,7 @@ from typing import Any
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 TINY = ("preset=tiny", "tracking.mode=disabled")
-PATIENCE = 300.0
+PATIENCE = 600.0
 """Seconds after which a command counts as hanging; a cold compilation cache on a busy machine included."""
 
 

@@ -10,6 +10,7 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -20,9 +21,11 @@ from jax import Array
 import dream
 import envs
 from dream.buffers import reservoir
+from dream.commands import ladder_play
+from dream.commands.ladder import play_ladder, prepare_ladder
 from dream.compiled import devices
 from dream.config.compose import compose_config
-from dream.evaluation import match
+from dream.evaluation import matches
 from dream.networks.fit import fit
 from dream.storage.checkpoint import FOLDER, Checkpoint, CheckpointWriter, checksum, find
 from dream.storage.checkpoint_meta import META_FILE
@@ -30,16 +33,23 @@ from dream.training.start import build_run
 
 TINY = ("preset=tiny", "tracking.mode=disabled", "env=kuhn_poker")
 FIT = "{steps: 1, batch_size: 16, capacity: 64}"
+ONE_STEP = ("algo.memory.kind=reservoir", "algo.fit.steps=1")
 LEARNERS = {
     "ppo": (
         "algo=ppo", "algo.opponents=[random,past_self]", "algo.rollout_length=4", "algo.num_envs=16",
         "algo.batch_size=64", "algo.pool_size=2", "algo.pool_every=1",
     ),
+    "mmd": ("algo=mmd", "algo.magnet=moving_average", "algo.episodes_per_iteration=16", "algo.epochs=1"),
     "rnad": ("algo=rnad", "algo.episodes_per_iteration=16", "algo.batch_games=16"),
     "nfsp": ("algo=nfsp", "algo.episodes_per_iteration=16", f"algo.best_response={FIT}", f"algo.average={FIT}"),
     "dueling_dream": ("algo=dueling_dream", "algo.num_envs=8", "algo.epochs=1"),
-    "dream": ("algo=dream", "algo.memory.kind=reservoir", "algo.fit.steps=1"),
-    "deep_cfr": ("algo=deep_cfr", "algo.memory.kind=reservoir", "algo.fit.steps=1"),
+    "behaviour_cloning": ("algo=behaviour_cloning", "algo.episodes_per_iteration=16", "algo.batch_size=64"),
+    "dream": ("algo=dream", *ONE_STEP, "algo.values.steps=1"),
+    "escher": ("algo=escher", *ONE_STEP, "algo.values.steps=1"),
+    "vr_dcfr_plus": ("algo=vr_dcfr_plus", *ONE_STEP, "algo.values.steps=1"),
+    "os_sd_cfr": ("algo=os_sd_cfr", *ONE_STEP),
+    "sd_cfr": ("algo=sd_cfr", *ONE_STEP),
+    "deep_cfr": ("algo=deep_cfr", *ONE_STEP),
 }  # fmt: skip
 """Overrides by name: every way of playing, and every buffer; fits of one step, so that losses can be compared."""
 
@@ -53,20 +63,20 @@ def learner(folder: Path, overrides: tuple[str, ...]) -> dict[str, Any]:
     """
     algorithm = build_run(compose_config("config", [*TINY, *overrides]).node).algorithm
     found: dict[str, Any] = {}
-    for number in (1, 8):
-        writer = CheckpointWriter(folder / str(number), 1)
+    initial: dict[int, Any] = {}
+    for number in (1, 2, 8):
         with devices.over(number):
-            state, metrics = algorithm.iterate(algorithm.init(jax.random.key(1)))
-            found[str(number)] = {name: x for name, x in metrics.items() if not name.startswith("seconds")}
-            writer.save(1, state, {"config": {}})
-        writer.close()
+            initial[number] = algorithm.init(jax.random.key(1))
+            if number != 2:
+                state, metrics = algorithm.iterate(initial[number])
+                found[str(number)] = {name: x for name, x in metrics.items() if not name.startswith("seconds")}
+                _write(folder / str(number), state)
     arrays = [x for x in jax.tree.leaves(state) if isinstance(x, jax.Array)]
     found["split"] = sum(not x.sharding.is_fully_replicated for x in arrays)
     for written, read in ((8, 8), (8, 1), (8, 2), (1, 8)):
         with devices.over(read):
-            like = algorithm.init(jax.random.key(0))
             stored = _stored(folder / str(written))
-            taken = stored.restore(like)
+            taken = stored.restore(initial[read])
             held = {len(x.sharding.device_set) for x in jax.tree.leaves(taken) if isinstance(x, jax.Array)}
             found[f"{written} to {read}"] = {"devices": sorted(held), "same": _sum(taken) == stored.meta["checksum"]}
             if (written, read) == (8, 8):
@@ -76,6 +86,12 @@ def learner(folder: Path, overrides: tuple[str, ...]) -> dict[str, Any]:
             if (written, read) == (1, 8):
                 found["on eight"] = algorithm.iterate(taken)[1]["episodes"]
     return found
+
+
+def _write(folder: Path, state: Any) -> None:
+    writer = CheckpointWriter(folder, 1)
+    writer.save(1, state, {"config": {}})
+    writer.close()
 
 
 def _sum(state: Any) -> int:
@@ -88,6 +104,18 @@ def _stored(folder: Path) -> Checkpoint:
     """Returns the checkpoint of a learner that has no run around it."""
     path = folder / FOLDER / "1"
     return Checkpoint(path, json.loads((path / META_FILE).read_text()))
+
+
+def solvers() -> dict[str, list[int]]:
+    """Returns the checksums of what solvers of a game's tree know after an iteration on one device and on eight."""
+    found: dict[str, list[int]] = {}
+    for name in ("cfr", "external_mccfr"):
+        algorithm = build_run(compose_config("config", [*TINY, f"algo={name}"]).node).algorithm
+        for number in (1, 8):
+            with devices.over(number):
+                state, _ = algorithm.iterate(algorithm.init(jax.random.key(1)))
+                found.setdefault(name, []).append(_sum(state))
+    return found
 
 
 def gradients() -> dict[str, list]:
@@ -137,15 +165,30 @@ def buffers() -> dict[str, Any]:
     return found
 
 
-def matches() -> dict[str, Any]:
+def a_match() -> dict[str, Any]:
     """Returns a match's report on one device and on eight."""
     game, found = envs.make("leduc_poker"), {}
     player = envs.make_bot("random", game)
     for number in (1, 8):
         with devices.over(number):
-            report = match(game, player, player, games=64, seed=3)
+            report = matches.match(game, player, player, games=64, seed=3)
             found[str(number)] = {name: x.mean for name, x in report.items() if hasattr(x, "mean")}
     return found
+
+
+def ladder(run_dir: Path, folder: Path) -> list[int]:
+    """Plays a ladder of a run and a random player into a folder, on all devices; returns how many each block had."""
+    numbers = []
+
+    def play_hands(*arguments: Any, **named: Any) -> dict[str, np.ndarray]:
+        numbers.append(devices.count())
+        return matches.play_hands(*arguments, **named)
+
+    overrides = ("env=kuhn_poker", f"players=[random,{run_dir}]", "games=64", "block=32", "plot=none")
+    composed = compose_config("ladder", [*overrides, f"run_dir={folder}"])
+    with mock.patch.object(ladder_play, "play_hands", play_hands), contextlib.redirect_stdout(sys.stderr):
+        play_ladder(prepare_ladder(composed))
+    return numbers
 
 
 def run(folder: Path) -> dict[str, Any]:
@@ -167,9 +210,11 @@ def main() -> None:
     figures = {
         "gradients": gradients(),
         "buffers": buffers(),
-        "matches": matches(),
+        "match": a_match(),
         "learners": {name: learner(folder / name, overrides) for name, overrides in LEARNERS.items()},
+        "solvers": solvers(),
         "run": run(folder / "run"),
+        "ladder": ladder(folder / "run", folder / "ladder"),
     }
     print(json.dumps(figures))
 

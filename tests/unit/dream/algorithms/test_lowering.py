@@ -1,4 +1,4 @@
-"""Can every program of every algorithm be lowered for CUDA? Known here, on a machine without a GPU."""
+"""Can every program of every algorithm, recipe and match be lowered for CUDA? Known here, without a GPU."""
 
 from __future__ import annotations
 
@@ -13,13 +13,29 @@ import jax
 import numpy as np
 import pytest
 
+import envs
 from dream import algorithms
 from dream.compiled.bounded import BoundedCalls
 from dream.config.compose import compose_config
+from dream.evaluation.matches import match
+from dream.search import SearchSettings, make_search
 from dream.training.start import build_run
 from envs.batching import traced_for
 
 OWN = sorted(algorithms._REGISTRY)
+_FEW = ("algo.num_envs=8", "algo.rollout_length=2", "algo.batch_size=16")
+RECIPES = {
+    "the DREAM document": ("preset=h200", "algo.episodes_per_iteration=8"),
+    "a laptop": ("preset=laptop", *_FEW, "algo.opponents=[past_self,simple_bot,marjj]", "algo.shares=null"),
+    "the 16-action document": (
+        "experiment=r42", "preset=h200", *_FEW, "algo.opponents=[past_self,heuristic,lv5]", "algo.shares=null",
+    ),
+    "OpenSpiel's document": ("experiment=openspiel_ppo", *_FEW),
+    "games without a tree": ("preset=tiny", "algo=dream", "env=kuhn_poker", "algo.average.source=network"),
+}  # fmt: skip
+"""Overrides by name, with a few lanes: rule-based players of every kind, and every network in bfloat16."""
+MATCHES = dict.fromkeys(envs.names(), ("random", "random")) | {"gin_rummy": ("lookahead", "simple_bot")}
+"""Two players by game."""
 _ON_CPU = ("xla_python_cpu", "xla_ffi_python_cpu", "lapack", "eigen")
 """Targets of custom calls that a GPU does not have, callbacks to the host among them."""
 
@@ -72,21 +88,59 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
                 if hasattr(jitted, "lower") and hasattr(jitted, "trace"):
                     monkeypatch.setattr(place, name, _Lowered(jitted, found))
 
+    made: dict[BoundedCalls, _Lowered] = {}
+
     def call(self: BoundedCalls, *arguments: Any) -> Generator[None, None, Any]:
         yield
+        lowered = made.setdefault(self, _Lowered(jax.jit(self._function), found))
         with self._precision():
-            return _Lowered(jax.jit(self._function), found)(*arguments)
+            return lowered(*arguments)
 
     monkeypatch.setattr(BoundedCalls, "__call__", call)
     return found
 
 
-@pytest.mark.parametrize("name", OWN)
-def test_an_iteration_lowers_for_cuda(name: str, programs: dict[str, set[str]]) -> None:
-    """Initialisation, an iteration and the policies, as an accelerator would be given them."""
-    algorithm = build_run(compose_config("config", ["preset=tiny", f"algo={name}", "env=kuhn_poker"]).node).algorithm
-    state, _ = algorithm.iterate(algorithm.init(jax.random.key(0)))
-    algorithm.policies(state)
+def _check(programs: dict[str, set[str]]) -> None:
+    """Checks that there are programs, and that a GPU has all they call."""
     assert programs
     for program, targets in programs.items():
         assert not [target for target in targets if target.startswith(_ON_CPU)], program
+
+
+def _lower_run(*overrides: str) -> None:
+    """Lowers initialisation, an iteration and the policies."""
+    algorithm = build_run(compose_config("config", list(overrides)).node).algorithm
+    state, _ = algorithm.iterate(algorithm.init(jax.random.key(0)))
+    algorithm.policies(state)
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_an_iteration_lowers_for_cuda(name: str, programs: dict[str, set[str]]) -> None:
+    """Initialisation, an iteration and the policies, as an accelerator would be given them."""
+    _lower_run("preset=tiny", f"algo={name}", "env=kuhn_poker")
+    _check(programs)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_lowers_for_cuda(name: str, programs: dict[str, set[str]]) -> None:
+    """The recipes meant for a GPU, and the strongest agent of a laptop: their games, opponents and networks."""
+    _lower_run(*RECIPES[name])
+    _check(programs)
+
+
+@pytest.mark.parametrize("name", sorted(MATCHES.keys() - {"gin_rummy_mdp", "gin_rummy_openspiel"}))
+def test_a_match_lowers_for_cuda(name: str, programs: dict[str, set[str]]) -> None:
+    """On every game; the two left out are those of recipes."""
+    game = envs.make(name)
+    policy, opponent = (envs.make_bot(player, game) for player in MATCHES[name])
+    match(game, policy, opponent, games=2 * game.num_players)
+    _check(programs)
+
+
+def test_a_search_player_lowers_for_cuda(programs: dict[str, set[str]]) -> None:
+    """Many decisions at once, as an accelerator takes them."""
+    game = envs.make("leduc_poker")
+    policy = envs.make_bot("random", game)
+    search = make_search(policy, game, SearchSettings(worlds=4, pulls=4, particles=4, candidates=2))
+    match(game, search, policy, games=4)
+    _check(programs)

@@ -11,7 +11,9 @@ import eight_devices
 import numpy as np
 import pytest
 
+from dream.commands import ladder, ladder_play
 from dream.compiled import devices
+from dream.storage import files
 from dream.training.metrics import COUNTERS
 from envs import InputError
 
@@ -26,7 +28,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     script = pathlib.Path(eight_devices.__file__)
     path = f"{command_support.REPO}:{script.parent}"
     done = command_support.succeed(str(script), str(folder), cwd=folder, PYTHONPATH=path)
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(done.stdout.splitlines()[-1]) | {"folder": folder}
 
 
 @pytest.mark.parametrize("name", eight_devices.LEARNERS)
@@ -48,15 +50,22 @@ def test_a_first_fit_has_the_same_loss(measured: dict[str, Any], name: str) -> N
     """
     one, eight = (measured["learners"][name][number] for number in ("1", "8"))
     squares = [key for key in one if key in ("loss_value", "loss_q", "baseline_loss", "sampling/regret_second_moment")]
-    assert squares or name in ("deep_cfr", "mmd", "rnad", "dueling_dream")
+    assert squares
     for key in squares:
         assert abs(one[key] - eight[key]) <= 2 * 4096 * U * abs(one[key]), (key, one[key], eight[key])
 
 
+def test_solvers_of_trees_are_the_same(measured: dict[str, Any]) -> None:
+    """They are computed whole on every device, so that not even the order of a sum differs."""
+    for name, (one, eight) in measured["solvers"].items():
+        assert one == eight, name
+
+
 def test_games_under_way_and_buffers_are_split(measured: dict[str, Any]) -> None:
     """What is large is held by eight devices, a part each; parameters are whole on every one."""
+    whole = {"mmd", "rnad", "dueling_dream", "behaviour_cloning"}
     for name, found in measured["learners"].items():
-        assert bool(found["split"]) == (name in ("ppo", "nfsp", "dream", "deep_cfr")), name
+        assert bool(found["split"]) == (name not in whole), name
     assert measured["buffers"]["part"] == [4, 3]
 
 
@@ -76,8 +85,18 @@ def test_reservoirs_hold_and_sample_the_same_rows(measured: dict[str, Any]) -> N
 
 def test_matches_are_the_same(measured: dict[str, Any]) -> None:
     """Every round is one lane's, wherever it is played."""
-    assert measured["matches"]["1"] == measured["matches"]["8"]
-    assert measured["matches"]["1"]["mean_length"] > 2
+    assert measured["match"]["1"] == measured["match"]["8"]
+    assert measured["match"]["1"]["mean_length"] > 2
+
+
+def test_a_ladder_is_the_same(measured: dict[str, Any], tmp_path: pathlib.Path) -> None:
+    """Every block's points, and so every rating, to the last bit; here it is played anew on the one device there is."""
+    assert measured["ladder"] == [8, 8]
+    assert eight_devices.ladder(measured["folder"] / "run", tmp_path) == [1, 1]
+    for file in (ladder_play.MATCHES, ladder.FILE):
+        assert (tmp_path / file).read_text() == (measured["folder"] / "ladder" / file).read_text()
+    points = [pair for block in files.read_lines(tmp_path / ladder_play.MATCHES) for pair in block["points"]]
+    assert len(np.unique(points)) > 2
 
 
 @pytest.mark.parametrize("name", eight_devices.LEARNERS)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
 
+from dream.commands import ladder_play
 from dream.compiled import devices
 from dream.training import announce
 
@@ -33,6 +36,22 @@ def test_the_line_names_the_settings() -> None:
         "48 and 56 would be split",
         "eval.games=6 is not divided by 8 devices: each of them computes all of it; 8 would be split",
     ]
+
+
+def test_a_ladder_says_it_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of its blocks, though every pairing that is compiled anew meets their size again."""
+    monkeypatch.setattr(devices, "count", lambda: 8)
+    monkeypatch.setattr(devices, "_constrained", lambda x, spec: x)
+
+    def play_hands(*players: Any, games: int, seed: int) -> dict[str, np.ndarray]:
+        return {"points_per_hand": devices.split(np.zeros((games, 2)))}
+
+    monkeypatch.setattr(ladder_play, "play_hands", play_hands)
+    for number in range(2):
+        ladder_play.play_block(None, {"a": None, "b": None}, ("a", "b"), number, 36, 0)
+    assert capsys.readouterr().out == (
+        "block=36 is not divided by 8 devices: each of them computes all of it; 32 and 40 would be split\n"
+    )
 
 
 def test_one_device_has_no_uneven_sizes() -> None:

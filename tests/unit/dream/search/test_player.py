@@ -16,6 +16,7 @@ from dream.evaluation.matches import match
 from dream.networks.policy import ValuedPolicy
 from dream.search import SearchSettings, Thinker, make_search
 from envs import Game, InputError, Policy
+from envs.batching import traced_for
 
 SMALL = SearchSettings(worlds=32, pulls=32, particles=32, candidates=3, evidence=0.5)
 
@@ -201,3 +202,21 @@ def test_a_game_without_worlds_is_refused(missing: str) -> None:
         make_search(Policy(_first), blind, SMALL)
     if missing == "replay_actions":
         make_search(Policy(_first), blind, dataclasses.replace(SMALL, weighted=False))
+
+
+def test_an_accelerator_takes_many_decisions_at_once(
+    leduc: tuple[Any, Policy], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So many that the worlds of all fill 4,096 lanes; a CPU takes one after the other."""
+    tree, search = leduc
+    asked = []
+
+    def where_needed(needed: Any, function: Any, otherwise: Any, *arguments: Any, **chunks: int) -> Any:
+        asked.append(chunks)
+        return otherwise
+
+    monkeypatch.setattr("dream.search.player.where_needed", where_needed)
+    for backend in ("cpu", "cuda"):
+        with traced_for(backend):
+            jax.eval_shape(search, jax.tree.map(lambda x: x[0], tree.views), tree.legal[0])
+    assert asked == [{"smallest_chunk": n, "largest_chunk": n} for n in (1, 4096 // 32)]
