@@ -37,7 +37,6 @@ from dream.training.start import build_run
 RESULT = Path(__file__).resolve().parent / "results" / "cost_model.json"
 RECIPES = {
     "the DREAM document, preset=h200": ["preset=h200"],
-    "the same without a preset, machines of two CPU cores": [],
     "OpenSpiel's document, experiment=openspiel_ppo": ["experiment=openspiel_ppo"],
 }
 MEASURED = RESULT.with_name("iteration.json")
