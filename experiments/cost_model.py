@@ -12,7 +12,8 @@ P parameters, B rows of a minibatch, S gradient steps, n decisions, R rows of V 
 Products with the parameters alone are counted, every parameter once, which is too few where a network convolves; rules,
 deals and the optimiser are not.
 
-Where experiments/results/iteration.json has an iteration of a recipe by part (benchmarks/iteration.py), seconds follow:
+Where experiments/results/iteration_h200.json has an accelerator's iteration of a recipe by part, as measured by
+benchmarks/iteration.py, seconds follow:
 
     play and fit as measured, divided by D; (bytes of the record + of the gradients) / LINK
 
@@ -39,7 +40,7 @@ RECIPES = {
     "the DREAM document, preset=h200": ["preset=h200"],
     "OpenSpiel's document, experiment=openspiel_ppo": ["experiment=openspiel_ppo"],
 }
-MEASURED = RESULT.with_name("iteration.json")
+MEASURED = RESULT.with_name("iteration_h200.json")
 LINK = 12.5e9
 """Bytes per second between machines: 100 Gbit/s."""
 DEVICES = (1, 8, 16, 64, 256, 1024)
