@@ -52,7 +52,7 @@ def lanes_last(function: Callable[..., Any]) -> Callable[..., Any]:
     Returns:
       The same function with its own batching rule; nested vmaps append one axis each.
     """
-    mapped = custom_vmap(function)
+    mapped = custom_vmap(jax.jit(function))  # traced once for each shape, not once for each call
 
     @mapped.def_vmap
     def _rule(size: int, batched: list[bool], *args: Array) -> tuple[Any, Any]:

@@ -50,13 +50,19 @@ def _given(start: Any) -> Any:
     return start() if callable(start) else start
 
 
-def long_scan(body: Callable[[Any, Any], tuple[Any, Any]], start: Any, inputs: Any) -> tuple[Any, Any]:
+def long_scan(
+    body: Callable[[Any, Any], tuple[Any, Any]],
+    start: Any,
+    inputs: Any,
+    output: Callable[[Any, Any], Any] | None = None,
+) -> tuple[Any, Any]:
     """Runs lax.scan; inside BoundedCalls in as many calls as it takes. At least one turn.
 
     Args:
       body: (carry, input) -> (carry, output).
       start: the first carry.
       inputs: pytree, leading axis [T].
+      output: (carry, input) -> what has an output's shapes, where that is quicker to trace than the body.
     """
     if _part.get() is None:
         return lax.scan(body, start, inputs)
@@ -71,7 +77,8 @@ def long_scan(body: Callable[[Any, Any], tuple[Any, Any]], start: Any, inputs: A
         return n + 1, carry, jax.tree.map(lambda rows, row: rows.at[n].set(row), outputs, output)
 
     def first() -> tuple[Array, Any, Any]:
-        shapes = jax.eval_shape(lambda carry: body(carry, nth(jnp.int32(0)))[1], start)
+        one = output or (lambda carry, row: body(carry, row)[1])
+        shapes = jax.eval_shape(lambda carry: one(carry, nth(jnp.int32(0))), start)
         return jnp.int32(0), start, jax.tree.map(lambda x: jnp.zeros((turns, *x.shape), x.dtype), shapes)
 
     _, carry, outputs = long_loop(lambda at: at[0] < turns, turn, first)

@@ -134,18 +134,23 @@ class Rollouts:
         Returns:
           (lanes [N] after them, Step [T, N]).
         """
+        decide = jax.vmap(functools.partial(self._decide, act))
 
         def body(lanes: Lane, key: Array) -> tuple[Lane, Step]:
             act_key, move_key = jax.random.split(key)
 
             def turn(lanes: Lane, keys: Array) -> tuple[Lane, Step]:
-                lanes, step = jax.vmap(functools.partial(self._decide, act))(lanes, keys)
+                lanes, step = decide(lanes, keys)
                 lanes, summary = self._play_on(lanes, step.summary, move_key)
                 return lanes, step._replace(summary=summary)
 
             return devices.by_lane(turn, lanes, jax.random.split(act_key, lanes.awaiting_learner.shape[0]))
 
-        return long_scan(body, lanes, jax.random.split(key, steps))
+        def decision(lanes: Lane, key: Array) -> Step:
+            """Returns a step as it is before the others' moves, which change none of its shapes."""
+            return decide(lanes, jax.random.split(key, lanes.awaiting_learner.shape[0]))[1]
+
+        return long_scan(body, lanes, jax.random.split(key, steps), decision)
 
     def helped(self, view: Any, legal: Array) -> Array:
         """Returns the assistant's choice, all 0 where the learner is to decide: float32[A]."""

@@ -130,6 +130,22 @@ def test_lanes_last_equals_vmap() -> None:
             np.testing.assert_array_equal(out, expected)
 
 
+def test_lanes_last_is_traced_once_for_a_shape() -> None:
+    """Also where it is called several times, and by several compiled functions."""
+    traced = []
+
+    @lanes_last
+    def doubled(x: Array) -> Array:
+        traced.append(x.shape)
+        return 2 * x
+
+    x = jnp.arange(6)
+    out = jax.jit(jax.vmap(lambda x: doubled(x) + doubled(x + 1)))(x)
+    jax.jit(jax.vmap(lambda x: doubled(x) - 1))(x)
+    np.testing.assert_array_equal(out, 4 * x + 2)
+    assert sorted(traced) == [(), (6,)]
+
+
 def test_lanes_last_keeps_name_and_docstring() -> None:
     """The wrapped function still tells what it is."""
     assert lanes_last(_sum_and_scale).__doc__ == _sum_and_scale.__doc__

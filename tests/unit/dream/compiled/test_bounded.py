@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import functools
+from collections.abc import Callable, Generator
 from typing import Any
 
 import jax
@@ -100,3 +101,23 @@ def test_a_loop_begins_once() -> None:
     assert float(whole(BoundedCalls(halved)(jnp.float32(2.0**60)))) == 2.0
     assert len(began) == 1
     assert float(jax.jit(halved)(jnp.float32(2.0**60))) == 2.0
+
+
+def test_a_scan_may_say_what_its_outputs_are_like() -> None:
+    """Then its body is traced for its turns alone; the results are those of the body."""
+    traced = []
+
+    def summed(x: Array, output: Callable[..., Any] | None) -> tuple[Array, Array]:
+        def body(carry: Array, row: Array) -> tuple[Array, Array]:
+            traced.append(None)
+            return carry + row, carry * row
+
+        return long_scan(body, jnp.float32(0), x, output)
+
+    x = jnp.arange(1.0, 6.0)
+    expected = whole(BoundedCalls(functools.partial(summed, output=None))(x))
+    assert len(traced) == 2
+    result = whole(BoundedCalls(functools.partial(summed, output=lambda carry, row: row))(x))
+    assert len(traced) == 3
+    _assert_same(result, expected)
+    _assert_same(result, jax.jit(functools.partial(summed, output=None))(x))
