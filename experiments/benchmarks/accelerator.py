@@ -42,6 +42,8 @@ PLAN: dict[str, tuple[Part, float]] = {
 """Name -> what measures it, and its share of the time; the order is that of what is asked first."""
 _LEAST = 0.25
 """Of its share, without which a part is not begun."""
+_MOST = 3.0
+"""Times what its matrix products alone take; what takes longer is named in the result, to be explained or mended."""
 
 
 class _OverTimeError(Exception):
@@ -89,6 +91,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         sitting = parts.Sitting(limit, arguments.toy, arguments.repeats, folder)
         found = {"skipped": f"time is out: {left:.0f} s are left"} if limit < least else _measured(part, sitting)
         report["parts"][name] = found
+        report["over_three_times_their_products"] = _too_slow(report["parts"])
         _write(arguments.out, report)
         print(f"{name}: {_brief(found)}", file=sys.stderr, flush=True)
     return report
@@ -127,6 +130,12 @@ def _stopped_after(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def _too_slow(found: dict[str, dict[str, Any]]) -> dict[str, float]:
+    """Returns how often what its products alone take a part of a learner took, where that is too much."""
+    ratios = {f"{part} {name}": x for part, figures in found.items() for name, x in figures.items()}
+    return {name: x for name, x in ratios.items() if name.endswith("_over_products") and x > _MOST}
 
 
 def _write(path: Path, report: dict[str, Any]) -> None:

@@ -163,8 +163,9 @@ def sixteen_actions_ppo(sitting: Sitting) -> dict[str, Any]:
 
 
 def _learner(sitting: Sitting, overrides: list[str]) -> None:
-    """Times iterations by part, two at least, and then evaluations; counts waits of the host."""
+    """Times iterations by part, two at least, then evaluations and the parts' products; counts waits of the host."""
     from common import parameters
+    from products import over_products
 
     from dream.config.compose import compose_config
     from dream.training.metrics import CompileClock
@@ -192,6 +193,7 @@ def _learner(sitting: Sitting, overrides: list[str]) -> None:
         found["gradient_steps_per_s"] = found["gradient_steps"] / found["seconds_fit"]
     _evaluate(built, state, found)
     found["jax_compile_seconds"] = clock.seconds
+    found |= over_products(built.algorithm, state, rows) if rows else {}
 
 
 def _evaluate(built: Any, state: Any, found: dict[str, Any]) -> None:

@@ -16,13 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from common import Parser, ratio, run, spread
-from products import floor, products_of
+from common import Parser, run, spread
+from products import over_products
 
 import envs
 from dream import algorithms
-from dream.algorithms.play_then_fit import PlayThenFit
-from dream.algorithms.types import Algorithm
 from dream.config.compose import compose_config
 from dream.evaluation import match
 from dream.storage.checkpoint import CheckpointWriter
@@ -72,7 +70,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         "evaluation_games": config.eval.games,
         "algo": config.algo["name"],
         **_figures(rows[0], rows[1:]),
-        **_floors(algorithm, state, rows[1:]),
+        **over_products(algorithm, state, rows[1:]),
         "jax_compile_seconds": clock.seconds,
     }
 
@@ -90,34 +88,6 @@ def _figures(first: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any
             figures |= spread(rate, [row[count] / row[part] for row in rows])
     extra = {part: max(0.0, first[part] - statistics.median(seconds[part])) for part in parts}
     return figures | {"compile_seconds": {part.removeprefix("seconds_"): value for part, value in extra.items()}}
-
-
-def _floors(algorithm: Algorithm, state: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Returns seconds of the products of both parts and the parts' ratios to them; nothing for other learners."""
-    learner = getattr(algorithm.iterate, "__self__", None)
-    if not isinstance(learner, PlayThenFit):
-        return {}
-    last, arguments = rows[-1], learner.play_arguments(state)
-    played = jax.eval_shape(learner.generate, *arguments)[0]
-    found = {
-        "generate": products_of(learner.generate, *arguments),
-        "fit": products_of(learner.learn, *learner.fit_arguments(state, played)),
-    }
-    lanes = getattr(learner, "num_envs", None) or learner.parts.num_envs
-    turns = {"generate": last["nodes"] / lanes, "fit": last["gradient_steps"]}
-    figures: dict[str, Any] = {}
-    for name, (straight, loops) in found.items():
-        if name == "generate" and straight:
-            loops = []  # a fixed number of decisions is a scan, and what loops inside it are opponents' moves
-        if len(loops) > 1:
-            continue  # how many turns each takes is not known here
-        for loop in loops:
-            straight.update({product: count * turns[name] for product, count in loop.items()})
-        alone, taken = floor(straight, len(rows)), [row[f"seconds_{name}"] for row in rows]
-        over = {key.replace("ratio", f"{name}_over_products"): x for key, x in ratio(taken, alone).items()}
-        figures |= spread(f"{name}_products_s", alone) | over
-        figures[f"{name}_tflop"] = 1e-12 * sum(count * product.operations for product, count in straight.items())
-    return figures
 
 
 def _clocked(function: Callable[[], Any]) -> tuple[Any, float]:

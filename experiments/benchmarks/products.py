@@ -9,8 +9,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from common import Work, interleaved
+from common import Work, interleaved, ratio, spread
 from jax import lax
+
+from dream.algorithms.play_then_fit import PlayThenFit
+from dream.algorithms.types import Algorithm
 
 _AT_LEAST = 0.02
 """Seconds that a measurement of one product lasts."""
@@ -82,6 +85,43 @@ def _inner(parameters: dict[str, Any]) -> list[Any]:
     """Returns the jaxprs among an equation's parameters."""
     values = [x for value in parameters.values() for x in (value if isinstance(value, tuple) else (value,))]
     return [getattr(x, "jaxpr", x) for x in values if hasattr(getattr(x, "jaxpr", x), "eqns")]
+
+
+def over_products(algorithm: Algorithm, state: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Returns what iterations took by part, over what the matrix products of the part take alone.
+
+    Args:
+      algorithm: whose iteration is timed; of one that does not play and then fit nothing is known.
+      state: of the algorithm.
+      rows: what the timed iterations report.
+    Returns:
+      For `generate` and `fit` the seconds of the products (`fit_products_s`), the ratio (`fit_over_products`), both
+      as median, least and greatest, and 1e12 operations (`fit_tflop`); empty where nothing is known.
+    """
+    learner = getattr(algorithm.iterate, "__self__", None)
+    if not isinstance(learner, PlayThenFit):
+        return {}
+    last, arguments = rows[-1], learner.play_arguments(state)
+    played = jax.eval_shape(learner.generate, *arguments)[0]
+    found = {
+        "generate": products_of(learner.generate, *arguments),
+        "fit": products_of(learner.learn, *learner.fit_arguments(state, played)),
+    }
+    lanes = getattr(learner, "num_envs", None) or learner.parts.num_envs
+    turns = {"generate": last["nodes"] / lanes, "fit": last["gradient_steps"]}
+    figures: dict[str, Any] = {}
+    for name, (straight, loops) in found.items():
+        if name == "generate" and straight:
+            loops = []  # a fixed number of decisions is a scan, and what loops inside it are opponents' moves
+        if len(loops) > 1:
+            continue  # how many turns each takes is not known here
+        for loop in loops:
+            straight.update({product: count * turns[name] for product, count in loop.items()})
+        alone, taken = floor(straight, len(rows)), [row[f"seconds_{name}"] for row in rows]
+        over = {key.replace("ratio", f"{name}_over_products"): x for key, x in ratio(taken, alone).items()}
+        figures |= spread(f"{name}_products_s", alone) | over
+        figures[f"{name}_tflop"] = 1e-12 * sum(count * product.operations for product, count in straight.items())
+    return figures
 
 
 def floor(products: Products, repeats: int) -> list[float]:

@@ -10,6 +10,7 @@ from typing import Any
 import command_support
 import pytest
 
+LEARNERS = ("document", "openspiel_ppo", "sixteen_actions_ppo")
 SCRIPT = command_support.REPO / "experiments" / "benchmarks" / "accelerator.py"
 
 
@@ -24,7 +25,8 @@ def _run(folder: pathlib.Path, *options: str) -> dict[str, Any]:
 
 def test_every_part_measures_at_toy_size(tmp_path: pathlib.Path) -> None:
     """No part is skipped, stopped or failed, and each has the figures that it is asked for."""
-    found = _run(tmp_path, "--minutes", "20")["parts"]
+    report = _run(tmp_path, "--minutes", "20")
+    found = report["parts"]
     sys.path.insert(0, str(SCRIPT.parent))
     try:
         import accelerator
@@ -37,12 +39,16 @@ def test_every_part_measures_at_toy_size(tmp_path: pathlib.Path) -> None:
     assert found["games"]["leduc_poker"]["128"]["games_per_s"] > 0
     assert found["solvers"]["kuhn_poker"]["iterations_per_s"] > 0
     assert found["profile"]["events"] > 0
-    for name in ("document", "openspiel_ppo", "sixteen_actions_ppo"):
+    for name in LEARNERS:
         part = found[name]
         assert part["decisions_per_s"] > 0, name
         assert part["seconds_evaluation"] > 0, name
+        assert part["fit_over_products"] > 0, name
         assert part["host"]["waits"] > 0, name
         assert part["host"]["reads"] > 0, name
+    ratios = {f"{name} {part}_over_products" for name in LEARNERS for part in ("generate", "fit")}
+    beyond = {name for name in ratios if found[name.split()[0]].get(name.split()[1], 0) > 3}
+    assert set(report["over_three_times_their_products"]) == beyond
 
 
 def test_what_there_is_no_time_for_is_skipped_with_the_reason(tmp_path: pathlib.Path) -> None:
