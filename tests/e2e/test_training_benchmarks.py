@@ -1,4 +1,4 @@
-"""Do the benchmarks of a run's start and of its memory measure at toy size, and refuse what is wrong in one line?"""
+"""Do the benchmarks of a run's start, memory and loop measure at toy size, and refuse what is wrong in one line?"""
 
 from __future__ import annotations
 
@@ -33,6 +33,16 @@ def test_the_memory_of_presets_is_told_by_preset(tmp_path: pathlib.Path) -> None
     found = _measured("memory.py", *TOY[1:], "--presets", "tiny", cwd=tmp_path)["tiny"]
     assert found["peak_gib"] > found["before_gib"] > 0
     assert sys.platform != "linux" or found["steady_gib"] > found["before_gib"]
+
+
+def test_the_run_loop_is_timed_beside_the_loop_it_runs(tmp_path: pathlib.Path) -> None:
+    """The compiled loop alone is faster; nothing of the runs is left."""
+    found = _measured("run_loop.py", "--games", "kuhn_poker", cwd=tmp_path)
+    kuhn = found["kuhn_poker"]
+    assert 0 < kuhn["iterations_per_s"] < kuhn["alone_iterations_per_s"]
+    assert kuhn["ratio"] == pytest.approx(kuhn["iterations_per_s"] / kuhn["alone_iterations_per_s"])
+    assert found["empty"]["us_per_iteration"] > 0
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("arguments", [("first_record.py", "preset=nope"), ("memory.py", "--presets", "tiny", "nope")])
