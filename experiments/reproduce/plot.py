@@ -24,12 +24,13 @@ LINES = ("-", "--", ":")
 
 
 def longest(spec: Spec, results: list[dict[str, Any]]) -> dict[str, dict[str, dict[str, Any]]]:
-    """Returns game -> label -> result, of rows that read the same runs the one that goes furthest."""
+    """Returns game -> runs' row -> result with a label, of rows that read the same runs the one that goes furthest."""
     games: dict[str, dict[str, dict[str, Any]]] = {}
     for result in results:
         row = spec.row(result["row"])
         run = row.run or result["row"]
-        label = result["algorithm"] if result["policy"] == "average" else f"{result['algorithm']}, current policy"
+        name = run.removeprefix(f"{result['game'].removesuffix('_poker')}_")
+        label = name if result["policy"] == "average" else f"{name}, current policy"
         chosen = games.setdefault(result["game"], {})
         if run not in chosen or chosen[run]["nodes"] < result["nodes"]:
             chosen[run] = result | {"label": label}
