@@ -8,11 +8,13 @@ import logging
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 _LOGGERS = ("absl", "asyncio")
 _LATE = "Event loop is closed"
+_UNFINISHED = "coroutine .* was never awaited"
 _PATIENCE = 5.0
 """Seconds for what is still at work after a failure."""
 
@@ -34,13 +36,15 @@ def quietly(write: Callable[[], None], explained: Callable[[Exception], OSError]
     for logger in loggers:
         logger.addFilter(_no_error)
     try:
-        try:
-            write()
-        except Exception as error:
-            failure = explained(error)
-        if failure is not None:
-            _await(set(threading.enumerate()) - running)
-            gc.collect()  # a future whose error nobody has asked for reports it when it is collected
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", _UNFINISHED, RuntimeWarning)
+            try:
+                write()
+            except Exception as error:
+                failure = explained(error)
+            if failure is not None:
+                _await(set(threading.enumerate()) - running)
+                gc.collect()  # what nobody has asked for reports its failure when it is collected
     finally:
         for logger in loggers:
             logger.removeFilter(_no_error)
