@@ -16,8 +16,12 @@ from envs import players, registry
 from envs.game import Game
 
 _REPO = pathlib.Path(__file__).resolve().parent.parent
-jax.config.update("jax_compilation_cache_dir", str(_REPO / ".jax_cache"))
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+for _name, _value in (
+    ("jax_compilation_cache_dir", str(_REPO / ".jax_cache")),
+    ("jax_persistent_cache_min_compile_time_secs", 0.0),
+):
+    jax.config.update(_name, _value)
+    os.environ[_name.upper()] = str(_value)  # for processes that tests start
 
 _FLAGS = "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1"
 """Half of XLA's time for a program, which then runs as fast; processes that tests start inherit it."""

@@ -15,6 +15,7 @@ from envs.errors import InputError
 
 _SWEEP = {"-m", "--multirun"}
 _CACHE_VARIABLE = "JAX_COMPILATION_CACHE_DIR"
+_SHORTEST_VARIABLE = "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"
 
 
 def run_command(
@@ -75,9 +76,11 @@ def _refuse(error: InputError) -> None:
 
 
 def _cache_compilations() -> None:
-    """Keeps compiled programs between processes, where the user has not said otherwise."""
+    """Keeps compiled programs, short ones too, for later processes and for a sweep's; the environment goes first."""
     import jax
 
-    if _CACHE_VARIABLE not in os.environ:
-        home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-        jax.config.update("jax_compilation_cache_dir", str(home / "dream-jax"))
+    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    for variable, value in ((_CACHE_VARIABLE, str(home / "dream-jax")), (_SHORTEST_VARIABLE, 0.0)):
+        if variable not in os.environ:
+            os.environ[variable] = str(value)  # for the processes of a launcher, which jax reads there
+            jax.config.update(variable.lower(), value)

@@ -19,13 +19,8 @@ PATIENCE = 600.0
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """Returns the environment of a command: the tests' cache and quick compiling, no terminal colours, `changes`."""
-    compiling = {
-        "JAX_COMPILATION_CACHE_DIR": str(REPO / ".jax_cache"),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-    }
-    return {**os.environ, **compiling, "COLUMNS": "200", "WANDB_SILENT": "true", **changes}
+    """Returns the environment of a command: the tests' cache, quick compiling, no terminal colours, `changes`."""
+    return {**os.environ, "JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "COLUMNS": "200", "WANDB_SILENT": "true", **changes}
 
 
 def start(module: str, *arguments: str, cwd: pathlib.Path, **changes: str) -> subprocess.Popen[str]:
