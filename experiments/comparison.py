@@ -28,7 +28,7 @@ from comparison_tables import judged
 from omegaconf import OmegaConf
 
 from dream.evaluation.statistics import positive_interval
-from dream.game_tree.exact import ExactForm
+from dream.game_tree.exact import round_robin
 from dream.game_tree.forms import exact_form
 from dream.storage.files import CONFIG_FILE, VERSIONS_FILE
 from dream.storage.old_configs import current_config
@@ -199,22 +199,16 @@ def matches(folders: list[Path], env: str) -> dict[str, Any]:
     if not jobs:
         raise InputError(f"no finished job is of {env!r}")
     form = exact_form(next(iter(jobs.values())).game)
-    tables = {}
+    plans = {}
     for name, job in jobs.items():
-        tables[name] = form.tabulate(policy_of(find(job.row["directory"]), form.game))
+        plans[name] = form.plans(form.tabulate(policy_of(find(job.row["directory"]), form.game)))
         print(f"{env}: {name}, seed {job.seed}, {form.num_infosets:,} information sets", flush=True)
-    earned = {name: {} for name in tables}
-    for n, one in enumerate(tables):
-        for other in list(tables)[:n]:
-            value = head_to_head(form, tables[one], tables[other]) * form.game.reward_scale
-            earned[one][other], earned[other][one] = value, -value
-            print(f"{one} against {other}: {value:+.4f} {form.game.unit} per game", flush=True)
+    payoffs = round_robin(form, list(plans.values())) * form.game.reward_scale
+    earned = {
+        one: {other: float(value) for other, value in zip(plans, row, strict=True) if other != one}
+        for one, row in zip(plans, payoffs, strict=True)
+    }
     return {env: {"unit": form.game.unit, "seeds": {n: job.seed for n, job in jobs.items()}, "earned": earned}}
-
-
-def head_to_head(form: ExactForm, one: Any, other: Any) -> float:
-    """Returns the exact payoff of one table against another, the mean over both seats, in units of reward."""
-    return (form.values(form.mixed(one, other)).expected[0] + form.values(form.mixed(other, one)).expected[1]) / 2
 
 
 def draw(compared: dict[str, Any], path: Path) -> None:

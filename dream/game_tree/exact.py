@@ -14,8 +14,11 @@ Arrays are of the form's own kind, NumPy's or JAX's; a player's "entries" are it
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
+
+import jax
+import numpy as np
 
 from envs.game import EnumerableGame, Game, Policy
 
@@ -72,6 +75,9 @@ class ExactForm(Protocol):
     def mixed(self, first: Any, second: Any) -> Any:
         """Returns the table whose player 0 plays one table and whose player 1 another."""
 
+    def plans(self, table: Any) -> tuple[Any, Any]:
+        """Returns both players' realisation plans when they play a table."""
+
     def policy(self, table: Any) -> Policy:
         """Returns the policy that plays a table."""
 
@@ -92,6 +98,23 @@ class ExactValues:
     def nash_conv(self) -> float:
         """What both best responses gain; exploitability is half of it."""
         return sum(self.best) - sum(self.expected)
+
+
+def round_robin(form: ExactForm, plans: Sequence[tuple[Any, Any]]) -> np.ndarray:
+    """Returns what each of n policies earns against each other, the mean over both seats: float64[n, n], in reward.
+
+        payoff[i, j] = (X_0^i . G_0(X_1^j) - X_0^j . G_0(X_1^i)) / 2
+
+    Args:
+      form: the game, zero-sum.
+      plans: each policy's realisation plans, of player 0 and of player 1.
+    """
+    first = np.empty((len(plans), len(plans)))
+    with jax.enable_x64(True):
+        for j, (_, answer) in enumerate(plans):
+            gained = form.players[0].terminal_values(answer)
+            first[:, j] = [float((plan * gained).sum()) for plan, _ in plans]
+    return (first - first.T) / 2
 
 
 def is_exact(game: Game) -> bool:

@@ -6,11 +6,12 @@ import dataclasses
 import functools
 from collections.abc import Callable
 
+import jax
 import numpy as np
 
 from dream.game_tree.exact import ExactForm, ExactValues
 from dream.game_tree.placement.form import kept_form
-from dream.game_tree.sequence_form import SequenceForm, best_response, exact_values, sequence_form
+from dream.game_tree.sequence_form import SequenceForm, best_response, checked, exact_values, sequence_form
 from dream.game_tree.tabular_policy import table_index, table_policy, tabulate
 from dream.game_tree.tree import Tree, kept_tree
 from envs.errors import InputError
@@ -61,6 +62,12 @@ class TreeForm:
     def mixed(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Returns the table whose player 0 plays one table and whose player 1 another."""
         return np.where(self.tree.owner[:, None] == 0, first, second)
+
+    def plans(self, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns both players' realisation plans when they play a table."""
+        with jax.enable_x64(True):
+            entries = [own.entries(checked(self.tree, table)) for own in self.players]
+            return tuple(np.asarray(own.realisation(e)) for own, e in zip(self.players, entries, strict=True))
 
     @functools.cached_property
     def index(self) -> dict[str, np.ndarray]:

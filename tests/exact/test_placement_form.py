@@ -16,6 +16,7 @@ import envs
 from dream.algorithms.tabular import mmd
 from dream.algorithms.tabular.cfr import CfrConfig, CfrState, run_updates, run_updates_without_tree
 from dream.algorithms.types import Resources
+from dream.game_tree.exact import round_robin
 from dream.game_tree.forms import TreeForm
 from dream.game_tree.placement.form import PlacementForm, placement_form
 from dream.game_tree.sequence_form import sequence_form
@@ -77,6 +78,18 @@ def test_a_best_response_earns_its_value(forms: tuple[TreeForm, PlacementForm]) 
             assert form.values(table).expected[player] == pytest.approx(value, abs=1e-12)
             earned.append(value)
         assert earned[0] == pytest.approx(earned[1], abs=1e-6)
+
+
+def test_a_round_robin_is_the_values_of_its_pairs(forms: tuple[TreeForm, PlacementForm]) -> None:
+    """Each cell is the value of play with the first player's part of one table and the second's of the other."""
+    for form in forms:
+        uniform = form.tabulate(envs.uniform_policy())
+        tables = [uniform, form.tabulate(Policy(_odd)), form.best_response(uniform, 0)[1]]
+        found = round_robin(form, [form.plans(table) for table in tables])
+        for (i, j), value in np.ndenumerate(found):
+            seats = form.mixed(tables[i], tables[j]), form.mixed(tables[j], tables[i])
+            expected = (form.values(seats[0]).expected[0] + form.values(seats[1]).expected[1]) / 2
+            assert value == pytest.approx(expected, abs=1e-12)
 
 
 def test_information_sets_are_those_of_the_tree(forms: tuple[TreeForm, PlacementForm]) -> None:

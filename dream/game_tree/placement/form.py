@@ -199,6 +199,10 @@ class PlacementForm:
         """Returns the table whose player 0 plays one table and whose player 1 another."""
         return first[0], second[1]
 
+    def plans(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
+        """Returns both players' realisation plans when they play a table."""
+        return tuple(own.realisation(entries) for own, entries in zip(self.players, table, strict=True))
+
     def decisions(self, batch: int) -> Iterator[tuple[int, slice, Any, np.ndarray, Stage]]:
         """Goes through all information sets, at most `batch` of a stage at a time.
 
