@@ -25,7 +25,9 @@ export class Table {
     const before = this.match;
     const moved = !before || before.id !== match.id || before.round !== match.round || before.ply !== match.ply;
     const sameRound = before?.id === match.id && before.round === match.round;
-    if (!sameRound) this.chosen = this.focused = this.believed = null;
+    if (!sameRound) this.believed = null;
+    // A new deal within a match that is one game may hold the card that was chosen before: it is not chosen again.
+    if (!sameRound || before.board.carried?.rounds !== match.board.carried?.rounds) this.chosen = this.focused = null;
     if (moved) {
       this.thought = this.danger = null;
       this.advice = match.done && this.believed ? { belief: this.believed } : sameRound ? { stale: true } : {};

@@ -55,20 +55,63 @@ def test_a_card_can_be_dragged(page: Any) -> None:
     assert page.locator(f".moves li.mine >> text=You discard {rank}").count()
 
 
-def test_a_rummy_match_shows_its_totals(
-    page: Any, address: tuple[str, Hub, pathlib.Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By the rules of a run that plays to a target: in play, and with the settlement of the last round."""
+@pytest.fixture
+def rummy_match(address: tuple[str, Hub, pathlib.Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rules of a run called long, which plays two short rounds of rummy 500 as one game."""
     game = envs.make("rummy500", num_players=2, hand_size=5, max_turns=12, target=500, max_rounds=2)
     monkeypatch.setattr(address[1].catalogue, "trained", [Trained("long", "greedy", game)])
+
+
+def deal_a_rummy_match(page: Any) -> None:
+    """Begins it against the run."""
     page.reload()
     page.check('input[value="rummy500"]', force=True)
     page.select_option("[name=variant]", label="rules of long")
     deal(page, "rummy500", "long")
+
+
+@pytest.mark.usefixtures("rummy_match")
+def test_a_rummy_match_shows_its_totals(page: Any) -> None:
+    """By the rules of a run that plays to a target: in play, and with the settlement of the last round."""
+    deal_a_rummy_match(page)
     assert page.locator("#carried").inner_text() == "After 0 rounds of a match to 500: You 0, long 0"
     play(page, click_a_move)
     assert page.locator("#carried").inner_text().startswith("After 2 rounds of a match to 500: You ")
     assert page.locator(".sum-line").count() == 3
+
+
+@pytest.mark.usefixtures("rummy_match")
+def test_a_card_chosen_before_a_new_deal_is_not_chosen_after_it(page: Any) -> None:
+    """Within a match that is one game the same card may be dealt again: one click must not discard it."""
+    shown: list[dict[str, Any]] = []
+    sockets: list[Any] = []
+
+    def overhear(socket: Any) -> None:
+        sockets.append(socket)
+        from_server = socket.connect_to_server()
+
+        def pass_on(text: str) -> None:
+            shown.extend([message] if (message := json.loads(text))["type"] == "match" else [])
+            socket.send(text)
+
+        from_server.on_message(pass_on)
+
+    page.route_web_socket("**/socket", overhear)
+    deal_a_rummy_match(page)
+    while not page.locator(".hand .playable").count():
+        before = ply(page)
+        page.locator("#stock:not([disabled]), .actions button").first.click()
+        settled(page, before)
+    page.locator(".hand .playable").last.click()
+    chosen = page.locator('.hand [aria-pressed="true"]')
+    assert chosen.count() == 1
+    for rounds, expected in ((0, 1), (1, 0)):
+        before, message = ply(page), shown[-1]
+        message["match"]["ply"] += 1
+        message["match"]["board"]["carried"]["rounds"] = rounds
+        sockets[-1].send(json.dumps(message))
+        settled(page, before)
+        assert chosen.count() == expected
 
 
 def test_a_reload_in_mid_game_goes_on(page: Any) -> None:
