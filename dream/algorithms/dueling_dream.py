@@ -24,6 +24,7 @@ import numpy as np
 import optax
 from jax import Array, lax
 
+from dream.algorithms.average_policy import Average, AverageConfig, AveragePolicy, Played
 from dream.algorithms.counters import Counters
 from dream.algorithms.play_then_fit import PlayThenFit
 from dream.algorithms.types import Algorithm, Resources
@@ -31,6 +32,7 @@ from dream.buffers.replay import Replay, batches_per_pass, collect, nth_of_passe
 from dream.config.settings import choice, number
 from dream.equations import reward_shaping, schedules
 from dream.equations.advantage_targets import policy_baseline_targets, value_baseline_targets
+from dream.equations.importance import corrected_lambda_returns, reach_ratios
 from dream.equations.mirror_descent import mirror_descent_policy
 from dream.equations.regret_matching import masked_log_softmax, masked_softmax, soft_regret_matching
 from dream.equations.returns import lambda_returns
@@ -80,6 +82,8 @@ class DuelingDreamConfig:
     uniform_iterations: int = number(20, 0)
     play_temperature: float | None = number(None, 0, above=True)
     exploration: float = number(0.0, 0, 1)
+    explorers: str = choice("all", "all", "one")
+    correct_exploration: bool = False
     tau: float = number(0.1, 0, 1, above=True)
     target_update_period: int = number(5, 1)
     unit: str = choice("points", "points", "reward")
@@ -93,17 +97,19 @@ class DuelingDreamConfig:
     baseline: str = choice("value", "value", "policy")
     accumulate: str = choice("none", "none", "mirror_descent")
     mirror: MirrorConfig = MirrorConfig()
+    average: AverageConfig = AverageConfig()
     shaping: ShapingConfig = ShapingConfig(form="literal")
 
 
 class DuelingDreamState(NamedTuple):
-    """All that a run needs to go on; the replay is not in it, as every iteration plays its own games.
+    """All that a run needs to go on; an iteration's games are not in it, as every one plays its own.
 
     Attributes:
       params, target: the network's and its slow copy's.
       optimizer_state: Adam's.
       key: PRNG key.
       iteration: int32, completed iterations.
+      average: the average policy; None without one.
     """
 
     params: Any
@@ -111,13 +117,21 @@ class DuelingDreamState(NamedTuple):
     optimizer_state: Any
     key: Array
     iteration: Array
+    average: Average | None = None
 
 
 class ActorOutput(NamedTuple):
-    """What the actor outputs besides the action: its policy before exploration, float16[A], and the value, float32."""
+    """What the actor outputs besides the action.
+
+    Attributes:
+      policy: float16[A], before exploration.
+      value: float32.
+      ratio: float32, how much likelier the action is under the policy than under what was played.
+    """
 
     policy: Array
     value: Array
+    ratio: Array
 
 
 class Example(NamedTuple):
@@ -129,6 +143,8 @@ class Example(NamedTuple):
       action: int16.
       returns: float32, discounted return to that player, in the learner's unit.
       policy: float16[A], the network's policy then, before exploration.
+      weight: float32, what it counts in the loss: how much likelier the others' earlier actions are without exploration.
+      own_reach: float32, the same of the player's own earlier actions.
     """
 
     view: Any
@@ -136,6 +152,8 @@ class Example(NamedTuple):
     action: Array
     returns: Array
     policy: Array
+    weight: Array
+    own_reach: Array
 
 
 class Batch(NamedTuple):
@@ -148,6 +166,7 @@ class Batch(NamedTuple):
       targets: float32[B, A], of the advantages.
       returns: float32[B], targets of the value.
       played: float16[B, A], the policy that played.
+      weights: float32[B], what each row counts.
     """
 
     inputs: Array
@@ -156,6 +175,7 @@ class Batch(NamedTuple):
     targets: Array
     returns: Array
     played: Array
+    weights: Array
 
 
 def make(config: DuelingDreamConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
@@ -174,7 +194,8 @@ def make(config: DuelingDreamConfig, network: Any, game: Game, resources: Resour
         if accumulates and min(schedule.start, schedule.end) < 0:
             raise InputError(f"algo.mirror.{name}={dataclasses.asdict(schedule)} must not go below 0")
     built = (make_policy_network if accumulates else make_network)(network, game)
-    learner = _DuelingDream(config, game, built, make_reader(game, built), num_envs)
+    average = AveragePolicy(config.average, game, make_network(network, game)) if config.average.capacity else None
+    learner = _DuelingDream(config, game, built, make_reader(game, built), num_envs, average)
     return Algorithm(learner.init, learner.iterate, learner.policies, calls=learner.calls, traceable=True)
 
 
@@ -187,6 +208,7 @@ class _DuelingDream(PlayThenFit):
     network: Network
     reader: Reader
     num_envs: int
+    average: AveragePolicy | None
 
     @functools.cached_property
     def optimizer(self) -> optax.GradientTransformation:
@@ -199,15 +221,17 @@ class _DuelingDream(PlayThenFit):
         The advantages start near 0: the target's first guesses are what untaken actions are fitted to for long.
         """
         key, network_key = jax.random.split(key)
+        average = self.average.init(jax.random.fold_in(network_key, 1)) if self.average else None
         params = dict(self.network.init(network_key))
         for name in self.network.rated_by:
             params[name] = jax.tree.map(lambda x: self.config.initial_scale * x, params[name])
-        return DuelingDreamState(params, params, self.optimizer.init(params), key, jnp.int32(0))
+        return DuelingDreamState(params, params, self.optimizer.init(params), key, jnp.int32(0), average)
 
     def policies(self, state: DuelingDreamState) -> dict[str, Policy]:
+        average = {"average": Policy(self.average.play, state.average.params)} if self.average else {}
         temperature = self.config.play_temperature or jnp.minimum(self._temperature(state.iteration), _HOTTEST)
         params = {"network": self._playing(state), "temperature": jnp.float32(temperature)}
-        return {"current": Policy(self._play, params)}
+        return {"current": Policy(self._play, params), **average}
 
     def _playing(self, state: DuelingDreamState) -> Any:
         """Returns the parameters of the network that plays and is kept."""
@@ -241,9 +265,9 @@ class _DuelingDream(PlayThenFit):
         games = self.config.episodes_per_iteration
         record = self_play.play(self.game, actor, key, games=games, num_envs=self.num_envs)
         scale = schedules.at(self.config.shaping.scale, state.iteration)
-        returns = self._returns(record, scale)
+        returns, own_reach, weights = self._returns(record, scale)
         d = record.decisions
-        examples = Example(d.view, d.legal, d.action, returns, d.extras.policy)
+        examples = Example(d.view, d.legal, d.action, returns, d.extras.policy, weights, own_reach)
         moves, dealt = jnp.sum(record.valid), record.results["games"]
         metrics = rollout_metrics(
             self.game, results=record.results, moves=moves, learned=record.valid, phase=d.phase, returns=returns,
@@ -259,25 +283,44 @@ class _DuelingDream(PlayThenFit):
     def _actor(self, params: Any, temperature: Array) -> self_play.Actor:
         weights, explore = self.reader.prepare(params), self.config.exploration
 
+        def start(key: Array) -> tuple[Any, Array]:
+            return self.reader.start(), jax.random.randint(key, (), 0, self.game.num_players)
+
         def act(carry: Any, view: Any, legal: Array, player: Array, key: Array) -> tuple[Array, Any, ActorOutput]:
-            outputs, carry = self.reader.read(weights, carry, view, player)
+            read, explorer = carry
+            outputs, read = self.reader.read(weights, read, view, player)
             policy = self._policy(outputs, legal, temperature)
             even = legal / jnp.maximum(jnp.sum(legal), 1)  # not `uniform`: its order of sums changes the last bits
-            behaviour = (1 - explore) * policy + explore * even if explore else policy
-            return sample_action(key, behaviour), carry, ActorOutput(policy.astype(jnp.float16), outputs[1])
+            share = explore if self.config.explorers == "all" else jnp.where(player == explorer, explore, 0.0)
+            behaviour = (1 - share) * policy + share * even if explore else policy
+            action = sample_action(key, behaviour)
+            ratio = policy[action] / behaviour[action] if explore else jnp.float32(1)
+            return action, (read, explorer), ActorOutput(policy.astype(jnp.float16), outputs[1], ratio)
 
-        return self_play.Actor(lambda key: self.reader.start(), act)
+        return self_play.Actor(start, act)
 
-    def _returns(self, record: self_play.Record, scale: Array) -> Array:
-        """Returns each decision's discounted training return to the player who took it, in the unit: float32[T, N]."""
+    def _returns(self, record: self_play.Record, scale: Array) -> tuple[Array, Array, Array]:
+        """Returns each decision's training return to the player who took it, and the own and the others' reach ratio.
+
+        All float32[T, lanes], the return discounted and in the unit. Where exploration is not corrected, the ratios are 1.
+        """
         config, d = self.config, record.decisions
         rewards = reward_shaping.training_rewards(
             config.shaping, d.rewards, d.potentials, d.done,
             unit=self.game.reward_scale, scale=scale, discount=config.discount,
         )  # fmt: skip
         rewards *= self.game.reward_scale if config.unit == "points" else 1.0
-        stream = functools.partial(lambda_returns, discount=config.discount, gae_lambda=config.gae_lambda)
-        return jax.vmap(stream, in_axes=1, out_axes=1)(rewards, d.done | ~record.valid, d.player, d.extras.value)
+        ends = d.done | ~record.valid
+        options = {"discount": config.discount, "gae_lambda": config.gae_lambda}
+        if not config.correct_exploration:
+            stream = functools.partial(lambda_returns, **options)
+            returns = jax.vmap(stream, in_axes=1, out_axes=1)(rewards, ends, d.player, d.extras.value)
+            return returns, jnp.ones_like(returns), jnp.ones_like(returns)
+        ratio = jnp.where(record.valid, d.extras.ratio, 1.0)
+        stream = functools.partial(corrected_lambda_returns, **options)
+        returns = jax.vmap(stream, in_axes=1, out_axes=1)(rewards, ends, d.player, d.extras.value, ratio)
+        reach = functools.partial(reach_ratios, num_players=self.game.num_players)
+        return returns, *jax.vmap(reach, in_axes=1, out_axes=1)(ratio, ends, d.player)
 
     @functools.partial(jax.jit, static_argnums=0)
     def learn(self, state: DuelingDreamState, replay: Replay) -> tuple[DuelingDreamState, dict[str, Array], Counters]:
@@ -307,11 +350,26 @@ class _DuelingDream(PlayThenFit):
         iteration = state.iteration + 1
         rate = jnp.where(iteration % config.target_update_period == 0, config.tau, 0.0)
         target = optax.incremental_update(params, state.target, rate)
-        after = DuelingDreamState(params, target, optimizer_state, state.key, iteration)
+        average, averaged, more = self._averaged(state, replay, jax.random.fold_in(key, steps))
+        after = DuelingDreamState(params, target, optimizer_state, state.key, iteration, average)
         reads = 3 if config.baseline == "value" else 2  # of a row: the fit's, the target network's, the value's
         counters = Counters(gradient_steps=steps, network_rows=reads * steps * config.batch_size)
-        metrics |= {"learning_rate": learning_rate, **(mirror if self.accumulates else {})}
-        return after, metrics, counters
+        metrics |= {"learning_rate": learning_rate, **(mirror if self.accumulates else {}), **averaged}
+        return after, metrics, counters + more
+
+    def _averaged(
+        self, state: DuelingDreamState, replay: Replay, key: Array
+    ) -> tuple[Average | None, dict[str, Array], Counters]:
+        """Returns the average policy with an iteration's decisions, metrics and counters; `key` is consumed."""
+        if self.average is None:
+            return None, {}, Counters()
+        held = replay.rows
+        rows = Played(held.view, held.legal, held.policy, held.own_reach)
+        rows = jax.tree.map(lambda x: x[replay.index], rows)
+        valid = np.arange(replay.index.shape[0]) < replay.count
+        decay = schedules.at(self.config.learning_rate_decay, state.iteration)
+        average, loss = self.average.update(state.average, rows, valid, state.iteration, key, decay=decay)
+        return average, {"loss_average": loss}, self.average.counters
 
     def _with_targets(self, state: DuelingDreamState, rows: Example) -> Batch:
         """Returns a minibatch with its targets, by the networks of the iteration's start."""
@@ -327,16 +385,16 @@ class _DuelingDream(PlayThenFit):
             rule = jax.vmap(functools.partial(policy_baseline_targets, clip=clip))
             targets = rule(advantages, value, action, rows.returns, rows.policy.astype(jnp.float32), legal)
         taken = jax.nn.one_hot(rows.action, self.game.num_actions, dtype=bool)
-        return lax.stop_gradient(Batch(x, legal, taken, targets, rows.returns, rows.policy))
+        return lax.stop_gradient(Batch(x, legal, taken, targets, rows.returns, rows.policy, rows.weight))
 
     def _loss(self, params: Any, batch: Batch, *, eta: Any = 0.0, alpha: Any = 0.0) -> tuple[Array, dict[str, Array]]:
         """Returns MSE of the advantages over legal actions + value_weight * MSE of the value, + KL of a policy head."""
-        x, legal, taken, targets, returns, played = batch
+        x, legal, taken, targets, returns, played, counts = batch
         outputs = self.network.apply_inputs(params, x)
         advantages, value = outputs[:2]
-        weights = jnp.where(legal, jnp.where(taken, 1.0, self.config.untaken_weight), 0.0)
+        weights = jnp.where(legal, jnp.where(taken, 1.0, self.config.untaken_weight), 0.0) * counts[:, None]
         advantage_loss = jnp.sum(weights * (advantages - targets) ** 2) / jnp.sum(weights)
-        value_loss = jnp.mean((value - returns) ** 2)
+        value_loss = jnp.mean(counts * (value - returns) ** 2)
         total = advantage_loss + self.config.value_weight * value_loss
         count = jnp.sum(legal)
         metrics = {
@@ -350,7 +408,7 @@ class _DuelingDream(PlayThenFit):
         if not self.accumulates:
             return total, metrics
         goal = mirror_descent_policy(played, lax.stop_gradient(advantages), legal, eta=eta, alpha=alpha)
-        loss_policy = jnp.mean(_cross_entropy(goal, outputs[2], legal) - entropy(goal))
+        loss_policy = jnp.mean(counts * (_cross_entropy(goal, outputs[2], legal) - entropy(goal)))
         return total + loss_policy, metrics | {"loss": total + loss_policy, "loss_policy": loss_policy}
 
 
