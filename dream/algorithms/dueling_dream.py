@@ -143,7 +143,7 @@ class Example(NamedTuple):
       action: int16.
       returns: float32, discounted return to that player, in the learner's unit.
       policy: float16[A], the network's policy then, before exploration.
-      weight: float32, what it counts in the loss: how much likelier the others' earlier actions are without exploration.
+      weight: float32, its share in the loss: how much likelier the others' earlier actions are without exploration.
       own_reach: float32, the same of the player's own earlier actions.
     """
 
@@ -302,7 +302,7 @@ class _DuelingDream(PlayThenFit):
     def _returns(self, record: self_play.Record, scale: Array) -> tuple[Array, Array, Array]:
         """Returns each decision's training return to the player who took it, and the own and the others' reach ratio.
 
-        All float32[T, lanes], the return discounted and in the unit. Where exploration is not corrected, the ratios are 1.
+        All float32[T, lanes], the return discounted, in the unit. Without a correction the ratios are 1.
         """
         config, d = self.config, record.decisions
         rewards = reward_shaping.training_rewards(

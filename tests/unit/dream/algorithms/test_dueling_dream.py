@@ -213,11 +213,12 @@ def _batch(legal: np.ndarray) -> tuple[Any, ...]:
     taken = np.eye(3, dtype=bool)[[int(np.flatnonzero(row)[0]) for row in legal]]
     targets = np.where(legal, rng.normal(size=(size, 3)), 0.0)
     played = legal / legal.sum(axis=1, keepdims=True)
-    return tuple(map(jnp.asarray, (rng.random((size, 17)), legal, taken, targets, rng.normal(size=size), played)))
+    inputs, returns, counts = rng.random((size, 17)), rng.normal(size=size), rng.random(size)
+    return tuple(map(jnp.asarray, (inputs, legal, taken, targets, returns, played, counts)))
 
 
 def test_loss_written_out() -> None:
-    """Squared errors over legal actions + value_weight * squared error of the value; untaken actions may count less."""
+    """Squared errors over legal actions + value_weight * squared error of the value; rows and untaken actions count."""
     legal = np.array([[1, 1, 0], [0, 1, 1], [1, 1, 1], [0, 0, 1]], bool)
     batch = _batch(legal)
     for untaken, value_weight in ((1.0, 0.5), (0.25, 2.0)):
@@ -225,13 +226,47 @@ def test_loss_written_out() -> None:
         params = jax.jit(learner.network.init)(jax.random.key(0))
         total, metrics = learner._loss(params, batch)
         advantages, values = (np.asarray(x) for x in learner.network.apply_inputs(params, batch[0]))
-        _, _, taken, targets, returns, _ = (np.asarray(x) for x in batch)
-        weights = np.where(legal, np.where(taken, 1.0, untaken), 0.0)
+        _, _, taken, targets, returns, _, counts = (np.asarray(x) for x in batch)
+        weights = np.where(legal, np.where(taken, 1.0, untaken), 0.0) * counts[:, None]
         advantage_loss = np.sum(weights * (advantages - targets) ** 2) / weights.sum()
-        value_loss = np.mean((values - returns) ** 2)
+        value_loss = np.mean(counts * (values - returns) ** 2)
         assert metrics["loss_advantage"] == pytest.approx(advantage_loss, rel=1e-4)
         assert metrics["loss_value"] == pytest.approx(value_loss, rel=1e-4)
         assert total == pytest.approx(advantage_loss + value_weight * value_loss, rel=1e-4)
+
+
+@pytest.mark.parametrize("explorers", ["all", "one"])
+def test_explored_games_are_corrected(explorers: str) -> None:
+    """By ratios of mean 1, at most 2 for each action, and of one player's actions alone where one explores."""
+    changes = {"exploration": 0.5, "explorers": explorers, "accumulate": "mirror_descent", "initial_scale": 8.0}
+    rows = _examples(uniform_iterations=0, correct_exploration=True, **changes)
+    assert not np.allclose(rows.weight, 1.0)
+    assert rows.weight.max() <= (1 / 0.5) ** 3
+    if explorers == "one":  # of three decisions at most, by players 0, 1, 0: one of the two products is 1
+        assert np.all(np.isclose(rows.weight, 1.0) | np.isclose(rows.own_reach, 1.0))
+    for ratios in (rows.weight, rows.own_reach, rows.weight * rows.own_reach):
+        assert abs(ratios.mean() - 1.0) < 5 * ratios.std() / math.sqrt(len(ratios)) + 0.1
+    plain = _examples(uniform_iterations=0, **changes)
+    np.testing.assert_array_equal(plain.weight, 1.0)
+    np.testing.assert_array_equal(plain.action, rows.action)
+    assert not np.allclose(plain.returns, rows.returns)
+
+
+def test_the_average_is_fitted_to_what_played() -> None:
+    """After iterations of a fixed policy the average's network plays it; without a reservoir there is no average."""
+    assert set(_make().policies(_make().init(jax.random.key(0)))) == {"current"}
+    fitted = {"capacity": 10_000, "steps": 200, "batch_size": 256, "learning_rate": 0.01}
+    algorithm = _make(average=fitted, learning_rate=1e-9, uniform_iterations=0, unit="points", initial_scale=3.0)
+    state = algorithm.init(jax.random.key(0))
+    for _ in range(3):
+        state, metrics = algorithm.iterate(state)
+    assert metrics["loss_average"] > 0
+    policies = algorithm.policies(state)
+    for tree in coin_trees(CoinGame()):
+        for node in nodes(tree):
+            played, average = (np.asarray(policies[name](node.view, node.legal)) for name in ("current", "average"))
+            np.testing.assert_allclose(average, played, atol=0.05)
+    assert np.ptp(np.asarray(policies["current"](tree.view, tree.legal))) > 0.05
 
 
 def test_illegal_actions_teach_nothing() -> None:
