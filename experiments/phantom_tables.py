@@ -30,10 +30,10 @@ def costs_table() -> list[str]:
 def random_play_table() -> list[str]:
     """Returns the lines of the table: decisions per second of uniform random play with full legal masks."""
     lines = [
-        "`python experiments/benchmarks/random_play.py --env <game> --batches 262144 --no-pyspiel --json`, two CPU "
-        "cores, medians with least and greatest:",
+        "`python experiments/benchmarks/random_play.py --env <game> --version <version> --batches 262144 --no-pyspiel "
+        "--json`, two CPU cores, medians with least and greatest:",
         "",
-        "| game, classical | decisions per second | games per second |",
+        "| game | decisions per second | games per second |",
         "|---|---|---|",
     ]
     for game, run in tables.stored("phantom_random_play").items():
