@@ -45,8 +45,9 @@ def random_play_table() -> list[str]:
 def solvers_table() -> list[str]:
     """Returns the lines of the table: exploitability of the average by iteration, until it reached the target."""
     lines = [
-        "| game | algorithm | iterations | exploitability | value for player 0 | iterations to 0.01 | processor s |",
-        "|---|---|---|---|---|---|---|",
+        "| game | algorithm | iterations | exploitability | value for player 0 | iterations to 0.01 | processor s | "
+        "of one iteration |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for game, solvers in sorted(tables.stored("phantom_solvers").items()):
         for name, run in sorted(solvers.items()):
@@ -54,6 +55,6 @@ def solvers_table() -> list[str]:
             reached = next((str(p["iteration"]) for p in run["curve"] if p["exploitability"] <= 0.01), "not reached")
             lines.append(
                 f"| {game} | `{name}` | {last['iteration']} | {last['exploitability']:.4f} | {last['value']:+.4f} | "
-                f"{reached} | {last['cpu_seconds']:.0f} |"
+                f"{reached} | {last['cpu_seconds']:.0f} | {last['cpu_seconds'] / last['iteration']:.1f} |"
             )
     return lines

@@ -136,6 +136,7 @@ def test_tables_and_pictures(
 ) -> None:
     """Every learner's row is there, with what it is judged by in bold; both pictures are drawn."""
     stored = {"comparison": script.collect(sweeps), "comparison_trials": script.trials(sweeps)}
+    stored["comparison_matches"] = played = script.matches(sweeps, "kuhn_poker")
     tables = importlib.import_module("comparison_tables")
     monkeypatch.setattr(tables.tables, "stored", stored.__getitem__)
     lines = tables.comparison_table()
@@ -147,8 +148,12 @@ def test_tables_and_pictures(
     ]
     assert lines[3].count("**") == 2
     assert len(tables.comparison_costs_table()) == len(tables.trials_table()) == 4
+    won, lost = tables.matches_table()[2:]
+    assert won.startswith("| kuhn_poker, ")
+    assert "| +" in won
+    assert "| -" in lost
     script.draw(stored["comparison"], tmp_path / "a.svg")
-    script.draw_matches(script.matches(sweeps, "kuhn_poker"), tmp_path / "b.svg")
+    script.draw_matches(played, tmp_path / "b.svg")
     assert all((tmp_path / name).stat().st_size > 5000 for name in ("a.svg", "b.svg"))
 
 
