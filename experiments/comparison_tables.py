@@ -115,6 +115,19 @@ def comparison_costs_table() -> list[str]:
     return lines
 
 
+def matches_table() -> list[str]:
+    """Returns the lines of the table: what each learner earns from the others, per game that was played."""
+    lines = ["| game | learner | seed | mean over the others | least | from |", "|---|---|---|---|---|---|"]
+    for game, played in sorted(tables.stored("comparison_matches").items()):
+        for name, by_other in sorted(played["earned"].items(), key=lambda one: -statistics.mean(one[1].values())):
+            worst = min(by_other, key=by_other.__getitem__)
+            lines.append(
+                f"| {game}, {played['unit']} | `{name}` | {played['seeds'][name]} | "
+                f"{statistics.mean(by_other.values()):+.3f} | {by_other[worst]:+.3f} | `{worst}` |"
+            )
+    return lines
+
+
 def trials_table() -> list[str]:
     """Returns the lines of the table: what was tried for each learner and what came of it; bold where it was best."""
     lines = ["| learner | given | tried | exploitability |", "|---|---|---|---|"]

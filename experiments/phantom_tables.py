@@ -30,10 +30,10 @@ def costs_table() -> list[str]:
 def random_play_table() -> list[str]:
     """Returns the lines of the table: decisions per second of uniform random play with full legal masks."""
     lines = [
-        "`python experiments/benchmarks/random_play.py --env <game> --batches 262144 --no-pyspiel --json`, two CPU "
-        "cores, medians with least and greatest:",
+        "`python experiments/benchmarks/random_play.py --env <game> --version <version> --batches 262144 --no-pyspiel "
+        "--json`, two CPU cores, medians with least and greatest:",
         "",
-        "| game, classical | decisions per second | games per second |",
+        "| game | decisions per second | games per second |",
         "|---|---|---|",
     ]
     for game, run in tables.stored("phantom_random_play").items():
@@ -45,8 +45,9 @@ def random_play_table() -> list[str]:
 def solvers_table() -> list[str]:
     """Returns the lines of the table: exploitability of the average by iteration, until it reached the target."""
     lines = [
-        "| game | algorithm | iterations | exploitability | value for player 0 | iterations to 0.01 | processor s |",
-        "|---|---|---|---|---|---|---|",
+        "| game | algorithm | iterations | exploitability | value for player 0 | iterations to 0.01 | processor s | "
+        "of one iteration |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for game, solvers in sorted(tables.stored("phantom_solvers").items()):
         for name, run in sorted(solvers.items()):
@@ -54,6 +55,6 @@ def solvers_table() -> list[str]:
             reached = next((str(p["iteration"]) for p in run["curve"] if p["exploitability"] <= 0.01), "not reached")
             lines.append(
                 f"| {game} | `{name}` | {last['iteration']} | {last['exploitability']:.4f} | {last['value']:+.4f} | "
-                f"{reached} | {last['cpu_seconds']:.0f} |"
+                f"{reached} | {last['cpu_seconds']:.0f} | {last['cpu_seconds'] / last['iteration']:.1f} |"
             )
     return lines

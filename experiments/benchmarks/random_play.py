@@ -31,6 +31,7 @@ def main() -> None:
     """Reads the arguments and measures."""
     parser = Parser(__doc__)
     parser.add_argument("--env", default="gin_rummy", help="the game (default %(default)s)")
+    parser.add_argument("--version", help="the game's rule of that name: abrupt phantom games (default: the game's)")
     parser.add_argument("--batches", type=at_least_one, nargs="+", default=[256, 1024, 4096, 16384], metavar="GAMES")
     parser.add_argument("--no-pyspiel", action="store_true", help="leave pyspiel's gin_rummy out")
     parser.add_argument("--devices", type=at_least_one, default=1, help="that share the games (default %(default)s)")
@@ -40,7 +41,8 @@ def main() -> None:
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Times whole random games at every batch size, and pyspiel's in the same rounds; compilation apart."""
     split_cores(arguments.devices, arguments.batches)
-    game = envs.make(arguments.env)
+    rules = {} if arguments.version is None else {"version": arguments.version}
+    game = envs.make(arguments.env, **rules)
     works = {batch: _random_play(game, batch) for batch in dict.fromkeys(arguments.batches)}
     peer = None if arguments.no_pyspiel or arguments.env != _PEER_GAME else _pyspiel_play()
     timings = interleaved(works | ({_PEER: peer} if peer else {}), arguments.repeats, _SECONDS)
@@ -53,7 +55,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         for batch in works
     }
     best = max(works, key=lambda batch: statistics.median(timings[batch].rates("decisions")))
-    figures = {"env": game.name, "best_batch": best, **by_batch[str(best)], "by_batch": by_batch}
+    figures = {"env": game.name, **rules, "best_batch": best, **by_batch[str(best)], "by_batch": by_batch}
     if peer:
         decisions = timings[_PEER].rates("decisions")
         figures |= spread("pyspiel_decisions_per_s", decisions)

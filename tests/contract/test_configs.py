@@ -115,7 +115,8 @@ def _composed(choices: dict[str, str]) -> dict[str, Any]:
     base = {key: value for key, value in _file("", "config").items() if key != "hydra"}
     parts = [_file(group, choices[group]) for group in ("env", "algo", "network")]
     for_game, for_preset = (OmegaConf.to_container(tuned_settings(owner, choices)) for owner in ("env", "preset"))
-    return _merged(*parts, _file("tracking", "wandb"), base, for_game, _file("preset", choices["preset"]), for_preset)
+    found = _merged(*parts, _file("tracking", "wandb"), base, for_game, _file("preset", choices["preset"]), for_preset)
+    return OmegaConf.to_container(OmegaConf.create(found), resolve=True) if "${" in str(for_game) else found
 
 
 PRODUCT = [

@@ -21,7 +21,7 @@ from envs.gin_rummy.players import simple_bot
 from envs.random_play import uniform_policy
 
 
-@pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker", "gin_rummy_openspiel"])
+@pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker", "gin_rummy_openspiel", "phantom_ttt", "dark_hex"])
 def test_openspiels_own_checker_accepts_the_game(name: str) -> None:
     """pyspiel.random_sim_test: random games with every consistency check OpenSpiel makes, serialisation included."""
     pyspiel.random_sim_test(open_spiel.game(envs.make(name), deals=50), num_sims=2, serialize=True, verbose=False)

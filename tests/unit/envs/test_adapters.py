@@ -21,13 +21,15 @@ OPPONENTS = {
     "gin_rummy_openspiel": "simple_bot",
     "mini_gin_rummy": "random",
     "rummy500": "greedy",
+    "phantom_ttt": "random",
+    "dark_hex": "random",
 }
 """Game -> who has the other seats."""
 
 
 @pytest.fixture(scope="module", params=OPPONENTS)
 def game(request: pytest.FixtureRequest) -> Game:
-    """Each card game."""
+    """Each card game, and the games of hidden stones."""
     return envs.make(request.param)
 
 
@@ -77,6 +79,8 @@ def test_gymnasium_episodes(game: Game, seat_env: Any) -> None:
 def test_gymnasium_illegal_action_ends_the_episode(game: Game, seat_env: Any) -> None:
     """With the worst reward, told in info."""
     _, info = seat_env.reset(seed=0)
+    if info["action_mask"].all():  # on an empty board
+        *_, info = seat_env.step(0)
     illegal = int(np.flatnonzero(info["action_mask"] == 0)[0])
     _, reward, done, _, info = seat_env.step(illegal)
     assert (reward, done, info["illegal_action"]) == (game.worst_reward, True, illegal)
@@ -108,6 +112,8 @@ def test_pettingzoo_api_test(game_env: Any) -> None:
 def test_pettingzoo_rewards_and_errors(game: Game, game_env: Any) -> None:
     """The last rewards are zero-sum; an illegal action is named; others' masks are empty."""
     game_env.reset(seed=1)
+    while game_env.observe(game_env.agent_selection)["action_mask"].all():  # on an empty board
+        game_env.step(0)
     agent = game_env.agent_selection
     illegal = int(np.flatnonzero(game_env.observe(agent)["action_mask"] == 0)[0])
     with pytest.raises(InputError, match=f"illegal action {illegal} of {agent}"):
@@ -204,7 +210,7 @@ def test_pettingzoo_player_keeps_the_turn_through_draw_and_discard(name: str, dr
     assert turns == 3
 
 
-@pytest.fixture(scope="module", params=["mini_gin_rummy", "rummy500"])
+@pytest.fixture(scope="module", params=["mini_gin_rummy", "rummy500", "phantom_ttt", "dark_hex"])
 def pgx_env(request: pytest.FixtureRequest) -> tuple[pgx.Env, Any, Any]:
     """An environment, and its functions over a batch of 16, compiled."""
     env = pgx.env(envs.make(request.param))
@@ -239,6 +245,8 @@ def test_pgx_illegal_action_terminates(pgx_env: tuple[pgx.Env, Any, Any]) -> Non
     """With the worst reward for who played it, shared by the others; later steps change nothing and pay nothing."""
     env, init, step = pgx_env
     state = init(jax.random.split(jax.random.key(5), 16))
+    while state.legal_action_mask.all():  # on an empty board
+        state = step(state, jnp.zeros(16, jnp.int32))
     wrong = step(state, jnp.argmin(state.legal_action_mask, axis=1))
     assert wrong.terminated.all()
     lanes = np.arange(16)

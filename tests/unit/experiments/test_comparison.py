@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
 import pathlib
 from collections.abc import Iterator
@@ -11,7 +12,10 @@ from types import ModuleType
 import numpy as np
 import pytest
 from command_support import REPO, succeed
+from omegaconf import OmegaConf
 
+from dream.config.compose import compose_config
+from dream.storage.old_configs import current_config
 from envs import InputError
 
 SMALL = ["env=kuhn_poker", "tracking.mode=disabled", "eval.opponents=[]", "seed=3,4"]
@@ -46,6 +50,27 @@ def test_learners_are_collected_over_seeds(script: ModuleType, sweeps: list[path
     assert average["mean"] == pytest.approx(np.mean(average["values"]))
     assert average["low"] < average["mean"] < average["high"]
     assert sampled["recipe"]["algo"]["name"] == "outcome_mccfr"
+
+
+def test_a_cell_is_one_plain_line(script: ModuleType) -> None:
+    """The stored recipe of each learner on each game of hidden stones is what the game, the learner and no more name.
+
+    But for dueling DREAM's actor: of the networks that are one where tau and the period are 1, another one played. The
+    version of a game changes no setting, and settings that came later are in no recipe.
+    """
+    stored = json.loads((script.RESULTS / "comparison.json").read_text())
+    for env, learner in itertools.product(("dark_hex", "phantom_ttt"), stored["dark_hex classical"]["learners"]):
+        algo, _, accumulates = learner.partition(", ")
+        line = [f"env={env}", f"algo={algo}", *(["algo.accumulate=mirror_descent"] if accumulates else [])]
+        node = OmegaConf.to_container(compose_config("config", line).node, resolve=True)
+        assert node["budget"] == {"nodes": 1e6, "episodes": None, "seconds": None}
+        for version in ("classical", "abrupt"):
+            recipe = current_config(stored[f"{env} {version}"]["learners"][learner]["recipe"])
+            if algo == "dueling_dream":
+                assert (recipe["algo"]["tau"], recipe["algo"]["target_update_period"]) == (1, 1)
+                recipe["algo"]["actor"] = node["algo"]["actor"]
+            assert recipe["network"] == node["network"]
+            assert node["algo"] | recipe["algo"] == node["algo"]
 
 
 def test_zero_has_no_logarithm(script: ModuleType) -> None:
@@ -111,6 +136,7 @@ def test_tables_and_pictures(
 ) -> None:
     """Every learner's row is there, with what it is judged by in bold; both pictures are drawn."""
     stored = {"comparison": script.collect(sweeps), "comparison_trials": script.trials(sweeps)}
+    stored["comparison_matches"] = played = script.matches(sweeps, "kuhn_poker")
     tables = importlib.import_module("comparison_tables")
     monkeypatch.setattr(tables.tables, "stored", stored.__getitem__)
     lines = tables.comparison_table()
@@ -122,8 +148,12 @@ def test_tables_and_pictures(
     ]
     assert lines[3].count("**") == 2
     assert len(tables.comparison_costs_table()) == len(tables.trials_table()) == 4
+    won, lost = tables.matches_table()[2:]
+    assert won.startswith("| kuhn_poker, ")
+    assert "| +" in won
+    assert "| -" in lost
     script.draw(stored["comparison"], tmp_path / "a.svg")
-    script.draw_matches(script.matches(sweeps, "kuhn_poker"), tmp_path / "b.svg")
+    script.draw_matches(played, tmp_path / "b.svg")
     assert all((tmp_path / name).stat().st_size > 5000 for name in ("a.svg", "b.svg"))
 
 
