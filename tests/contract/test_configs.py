@@ -197,7 +197,12 @@ def test_an_experiment_is_a_whole_recipe(experiment: str, preset: str) -> None:
     assert differ <= _allowed(experiment, preset) | follows
     for network in (None, *NETWORKS):
         chosen = [] if network is None else [f"network={network}"]
-        build_run(compose_config("config", [*_overrides(experiment, preset), *chosen]).node)
+        node = compose_config("config", [*_overrides(experiment, preset), *chosen]).node
+        if plain.get(".algo.accumulate") == "mirror_descent" and network not in (None, "dueling"):
+            with pytest.raises(InputError, match="has no policy head next to its advantages; it must be network=dueling"):
+                build_run(node)
+        else:
+            build_run(node)
 
 
 def test_every_experiment_has_a_size_for_tests() -> None:
