@@ -199,7 +199,7 @@ def test_an_experiment_is_a_whole_recipe(experiment: str, preset: str) -> None:
         chosen = [] if network is None else [f"network={network}"]
         node = compose_config("config", [*_overrides(experiment, preset), *chosen]).node
         if plain.get(".algo.accumulate") == "mirror_descent" and network not in (None, "dueling"):
-            with pytest.raises(InputError, match="has no policy head next to its advantages; it must be network=dueling"):
+            with pytest.raises(InputError, match="no policy head next to its advantages; it must be network=dueling"):
                 build_run(node)
         else:
             build_run(node)
