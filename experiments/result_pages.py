@@ -134,13 +134,15 @@ def _gin_rows() -> list[Line]:
 
 def _leduc_rows() -> list[Line]:
     """Returns the lines about Leduc poker."""
-    measured = [tables.reproduced(f"leduc_{name}") for name in ("dream", "ppo_tuned", "dueling_dream_tuned")]
+    rows = ("dream", "dueling_dream_averaging", "ppo_tuned", "dueling_dream_tuned")
+    measured = [tables.reproduced(f"leduc_{name}") for name in rows]
     uniform = tables.stored("dueling_dream_ppo_exploitability")["leduc_poker"]["uniform"]
     published = f"{measured[0]['published'] / 1000:g}"
     names = (
         f"DREAM on Leduc poker, exploitability at 5 M decisions (published: {published})",
+        f"Dueling DREAM that accumulates, its average, the same, {measured[1]['seeds']} seeds",
         "PPO tuned for self-play on Leduc poker, the same",
-        f"Dueling DREAM, tuned with as many trials, the same (uniform play: {uniform:.3f})",
+        f"Dueling DREAM as documented, tuned with as many trials, the same (uniform play: {uniform:.3f})",
     )
     return [
         (name, f"{x['mean'] / 1000:.3f} chips ({x['low'] / 1000:.3f} to {x['high'] / 1000:.3f})", SMALL)

@@ -10,6 +10,8 @@ accumulate: mirror_descent  a third head holds the policy, the softmax of its lo
                             q the advantages of the network under fit. What was learned accumulates in the head.
 Sources: the DREAM document, with deviations as settings whose defaults are its values. Mirror descent:
 dream/equations/mirror_descent.py; fitting a head to it is this project's.
+
+With `opponents` a share of the games is against fixed players, of which only the learner's decisions are learned from.
 """
 
 from __future__ import annotations
@@ -43,6 +45,16 @@ from dream.networks import Network, make_network, make_policy_network
 from dream.networks.fit import adam, fit
 from dream.networks.network import Reader, make_reader
 from dream.rollout import self_play
+from dream.rollout.opponents import (
+    PAST_SELF,
+    SELF,
+    Mixture,
+    Seating,
+    assign_seats,
+    is_learner,
+    make_mixture,
+    policy_at,
+)
 from dream.rollout.summary import rollout_metrics
 from envs import Game, Policy
 from envs.errors import InputError
@@ -71,6 +83,8 @@ class DuelingDreamConfig:
     name: str = "dueling_dream"
     episodes_per_iteration: int = number(8192, 1)
     num_envs: int | None = number(None, 1)
+    opponents: tuple[str, ...] = (SELF,)
+    shares: tuple[float, ...] | None = number(None, 0)
     batch_size: int = number(2048, 1)
     epochs: int = number(40, 1)
     epoch_unit: str = choice("minibatches", "minibatches", "passes")
@@ -126,12 +140,22 @@ class ActorOutput(NamedTuple):
     Attributes:
       policy: float16[A], before exploration.
       value: float32.
-      ratio: float32, how much likelier the action is under the policy than under what was played.
+      ratio: float32, how much likelier the action is under the policy than under what was played; 1 for an opponent's.
+      is_learner: bool, whether the learner decided, and no opponent.
     """
 
     policy: Array
     value: Array
     ratio: Array
+    is_learner: Array
+
+
+class _ActorCarry(NamedTuple):
+    """What the actor carries along a game: the network's reader, the player who explores where one does, who plays."""
+
+    reader: Any
+    explorer: Array
+    seating: Seating
 
 
 class Example(NamedTuple):
@@ -194,14 +218,17 @@ def make(config: DuelingDreamConfig, network: Any, game: Game, resources: Resour
         if accumulates and min(schedule.start, schedule.end) < 0:
             raise InputError(f"algo.mirror.{name}={dataclasses.asdict(schedule)} must not go below 0")
     built = (make_policy_network if accumulates else make_network)(network, game)
+    if PAST_SELF in config.opponents:
+        raise InputError(f"algo.opponents has {PAST_SELF}, which algo=dueling_dream does not keep; algo=ppo does")
+    mixture = make_mixture(config.opponents, config.shares, game, resources.find_player)
     average = AveragePolicy(config.average, game, make_network(network, game)) if config.average.capacity else None
-    learner = _DuelingDream(config, game, built, make_reader(game, built), num_envs, average)
+    learner = _DuelingDream(config, game, built, make_reader(game, built), num_envs, average, mixture)
     return Algorithm(learner.init, learner.iterate, learner.policies, calls=learner.calls, traceable=True)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _DuelingDream(PlayThenFit):
-    """The learner."""
+    """The learner; opponents are handed to compiled functions as arguments, so that their arrays are no constants."""
 
     config: DuelingDreamConfig
     game: Game
@@ -209,6 +236,7 @@ class _DuelingDream(PlayThenFit):
     reader: Reader
     num_envs: int
     average: AveragePolicy | None
+    mixture: Mixture
 
     @functools.cached_property
     def optimizer(self) -> optax.GradientTransformation:
@@ -256,12 +284,18 @@ class _DuelingDream(PlayThenFit):
         later = jnp.float32(1.0) if self.accumulates else schedules.at(self.config.temperature, iteration)
         return jnp.where(iteration < self.config.uniform_iterations, jnp.inf, later)
 
+    def play_arguments(self, state: DuelingDreamState) -> tuple[Any, ...]:
+        """As of `PlayThenFit`."""
+        return state, self.mixture.players
+
     @functools.partial(jax.jit, static_argnums=0)
-    def generate(self, state: DuelingDreamState) -> tuple[Replay, dict[str, Array], Counters]:
+    def generate(
+        self, state: DuelingDreamState, players: tuple[Policy, ...] = ()
+    ) -> tuple[Replay, dict[str, Array], Counters]:
         """Plays an iteration's games and turns them into examples; returns metrics and counters with them."""
         key, _ = self._keys(state)
         temperature = self._temperature(state.iteration)
-        actor = self._actor(self._playing(state), temperature)
+        actor = self._actor(self._playing(state), temperature, self.mixture._replace(players=players))
         games = self.config.episodes_per_iteration
         record = self_play.play(self.game, actor, key, games=games, num_envs=self.num_envs)
         scale = schedules.at(self.config.shaping.scale, state.iteration)
@@ -269,33 +303,40 @@ class _DuelingDream(PlayThenFit):
         d = record.decisions
         examples = Example(d.view, d.legal, d.action, returns, d.extras.policy, weights, own_reach)
         moves, dealt = jnp.sum(record.valid), record.results["games"]
+        learned = record.valid & d.extras.is_learner
         metrics = rollout_metrics(
-            self.game, results=record.results, moves=moves, learned=record.valid, phase=d.phase, returns=returns,
+            self.game, results=record.results, moves=moves, learned=learned, phase=d.phase, returns=returns,
             values=d.extras.value, entropies=entropy(d.extras.policy.astype(jnp.float32)),
         )  # fmt: skip
         metrics |= {"temperature": temperature, "shaping_scale": scale}
-        counters = Counters(episodes=dealt, decisions=moves, nodes=moves, transitions=moves + dealt, network_rows=moves)
-        return collect(examples, record.valid), metrics, counters
+        counters = Counters(
+            episodes=dealt, decisions=jnp.sum(learned), nodes=moves, transitions=moves + dealt, network_rows=moves
+        )
+        return collect(examples, learned), metrics, counters
 
     def _keys(self, state: DuelingDreamState) -> Array:
         return jax.random.split(jax.random.fold_in(state.key, state.iteration))
 
-    def _actor(self, params: Any, temperature: Array) -> self_play.Actor:
+    def _actor(self, params: Any, temperature: Array, mixture: Mixture) -> self_play.Actor:
         weights, explore = self.reader.prepare(params), self.config.exploration
 
-        def start(key: Array) -> tuple[Any, Array]:
-            return self.reader.start(), jax.random.randint(key, (), 0, self.game.num_players)
+        def start(key: Array) -> _ActorCarry:
+            explorer = jax.random.randint(jax.random.fold_in(key, 0), (), 0, self.game.num_players)
+            return _ActorCarry(self.reader.start(), explorer, assign_seats(mixture, self.game.num_players, key))
 
-        def act(carry: Any, view: Any, legal: Array, player: Array, key: Array) -> tuple[Array, Any, ActorOutput]:
-            read, explorer = carry
-            outputs, read = self.reader.read(weights, read, view, player)
+        def act(
+            carry: _ActorCarry, view: Any, legal: Array, player: Array, key: Array
+        ) -> tuple[Array, _ActorCarry, ActorOutput]:
+            outputs, read = self.reader.read(weights, carry.reader, view, player)
             policy = self._policy(outputs, legal, temperature)
             even = legal / jnp.maximum(jnp.sum(legal), 1)  # not `uniform`: its order of sums changes the last bits
-            share = explore if self.config.explorers == "all" else jnp.where(player == explorer, explore, 0.0)
+            share = explore if self.config.explorers == "all" else jnp.where(player == carry.explorer, explore, 0.0)
             behaviour = (1 - share) * policy + share * even if explore else policy
-            action = sample_action(key, behaviour)
-            ratio = policy[action] / behaviour[action] if explore else jnp.float32(1)
-            return action, (read, explorer), ActorOutput(policy.astype(jnp.float16), outputs[1], ratio)
+            learns = is_learner(carry.seating, player)
+            action = sample_action(key, policy_at(mixture, carry.seating, player, behaviour, view, legal))
+            ratio = jnp.where(learns, policy[action] / behaviour[action], 1.0) if explore else jnp.float32(1)
+            output = ActorOutput(policy.astype(jnp.float16), outputs[1], ratio, learns)
+            return action, carry._replace(reader=read), output
 
         return self_play.Actor(start, act)
 

@@ -49,6 +49,7 @@ OPTIONS = {
 BEFORE = {
     "dueling_dream": {
         "unit": "reward", "actor": "online", "baseline": "policy", "explorers": "all", "correct_exploration": False,
+        "opponents": ["self"], "shares": None,
         "average": {"capacity": 0, "steps": 20, "batch_size": 512, "learning_rate": 1e-3, "power": 1.0},
     }
 }  # fmt: skip

@@ -104,6 +104,7 @@ def test_settings_that_came_later_are_what_runs_did_without_them() -> None:
     """A dueling agent's run that does not say which network plays was by the online one, and keeps being."""
     stored = {"algo": {"name": "dueling_dream", "unit": "points", "tau": 0.5}}
     before = {"actor": "online", "baseline": "policy", "explorers": "all", "correct_exploration": False}
+    before |= {"opponents": ["self"], "shares": None}
     found = current_config(stored)["algo"]
     assert found.pop("average")["capacity"] == 0
     assert found == {**stored["algo"], **before}
