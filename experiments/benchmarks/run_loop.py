@@ -7,9 +7,9 @@ arrays on the device as its state: all of its time is the run loop's.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import os
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -49,8 +49,10 @@ def main() -> None:
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Times every game in turn, then the learner that does nothing."""
-    with tempfile.TemporaryDirectory() as folder:
+    """Times every game in turn, then the learner that does nothing; what the runs print is left out."""
+    with contextlib.ExitStack() as held:
+        folder = held.enter_context(tempfile.TemporaryDirectory())
+        held.enter_context(contextlib.redirect_stdout(held.enter_context(Path(os.devnull).open("w"))))
         report = {name: _game(name, Path(folder) / name, arguments.repeats) for name in arguments.games}
         start = _start(Path(folder) / "empty", "env=kuhn_poker")
         parts = dataclasses.replace(start.parts, algorithm=_empty())
@@ -74,7 +76,7 @@ def _start(run_dir: Path, *overrides: str) -> Start:
 
 
 def _loop(start: Start) -> Work:
-    """Returns a batch of iterations with all that the run loop does about them; what it prints is left out."""
+    """Returns a batch of iterations with all that the run loop does about them."""
     stop, under_way = StopRequest(listen=False), Run(start)
     before = {**under_way.totals, "iteration": 0, "seconds": 0.0, "compile_seconds": 0.0}
     progress = RunProgress(Pace(_NEVER, under_way.config.budget, before), 0)
@@ -82,12 +84,7 @@ def _loop(start: Start) -> Work:
     done = [0]
 
     def work(n: int) -> int:
-        with Path(os.devnull).open("w") as nowhere:
-            shown, sys.stdout = sys.stdout, nowhere
-            try:
-                loop.advance(under_way, stop, tracker, progress)
-            finally:
-                sys.stdout = shown
+        loop.advance(under_way, stop, tracker, progress)
         done[0], before = under_way.iteration, done[0]
         return under_way.iteration - before
 
