@@ -416,6 +416,7 @@ BENCHMARKS = (
         "empty us_per_iteration",
         "the run loop of a learner that does nothing, one iteration at a time, microseconds (target 100)",
     ),
+    ("run_loop", "empty processor_us_per_iteration", "the same, microseconds of a processor"),
     ("first_record", "first_record_cold_s", "`preset=laptop`, from the command to the first record, s (target 10)"),
     ("first_record", "first_record_warm_s", "the same with programs compiled before (target 3)"),
     ("memory", "none peak_gib", "memory of the first iteration of 8,192 games, peak, GiB"),
