@@ -27,6 +27,7 @@ from compare_learners import game_of_run
 from comparison_tables import judged
 from omegaconf import OmegaConf
 
+from dream.algorithms import read_settings
 from dream.evaluation.statistics import positive_interval
 from dream.game_tree.exact import round_robin
 from dream.game_tree.forms import exact_form
@@ -140,8 +141,14 @@ def joined(found: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
     return joint
 
 
+def _settings(recipe: dict[str, Any]) -> tuple[Any, Any]:
+    """Returns a learner's settings and its network's; one that the recipe lacks came later and has its old value."""
+    recipe = current_config(recipe)
+    return read_settings(recipe["algo"])[1], recipe["network"]
+
+
 def _more_seeds(stored: dict[str, Any], found: dict[str, Any], name: str) -> dict[str, Any]:
-    if current_config(stored["recipe"]) != found["recipe"]:  # a recipe without a later setting means its old value
+    if _settings(stored["recipe"]) != _settings(found["recipe"]):
         raise InputError(f"{name}: the stored seeds were run by another recipe; collect all seeds without --keep")
     if again := set(stored["seeds"]) & set(found["seeds"]):
         raise InputError(f"{name}: seed {min(again)} is stored already; collect it without --keep")

@@ -25,7 +25,7 @@ from comparison_tables import (
 from phantom_tables import costs_table, random_play_table, solvers_table
 from player_tables import bound_table, laptop_field_table, levels_table, shipped_table
 from rummy500_tables import players_table, shaped_table
-from scaling_tables import cost_table
+from scaling_tables import cost_table, seconds_table
 from search_tables import losses_table, search_table
 
 from dream.evaluation.statistics import t_interval
@@ -237,6 +237,7 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "games" / "phantom.md", "random-play"): random_play_table,
     (PAGES / "performance.md", "benchmarks"): tables.benchmark_table,
     (PAGES / "scaling.md", "cost"): cost_table,
+    (PAGES / "scaling.md", "seconds"): seconds_table,
 }
 
 

@@ -1,24 +1,42 @@
-"""The table of docs/scaling.md, from experiments/results/cost_model.json."""
+"""The tables of docs/scaling.md, from experiments/results/cost_model.json."""
 
 from __future__ import annotations
 
 import result_tables as tables
 
-_TIMED = ("play", "fit", "exchange")
-
 
 def cost_table() -> list[str]:
-    """Returns operations of a device, the bytes that it receives and seconds, by recipe and number of devices."""
-    stored = tables.stored("cost_model")
-    timed = [part for part in _TIMED if any(f"{part}_seconds" in found["by_devices"]["1"] for found in stored.values())]
+    """Returns operations of a device and the bytes that it receives, by recipe and number of devices."""
     head = ["recipe", "devices", "play, 10¹² operations", "fit, 10¹² operations", "record, MB", "gradients, MB"]
-    head += ["batch rows", *(f"{part}, s" for part in timed)]
+    head += ["batch rows", "messages"]
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for name, found in stored.items():
+    for name, found in tables.stored("cost_model")["recipes"].items():
         for devices, cost in found["by_devices"].items():
             operations = [f"{cost[f'{part}_operations'] / 1e12:.3g}" for part in ("play", "fit")]
             moved = [f"{cost[f'{part}_bytes'] / 1e6:,.0f}" for part in ("record", "gradient")]
-            rows = f"{found['sizes']['batch_size'] / int(devices):g}"
-            took = [f"{cost[key]:.3g}" if (key := f"{part}_seconds") in cost else "" for part in timed]
-            lines.append(f"| {' | '.join([name, devices, *operations, *moved, rows, *took])} |")
+            last = [f"{found['sizes']['batch_size'] / int(devices):g}", f"{cost['messages']:,}"]
+            lines.append(f"| {' | '.join([name, devices, *operations, *moved, *last])} |")
+    return lines
+
+
+def seconds_table() -> list[str]:
+    """Returns the modelled seconds of an iteration by number of machines like each that measured one."""
+    stored, lines = tables.stored("cost_model"), []
+    link = f"{8 * stored['link'] / 1e9:g} Gbit/s and {1e6 * stored['latency']:g} µs a message between machines"
+    for name, found in stored["recipes"].items():
+        for file, timed in found["timed"].items():
+            on, rate = timed["machine"], {part: x / 1e9 for part, x in timed["operations_per_s"].items()}
+            lines += [
+                f"Modelled: {name}, on machines like the one of `experiments/results/{file}.json` ({on['cores']} cores "
+                f"of {on['cpu']}, {on['device']}). Fitted to its parts: {rate['play']:.0f} GFLOP/s in play and "
+                f"{rate['fit']:.0f} in the fit. Assumed: {link}.",
+                "",
+                "| machines | play, s | fit, s | exchange, s | iteration, s | times faster than one |",
+                "|---|---|---|---|---|---|",
+            ]
+            took = timed["seconds_by_devices"]
+            for devices, one in took.items():
+                parts = [f"{one[part]:.3g}" for part in ("play", "fit", "exchange", "iteration")]
+                faster = took["1"]["iteration"] / one["iteration"]
+                lines.append(f"| {' | '.join([devices, *parts, f'{faster:.3g}'])} |")
     return lines

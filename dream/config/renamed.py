@@ -46,13 +46,7 @@ OPTIONS = {
     "experiment": {"dream_slots": "dueling_dream_cards", "openspiel_ppo_slots": "openspiel_ppo_cards"},
 }
 """Group, or what a registry names -> old option -> new one."""
-BEFORE = {
-    "dueling_dream": {
-        "unit": "reward", "actor": "online", "baseline": "policy", "explorers": "all", "correct_exploration": False,
-        "opponents": ["self"], "shares": None,
-        "average": {"capacity": 0, "steps": 20, "batch_size": 512, "learning_rate": 1e-3, "power": 1.0},
-    }
-}  # fmt: skip
+BEFORE = {"dueling_dream": {"unit": "reward", "actor": "online", "baseline": "policy"}}
 """Algorithm -> setting that came later -> what runs from before it did."""
 
 

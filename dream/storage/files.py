@@ -51,8 +51,13 @@ def writing(path: Path) -> Iterator[None]:
 def append_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:
     """Adds a line for each record to a file, in one write; values that are not finite become null."""
     text = "".join(json.dumps(_finite(record)) + "\n" for record in records)
-    with path.open("a") as file:
-        file.write(text)
+    rest = memoryview(text.encode())
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    try:
+        while rest:  # a disk that fills up takes a part, and refuses the next
+            rest = rest[os.write(file, rest) :]
+    finally:
+        os.close(file)
 
 
 def read_lines(path: Path, fits: Callable[[dict[str, Any]], bool] = bool) -> list[dict[str, Any]]:
@@ -137,10 +142,10 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
-    if hasattr(value, "_asdict"):
-        return _finite(value._asdict())
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return _finite(value._asdict()) if hasattr(value, "_asdict") else [_finite(item) for item in value]
+    return value

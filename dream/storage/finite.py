@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.sharding import Sharding
 
 from dream.compiled import devices
+
+_PASSED_OVER, _HERE, _AWAY = range(3)
 
 
 def not_finite(tree: Any) -> str | None:
@@ -23,9 +27,14 @@ def not_finite(tree: Any) -> str | None:
     Returns:
       "<path in the tree> is not finite (<how many> of <size> values)", or None.
     """
-    arrays = [x for x in jax.tree.leaves(tree) if _is_float(x)]
-    there = [x for x in arrays if isinstance(x, jax.Array)]
-    if _are_finite(there) and all(np.isfinite(x).all() for x in arrays if not isinstance(x, jax.Array)):
+    away, here = [], []
+    for x in jax.tree.leaves(tree):
+        where = _place(getattr(x, "dtype", object), getattr(x, "sharding", None))
+        if where == _HERE:
+            here.append(np.asarray(x))
+        elif where == _AWAY:
+            away.append(x)
+    if _are_finite(away) and _are_finite_here(here):
         return None
     leaves = [(path, x) for path, x in jax.tree_util.tree_flatten_with_path(devices.on_host(tree))[0] if _is_float(x)]
     path, leaf = next((path, x) for path, x in leaves if not np.isfinite(np.asarray(x, np.float64)).all())
@@ -35,12 +44,28 @@ def not_finite(tree: Any) -> str | None:
 
 
 def _is_float(x: Any) -> bool:
-    return hasattr(x, "dtype") and _is_floating(x.dtype)
+    return jnp.issubdtype(getattr(x, "dtype", object), jnp.floating)
 
 
-@functools.cache
-def _is_floating(dtype: Any) -> bool:
-    return jnp.issubdtype(dtype, jnp.floating)
+@functools.lru_cache(maxsize=256)
+def _place(dtype: Any, sharding: Sharding | None) -> int:
+    """Returns whether an array has floating numbers, and NumPy reads them where they lie, in this process's memory."""
+    if not jnp.issubdtype(dtype, jnp.floating):
+        return _PASSED_OVER
+    if sharding is None:
+        return _HERE
+    platforms = [device.platform for device in sharding.device_set]
+    return _HERE if sharding.is_fully_addressable and platforms == ["cpu"] else _AWAY
+
+
+def _are_finite_here(arrays: list[np.ndarray]) -> bool:
+    """Returns whether all numbers of arrays in this process's memory are finite.
+
+    Where a sum of squares is finite all of its terms are; one that is not may be an overflow, and is looked at closely.
+    """
+    if math.isfinite(sum(float(np.vdot(x, x)) for x in arrays)):
+        return True
+    return all(np.isfinite(x).all() for x in arrays)
 
 
 def _are_finite(arrays: list[Array]) -> bool:

@@ -41,22 +41,25 @@ class RunProgress:
 
     def show(self, record: dict[str, Any]) -> None:
         """Shows an iteration's record; evaluations, the first iteration's time and an overrun are kept as lines."""
-        iteration, evaluated = record["iteration"], [name for name in record if name.startswith("eval/")]
+        iteration, evaluated = record["iteration"], any(name.startswith("eval/") for name in record)
+        remarks, last = self._pace.remarks(record), evaluated or iteration == self._pace.total
         shown = "  ".join(f"{short} {record[name]:.3g}" for name, short in _SHOWN.items() if name in record)
-        line = f"iteration {iteration}/{self._pace.total}  {record['seconds']:.0f} s  {shown}".rstrip() + _evaluated(
-            record
-        )
-        remarks = self._pace.remarks(record)
         if self._bar is not None:
             self._bar.update(self._task, completed=iteration, shown=shown)
-            for kept in ([line] if evaluated else []) + remarks:
+            for kept in ([self._line(record, shown)] if evaluated else []) + remarks:
                 self._bar.console.print(kept, highlight=False)
             return
-        left = self._pace.seconds_left(record)
-        line += f"  about {duration(left)} left" if left and not remarks else ""
-        self._lines.show(line, last=bool(evaluated) or iteration == self._pace.total)
+        if last or self._lines.are_due:
+            left = self._pace.seconds_left(record)
+            ahead = f"  about {duration(left)} left" if left and not remarks else ""
+            self._lines.show(self._line(record, shown) + ahead, last=last)
         for remark in remarks:
             print(remark, flush=True)
+
+    def _line(self, record: dict[str, Any], shown: str) -> str:
+        """Returns what is said of an iteration."""
+        line = f"iteration {record['iteration']}/{self._pace.total}  {record['seconds']:.0f} s  {shown}"
+        return line.rstrip() + _evaluated(record)
 
     def close(self) -> None:
         """Takes the live display down."""
@@ -140,9 +143,14 @@ class Lines:
         """Starts with a line at once."""
         self._printed = -_SECONDS_BETWEEN_LINES
 
+    @property
+    def are_due(self) -> bool:
+        """Whether it is time for one."""
+        return time.monotonic() - self._printed > _SECONDS_BETWEEN_LINES
+
     def show(self, line: str, *, last: bool = False) -> None:
         """Prints a line if it is time for one, or the last."""
-        if last or time.monotonic() - self._printed > _SECONDS_BETWEEN_LINES:
+        if last or self.are_due:
             self._printed = time.monotonic()
             print(line, flush=True)
 

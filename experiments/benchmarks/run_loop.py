@@ -7,10 +7,11 @@ arrays on the device as its state: all of its time is the run loop's.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import os
-import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -49,14 +50,12 @@ def main() -> None:
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Times every game in turn, then the learner that does nothing."""
-    with tempfile.TemporaryDirectory() as folder:
+    """Times every game in turn, then the learner that does nothing; what the runs print is left out."""
+    with contextlib.ExitStack() as held:
+        folder = held.enter_context(tempfile.TemporaryDirectory())
+        held.enter_context(contextlib.redirect_stdout(held.enter_context(Path(os.devnull).open("w"))))
         report = {name: _game(name, Path(folder) / name, arguments.repeats) for name in arguments.games}
-        start = _start(Path(folder) / "empty", "env=kuhn_poker")
-        parts = dataclasses.replace(start.parts, algorithm=_empty())
-        works = {"empty": _loop(dataclasses.replace(start, parts=parts))}
-        timing = interleaved(works, arguments.repeats, _SECONDS)["empty"]
-        return report | {"empty": spread("us_per_iteration", [1e6 / x for x in timing.rates("iterations")])}
+        return report | {"empty": _empty(Path(folder) / "empty", arguments.repeats)}
 
 
 def _game(name: str, run_dir: Path, repeats: int) -> dict[str, float]:
@@ -67,6 +66,28 @@ def _game(name: str, run_dir: Path, repeats: int) -> dict[str, float]:
     return report | spread("loop_us_per_iteration", cost)
 
 
+def _empty(run_dir: Path, repeats: int) -> dict[str, float]:
+    """Returns what the learner that does nothing takes: time, and a processor's, to which others add little."""
+    start = _start(run_dir, "env=kuhn_poker")
+    inner = _loop(dataclasses.replace(start, parts=dataclasses.replace(start.parts, algorithm=_nothing())))
+
+    def work(n: int) -> tuple[int, float]:
+        began = time.process_time()
+        return inner.run(n), time.process_time() - began
+
+    counted = Work(work, lambda done: {"iterations": done[0], "processor_s": done[1]})
+    timing = interleaved({"": counted}, repeats, _SECONDS)[""]
+    used = [1e6 * count["processor_s"] / count["iterations"] for count in timing.counts]
+    taken = spread("us_per_iteration", [1e6 / x for x in timing.rates("iterations")])
+    return taken | spread("processor_us_per_iteration", used)
+
+
+def _nothing() -> Algorithm:
+    state = {str(n): jnp.ones((100, 10)) for n in range(20)}
+    metrics = {"nodes": 10, "loss": 0.5, "entropy": 1.0, "value_loss": 2.0}
+    return Algorithm(lambda key: state, lambda state: (state, dict(metrics)), lambda state: {})
+
+
 def _start(run_dir: Path, *overrides: str) -> Start:
     never = [f"{name}={_NEVER}" for name in ("iterations", "eval.every", "checkpoint.every")]
     settings = ["algo=cfr", "tracking.mode=disabled", "eval.opponents=[]", "eval.exact=false", *never]
@@ -74,7 +95,7 @@ def _start(run_dir: Path, *overrides: str) -> Start:
 
 
 def _loop(start: Start) -> Work:
-    """Returns a batch of iterations with all that the run loop does about them; what it prints is left out."""
+    """Returns a batch of iterations with all that the run loop does about them."""
     stop, under_way = StopRequest(listen=False), Run(start)
     before = {**under_way.totals, "iteration": 0, "seconds": 0.0, "compile_seconds": 0.0}
     progress = RunProgress(Pace(_NEVER, under_way.config.budget, before), 0)
@@ -82,12 +103,7 @@ def _loop(start: Start) -> Work:
     done = [0]
 
     def work(n: int) -> int:
-        with Path(os.devnull).open("w") as nowhere:
-            shown, sys.stdout = sys.stdout, nowhere
-            try:
-                loop.advance(under_way, stop, tracker, progress)
-            finally:
-                sys.stdout = shown
+        loop.advance(under_way, stop, tracker, progress)
         done[0], before = under_way.iteration, done[0]
         return under_way.iteration - before
 
@@ -106,12 +122,6 @@ def _alone(name: str) -> Work:
             return cfr.run_updates(config, sequence_form(tree), start, np.int64(MOST))
 
     return Work(work, lambda after: {"iterations": MOST})
-
-
-def _empty() -> Algorithm:
-    state = {str(n): jnp.ones((100, 10)) for n in range(20)}
-    metrics = {"nodes": 10, "loss": 0.5, "entropy": 1.0, "value_loss": 2.0}
-    return Algorithm(lambda key: state, lambda state: (state, dict(metrics)), lambda state: {})
 
 
 if __name__ == "__main__":

@@ -1,20 +1,75 @@
-"""Do the model's seconds follow from the measured parts?"""
+"""Does the cost model count what the measured program computes, and do its seconds follow from the measured parts?"""
 
 from __future__ import annotations
 
 import importlib
+import json
+from typing import Any
 
 import pytest
 from command_support import REPO
 
+SIZES = {
+    "parameters": 10,
+    "weights": 9,
+    "first_layer": 4,
+    "carried": 3,
+    "record_rows": 8,
+    "row_bytes": 5,
+    "batch_size": 4,
+    "gradient_steps": 3,
+    "reads": 2,
+    "turns": 7,
+}
 
-def test_seconds_of_machines_like_the_measured_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One is what was measured; four play and fit in a quarter, and exchange at the link's rate."""
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The script."""
     monkeypatch.syspath_prepend(REPO / "experiments")
-    model = importlib.import_module("cost_model")
-    sizes = {"parameters": 10, "record_rows": 8, "row_bytes": 5, "batch_size": 4, "gradient_steps": 3, "passes": 3}
-    measured = {"seconds_generate": 2.0, "seconds_fit": 6.0}
-    alone, four = (model.seconds(measured, model.costs(sizes, n), n) for n in (1, 4))
-    assert alone == {"play_seconds": 2.0, "fit_seconds": 6.0, "exchange_seconds": 0.0}
-    moved = 0.75 * (8 * 5 + 8 * 10 * 3)
-    assert four == {"play_seconds": 0.5, "fit_seconds": 1.5, "exchange_seconds": pytest.approx(moved / model.LINK)}
+    return importlib.import_module("cost_model")
+
+
+@pytest.mark.parametrize(("devices", "depth"), [(1, 0), (2, 1), (5, 3), (8, 3)])
+def test_operations_bytes_and_messages(model: Any, devices: int, depth: int) -> None:
+    """By hand, of sizes that are made up; alone a device receives nothing."""
+    assert model.costs(SIZES, devices) == {
+        "play_operations": 2 * 6 * 8 / devices,
+        "fit_operations": 2 * (4 * 9 - 4) * 4 * 3 / devices,
+        "record_bytes": pytest.approx(8 * 5 * (devices - 1) / devices),
+        "gradient_bytes": pytest.approx(8 * 10 * 3 * (devices - 1) / devices),
+        "messages": depth * (7 + 1 + 2 * 3),
+    }
+
+
+def test_seconds_of_machines_like_the_measured_one(model: Any) -> None:
+    """Play and fit at the rates of the measured parts, the exchange at those of the link."""
+    measured = {"generate_tflop": 96e-12, "seconds_generate": 2.0, "fit_tflop": 768e-12, "seconds_fit": 6.0}
+    rate = model.rates(measured)
+    assert rate == {"play": pytest.approx(48.0), "fit": pytest.approx(128.0)}
+    alone, four = (model.seconds(rate, model.costs(SIZES, n), link=10.0, latency=0.5) for n in (1, 4))
+    assert alone == pytest.approx({"play": 2.0, "fit": 6.0, "exchange": 0.0, "iteration": 8.0})
+    exchange = 0.75 * (40 + 240) / 10.0 + 2 * 14 * 0.5
+    assert four == pytest.approx({"play": 0.5, "fit": 1.5, "exchange": exchange, "iteration": 2.0 + exchange})
+
+
+def test_the_measured_program_has_the_products_of_the_model(model: Any) -> None:
+    """Of the document's size: the fit's to the last one, play's but for the draw of an action."""
+    measured = json.loads(model.RESULT.with_name("iteration.json").read_text())
+    size = model.sizes(measured["overrides"].split())
+    assert model.costs(size, 1)["fit_operations"] == pytest.approx(1e12 * measured["fit_tflop"], rel=1e-12)
+    played = model.costs(size | {"record_rows": 1}, 1)["play_operations"] + 2 * 107**2
+    decisions = 1e12 * measured["generate_tflop"] / played
+    assert measured["decisions_min"] <= round(decisions) <= measured["decisions_max"]
+    assert decisions == pytest.approx(round(decisions), abs=1e-3)
+    assert measured["decisions_max"] <= size["record_rows"]
+
+
+def test_a_recipe_is_timed_by_an_iteration_of_its_sizes_alone(model: Any) -> None:
+    """The stored one is of the document's sizes; one of others is not told for it."""
+    size = model.sizes(["preset=h200"])
+    by_devices = {n: model.costs(size, n) for n in (1, 2)}
+    found = model.timed(size, by_devices, model.LINK, model.LATENCY)
+    assert "iteration" in found
+    assert found["iteration"]["seconds_by_devices"].keys() == {"1", "2"}
+    assert model.timed(size | {"turns": 81}, by_devices, model.LINK, model.LATENCY) == {}

@@ -10,6 +10,7 @@ import pytest
 import envs
 from dream import algorithms
 from dream.config.compose import compose_config
+from dream.storage import finite
 from dream.storage.finite import not_finite
 
 
@@ -30,6 +31,32 @@ def test_numbers_of_double_precision_are_not_rounded() -> None:
     assert not_finite({"sums": np.array([1e300])}) is None
     assert not_finite({}) is None
     assert not_finite(jnp.float32(jnp.nan)) == "the array is not finite (1 of 1 values)"
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, jnp.bfloat16])
+def test_squares_that_overflow_are_no_fault(dtype: np.dtype) -> None:
+    """The largest numbers of each precision are finite; one that is not is found among them, wherever it is."""
+    largest = jnp.finfo(dtype).max
+    x = np.full(1000, largest, dtype)
+    assert not_finite([x, np.ones(3), -x]) is None
+    for place in (0, 500, 999):
+        wrong = x.copy()
+        wrong[place] = np.nan
+        assert not_finite([x, wrong]) == "1 is not finite (1 of 1,000 values)"
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_arrays_of_the_device_and_of_the_host(monkeypatch: pytest.MonkeyPatch, elsewhere: bool) -> None:
+    """Both in one tree, in double precision; also where the device has a memory of its own, as a GPU does."""
+    if elsewhere:
+        place = finite._place
+        monkeypatch.setattr(finite, "_place", lambda dtype, where: place(dtype, where) + (where is not None))
+    with jax.enable_x64(True):
+        for wrong in range(2):
+            parts = [np.array([1.0, np.inf if n == wrong else 1e300]) for n in range(2)]
+            tree = [jnp.asarray(parts[0]), parts[1]]
+            assert not_finite(tree) == f"{wrong} is not finite (1 of 2 values)"
+        assert not_finite([jnp.asarray([1e300]), np.array([1e300])]) is None
 
 
 @pytest.mark.parametrize("name", algorithms.names())

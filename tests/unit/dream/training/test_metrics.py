@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
 from pathlib import Path
 
@@ -39,6 +40,14 @@ def test_numbers_that_are_not_finite_are_null(tmp_path: Path) -> None:
     metrics.append(tmp_path, {"iteration": 1, "a": math.nan, "b": [math.inf, 1.0], "c": {"d": -math.inf}})
     text = (tmp_path / metrics.FILE).read_text()
     assert json.loads(text) == {"iteration": 1, "a": None, "b": [None, 1.0], "c": {"d": None}}
+
+
+def test_a_write_in_parts(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the system leaves over is written next, as where a disk is nearly full."""
+    write = os.write
+    monkeypatch.setattr(files.os, "write", lambda file, data: write(file, data[:7]))
+    metrics.append(run_dir, {"iteration": 7}, {"iteration": 8})
+    assert metrics.read(run_dir) == [*LINES, {"iteration": 7}, {"iteration": 8}]
 
 
 @pytest.mark.parametrize("last", [0, 1, 3, 6, 9])
