@@ -14,6 +14,7 @@ import pytest
 from command_support import REPO, succeed
 from omegaconf import OmegaConf
 
+from dream.algorithms.tabular.mccfr import OutcomeConfig
 from dream.config.compose import compose_config
 from dream.storage.old_configs import current_config
 from envs import InputError
@@ -109,7 +110,10 @@ def test_seeds_join_those_stored(script: ModuleType, sweeps: list[pathlib.Path])
     assert (kept["cfr"]["seeds"], kept["outcome_mccfr"]["seeds"]) == ([3], [3, 4])
     with pytest.raises(InputError, match="cfr on kuhn_poker: seed 3 is stored already"):
         script.joined(first, whole)
-    second["kuhn_poker"]["learners"]["outcome_mccfr"]["recipe"] = {}
+    recipe = second["kuhn_poker"]["learners"]["outcome_mccfr"]["recipe"]
+    assert recipe["algo"].pop("exploration") == OutcomeConfig().exploration
+    script.joined(first, second)  # stored before the setting came, whose default is what was done before
+    recipe["algo"]["exploration"] = 0.25
     with pytest.raises(InputError, match="outcome_mccfr on kuhn_poker: the stored seeds were run by another recipe"):
         script.joined(second, first)
 
