@@ -23,7 +23,7 @@ from comparison_tables import (
     with_a_tree_table,
 )
 from phantom_tables import costs_table, random_play_table, solvers_table
-from player_tables import bound_table, laptop_field_table, levels_table, shipped_table
+from player_tables import bound_table, field_table, levels_table, shipped_table
 from rummy500_tables import players_table, shaped_table
 from scaling_tables import cost_table, seconds_table
 from search_tables import losses_table, search_table
@@ -202,7 +202,8 @@ def headline_table() -> list[str]:
 SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (README, "results"): headline_table,
     (PAGES / "results" / "gin_rummy.md", "shipped"): shipped_table,
-    (PAGES / "results" / "gin_rummy.md", "laptop-preset"): laptop_field_table,
+    (PAGES / "results" / "gin_rummy.md", "laptop-preset"): functools.partial(field_table, "gin_rummy/laptop"),
+    (PAGES / "results" / "gin_rummy.md", "accumulating"): functools.partial(field_table, "gin_rummy/accumulating"),
     (PAGES / "results" / "gin_rummy.md", "laptop"): functools.partial(
         tables.against_random_table, "laptop", "dueling_dream_dense", "two cores, seeds 3 and 4 one"
     ),

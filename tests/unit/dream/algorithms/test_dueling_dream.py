@@ -16,12 +16,12 @@ from dream_support import CoinGame, arrays, coin_trees, exact_action_values, nod
 
 from dream import algorithms
 from dream.algorithms.dueling_dream import DuelingDreamConfig
-from dream.algorithms.types import Algorithm
+from dream.algorithms.types import Algorithm, Resources
 from dream.equations.mirror_descent import mirror_descent_policy
 from dream.equations.regret_matching import masked_softmax, soft_regret_matching
 from dream.equations.returns import lambda_returns
 from dream.equations.reward_shaping import shaping_reward
-from envs import Game, InputError
+from envs import Game, InputError, Policy
 
 BASE = {
     "name": "dueling_dream", "episodes_per_iteration": 512, "batch_size": 64, "epochs": 3, "discount": 0.9,
@@ -267,6 +267,29 @@ def test_the_average_is_fitted_to_what_played() -> None:
             played, average = (np.asarray(policies[name](node.view, node.legal)) for name in ("current", "average"))
             np.testing.assert_allclose(average, played, atol=0.05)
     assert np.ptp(np.asarray(policies["current"](tree.view, tree.legal))) > 0.05
+
+
+def test_only_the_learners_decisions_are_learned_from() -> None:
+    """Against a player that always takes the last legal action: of a seat each, or of both where it plays itself."""
+    last = Policy(lambda _, view, legal: jax.nn.one_hot(legal.shape[-1] - 1 - jnp.argmax(legal[::-1]), 3))
+    resources = Resources(find_player=lambda name, game: last)
+
+    def played(shares: list[float]) -> tuple[Any, dict[str, Any]]:
+        config = {**BASE, "opponents": ["self", "fixed"], "shares": shares, "uniform_iterations": 0}
+        learner = algorithms.make(config, NETWORK, CoinGame(), resources).iterate.__self__
+        state = learner.init(jax.random.key(3))
+        replay, _, counters = learner.generate(*learner.play_arguments(state))
+        return jax.tree.map(lambda x: x[replay.index[: int(replay.count)]], replay.rows), counters
+
+    rows, counters = played([0.0, 1.0])
+    assert counters.decisions == len(rows.action) < counters.nodes
+    firsts = rows.view.moves[:, 0]  # 0: not moved yet, else 1 + the action
+    assert set(np.unique(firsts[rows.view.seat == 1])) == {3}
+    assert set(np.unique(rows.action[(rows.view.seat == 0) & (firsts == 0)])) == {0, 1, 2}
+    rows, counters = played([1.0, 0.0])
+    assert counters.decisions == len(rows.action) == counters.nodes
+    with pytest.raises(InputError, match=r"algo\.opponents has past_self, which"):
+        algorithms.make({**BASE, "opponents": ["past_self"]}, NETWORK, CoinGame())
 
 
 def test_illegal_actions_teach_nothing() -> None:
