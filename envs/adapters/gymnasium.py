@@ -9,8 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
+from envs.adapters.packed_state import packed, unpacked
 from envs.adapters.seat_play import Table, advance, deal, make_table
 from envs.adapters.single_game import RENDER_MODES, SingleGame, check_mode
 from envs.batching import QUICK
@@ -19,9 +20,7 @@ from envs.game import Game, Policy, State
 
 BOUND = 16.0
 """No entry of an observation is greater."""
-_NO_ACTION = np.int32(-1)
-_SOON = {"xla_backend_optimization_level": 1}
-"""Compiler options of a step: an eighth less to compile than at the level by default, and as fast."""
+_NO_ACTION = -1
 
 
 def single_player_env(
@@ -66,18 +65,18 @@ class _Seat:
         game = table.game
         self.observation_space = gymnasium.spaces.Box(-BOUND, BOUND, (game.observation_size,), np.float32)
         self.action_space = gymnasium.spaces.Discrete(game.num_actions)
-        self._table, self._shown = table, SingleGame(game)
+        self._table, self._state, self._host = table, None, SingleGame(game)
         self.render_mode = render_mode
         self._over, self._mask = True, np.zeros(game.num_actions, np.int8)
-        self._seed, self._calls = np.uint32(0), 0
+        self._seed, self._calls = 0, 0
 
     def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[np.ndarray, dict]:
         """Deals and lets the others act; rounds that end before the seat's first turn are dealt again."""
         super().reset(seed=seed)
         self._over = True
         while self._over:
-            self._seed, self._calls = np.uint32(self.np_random.integers(2**32)), 0
-            observation, player, _ = self._take(_dealt(self._table, self._seed))
+            self._seed, self._calls = int(self.np_random.integers(2**32)), 0
+            observation, player, _ = self._take(_dealt(self._table, np.uint32(self._seed)))
             if player not in (-1, self._table.seat):
                 observation, player, _ = self._call(_NO_ACTION)
             self._over = player < 0
@@ -93,33 +92,39 @@ class _Seat:
             name = self._table.game.action_name(int(action)) if known else "no action"
             self._over, self._mask = True, np.zeros_like(self._mask)
             info = {**self._info(), "illegal_action": int(action), "illegal_action_name": name}
-            seen = self._shown.observe(self._table.seat)
+            seen = self._shown().observe(self._table.seat)
             return seen, self._table.game.worst_reward, True, False, info
-        observation, player, reward = self._call(np.int32(action))
+        observation, player, reward = self._call(int(action))
         self._over = player < 0
         self._show()
         return observation, reward, self._over, False, self._info()
 
     def render(self) -> str | None:
         """Shows what the seat sees, and its legal actions by name, as the render mode says."""
-        return self._shown.rendered(self.render_mode, self._table.seat)
+        return self._shown().rendered(self.render_mode, self._table.seat)
 
     def action_name(self, action: int) -> str:
         """Returns what an action does in the present state."""
-        return self._table.game.describe_action(self._shown.state, int(action))
+        return self._table.game.describe_action(self._shown().state, int(action))
 
     def _show(self) -> None:
         if self.render_mode == "human":
             self.render()
 
-    def _call(self, action: np.int32) -> tuple[np.ndarray, int, float]:
-        self._calls += 1
-        return self._take(_advanced(self._table, self._shown.state, action, self._seed, np.uint32(self._calls)))
+    def _shown(self) -> SingleGame:
+        """Returns the game as it is, to be shown."""
+        self._host.state = _unpacked(self._table, self._state)
+        return self._host
 
-    def _take(self, result: tuple[State, Array]) -> tuple[np.ndarray, int, float]:
+    def _call(self, action: int) -> tuple[np.ndarray, int, float]:
+        self._calls += 1
+        words = np.array([action % 2**32, self._seed, self._calls], np.uint32)
+        return self._take(_advanced(self._table, self._state, words))
+
+    def _take(self, result: tuple[Array, Array]) -> tuple[np.ndarray, int, float]:
         """Takes over a state; returns the seat's observation, who is to act and what the seat was paid."""
-        self._shown.state, packed = result
-        numbers, size = np.array(packed), self._table.game.observation_size
+        self._state, report = result
+        numbers, (size,) = np.array(report), self.observation_space.shape
         self._mask = numbers[size:-2].astype(np.int8)
         return numbers[:size], int(numbers[-2]), float(numbers[-1])
 
@@ -128,18 +133,25 @@ class _Seat:
 
 
 @functools.partial(jax.jit, compiler_options=QUICK)
-def _dealt(table: Table, seed: Array) -> tuple[State, Array]:
+def _dealt(table: Table, seed: Array) -> tuple[Array, Array]:
     state = deal(table.game, seed)
-    return state, _packed(table, state, jnp.float32(0))
+    return packed(state), _report(table, state, jnp.float32(0))
 
 
-@functools.partial(jax.jit, compiler_options=_SOON)
-def _advanced(table: Table, state: State, action: Array, seed: Array, call: Array) -> tuple[State, Array]:
-    moved = advance(table, state, action, seed, call)
-    return moved.state, _packed(table, moved.state, moved.reward)
+@jax.jit
+def _advanced(table: Table, state: Array, words: Array) -> tuple[Array, Array]:
+    """Returns (packed state, report) from a packed state and uint32[3]: the action, the game's seed, the call."""
+    action, seed, call = lax.bitcast_convert_type(words[0], jnp.int32), words[1], words[2]
+    moved = advance(table, unpacked(table.game, state), action, seed, call)
+    return packed(moved.state), _report(table, moved.state, moved.reward)
 
 
-def _packed(table: Table, state: State, reward: Array) -> Array:
+@functools.partial(jax.jit, compiler_options=QUICK)
+def _unpacked(table: Table, state: Array) -> State:
+    return unpacked(table.game, state)
+
+
+def _report(table: Table, state: State, reward: Array) -> Array:
     """Returns all that a step reports as one array, thus one transfer: float32[observation_size + A + 2].
 
     The seat's observation, its legal actions, who is to act, and the reward.

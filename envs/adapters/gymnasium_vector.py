@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from envs.adapters.gymnasium import BOUND
 from envs.adapters.seat_play import DEAL, HOLD, PLAY, Table, advance_many, make_table
@@ -22,6 +23,9 @@ AUTORESETS = ("NextStep", "SameStep", "Disabled")
 """Gymnasium's modes: a game that is over is dealt anew by the next step, whose action is ignored; by the step that ends
 it, whose last observation is in infos["final_obs"]; or by `reset` with options={"reset_mask": bool[N]} alone."""
 
+_SHARE = PartitionSpec("games")
+"""How arrays of all games are held by several devices."""
+
 
 def vector_env(
     game: Game,
@@ -30,6 +34,7 @@ def vector_env(
     num_envs: int = 1,
     observation: str = "vector",
     autoreset_mode: str = "NextStep",
+    devices: int = 1,
 ) -> Any:
     """Returns a gymnasium.vector.VectorEnv of one seat of many games, the others played by frozen policies.
 
@@ -45,8 +50,10 @@ def vector_env(
       num_envs: games.
       observation: one of OBSERVATIONS.
       autoreset_mode: one of AUTORESETS, or gymnasium's own enumeration of them.
+      devices: local ones that share the games evenly; on a CPU, devices of one thread each are faster than threads.
     Raises:
-      InputError: a seat the game lacks, another number of opponents, an unknown player, observation or mode.
+      InputError: a seat the game lacks, another number of opponents, an unknown player, observation or mode, or
+        devices that there are not or that cannot share the games.
       ImportError: gymnasium is not installed.
     """
     mode = getattr(autoreset_mode, "value", autoreset_mode)
@@ -55,7 +62,10 @@ def vector_env(
             raise unknown(name, given, known)
     if num_envs < 1:
         raise InputError(f"num_envs={num_envs} is not valid; it must be at least 1")
-    return _env_class()(make_table(game, opponent, seat), num_envs, observation, mode)
+    if devices < 1 or devices > jax.local_device_count() or num_envs % devices:
+        known = f"1 to {jax.local_device_count()}, and share {num_envs} games evenly"
+        raise InputError(f"devices={devices} is not valid; it must be {known}")
+    return _env_class()(make_table(game, opponent, seat), num_envs, observation, mode, devices)
 
 
 @functools.cache
@@ -68,13 +78,14 @@ def _env_class() -> type:
 class _Seats:
     """One seat of many games; all that is not gymnasium.vector.VectorEnv's own."""
 
-    def __init__(self, table: Table, num_envs: int, observation: str, mode: str) -> None:
+    def __init__(self, table: Table, num_envs: int, observation: str, mode: str, devices: int) -> None:
         from gymnasium import spaces
         from gymnasium.vector import AutoresetMode
         from gymnasium.vector.utils import batch_space
 
         game = table.game
         self._table, self._vectors, self._mode = table, observation == "vector", mode
+        self._devices, self._advance = devices, _program(observation == "vector", devices)
         self.num_envs, self.metadata = num_envs, {"render_modes": [], "autoreset_mode": AutoresetMode(mode)}
         shapes = jax.eval_shape(lambda: game.init(jax.random.key(0)))
         view = jax.eval_shape(lambda state: _named(game.view(state, jnp.int32(table.seat))), shapes)
@@ -86,7 +97,9 @@ class _Seats:
         )
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self._states = jax.tree.map(lambda x: np.zeros((num_envs, *x.shape), x.dtype), shapes)
+        states = jax.tree.map(lambda x: np.zeros((num_envs, *x.shape), x.dtype), shapes)
+        # Placed as the program returns them: else its second call would compile it again.
+        self._states = states if devices == 1 else jax.device_put(states, NamedSharding(_mesh(devices), _SHARE))
         self._seeds, self._calls = np.zeros(num_envs, np.uint32), 0
         self._mask, self._over = np.zeros((num_envs, game.num_actions), np.int8), np.ones(num_envs, bool)
         self._illegal = np.zeros(num_envs, bool)
@@ -150,13 +163,18 @@ class _Seats:
         """Advances the games; returns observations and rewards, and keeps masks and which games are over."""
         self._calls += 1
         call, kinds, actions = np.uint32(self._calls % 2**32), kinds.astype(np.uint8), actions.astype(np.int32)
-        self._states, seen, mask, rewards, over = _advanced(
-            self._vectors, self._table, self._states, actions, kinds, self._seeds, call
-        )
-        self._mask, self._over = np.array(mask), np.array(over)
-        self._over |= self._illegal
-        self._mask[self._illegal] = 0
-        return jax.tree.map(np.asarray, seen), np.asarray(rewards)
+        self._states, *shown = self._advance(self._table, self._states, actions, kinds, self._seeds, call)
+        seen, self._mask, rewards, over = jax.tree.map(self._on_host, shown)
+        self._over = over | self._illegal
+        if self._illegal.any():
+            self._mask = np.where(self._illegal[:, None], np.int8(0), self._mask)
+        return seen, rewards
+
+    def _on_host(self, x: Array) -> np.ndarray:
+        """Returns an array that the devices hold a part each of; that of one device is not copied."""
+        if self._devices == 1:
+            return np.asarray(x)
+        return np.concatenate([np.asarray(x.addressable_data(n)) for n in range(self._devices)])
 
     def _infos(self) -> dict[str, Any]:
         infos = {"action_mask": self._mask.copy(), "_action_mask": np.ones(self.num_envs, bool)}
@@ -165,7 +183,22 @@ class _Seats:
         return infos
 
 
-@functools.partial(jax.jit, static_argnums=0, donate_argnums=2)
+@functools.cache
+def _program(vectors: bool, devices: int) -> Callable[..., Any]:
+    """Returns `_advanced`, compiled; each device has its share of the games."""
+    advanced = functools.partial(_advanced, vectors)
+    if devices == 1:
+        return jax.jit(advanced, donate_argnums=1)
+    given = (PartitionSpec(), _SHARE, _SHARE, _SHARE, _SHARE, PartitionSpec())
+    mesh = _mesh(devices)
+    shared = jax.shard_map(advanced, mesh=mesh, in_specs=given, out_specs=_SHARE, check_vma=False)
+    return jax.jit(shared, donate_argnums=1, in_shardings=tuple(NamedSharding(mesh, spec) for spec in given))
+
+
+def _mesh(devices: int) -> Mesh:
+    return Mesh(np.array(jax.local_devices()[:devices]), ("games",))
+
+
 def _advanced(
     vectors: bool, table: Table, states: State, actions: Array, kinds: Array, seeds: Array, call: Array
 ) -> tuple[State, Any, Array, Array, Array]:

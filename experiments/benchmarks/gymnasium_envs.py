@@ -1,7 +1,8 @@
 """Steps/s of the Gymnasium environments of one game and of many, with uniform random play of whole games as the floor.
 
 Actions are legal and drawn on the host, which is timed with the steps. A step of the many is one of each copy, those
-dealt anew included. `reset_seconds` and `step_seconds` are of the first calls, compilation included.
+dealt anew included. `reset_seconds` and `step_seconds` are of the first calls, compilation included. With --devices the
+many are split over as many devices of the CPU, of one thread each.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import time
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from common import Parser, Work, at_least_one, interleaved, run, spread
+from common import Parser, Work, at_least_one, interleaved, on_every_device, run, split_cores, spread
+from jax import Array
 
 import envs
 from envs import Game
@@ -34,12 +37,14 @@ def main() -> None:
     parser.add_argument("--env", default="gin_rummy", help="the game (default %(default)s)")
     parser.add_argument("--opponent", default="random", help="who has the other seats (default %(default)s)")
     parser.add_argument("--copies", type=at_least_one, default=4096, help="games at once (default %(default)s)")
+    parser.add_argument("--devices", type=at_least_one, default=1, help="that share the games (default %(default)s)")
     parser.add_argument("--observations", nargs="+", default=["view", "vector"], choices=["view", "vector"])
     run(parser, measure)
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Times one game, many with each kind of observation, and random play in the same rounds."""
+    split_cores(arguments.devices, [arguments.copies])
     game = envs.make(arguments.env)
     single, first = _single(game, arguments.opponent)
     works = {"single": single, "random_play": _random_play(game, arguments.copies)}
@@ -75,7 +80,7 @@ def _single(game: Game, opponent: str) -> tuple[Work, dict[str, float]]:
 
 
 def _many(game: Game, opponent: str, copies: int, kind: str) -> Work:
-    env = vector_env(game, opponent, num_envs=copies, observation=kind)
+    env = vector_env(game, opponent, num_envs=copies, observation=kind, devices=jax.device_count())
     noise = np.random.default_rng(0).integers(1, 127, (_NOISE, copies, game.num_actions), np.int8)
     infos = [env.reset(seed=0)[1]]
 
@@ -86,8 +91,15 @@ def _many(game: Game, opponent: str, copies: int, kind: str) -> Work:
 
 
 def _random_play(game: Game, copies: int) -> Work:
+    devices = jax.device_count()
+
+    def share(keys: Array) -> Array:
+        return play_random(game, keys[0], copies // devices).decisions[None]
+
+    play = on_every_device(share)
     return Work(
-        lambda n: play_random(game, jax.random.key(n), copies), lambda played: {"decisions": int(played.decisions)}
+        lambda n: play(jax.random.split(jax.random.key(n), devices)),
+        lambda decisions: {"decisions": int(jnp.sum(decisions))},
     )
 
 

@@ -176,6 +176,22 @@ def a_match() -> dict[str, Any]:
     return found
 
 
+def gymnasium_games() -> dict[str, Any]:
+    """Returns checksums of steps of Gymnasium's vector environment on one device and on eight, and the programs."""
+    from envs.adapters.gymnasium_vector import vector_env
+
+    found: dict[str, Any] = {}
+    for number in (1, 8):
+        env = vector_env(envs.make("kuhn_poker"), num_envs=16, devices=number)
+        told = [env.reset(seed=3)]
+        for n in range(6):
+            actions = np.argmax(told[-1][-1]["action_mask"] * [1, 1 + n % 2], axis=1)
+            told.append(env.step(np.where(np.arange(16) == n, 9, actions)))
+        found[str(number)] = [_sum(one) for one in told]
+        found[f"programs on {number}"] = env._advance._cache_size()
+    return found
+
+
 def ladder(run_dir: Path, folder: Path) -> list[int]:
     """Plays a ladder of a run and a random player into a folder, on all devices; returns how many each block had."""
     numbers = []
@@ -211,6 +227,7 @@ def main() -> None:
         "gradients": gradients(),
         "buffers": buffers(),
         "match": a_match(),
+        "gymnasium": gymnasium_games(),
         "learners": {name: learner(folder / name, overrides) for name, overrides in LEARNERS.items()},
         "solvers": solvers(),
         "run": run(folder / "run"),

@@ -182,7 +182,11 @@ def test_registered_names() -> None:
     assert many.reset(seed=0)[1]["action_mask"].shape == (3, 2)
     with pytest.raises(InputError, match="did you mean 'NextStep'"):
         gymnasium.make_vec(name, num_envs=3, autoreset_mode="NextSteps")
-    for settings, message in (({"seat": 2}, "seat=2"), ({"opponent": "rando"}, "did you mean 'random'")):
+    for settings, message in (
+        ({"seat": 2}, "seat=2"),
+        ({"opponent": "rando"}, "did you mean 'random'"),
+        ({"devices": 4096}, "devices=4096"),
+    ):
         with pytest.raises(InputError, match=message):
             vector_env(envs.make("kuhn_poker"), **settings)
 

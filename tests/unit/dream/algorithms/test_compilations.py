@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+import dream
 import envs
 from dream import algorithms
 from dream.config.compose import compose_config
@@ -40,8 +41,8 @@ def _program(text: str) -> str:
     return "\n".join(line for line in lines if "stablehlo.convert" not in line or "->" in line)
 
 
-def _twice(folder: pathlib.Path) -> list[str]:
-    """Returns the programs on arrays that were compiled twice; one of single numbers is nothing to wait for.
+def _programs(folder: pathlib.Path) -> Counter[str]:
+    """Returns how often each program on arrays was compiled; one of single numbers is nothing to wait for.
 
     Nor is one that returns its arguments, and constants at most. `jnp.asarray` of a host's array is such a program,
     named `stage`, for each shape with and without double precision; so is what comes before the loop of a fit, and NFSP
@@ -49,12 +50,18 @@ def _twice(folder: pathlib.Path) -> list[str]:
     """
     programs = Counter(_program(file.read_text()) for file in folder.glob("*.mlir"))
     assert programs
-    again = [
-        text
-        for text, count in programs.items()
-        if count > 1 and re.search(r"tensor<\d", text) and re.search(r"stablehlo\.(?!constant)|call @", text)
-    ]
-    return [re.search(r"@\w+", text)[0] for text in again]
+    on_arrays = [text for text in programs if re.search(r"tensor<\d", text)]
+    kept = [text for text in on_arrays if re.search(r"stablehlo\.(?!constant)|call @", text)]
+    return Counter({text: programs[text] for text in kept})
+
+
+def _name(text: str) -> str:
+    return re.search(r"@\w+", text)[0]
+
+
+def _twice(folder: pathlib.Path) -> list[str]:
+    """Returns the names of programs that were compiled twice."""
+    return [_name(text) for text, count in _programs(folder).items() if count > 1]
 
 
 def test_a_program_that_is_compiled_twice_is_seen(tmp_path: pathlib.Path) -> None:
@@ -83,6 +90,22 @@ def test_no_program_is_compiled_twice(name: str, tmp_path: pathlib.Path) -> None
             learner.policies(state)
     assert not _twice(tmp_path)
     assert types[0] == types[1] == types[2]
+
+
+@pytest.mark.parametrize("name", ["cfr_plus", "dream", "ppo", "dueling_dream"])
+def test_a_run_compiles_no_program_twice(name: str, tmp_path: pathlib.Path) -> None:
+    """Evaluated and saved after every iteration; gone on with, as by another process, it needs no other programs.
+
+    But one: arrays that a run holds on the host are on a device once restored, and are searched for NaN there.
+    """
+    every = ("eval.every=1", "checkpoint.every=1", "tracking.mode=disabled")
+    begin = (f"algo={name}", "env=kuhn_poker", "preset=tiny", "iterations=2", f"run_dir={tmp_path / 'run'}")
+    for folder, overrides in (("begun", begin), ("resumed", (f"resume={tmp_path / 'run'}", "iterations=3"))):
+        with lowered(tmp_path / folder):
+            dream.train([*overrides, *every], quiet=True)
+        assert not _twice(tmp_path / folder)
+    begun, resumed = (_programs(tmp_path / folder) for folder in ("begun", "resumed"))
+    assert {_name(text) for text in resumed - begun} <= {"@jit__all_finite"}
 
 
 @pytest.mark.parametrize("network", ["dueling", "simba", "card_planes"])

@@ -122,6 +122,13 @@ def test_a_run_begins_on_eight_devices_and_goes_on_on_one(measured: dict[str, An
     assert measured["run"] == {"iterations": [1, 2], "episodes": [16, 32]}
 
 
+def test_a_vector_environment_goes_on_the_same(measured: dict[str, Any]) -> None:
+    """What its steps tell is the same to the last bit, illegal actions included; its program is compiled once."""
+    found = measured["gymnasium"]
+    assert found["1"] == found["8"]
+    assert found["programs on 8"] == 1
+
+
 def test_more_devices_than_there_are_is_refused() -> None:
     """One line names the most that there can be."""
     with (
