@@ -50,6 +50,14 @@ def test_environments_are_timed_beside_random_play(tmp_path: pathlib.Path) -> No
     assert min(*rates, found["single"]["reset_seconds"], found["single"]["step_seconds"]) > 0
 
 
+def test_self_play_is_timed_with_both_readers(tmp_path: pathlib.Path) -> None:
+    """Carried along the log and dense: the same games, so that decisions per game are equal."""
+    found = _measured("self_play.py", "network.hidden=[8]", "--games", "4", "--lanes", "4", cwd=tmp_path)
+    carried, dense = (found[f"{name}decisions_per_s"] / found[f"{name}games_per_s"] for name in ("", "dense_"))
+    assert carried == pytest.approx(dense)
+    assert found["ratio"] > 0
+
+
 @pytest.mark.parametrize(
     ("script", "arguments"),
     [
