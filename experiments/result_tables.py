@@ -379,6 +379,8 @@ BENCHMARKS = (
     ("iteration", "generate_over_products", "the same over its matrix products alone"),
     ("iteration", "seconds_fit", "of it the fit, s"),
     ("iteration", "fit_over_products", "the same over its matrix products alone (target 1.3)"),
+    ("iteration", "seconds_evaluate", "an evaluation of 1,000 rounds besides, s"),
+    ("iteration", "seconds_checkpoint", "a checkpoint besides, s"),
     ("solvers", "leduc_poker iterations_per_s", "CFR on Leduc, iterations/s, one core"),
     ("solvers", "leduc_poker ratio", "the same over pyspiel's C++ solver"),
     ("solvers", "liars_dice iterations_per_s", "CFR on liar's dice, iterations/s, one core"),
