@@ -433,9 +433,11 @@ class _DuelingDream(PlayThenFit):
         x, legal, taken, targets, returns, played, counts = batch
         outputs = self.network.apply_inputs(params, x)
         advantages, value = outputs[:2]
-        weights = jnp.where(legal, jnp.where(taken, 1.0, self.config.untaken_weight), 0.0) * counts[:, None]
+        weights = jnp.where(legal, jnp.where(taken, 1.0, self.config.untaken_weight), 0.0)
+        if self.config.correct_exploration:
+            weights *= counts[:, None]
         advantage_loss = jnp.sum(weights * (advantages - targets) ** 2) / jnp.sum(weights)
-        value_loss = jnp.mean(counts * (value - returns) ** 2)
+        value_loss = self._mean((value - returns) ** 2, counts)
         total = advantage_loss + self.config.value_weight * value_loss
         count = jnp.sum(legal)
         metrics = {
@@ -449,8 +451,12 @@ class _DuelingDream(PlayThenFit):
         if not self.accumulates:
             return total, metrics
         goal = mirror_descent_policy(played, lax.stop_gradient(advantages), legal, eta=eta, alpha=alpha)
-        loss_policy = jnp.mean(counts * (_cross_entropy(goal, outputs[2], legal) - entropy(goal)))
+        loss_policy = self._mean(_cross_entropy(goal, outputs[2], legal) - entropy(goal), counts)
         return total + loss_policy, metrics | {"loss": total + loss_policy, "loss_policy": loss_policy}
+
+    def _mean(self, values: Array, counts: Array) -> Array:
+        """Returns the mean over rows, each counting what it does where exploration is corrected: float32."""
+        return jnp.mean(counts * values if self.config.correct_exploration else values)
 
 
 def _cross_entropy(goal: Array, logits: Array, legal: Array) -> Array:

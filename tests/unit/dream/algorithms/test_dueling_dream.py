@@ -218,15 +218,17 @@ def _batch(legal: np.ndarray) -> tuple[Any, ...]:
 
 
 def test_loss_written_out() -> None:
-    """Squared errors over legal actions + value_weight * squared error of the value; rows and untaken actions count."""
+    """Squared errors over legal actions + value_weight * that of the value; untaken actions and rows may count less."""
     legal = np.array([[1, 1, 0], [0, 1, 1], [1, 1, 1], [0, 0, 1]], bool)
     batch = _batch(legal)
-    for untaken, value_weight in ((1.0, 0.5), (0.25, 2.0)):
-        learner = _make(untaken_weight=untaken, value_weight=value_weight).iterate.__self__
+    for untaken, value_weight, corrected in ((1.0, 0.5, False), (0.25, 2.0, True)):
+        changes = {"untaken_weight": untaken, "value_weight": value_weight, "correct_exploration": corrected}
+        learner = _make(**changes).iterate.__self__
         params = jax.jit(learner.network.init)(jax.random.key(0))
         total, metrics = learner._loss(params, batch)
         advantages, values = (np.asarray(x) for x in learner.network.apply_inputs(params, batch[0]))
         _, _, taken, targets, returns, _, counts = (np.asarray(x) for x in batch)
+        counts = counts if corrected else np.ones_like(counts)
         weights = np.where(legal, np.where(taken, 1.0, untaken), 0.0) * counts[:, None]
         advantage_loss = np.sum(weights * (advantages - targets) ** 2) / weights.sum()
         value_loss = np.mean(counts * (values - returns) ** 2)
