@@ -11,23 +11,20 @@ import envs
 from dream.evaluation.statistics import t_interval
 from dream.storage import levels
 
-NOT_SHIPPED = {
-    "gin_rummy/laptop": "preset=laptop",
-    "gin_rummy/accumulating": "experiment=dueling_dream_accumulating",
-}
-"""Measured players that do not come with the package -> how they are trained."""
+LAPTOP = "gin_rummy/laptop"
+"""The player of `preset=laptop` among the measured ones; it does not come with the package."""
 
 
-def field_table(name: str) -> list[str]:
-    """Returns the lines of the table of a player that is not shipped against each player of the field, over seeds."""
-    seeds = sorted(((stored("shipped_weights") or {}).get(name) or {}).items())
+def laptop_field_table() -> list[str]:
+    """Returns the lines of the table of `preset=laptop` against each player of the field, over seeds."""
+    seeds = sorted(((stored("shipped_weights") or {}).get(LAPTOP) or {}).items())
     if not seeds:
         return []
     runs = [run for _, run in seeds]
     spent = ", ".join(f"{run['decisions'] / 1e6:.1f} M in {run['seconds'] / 60:.1f} minutes" for run in runs)
     commits = " and ".join(dict.fromkeys(run["git_commit"][:7] for run in runs))
     lines = [
-        f"`python -m dream.run {NOT_SHIPPED[name]} seed=<s>`, decisions by seed: {spent}; {runs[0]['device']}, "
+        f"`python -m dream.run preset=laptop seed=<s>`, decisions by seed: {spent}; {runs[0]['device']}, "
         f"commit {commits}. {runs[0]['strength']['random']['n']:,} rounds with each seed; means over the {len(runs)} "
         "seeds with 95 % t-intervals:",
         "",
@@ -47,7 +44,7 @@ def shipped_table() -> list[str]:
     """Returns the lines of the tables of the players that come with the package, against each player of their field."""
     lines = []
     for name, seeds in sorted((stored("shipped_weights") or {}).items()):
-        if name in NOT_SHIPPED:
+        if name == LAPTOP:
             continue
         for seed, run in sorted(seeds.items()):
             lines += [

@@ -23,7 +23,7 @@ from comparison_tables import (
     with_a_tree_table,
 )
 from phantom_tables import costs_table, random_play_table, solvers_table
-from player_tables import bound_table, field_table, levels_table, shipped_table
+from player_tables import bound_table, laptop_field_table, levels_table, shipped_table
 from rummy500_tables import players_table, shaped_table
 from scaling_tables import cost_table, seconds_table
 from search_tables import losses_table, search_table
@@ -114,6 +114,7 @@ def _gin_rows() -> list[Line]:
             "random",
         ),
         "Dueling DREAM with a card scorer, against OpenSpiel's simple bot": ("dueling_dream_cards", "simple_bot"),
+        "Dueling DREAM that accumulates, a quarter of an hour, the same": ("dueling_dream_accumulating", "simple_bot"),
         "PPO on the 16-action game, against the simple bot": ("ppo_gin_rummy_mdp", "simple_bot"),
         "PPO on OpenSpiel's game, 3.2 M decisions, against the simple bot": ("openspiel_ppo_cards", "simple_bot"),
     }
@@ -202,8 +203,8 @@ def headline_table() -> list[str]:
 SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (README, "results"): headline_table,
     (PAGES / "results" / "gin_rummy.md", "shipped"): shipped_table,
-    (PAGES / "results" / "gin_rummy.md", "laptop-preset"): functools.partial(field_table, "gin_rummy/laptop"),
-    (PAGES / "results" / "gin_rummy.md", "accumulating"): functools.partial(field_table, "gin_rummy/accumulating"),
+    (PAGES / "results" / "gin_rummy.md", "laptop-preset"): laptop_field_table,
+    (PAGES / "results" / "gin_rummy.md", "accumulating"): tables.accumulating_table,
     (PAGES / "results" / "gin_rummy.md", "laptop"): functools.partial(
         tables.against_random_table, "laptop", "dueling_dream_dense", "two cores, seeds 3 and 4 one"
     ),

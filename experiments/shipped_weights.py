@@ -1,4 +1,4 @@
-"""Trains, measures and exports the players that come with the package; measures two that do not.
+"""Trains, measures and exports the players that come with the package; measures that of `preset=laptop` too.
 
     python experiments/shipped_weights.py train gin_rummy/strong --seed 1     # or goes on with a run that was stopped
     python experiments/shipped_weights.py measure gin_rummy/strong --seed 1   # against the field; stored
@@ -55,7 +55,6 @@ _GIN_FIELD = (
 RECIPES = {
     "gin_rummy/strong": Recipe(("experiment=ppo_gin_rummy", "iterations=1500"), _GIN_FIELD),
     "gin_rummy/laptop": Recipe(("preset=laptop",), _GIN_FIELD, 6000),
-    "gin_rummy/accumulating": Recipe(("experiment=dueling_dream_accumulating",), _GIN_FIELD, 6000),
     "gin_rummy_openspiel/ppo": Recipe(
         ("experiment=openspiel_ppo_cards",), ("random", "simple_bot", "greedy", "marjj", "lookahead")
     ),
