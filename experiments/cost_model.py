@@ -85,7 +85,7 @@ def _row_bytes(game: Any, *, dueling: bool) -> int:
     """Returns the bytes of a recorded decision: its view, legal actions, and what the learner keeps."""
     view = jax.eval_shape(lambda key: game.view(game.init(key), 0), jax.random.key(0))
     kept = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(view)) + -(-game.num_actions // 8) + 2
-    return kept + (4 + 2 * game.num_actions if dueling else 3 * 4)
+    return kept + (3 * 4 + 2 * game.num_actions if dueling else 3 * 4)
 
 
 def costs(size: dict[str, float], devices: int) -> dict[str, float]:

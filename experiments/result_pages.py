@@ -114,7 +114,10 @@ def _gin_rows() -> list[Line]:
             "random",
         ),
         "Dueling DREAM with a card scorer, against OpenSpiel's simple bot": ("dueling_dream_cards", "simple_bot"),
-        "Dueling DREAM that accumulates, a quarter of an hour, the same": ("dueling_dream_accumulating", "simple_bot"),
+        "Dueling DREAM that accumulates, 15 to 21 minutes of a core, the same": (
+            "dueling_dream_accumulating",
+            "simple_bot",
+        ),
         "PPO on the 16-action game, against the simple bot": ("ppo_gin_rummy_mdp", "simple_bot"),
         "PPO on OpenSpiel's game, 3.2 M decisions, against the simple bot": ("openspiel_ppo_cards", "simple_bot"),
     }
