@@ -12,7 +12,7 @@ any.
 pi is the softmax of the network's advantage head over legal actions, so that the trunk is the same as that of the
 regret learners.
 Sources: Schulman et al. 2017, eq. 7 and 9; Schulman et al. 2016 (GAE), whose advantage is G - V here; with
-`advantage=expected_sarsa` A and G are a centralised critic's instead (critic.py).
+`advantage=expected_sarsa` A and G are a centralised critic's instead (dream/algorithms/critic.py).
 Iterations hold whole games (whole_games.py), so that no return is cut off and bootstrapped; or, with `rollout_length`,
 that many decisions of the learner in every game against fixed players (rollouts.py).
 """
@@ -32,7 +32,7 @@ from jax import Array
 import envs
 from dream.algorithms.counters import Counters
 from dream.algorithms.play_then_fit import PlayThenFit
-from dream.algorithms.ppo.critic import Critic
+from dream.algorithms.critic import Critic
 from dream.algorithms.ppo.loss import Example, make_loss
 from dream.algorithms.ppo.parts import Generated, Parts
 from dream.algorithms.ppo.regularisation import Regulariser, entropy_bonus

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from dream.algorithms.ppo.critic import Critic
+from dream.algorithms.critic import Critic
 from dream.algorithms.ppo.settings import PpoConfig
 from dream.buffers.replay import Replay
 from dream.equations.regret_matching import masked_softmax

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dream.algorithms.counters import Counters
-from dream.algorithms.ppo.critic import Judged
+from dream.algorithms.critic import Judged
 from dream.algorithms.ppo.loss import Example, Played
 from dream.algorithms.ppo.parts import ActorOutput, Generated, Parts
 from dream.buffers.replay import collect
