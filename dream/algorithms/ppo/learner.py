@@ -31,8 +31,8 @@ from jax import Array
 
 import envs
 from dream.algorithms.counters import Counters
-from dream.algorithms.play_then_fit import PlayThenFit
 from dream.algorithms.critic import Critic
+from dream.algorithms.play_then_fit import PlayThenFit
 from dream.algorithms.ppo.loss import Example, make_loss
 from dream.algorithms.ppo.parts import Generated, Parts
 from dream.algorithms.ppo.regularisation import Regulariser, entropy_bonus

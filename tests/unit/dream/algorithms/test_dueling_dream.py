@@ -16,6 +16,7 @@ from dream_support import CoinGame, arrays, coin_trees, exact_action_values, nod
 
 from dream import algorithms
 from dream.algorithms.dueling_dream import DuelingDreamConfig
+from dream.algorithms.dueling_dream.loss import dueling_loss, with_targets
 from dream.algorithms.types import Algorithm, Resources
 from dream.equations.mirror_descent import mirror_descent_policy
 from dream.equations.regret_matching import masked_softmax, soft_regret_matching
@@ -134,9 +135,9 @@ def test_the_actor_plays_and_is_kept(actor: str) -> None:
     row = jax.tree.map(lambda x: x[replay.index[0]], replay.rows)
     legal = jnp.unpackbits(row.legal, count=3).astype(bool)
     kept = algorithm.policies(state)["current"]
-    temperature, x = kept.params["temperature"], learner.network.inputs.of_view(row.view)
+    temperature, x = kept.params["temperature"], learner.parts.network.inputs.of_view(row.view)
     chances = {
-        name: np.asarray(soft_regret_matching(learner.network.apply_inputs(params, x)[0], legal, temperature))
+        name: np.asarray(soft_regret_matching(learner.parts.network.apply_inputs(params, x)[0], legal, temperature))
         for name, params in (("target", state.target), ("online", state.params))
     }
     assert np.abs(chances["target"] - chances["online"]).max() > 2e-3
@@ -151,9 +152,9 @@ def test_targets_by_the_networks_of_the_iterations_start(baseline: str) -> None:
     state, _ = learner.iterate(learner.init(jax.random.key(0)))
     replay, _, _ = learner.generate(state)
     rows = jax.tree.map(lambda x: x[replay.index[:50]], replay.rows)
-    batch = learner._with_targets(state, rows)
-    guess, value = (np.asarray(x) for x in learner.network.apply_inputs(state.target, batch.inputs))
-    latest = np.asarray(learner.network.apply_inputs(state.params, batch.inputs)[1])
+    batch = with_targets(learner.parts, state.params, state.target, rows)
+    guess, value = (np.asarray(x) for x in learner.parts.network.apply_inputs(state.target, batch.inputs))
+    latest = np.asarray(learner.parts.network.apply_inputs(state.params, batch.inputs)[1])
     if baseline == "value":
         expected = np.where(batch.taken, (rows.returns - latest)[:, None], guess)
     else:
@@ -224,9 +225,9 @@ def test_loss_written_out() -> None:
     for untaken, value_weight, corrected in ((1.0, 0.5, False), (0.25, 2.0, True)):
         changes = {"untaken_weight": untaken, "value_weight": value_weight, "correct_exploration": corrected}
         learner = _make(**changes).iterate.__self__
-        params = jax.jit(learner.network.init)(jax.random.key(0))
-        total, metrics = learner._loss(params, batch)
-        advantages, values = (np.asarray(x) for x in learner.network.apply_inputs(params, batch[0]))
+        params = jax.jit(learner.parts.network.init)(jax.random.key(0))
+        total, metrics = dueling_loss(learner.parts, params, batch)
+        advantages, values = (np.asarray(x) for x in learner.parts.network.apply_inputs(params, batch[0]))
         _, _, taken, targets, returns, _, counts = (np.asarray(x) for x in batch)
         counts = counts if corrected else np.ones_like(counts)
         weights = np.where(legal, np.where(taken, 1.0, untaken), 0.0) * counts[:, None]
@@ -297,9 +298,9 @@ def test_only_the_learners_decisions_are_learned_from() -> None:
 def test_illegal_actions_teach_nothing() -> None:
     """Where an action is illegal everywhere its weights have no gradient."""
     learner = _make().iterate.__self__
-    params = jax.jit(learner.network.init)(jax.random.key(0))
+    params = jax.jit(learner.parts.network.init)(jax.random.key(0))
     legal = np.array([[1, 1, 0]] * 4, bool)
-    gradient = jax.grad(lambda p: learner._loss(p, _batch(legal))[0])(params)["advantages"]
+    gradient = jax.grad(lambda p: dueling_loss(learner.parts, p, _batch(legal))[0])(params)["advantages"]
     for leaf in gradient.values():
         assert np.all(leaf[..., 2] == 0)
         assert np.any(np.reshape(leaf, (-1, 3)), axis=0).tolist() == [True, True, False]
@@ -397,8 +398,8 @@ def test_policy_head_is_fitted_to_a_step_of_mirror_descent() -> None:
     after, metrics, _ = learner.learn(state, replay)
     rows = jax.tree.map(lambda x: x[replay.index[:200]], replay.rows)
     legal = jnp.unpackbits(rows.legal, axis=-1, count=3).astype(bool)
-    inputs = jax.vmap(learner.network.inputs.of_view)(rows.view)
-    advantages, _, logits = learner.network.apply_inputs(after.params, inputs)
+    inputs = jax.vmap(learner.parts.network.inputs.of_view)(rows.view)
+    advantages, _, logits = learner.parts.network.apply_inputs(after.params, inputs)
     goal = mirror_descent_policy(rows.policy, advantages, legal, eta=10.0, alpha=0.02)
     moved, missed = (np.abs(goal - x).sum(axis=1).mean() for x in (rows.policy, masked_softmax(logits, legal)))
     assert missed < 0.5 * moved
@@ -417,7 +418,7 @@ def test_the_policy_head_plays() -> None:
     replay, _, _ = learner.generate(state)
     row = jax.tree.map(lambda x: x[replay.index[0]], replay.rows)
     legal = jnp.unpackbits(row.legal, count=3).astype(bool)
-    logits = learner.network.apply_inputs(state.target, learner.network.inputs.of_view(row.view))[2]
+    logits = learner.parts.network.apply_inputs(state.target, learner.parts.network.inputs.of_view(row.view))[2]
     np.testing.assert_allclose(policy(row.view, legal), masked_softmax(logits, legal), atol=1e-6)
     np.testing.assert_allclose(row.policy, masked_softmax(logits, legal), atol=1e-3)
 

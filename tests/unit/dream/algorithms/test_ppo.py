@@ -11,8 +11,8 @@ import pytest
 
 import envs
 from dream import algorithms
-from dream.algorithms.ppo import clipped_loss
 from dream.algorithms.critic import corrected
+from dream.algorithms.ppo import clipped_loss
 from dream.equations.regret_matching import masked_softmax
 from envs import InputError
 

@@ -1,0 +1,93 @@
+"""What generating and fitting share: the parts of the learner, what its actor outputs, and a decision to learn from."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+
+from dream.algorithms.dueling_dream.settings import DuelingDreamConfig
+from dream.equations import schedules
+from dream.equations.regret_matching import masked_softmax, soft_regret_matching
+from dream.networks import Network
+from dream.networks.network import Reader
+from dream.rollout.opponents import Mixture
+from envs import Game
+
+
+class ActorOutput(NamedTuple):
+    """What the actor outputs besides the action.
+
+    Attributes:
+      policy: float16[A], before exploration.
+      value: float32.
+      ratio: float32, how much likelier the action is under the policy than under what was played; 1 for an opponent's.
+      is_learner: bool, whether the learner decided, and no opponent.
+    """
+
+    policy: Array
+    value: Array
+    ratio: Array
+    is_learner: Array
+
+
+class Example(NamedTuple):
+    """One decision to learn from; in a replay every field has a leading axis.
+
+    Attributes:
+      view: what the player who decided saw.
+      legal: uint8[ceil(A / 8)], packed by jnp.packbits.
+      action: int16.
+      returns: float32, discounted return to that player, in the learner's unit.
+      policy: float16[A], the network's policy then, before exploration.
+      weight: float32, its share in the loss: how much likelier the others' earlier actions are without exploration.
+      own_reach: float32, the same of the player's own earlier actions.
+    """
+
+    view: Any
+    legal: Array
+    action: Array
+    returns: Array
+    policy: Array
+    weight: Array
+    own_reach: Array
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Parts:
+    """The parts of the learner.
+
+    Attributes:
+      config: settings.
+      game: what is played.
+      network: advantages, value, and the policy's logits where the agent accumulates.
+      reader: the same network, read along a game.
+      mixture: the opponents.
+      num_envs: games in play at once.
+    """
+
+    config: DuelingDreamConfig
+    game: Game
+    network: Network
+    reader: Reader
+    mixture: Mixture
+    num_envs: int
+
+    def temperature(self, iteration: Array) -> Array:
+        """Returns the temperature of self-play: infinite at first, then as scheduled; of a policy head it is 1."""
+        config = self.config
+        later = jnp.float32(1.0) if config.accumulates else schedules.at(config.temperature, iteration)
+        return jnp.where(iteration < config.uniform_iterations, jnp.inf, later)
+
+    def policy(self, outputs: tuple[Array, ...], legal: Array, temperature: Array) -> Array:
+        """Returns the policy that the network's outputs mean: float32[..., A]."""
+        if self.config.accumulates:
+            return masked_softmax(outputs[2] / temperature, legal)
+        return soft_regret_matching(outputs[0], legal, temperature)
+
+    def play(self, params: Any, view: Any, legal: Array) -> Array:
+        """Returns the policy to play by: float32[A]; params has `network` and `temperature`."""
+        outputs = self.network.apply_inputs(params["network"], self.network.inputs.of_view(view))
+        return self.policy(outputs, legal, params["temperature"])
