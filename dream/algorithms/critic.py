@@ -32,10 +32,12 @@ from dream.algorithms.deep.history_values import HistoryValueConfig, ValueState
 from dream.algorithms.deep.state import transition_shapes
 from dream.buffers import reservoir
 from dream.equations.returns import expected_sarsa
+from dream.equations.reward_shaping import ShapingConfig
 from dream.networks import Network
+from dream.rollout.opponents import Mixture
 from dream.rollout.self_play import Record
 from dream.rollout.summary import masked_mean, masked_variance
-from envs import Game
+from envs import Game, InputError
 
 
 class Judged(NamedTuple):
@@ -44,11 +46,13 @@ class Judged(NamedTuple):
     Attributes:
       advantages: float32[T, N], of the action taken.
       returns: float32[T, N], G.
+      values: float32[T, N], V.
       of_all: float32[T, N, A], the advantage of every action, 0 at illegal ones.
     """
 
     advantages: Array
     returns: Array
+    values: Array
     of_all: Array
 
 
@@ -91,7 +95,7 @@ class Critic:
         Args:
           state: to go on from.
           record: with all views.
-          policies: float32[T, N, A], what each action was sampled from.
+          policies: float32[T, N, A], of who decided.
           rewards: float32[T, N], to player 0.
           policy: (view, legal, player) -> float32[A], the current one.
           key: consumed.
@@ -104,13 +108,14 @@ class Critic:
         return state, metrics, Counters(gradient_steps=self.config.steps, network_rows=rows)
 
     def advantages(
-        self, state: ValueState, record: Record, policies: Array, rewards: Array
+        self, state: ValueState, record: Record, policies: Array, rewards: Array, ratios: Array | None = None
     ) -> tuple[Judged, dict[str, Array]]:
         """Returns what Q says of each decision to the player who took it, and metrics.
 
         Args:
           state: of Q.
           record, policies, rewards: as in `learn`.
+          ratios: float32[T, N], the policies' probability of each action over that with which it was sampled; None: 1.
         """
         d = record.decisions
         legal = jnp.unpackbits(d.legal, axis=-1, count=self.game.num_actions).astype(bool)
@@ -119,7 +124,8 @@ class Critic:
         taken = jnp.take_along_axis(q, d.action.astype(jnp.int32)[..., None], axis=-1)[..., 0]
         values = jnp.sum(policies * q, axis=-1)
         stream = functools.partial(expected_sarsa, discount=self.discount, gae_lambda=self.gae_lambda)
-        returns = jax.vmap(stream, in_axes=1, out_axes=1)(rewards, d.done | ~record.valid, taken, values)
+        streams = (rewards, d.done | ~record.valid, taken, values, *(() if ratios is None else (ratios,)))
+        returns = jax.vmap(stream, in_axes=1, out_axes=1)(*streams)
         sign = jnp.where(d.player == 0, 1.0, -1.0)
         residual = masked_variance(returns - taken, record.valid)
         metrics = {
@@ -127,26 +133,55 @@ class Critic:
             - residual / jnp.maximum(masked_variance(returns, record.valid), np.float32(1e-12)),
             "advantage_rms": jnp.sqrt(masked_mean((returns - values) ** 2, record.valid)),
         }
-        of_all = corrected(q, policies, d.action.astype(jnp.int32), returns, legal, self.correction_clip)
-        judged = Judged(sign * (returns - values), sign * returns, sign[..., None] * of_all)
+        action, clip = d.action.astype(jnp.int32), self.correction_clip
+        of_all = corrected(q, policies, action, returns, legal, clip, 1.0 if ratios is None else ratios[..., None])
+        judged = Judged(sign * (returns - values), sign * returns, sign * values, sign[..., None] * of_all)
         return judged, metrics
 
 
-def corrected(q: Array, policy: Array, action: Array, returns: Array, legal: Array, clip: float) -> Array:
+def check_critic(
+    config: HistoryValueConfig, shaping: ShapingConfig, game: Game, mixture: Mixture, others: dict[str, bool]
+) -> None:
+    """Raises InputError unless a value of histories to player 0 says all: zero-sum self-play of two.
+
+    Args:
+      config: the critic's.
+      shaping: of the rewards.
+      game: what is played.
+      mixture: who plays.
+      others: more rules of the learner -> whether it is broken.
+    """
+    wanted = {
+        f"{game.name} is for {game.num_players} players; it must be for two": game.num_players != 2,
+        "algo.opponents must be [self]": mixture.probabilities[0] < 1,
+        **others,
+        "algo.shaping.scale must be 0": bool(shaping.scale.start or shaping.scale.end),
+        "algo.shaping.tie_penalty must be 0": bool(shaping.tie_penalty),
+        "algo.critic.chance must be sampled": config.chance != "sampled",
+    }
+    for rule, broken in wanted.items():
+        if broken:
+            raise InputError(f"algo.advantage=expected_sarsa: {rule}")
+
+
+def corrected(
+    q: Array, policy: Array, action: Array, returns: Array, legal: Array, clip: float, ratio: Array | float = 1.0
+) -> Array:
     """Returns the advantage of every action, the one taken corrected by what came of it: float32[..., A].
 
-        A(h, a) = Q(h, a) + [a taken] min(1 / pi(a), c) (G - Q(h, a)) - sum over b of pi(b) Q(h, b), 0 where illegal
+        A(h, a) = Q(h, a) + [a taken] min(rho / pi(a), c) (G - Q(h, a)) - sum over b of pi(b) Q(h, b), 0 where illegal
 
     Args:
       q: float32[..., A], 0 at illegal actions.
-      policy: float32[..., A], what the action was sampled from.
+      policy: float32[..., A], pi.
       action: int32[...].
       returns: float32[...], G.
       legal: bool[..., A].
       clip: c.
+      ratio: float32[..., 1], rho = pi(a) / mu(a), mu what the action was sampled from.
     Source: Steinberger, Lerer and Brown 2020, "DREAM", eq. 6, without c; with it as Munos et al. 2016 bound theirs.
     """
     taken = jax.nn.one_hot(action, q.shape[-1], dtype=q.dtype)
-    weight = jnp.minimum(1.0 / jnp.maximum(policy, 1e-9), clip)
+    weight = jnp.minimum(ratio / jnp.maximum(policy, 1e-9), clip)
     values = q + taken * weight * (returns[..., None] - q)
     return jnp.where(legal, values - jnp.sum(policy * q, axis=-1, keepdims=True), 0.0)

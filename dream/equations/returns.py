@@ -41,35 +41,45 @@ def lambda_returns(
 
 
 def expected_sarsa(
-    rewards: Array, dones: Array, taken: Array, values: Array, *, discount: float, gae_lambda: float
+    rewards: Array,
+    dones: Array,
+    taken: Array,
+    values: Array,
+    ratios: Array | None = None,
+    *,
+    discount: float,
+    gae_lambda: float,
 ) -> Array:
     """Returns each decision's lambda-return from action values, the policy averaged over wherever it is bootstrapped.
 
         delta_t = r_t + gamma V(h_{t+1}) - Q(h_t, a_t),  V = 0 after the end,
-        G_t     = Q(h_t, a_t) + sum over k >= t of (gamma lambda)^(k - t) delta_k
+        G_t     = Q(h_t, a_t) + sum over k >= t of (gamma lambda)^(k - t) rho_{t+1} ... rho_k delta_k
 
     With exact Q and V nothing varies in G_t but chance, whatever lambda. lambda = 1 is the plain discounted return plus
-    V - Q of every later decision, a control variate that any Q makes unbiased.
+    V - Q of every later decision, a control variate that any Q makes unbiased. In games by another policy mu the ratios
+    rho = pi(a) / mu(a) of later decisions keep that so; with lambda = 0 none is needed.
 
     Args:
       rewards: float32[T], to one player, paid on transition t.
       dones: bool[T], whether transition t ended a game; the last one does.
       taken: float32[T], Q(h_t, a_t) to that player, whoever decides.
       values: float32[T], V(h_t) = sum over a of pi(a | h_t) Q(h_t, a).
+      ratios: float32[T], rho; None: pi played.
       discount: gamma in [0, 1].
       gae_lambda: lambda in [0, 1].
     Returns:
       float32[T], G to that player.
     Source: Fan and Farina 2026, "GAE falls short in imperfect-information self-play reinforcement learning", section 4;
-      van Seijen et al. 2009 (expected SARSA).
+      van Seijen et al. 2009 (expected SARSA); ratios: Precup et al. 2000, eq. 12 (per-decision importance sampling).
     """
 
     def backwards(ahead: tuple[Array, Array], step: tuple[Array, ...]) -> tuple[tuple[Array, Array], Array]:
         correction, value_after = ahead
-        reward, done, q, value = step
+        reward, done, q, value, *ratio = step
         delta = reward + discount * jnp.where(done, 0.0, value_after) - q
         correction = delta + discount * gae_lambda * jnp.where(done, 0.0, correction)
-        return (correction, value), q + correction
+        return (ratio[0] * correction if ratio else correction, value), q + correction
 
     nothing = jnp.zeros((), values.dtype)
-    return lax.scan(backwards, (nothing, nothing), (rewards, dones, taken, values), reverse=True)[1]
+    steps = (rewards, dones, taken, values, *(() if ratios is None else (ratios,)))
+    return lax.scan(backwards, (nothing, nothing), steps, reverse=True)[1]

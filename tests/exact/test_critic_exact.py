@@ -33,10 +33,10 @@ class Lanes(NamedTuple):
 
 
 @functools.cache
-def _table(name: str) -> np.ndarray:
+def _table(name: str, seed: int = 3) -> np.ndarray:
     """Returns a random policy that plays every action: float64[I, A]."""
     tree = tree_of(name)
-    rows = np.random.default_rng(3).uniform(0.1, 1.0, tree.legal.shape) * tree.legal
+    rows = np.random.default_rng(seed).uniform(0.1, 1.0, tree.legal.shape) * tree.legal
     return rows / rows.sum(axis=1, keepdims=True)
 
 
@@ -98,6 +98,31 @@ def test_any_critic_leaves_returns_unbiased_at_lambda_one(name: str) -> None:
     mean, _ = _means(name, _by_critic(name, wrong, 1.0) + values)
     exact, _ = _means(name, action_values(tree, table)[lanes.history, lanes.action])
     np.testing.assert_allclose(mean, exact, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_ratios_correct_games_by_another_policy(name: str) -> None:
+    """Of games by mu, corrected by rho = pi / mu, any Q gives G the mean it has under pi; without rho it does not."""
+    tree, pi, mu, lanes = tree_of(name), _table(name), _table(name, seed=4), _lanes(name)
+    sets = tree.infoset[lanes.history]
+    of_pi, of_mu = (np.where(lanes.valid, table[sets, lanes.action], 1.0) for table in (pi, mu))
+    rho = of_pi / of_mu
+    wrong = action_values(tree, pi) + np.random.default_rng(6).normal(0, 1.0, (tree.num_histories + 1, mu.shape[1]))
+    values = np.sum(pi[sets] * wrong[lanes.history], axis=-1)
+    stream = functools.partial(expected_sarsa, discount=1.0, gae_lambda=1.0)
+    streams = lanes.rewards, lanes.done, wrong[lanes.history, lanes.action], values
+    exact = action_values(tree, pi)[lanes.history, lanes.action]
+    # Games by mu count chance / the product of rho; a decision counts as under pi up to and including its action.
+    weights = np.where(lanes.valid, lanes.chance / rho.prod(axis=0) * np.cumprod(rho, axis=0), 0.0)
+    off = []
+    for ratios in ((rho,), ()):
+        with jax.enable_x64(True):
+            returns = np.asarray(jax.jit(jax.vmap(stream, 1, 1))(*streams, *ratios))
+        sums = np.zeros((2, tree.num_histories, mu.shape[1]))
+        for into, x in zip(sums, (returns, exact), strict=True):
+            np.add.at(into, (lanes.history, lanes.action), weights * np.where(lanes.valid, x, 0.0))
+        off.append(np.abs(sums[0] - sums[1]).max())
+    assert off[0] < 1e-12 < 1e-4 < off[1]
 
 
 @pytest.mark.parametrize("name", GAMES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -10,8 +11,9 @@ import jax.numpy as jnp
 from jax import Array
 
 from dream.algorithms.counters import Counters
-from dream.algorithms.dueling_dream.parts import ActorOutput, Example, Parts
-from dream.buffers.replay import Replay, collect
+from dream.algorithms.critic import Judged
+from dream.algorithms.dueling_dream.parts import ActorOutput, Example, Generated, Parts
+from dream.buffers.replay import collect
 from dream.equations import reward_shaping
 from dream.equations.importance import corrected_lambda_returns, reach_ratios
 from dream.equations.returns import lambda_returns
@@ -30,34 +32,52 @@ class ActorCarry(NamedTuple):
 
 
 def play_games(
-    parts: Parts, params: Any, mixture: Mixture, key: Array, *, temperature: Array, scale: Array
-) -> tuple[Replay, dict[str, Array], Counters]:
+    parts: Parts, params: Any, values: Any, mixture: Mixture, key: Array, *, temperature: Array, scale: Array
+) -> tuple[Generated, dict[str, Array], Counters]:
     """Plays an iteration's games and turns them into examples (jit the caller); metrics and counters with them.
 
     Args:
       parts: of the learner.
       params: of the network that plays.
+      values: the critic's; () without one.
       mixture: the opponents.
       key: consumed.
       temperature: float32, of the policy.
       scale: float32, of the reward shaping.
     """
+    game, config = parts.game, parts.config
     actor = _actor(parts, params, temperature, mixture)
-    record = self_play.play(parts.game, actor, key, games=parts.config.episodes_per_iteration, num_envs=parts.num_envs)
-    returns, own_reach, weights = _returns(parts, record, scale)
+    record = self_play.play(
+        game, actor, key, games=config.episodes_per_iteration, num_envs=parts.num_envs,
+        all_views=parts.critic is not None,
+    )  # fmt: skip
     d = record.decisions
-    examples = Example(d.view, d.legal, d.action, returns, d.extras.policy, weights, own_reach)
+    rewards = reward_shaping.training_rewards(
+        config.shaping, d.rewards, d.potentials, d.done, unit=game.reward_scale, scale=scale, discount=config.discount
+    )
+    rewards *= game.reward_scale if config.unit == "points" else 1.0
+    ratios = jnp.where(record.valid, d.extras.ratio, 1.0) if config.correct_exploration else None
+    if parts.critic is None:
+        returns, advantages, critic_metrics, learning = _returns(parts, record, rewards, ratios), (), {}, Counters()
+    else:
+        policy = functools.partial(parts.play, {"network": params, "temperature": temperature})
+        values, judged, critic_metrics, learning = _by_critic(
+            parts, policy, values, record, rewards[..., 0], ratios, key
+        )
+        returns, advantages = judged.values, judged.of_all
+    own_reach, weights = _reach(parts, record, ratios)
+    examples = Example(d.view, d.legal, d.action, returns, d.extras.policy, weights, own_reach, advantages)
     moves, dealt = jnp.sum(record.valid), record.results["games"]
     learned = record.valid & d.extras.is_learner
     metrics = rollout_metrics(
-        parts.game, results=record.results, moves=moves, learned=learned, phase=d.phase, returns=returns,
+        game, results=record.results, moves=moves, learned=learned, phase=d.phase, returns=returns,
         values=d.extras.value, entropies=entropy(d.extras.policy.astype(jnp.float32)),
     )  # fmt: skip
-    metrics |= {"temperature": temperature, "shaping_scale": scale}
+    metrics |= critic_metrics | {"temperature": temperature, "shaping_scale": scale}
     counters = Counters(
         episodes=dealt, decisions=jnp.sum(learned), nodes=moves, transitions=moves + dealt, network_rows=moves
     )
-    return collect(examples, learned), metrics, counters
+    return Generated(collect(examples, learned), values), metrics, counters + learning
 
 
 def _actor(parts: Parts, params: Any, temperature: Array, mixture: Mixture) -> self_play.Actor:
@@ -84,25 +104,38 @@ def _actor(parts: Parts, params: Any, temperature: Array, mixture: Mixture) -> s
     return self_play.Actor(start, act)
 
 
-def _returns(parts: Parts, record: self_play.Record, scale: Array) -> tuple[Array, Array, Array]:
-    """Returns each decision's training return to the player who took it, and the own and the others' reach ratio.
+def _returns(parts: Parts, record: self_play.Record, rewards: Array, ratios: Array | None) -> Array:
+    """Returns each decision's lambda-return to the player who took it, by the value network: float32[T, lanes]."""
+    d, options = record.decisions, {"discount": parts.config.discount, "gae_lambda": parts.config.gae_lambda}
+    streams = (rewards, d.done | ~record.valid, d.player, d.extras.value)
+    if ratios is None:
+        return jax.vmap(functools.partial(lambda_returns, **options), in_axes=1, out_axes=1)(*streams)
+    return jax.vmap(functools.partial(corrected_lambda_returns, **options), in_axes=1, out_axes=1)(*streams, ratios)
 
-    All float32[T, lanes], the return discounted, in the unit. Without a correction the ratios are 1.
-    """
-    config, d = parts.config, record.decisions
-    rewards = reward_shaping.training_rewards(
-        config.shaping, d.rewards, d.potentials, d.done,
-        unit=parts.game.reward_scale, scale=scale, discount=config.discount,
-    )  # fmt: skip
-    rewards *= parts.game.reward_scale if config.unit == "points" else 1.0
-    ends = d.done | ~record.valid
-    options = {"discount": config.discount, "gae_lambda": config.gae_lambda}
-    if not config.correct_exploration:
-        stream = functools.partial(lambda_returns, **options)
-        returns = jax.vmap(stream, in_axes=1, out_axes=1)(rewards, ends, d.player, d.extras.value)
-        return returns, jnp.ones_like(returns), jnp.ones_like(returns)
-    ratio = jnp.where(record.valid, d.extras.ratio, 1.0)
-    stream = functools.partial(corrected_lambda_returns, **options)
-    returns = jax.vmap(stream, in_axes=1, out_axes=1)(rewards, ends, d.player, d.extras.value, ratio)
+
+def _reach(parts: Parts, record: self_play.Record, ratios: Array | None) -> tuple[Array, Array]:
+    """Returns the own and the others' reach ratio of each decision, float32[T, lanes]; 1 where nothing is corrected."""
+    if ratios is None:
+        ones = jnp.ones(record.valid.shape)
+        return ones, ones
     reach = functools.partial(reach_ratios, num_players=parts.game.num_players)
-    return returns, *jax.vmap(reach, in_axes=1, out_axes=1)(ratio, ends, d.player)
+    d = record.decisions
+    return jax.vmap(reach, in_axes=1, out_axes=1)(ratios, d.done | ~record.valid, d.player)
+
+
+def _by_critic(
+    parts: Parts,
+    policy: Callable[[Any, Array], Array],
+    values: Any,
+    record: self_play.Record,
+    rewards: Array,
+    ratios: Array | None,
+    key: Array,
+) -> tuple[Any, Judged, dict[str, Array], Counters]:
+    """Fits the critic to the games; returns it, what it says of their decisions, metrics and counters."""
+    policies = record.decisions.extras.policy.astype(jnp.float32)
+    values, fitted, counters = parts.critic.learn(
+        values, record, policies, rewards, lambda view, legal, _: policy(view, legal), jax.random.fold_in(key, 3)
+    )
+    judged, metrics = parts.critic.advantages(values, record, policies, rewards, ratios)
+    return values, judged, fitted | metrics, counters + Counters(network_rows=jnp.sum(record.valid))

@@ -11,6 +11,9 @@ accumulate: mirror_descent  a third head holds the policy, the softmax of its lo
 Sources: the DREAM document, with deviations as settings whose defaults are its values. Mirror descent:
 dream/equations/mirror_descent.py; fitting a head to it is this project's.
 
+With `advantage: expected_sarsa` the targets are of all actions, by a critic that sees all hands in training
+(dream/algorithms/critic.py), in the place of one sampled return each.
+
 With `opponents` a share of the games is against fixed players, of which only the learner's decisions are learned from.
 """
 
@@ -28,16 +31,17 @@ from jax import Array
 
 from dream.algorithms.average_policy import Average, AveragePolicy, Played
 from dream.algorithms.counters import Counters
+from dream.algorithms.critic import Critic, check_critic
 from dream.algorithms.dueling_dream import settings
 from dream.algorithms.dueling_dream.games import play_games
 from dream.algorithms.dueling_dream.loss import Batch, dueling_loss, with_targets
-from dream.algorithms.dueling_dream.parts import Parts
+from dream.algorithms.dueling_dream.parts import Generated, Parts
 from dream.algorithms.dueling_dream.settings import DuelingDreamConfig
 from dream.algorithms.play_then_fit import PlayThenFit
 from dream.algorithms.types import Algorithm, Resources
 from dream.buffers.replay import Replay, batches_per_pass, nth_of_passes, sample
 from dream.equations import schedules
-from dream.networks import make_network, make_policy_network
+from dream.networks import make_history_network, make_network, make_policy_network
 from dream.networks.fit import adam, fit
 from dream.networks.network import make_reader
 from dream.rollout.opponents import make_mixture
@@ -57,6 +61,7 @@ class DuelingDreamState(NamedTuple):
       key: PRNG key.
       iteration: int32, completed iterations.
       average: the average policy; None without one.
+      values: of the critic; () without one.
     """
 
     params: Any
@@ -65,6 +70,7 @@ class DuelingDreamState(NamedTuple):
     key: Array
     iteration: Array
     average: Average | None = None
+    values: Any = ()
 
 
 def make(config: DuelingDreamConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
@@ -78,7 +84,12 @@ def make(config: DuelingDreamConfig, network: Any, game: Game, resources: Resour
     built = (make_policy_network if config.accumulates else make_network)(network, game)
     mixture = make_mixture(config.opponents, config.shares, game, resources.find_player)
     average = AveragePolicy(config.average, game, make_network(network, game)) if config.average.capacity else None
-    learner = _DuelingDream(Parts(config, game, built, make_reader(game, built), mixture, num_envs), average)
+    critic = None
+    if config.advantage == "expected_sarsa":
+        check_critic(config.critic, config.shaping, game, mixture, {})
+        history = make_history_network(network, game)
+        critic = Critic(config.critic, history, game, config.discount, config.gae_lambda, config.correction_clip)
+    learner = _DuelingDream(Parts(config, game, built, make_reader(game, built), mixture, num_envs, critic), average)
     return Algorithm(learner.init, learner.iterate, learner.policies, calls=learner.calls, traceable=True)
 
 
@@ -110,7 +121,9 @@ class _DuelingDream(PlayThenFit):
         params = dict(self.parts.network.init(network_key))
         for name in self.parts.network.rated_by:
             params[name] = jax.tree.map(lambda x: self.parts.config.initial_scale * x, params[name])
-        return DuelingDreamState(params, params, self.optimizer.init(params), key, jnp.int32(0), average)
+        critic = self.parts.critic
+        values = () if critic is None else critic.init(jax.random.fold_in(network_key, 2))
+        return DuelingDreamState(params, params, self.optimizer.init(params), key, jnp.int32(0), average, values)
 
     def policies(self, state: DuelingDreamState) -> dict[str, Policy]:
         average = {"average": Policy(self.average.play, state.average.params)} if self.average else {}
@@ -127,14 +140,18 @@ class _DuelingDream(PlayThenFit):
         """As of `PlayThenFit`."""
         return state, self.parts.mixture.players
 
+    def fit_arguments(self, state: DuelingDreamState, played: Generated) -> tuple[Any, ...]:
+        """As of `PlayThenFit`."""
+        return state._replace(values=played.values), played.replay
+
     @functools.partial(jax.jit, static_argnums=0)
     def generate(
         self, state: DuelingDreamState, players: tuple[Policy, ...] = ()
-    ) -> tuple[Replay, dict[str, Array], Counters]:
+    ) -> tuple[Generated, dict[str, Array], Counters]:
         """Plays an iteration's games and turns them into examples; returns metrics and counters with them."""
         parts, (key, _) = self.parts, self._keys(state)
         return play_games(
-            parts, self._playing(state), parts.mixture._replace(players=players), key,
+            parts, self._playing(state), state.values, parts.mixture._replace(players=players), key,
             temperature=parts.temperature(state.iteration),
             scale=schedules.at(parts.config.shaping.scale, state.iteration),
         )  # fmt: skip
@@ -170,8 +187,10 @@ class _DuelingDream(PlayThenFit):
         rate = jnp.where(iteration % config.target_update_period == 0, config.tau, 0.0)
         target = optax.incremental_update(params, state.target, rate)
         average, averaged, more = self._averaged(state, replay, jax.random.fold_in(key, steps))
-        after = DuelingDreamState(params, target, optimizer_state, state.key, iteration, average)
+        after = DuelingDreamState(params, target, optimizer_state, state.key, iteration, average, state.values)
         reads = 3 if config.baseline == "value" else 2  # of a row: the fit's, the target network's, the value's
+        if self.parts.critic is not None:
+            reads = 1
         counters = Counters(gradient_steps=steps, network_rows=reads * steps * config.batch_size)
         metrics |= {"learning_rate": learning_rate, **(mirror if config.accumulates else {}), **averaged}
         return after, metrics, counters + more

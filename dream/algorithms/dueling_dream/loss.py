@@ -39,20 +39,24 @@ class Batch(NamedTuple):
 
 
 def with_targets(parts: Parts, params: Any, target: Any, rows: Example) -> Batch:
-    """Returns a minibatch with its targets, by the networks of the iteration's start."""
+    """Returns a minibatch with its targets, by the networks of the iteration's start, or by the critic."""
     legal = jnp.unpackbits(rows.legal, axis=-1, count=parts.game.num_actions).astype(bool)
     x = jax.vmap(parts.network.inputs.of_view)(rows.view)
+    targets = _sampled_targets(parts, params, target, x, rows, legal) if parts.critic is None else rows.advantages
+    taken = jax.nn.one_hot(rows.action, parts.game.num_actions, dtype=bool)
+    return lax.stop_gradient(Batch(x, legal, taken, targets, rows.returns, rows.policy, rows.weight))
+
+
+def _sampled_targets(parts: Parts, params: Any, target: Any, x: Array, rows: Example, legal: Array) -> Array:
+    """Returns targets from what came of the action taken, the target network's output for the others: float32[B, A]."""
     advantages, value = parts.network.apply_inputs(target, x)[:2]
     action, clip = rows.action.astype(jnp.int32), parts.config.advantage_clip
     if parts.config.baseline == "value":
         value = parts.network.apply_inputs(params, x)[1]
         rule = jax.vmap(functools.partial(value_baseline_targets, clip=clip))
-        targets = rule(advantages, value, action, rows.returns, legal)
-    else:
-        rule = jax.vmap(functools.partial(policy_baseline_targets, clip=clip))
-        targets = rule(advantages, value, action, rows.returns, rows.policy.astype(jnp.float32), legal)
-    taken = jax.nn.one_hot(rows.action, parts.game.num_actions, dtype=bool)
-    return lax.stop_gradient(Batch(x, legal, taken, targets, rows.returns, rows.policy, rows.weight))
+        return rule(advantages, value, action, rows.returns, legal)
+    rule = jax.vmap(functools.partial(policy_baseline_targets, clip=clip))
+    return rule(advantages, value, action, rows.returns, rows.policy.astype(jnp.float32), legal)
 
 
 def dueling_loss(

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
+from dream.algorithms.critic import Critic
 from dream.algorithms.dueling_dream.settings import DuelingDreamConfig
+from dream.buffers.replay import Replay
 from dream.equations import schedules
 from dream.equations.regret_matching import masked_softmax, soft_regret_matching
 from dream.networks import Network
@@ -44,6 +46,7 @@ class Example(NamedTuple):
       policy: float16[A], the network's policy then, before exploration.
       weight: float32, its share in the loss: how much likelier the others' earlier actions are without exploration.
       own_reach: float32, the same of the player's own earlier actions.
+      advantages: float32[A], of every action by the critic, in the unit; () without one.
     """
 
     view: Any
@@ -53,6 +56,14 @@ class Example(NamedTuple):
     policy: Array
     weight: Array
     own_reach: Array
+    advantages: Any = ()
+
+
+class Generated(NamedTuple):
+    """One iteration's experience: replay of Example, the critic's state after it learned from the games; () without."""
+
+    replay: Replay
+    values: Any = ()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -66,6 +77,7 @@ class Parts:
       reader: the same network, read along a game.
       mixture: the opponents.
       num_envs: games in play at once.
+      critic: of histories, where advantages are averaged by it; or None.
     """
 
     config: DuelingDreamConfig
@@ -74,6 +86,7 @@ class Parts:
     reader: Reader
     mixture: Mixture
     num_envs: int
+    critic: Critic | None = None
 
     def temperature(self, iteration: Array) -> Array:
         """Returns the temperature of self-play: infinite at first, then as scheduled; of a policy head it is 1."""

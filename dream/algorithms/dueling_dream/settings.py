@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from dream.algorithms.average_policy import AverageConfig
+from dream.algorithms.deep.history_values import HistoryValueConfig
 from dream.config.settings import choice, number
 from dream.equations import schedules
 from dream.equations.reward_shaping import ShapingConfig
@@ -57,6 +58,9 @@ class DuelingDreamConfig:
     initial_scale: float = number(0.01, 0)
     value_weight: float = number(0.5, 0)
     untaken_weight: float = number(1.0, 0)
+    advantage: str = choice("sampled", "sampled", "expected_sarsa")
+    critic: HistoryValueConfig = HistoryValueConfig(steps=32, batch_size=512, capacity=20_000, policy="current")
+    correction_clip: float = number(0.0, 0)
     actor: str = choice("target", "target", "online")
     baseline: str = choice("value", "value", "policy")
     accumulate: str = choice("none", "none", "mirror_descent")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from dream.algorithms.critic import check_critic
 from dream.algorithms.deep.history_values import HistoryValueConfig
 from dream.config.settings import choice, number
 from dream.equations import schedules
@@ -77,7 +78,13 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
             "expected_sarsa"
         )
     if config.advantage == "expected_sarsa":
-        _check_critic(config, game, mixture)
+        check_critic(
+            config.critic, config.shaping, game, mixture,
+            {
+                "algo.rollout_length must be null": config.rollout_length is not None,
+                "algo.assistant must be null": config.assistant is not None,
+            },
+        )  # fmt: skip
     kinds = game.opponent_ids.kinds if game.opponent_ids else 0
     if mixture.opponent_id_prob and len(mixture.players) > kinds:
         raise InputError(
@@ -87,20 +94,3 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
     if config.rollout_length is None:
         return num_envs_for(config.num_envs, config.episodes_per_iteration)
     return config.num_envs or config.episodes_per_iteration
-
-
-def _check_critic(config: PpoConfig, game: Game, mixture: Mixture) -> None:
-    """Raises InputError unless a value of histories to player 0 says all: zero-sum self-play of two."""
-    shaping = config.shaping
-    wanted = {
-        f"{game.name} is for {game.num_players} players; it must be for two": game.num_players != 2,
-        "algo.opponents must be [self]": mixture.probabilities[0] < 1,
-        "algo.rollout_length must be null": config.rollout_length is not None,
-        "algo.assistant must be null": config.assistant is not None,
-        "algo.shaping.scale must be 0": bool(shaping.scale.start or shaping.scale.end),
-        "algo.shaping.tie_penalty must be 0": bool(shaping.tie_penalty),
-        "algo.critic.chance must be sampled": config.critic.chance != "sampled",
-    }
-    for rule, broken in wanted.items():
-        if broken:
-            raise InputError(f"algo.advantage=expected_sarsa: {rule}")

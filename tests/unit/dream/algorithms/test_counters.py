@@ -120,6 +120,18 @@ def test_dueling_dream(baseline: str, reads: int) -> None:
     }
 
 
+def test_dueling_dream_with_a_critic() -> None:
+    """Minibatches are read by the fit alone; the critic reads 4 networks in its steps, and every history once."""
+    sizes = {"episodes_per_iteration": GAMES, "batch_size": BATCH, "epochs": STEPS}
+    critic = {"steps": STEPS, "batch_size": BATCH, "capacity": 64, "policy": "current"}
+    found = _counted({
+        "name": "dueling_dream", "advantage": "expected_sarsa", "critic": critic, **sizes,
+        "shaping": {"scale": {"start": 0.0, "end": 0.0}, "tie_penalty": 0.0},
+    })  # fmt: skip
+    assert found["network_rows"] == 2 * GAMES + STEPS * BATCH + 4 * STEPS * BATCH + 2 * GAMES
+    assert found["gradient_steps"] == 2 * STEPS
+
+
 @pytest.mark.parametrize(("opponent", "own", "read"), [("self", 2, 2), ("random", 1, 2), ("past_self", 1, 3)])
 def test_ppo_of_whole_games(opponent: str, own: int, read: int) -> None:
     """The network reads both players' decisions; a past self reads its own as well."""

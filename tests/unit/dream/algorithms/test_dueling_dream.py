@@ -49,7 +49,7 @@ def _shaping(scale: float, penalty: float = 0.0, form: str = "potential") -> dic
 def _examples(game: Game | None = None, **changes: Any) -> Any:
     """Returns the examples of the first iteration, which plays uniformly: the same games whatever the rewards."""
     algorithm = _make(game, **changes)
-    replay, _, _ = algorithm.iterate.__self__.generate(algorithm.init(jax.random.key(3)))
+    replay = algorithm.iterate.__self__.generate(algorithm.init(jax.random.key(3)))[0].replay
     return jax.device_get(jax.tree.map(lambda x: x[replay.index[: int(replay.count)]], replay.rows))
 
 
@@ -131,7 +131,7 @@ def test_the_actor_plays_and_is_kept(actor: str) -> None:
     cold = {"start": 0.05, "end": 0.05, "transition_steps": 1}
     algorithm = _make(actor=actor, uniform_iterations=0, target_update_period=2, temperature=cold, learning_rate=0.02)
     learner, (state, _) = algorithm.iterate.__self__, algorithm.iterate(algorithm.init(jax.random.key(0)))
-    replay, _, _ = learner.generate(state)
+    replay = learner.generate(state)[0].replay
     row = jax.tree.map(lambda x: x[replay.index[0]], replay.rows)
     legal = jnp.unpackbits(row.legal, count=3).astype(bool)
     kept = algorithm.policies(state)["current"]
@@ -150,7 +150,7 @@ def test_targets_by_the_networks_of_the_iterations_start(baseline: str) -> None:
     """Untaken actions keep the target network's advantages; or all are measured from the mean under the policy."""
     learner = _make(baseline=baseline, uniform_iterations=0).iterate.__self__
     state, _ = learner.iterate(learner.init(jax.random.key(0)))
-    replay, _, _ = learner.generate(state)
+    replay = learner.generate(state)[0].replay
     rows = jax.tree.map(lambda x: x[replay.index[:50]], replay.rows)
     batch = with_targets(learner.parts, state.params, state.target, rows)
     guess, value = (np.asarray(x) for x in learner.parts.network.apply_inputs(state.target, batch.inputs))
@@ -281,7 +281,7 @@ def test_only_the_learners_decisions_are_learned_from() -> None:
         config = {**BASE, "opponents": ["self", "fixed"], "shares": shares, "uniform_iterations": 0}
         learner = algorithms.make(config, NETWORK, CoinGame(), resources).iterate.__self__
         state = learner.init(jax.random.key(3))
-        replay, _, counters = learner.generate(*learner.play_arguments(state))
+        (replay, _), _, counters = learner.generate(*learner.play_arguments(state))
         return jax.tree.map(lambda x: x[replay.index[: int(replay.count)]], replay.rows), counters
 
     rows, counters = played([0.0, 1.0])
@@ -394,7 +394,7 @@ def test_policy_head_is_fitted_to_a_step_of_mirror_descent() -> None:
     steps = {**MIRROR, "mirror": {"eta": {"start": 10.0, "end": 10.0}, "alpha": {"start": 0.02, "end": 0.02}}}
     learner = _make(**steps, uniform_iterations=0, epochs=400, learning_rate=5e-3, batch_size=256).iterate.__self__
     state = learner.init(jax.random.key(0))
-    replay, _, _ = learner.generate(state)
+    replay = learner.generate(state)[0].replay
     after, metrics, _ = learner.learn(state, replay)
     rows = jax.tree.map(lambda x: x[replay.index[:200]], replay.rows)
     legal = jnp.unpackbits(rows.legal, axis=-1, count=3).astype(bool)
@@ -415,12 +415,53 @@ def test_the_policy_head_plays() -> None:
     state, metrics = algorithm.iterate(state)
     assert metrics["temperature"] == math.inf
     policy = algorithm.policies(state)["current"]
-    replay, _, _ = learner.generate(state)
+    replay = learner.generate(state)[0].replay
     row = jax.tree.map(lambda x: x[replay.index[0]], replay.rows)
     legal = jnp.unpackbits(row.legal, count=3).astype(bool)
     logits = learner.parts.network.apply_inputs(state.target, learner.parts.network.inputs.of_view(row.view))[2]
     np.testing.assert_allclose(policy(row.view, legal), masked_softmax(logits, legal), atol=1e-6)
     np.testing.assert_allclose(row.policy, masked_softmax(logits, legal), atol=1e-3)
+
+
+CRITIC = {
+    **MIRROR, "advantage": "expected_sarsa", "uniform_iterations": 9, "discount": 1.0, "gae_lambda": 0.0,
+    "critic": {"steps": 300, "batch_size": 128, "learning_rate": 5e-3, "capacity": 4000},
+}  # fmt: skip
+
+
+def test_a_critic_gives_the_advantages_of_all_actions() -> None:
+    """Under uniform play the targets' mean in each information set is the exact Q - V, taken or not."""
+    algorithm = _make(**CRITIC)
+    learner, state = algorithm.iterate.__self__, algorithm.init(jax.random.key(0))
+    for _ in range(3):
+        state, metrics = algorithm.iterate(state)
+        assert metrics["gradient_steps"] == 300 + BASE["epochs"]
+    replay, trees = learner.generate(state)[0].replay, coin_trees(CoinGame())
+    rows = jax.tree.map(lambda x: x[replay.index[: int(replay.count)]], replay.rows)
+    batch = with_targets(learner.parts, state.params, state.target, rows)
+    np.testing.assert_array_equal(batch.targets, rows.advantages)
+    rows = jax.device_get(rows)
+    uniform = {node.key: node.legal / node.legal.sum() for tree in trees for node in nodes(tree)}
+    q, _ = exact_action_values(trees, uniform, 1.0)
+    keys = [b"".join(np.asarray(x[n]).tobytes() for x in rows.view) for n in range(len(rows.action))]
+    for key, values in q.items():
+        found = rows.advantages[np.array([k == key for k in keys])].mean(axis=0)
+        exact = np.where(np.isfinite(values), values - np.nansum(uniform[key] * values), 0.0)
+        np.testing.assert_allclose(found, exact, atol=0.1)
+    assert max(np.nanmax(values) - np.nanmin(values) for values in q.values()) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"shaping": _shaping(0.5)}, r"algo\.shaping\.scale must be 0"),
+        ({"critic": {"chance": "exact"}}, r"algo\.critic\.chance must be sampled"),
+    ],
+)
+def test_a_critic_needs_zero_sum_self_play(changes: dict[str, Any], message: str) -> None:
+    """Anything else is refused in one line."""
+    with pytest.raises(InputError, match=message):
+        algorithms.make({**BASE, **CRITIC, **changes}, NETWORK, CoinGame())
 
 
 def test_accumulating_needs_a_network_with_a_policy_head() -> None:
