@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,53 @@ def laptop_field_table() -> list[str]:
         by_seed = ", ".join(f"{x:+.1f}" for x in points)
         lines.append(f"| `{opponent}` | {signed(t_interval(points)._asdict())} | {by_seed} | {100 * won:.1f} % |")
     return lines
+
+
+def accumulating_table() -> list[str]:
+    """Returns the lines of the table of dueling DREAM that accumulates, against the two players it is judged by."""
+    runs = stored("dueling_dream_accumulating")["runs"]
+    lines = [
+        f"`python -m dream.run experiment=dueling_dream_accumulating seed=<s>`, {runs[0]['final']['n']:,} rounds "
+        "against each on mirrored deals, 95 % intervals, the last row's over the seeds; "
+        f"{runs[0]['device']}, one core, tests and training beside it:",
+        "",
+        "| seed | rounds won against `simple_bot` | of those not tied | points per hand | rounds won against `camper` "
+        "| points per hand | decisions | minutes |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for seed, run in enumerate(runs):
+        simple, camper = (run["final_by_opponent"][name] for name in ("simple_bot", "camper"))
+        cells = [
+            str(seed), percent(simple["win_rate"]), f"{100 * _decided(simple):.1f} %",
+            signed(simple["points_per_hand"]), percent(camper["win_rate"]), signed(camper["points_per_hand"]),
+            f"{run['decisions'] / 1e6:.1f} M", f"{run['seconds'] / 60:.0f}",
+        ]  # fmt: skip
+        lines.append("| " + " | ".join(cells) + " |")
+    return [*lines, _over_seeds(runs)]
+
+
+def _decided(report: dict[str, Any]) -> float:
+    """Returns the share of rounds won of those that were not tied."""
+    return report["win_rate"]["mean"] / (report["win_rate"]["mean"] + report["loss_rate"]["mean"])
+
+
+def _over_seeds(runs: list[dict[str, Any]]) -> str:
+    """Returns the row of means over runs, with 95 % t-intervals."""
+
+    def mean(opponent: str, of: Callable[[dict[str, Any]], float], text: Callable[[dict[str, float]], str]) -> str:
+        return text(t_interval(np.array([of(run["final_by_opponent"][opponent]) for run in runs]))._asdict())
+
+    def won(report: dict[str, Any]) -> float:
+        return report["win_rate"]["mean"]
+
+    def points(report: dict[str, Any]) -> float:
+        return report["points_per_hand"]["mean"]
+
+    cells = [
+        "mean", mean("simple_bot", won, percent), mean("simple_bot", _decided, percent),
+        mean("simple_bot", points, signed), mean("camper", won, percent), mean("camper", points, signed), "", "",
+    ]  # fmt: skip
+    return "| " + " | ".join(cells) + " |"
 
 
 def shipped_table() -> list[str]:

@@ -113,29 +113,6 @@ OPEN = "open_hands"
 """In a command: the learner saw the opponent's hand, so that what it won is no result of the game."""
 
 
-def accumulating_table() -> list[str]:
-    """Returns the lines of the table of dueling DREAM that accumulates, against the two players it is judged by."""
-    runs = stored("dueling_dream_accumulating")["runs"]
-    lines = [
-        f"`python -m dream.run experiment=dueling_dream_accumulating seed=<s>`, {runs[0]['final']['n']:,} rounds "
-        f"against each on mirrored deals, 95 % intervals; {runs[0]['device']}, one core, tests and training beside it:",
-        "",
-        "| seed | rounds won against `simple_bot` | of those not tied | points per hand | rounds won against `camper` "
-        "| points per hand | decisions | minutes |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for seed, run in enumerate(runs):
-        simple, camper = (run["final_by_opponent"][name] for name in ("simple_bot", "camper"))
-        decided = simple["win_rate"]["mean"] / (simple["win_rate"]["mean"] + simple["loss_rate"]["mean"])
-        cells = [
-            str(seed), percent(simple["win_rate"]), f"{100 * decided:.1f} %",
-            signed(simple["points_per_hand"]), percent(camper["win_rate"]), signed(camper["points_per_hand"]),
-            f"{run['decisions'] / 1e6:.1f} M", f"{run['seconds'] / 60:.0f}",
-        ]  # fmt: skip
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
-
-
 def strength_table() -> list[str]:
     """Returns the lines of the table of single runs on full gin rummy."""
     lines = [
