@@ -72,8 +72,10 @@ def finished(folders: list[Path]) -> Iterator[Job]:
 
 def learner_of(config: Any) -> str:
     """Returns a run's learner: its algorithm, and how it accumulates where it does."""
-    accumulates = config.algo.get("accumulate", "none") != "none"
-    return f"{config.algo.name}, accumulating" if accumulates else config.algo.name
+    if config.algo.get("accumulate", "none") == "none":
+        return config.algo.name
+    by_critic = config.algo.get("advantage") == "expected_sarsa"
+    return f"{config.algo.name}, accumulating" + (" by a critic" if by_critic else "")
 
 
 def collect(folders: list[Path]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ ROWS = {
     "dream": "dream",
     "dueling_dream": "dueling_dream_tuned",
     "dueling_dream, accumulating": "dueling_dream_accumulating",
+    "dueling_dream, accumulating by a critic": "dueling_dream_critic",
     "escher": "escher",
     "mmd": "mmd",
     "nfsp": "nfsp",

@@ -114,7 +114,7 @@ def _gin_rows() -> list[Line]:
             "random",
         ),
         "Dueling DREAM with a card scorer, against OpenSpiel's simple bot": ("dueling_dream_cards", "simple_bot"),
-        "Dueling DREAM that accumulates, 15 to 21 minutes of a core, the same": (
+        "Dueling DREAM that accumulates, 25 minutes of a core, the same": (
             "dueling_dream_accumulating",
             "simple_bot",
         ),
@@ -138,13 +138,13 @@ def _gin_rows() -> list[Line]:
 
 def _leduc_rows() -> list[Line]:
     """Returns the lines about Leduc poker."""
-    rows = ("dream", "dueling_dream_averaging", "ppo_tuned", "dueling_dream_tuned")
+    rows = ("dream", "dueling_dream_critic", "ppo_tuned", "dueling_dream_tuned")
     measured = [tables.reproduced(f"leduc_{name}") for name in rows]
     uniform = tables.stored("dueling_dream_ppo_exploitability")["leduc_poker"]["uniform"]
     published = f"{measured[0]['published'] / 1000:g}"
     names = (
         f"DREAM on Leduc poker, exploitability at 5 M decisions (published: {published})",
-        f"Dueling DREAM that accumulates, its average, the same, {measured[1]['seeds']} seeds",
+        f"Dueling DREAM that accumulates, with a critic of histories, its average, the same, {measured[1]['seeds']} seeds",
         "PPO tuned for self-play on Leduc poker, the same",
         f"Dueling DREAM as documented, tuned with as many trials, the same (uniform play: {uniform:.3f})",
     )
