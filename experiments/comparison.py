@@ -71,11 +71,11 @@ def finished(folders: list[Path]) -> Iterator[Job]:
 
 
 def learner_of(config: Any) -> str:
-    """Returns a run's learner: its algorithm, and how it accumulates where it does."""
-    if config.algo.get("accumulate", "none") == "none":
-        return config.algo.name
+    """Returns a run's learner: its algorithm, whether it accumulates, and whether by a critic of histories."""
+    accumulates = config.algo.get("accumulate", "none") != "none"
     by_critic = config.algo.get("advantage") == "expected_sarsa"
-    return f"{config.algo.name}, accumulating" + (" by a critic" if by_critic else "")
+    how = " ".join(["accumulating"] * accumulates + ["by a critic"] * by_critic)
+    return f"{config.algo.name}, {how}" if how else config.algo.name
 
 
 def collect(folders: list[Path]) -> dict[str, Any]:

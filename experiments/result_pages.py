@@ -144,7 +144,7 @@ def _leduc_rows() -> list[Line]:
     published = f"{measured[0]['published'] / 1000:g}"
     names = (
         f"DREAM on Leduc poker, exploitability at 5 M decisions (published: {published})",
-        f"Dueling DREAM that accumulates, with a critic of histories, its average, the same, {measured[1]['seeds']} seeds",
+        f"Dueling DREAM that accumulates by a critic of histories, its average, the same, {measured[1]['seeds']} seeds",
         "PPO tuned for self-play on Leduc poker, the same",
         f"Dueling DREAM as documented, tuned with as many trials, the same (uniform play: {uniform:.3f})",
     )

@@ -2,13 +2,14 @@
 
     V(h)    = sum over a of pi(a | h) Q(h, a)
     delta_t = r_t + gamma V(h_{t+1}) - Q(h_t, a_t)
-    G_t     = Q(h_t, a_t) + sum over k >= t of (gamma lambda)^(k - t) delta_k
+    G_t     = Q(h_t, a_t) + sum over k >= t of (gamma lambda)^(k - t) rho_{t+1} ... rho_k delta_k
     A_t     = G_t - V(h_t)
 
 to player 0, the negative to player 1. Of all actions, the one taken corrected:
 
-    A(h, a) = Q(h, a) + [a taken] min(1 / pi(a | h), c) (G_t - Q(h, a)) - V(h)
+    A(h, a) = Q(h, a) + [a taken] min(1 / mu(a | h), c) (G_t - Q(h, a)) - V(h)
 
+with mu what the action was drawn from and rho = pi(a) / mu(a), 1 where pi itself played,
 which is unbiased without the bound c, and the critic's alone where c = 0. Only the critic sees hidden cards; the actor
 never does. Q is the value of histories that the deep regret minimisers learn, by expected SARSA on the newest games.
 Source: Fan and Farina 2026, "GAE falls short in imperfect-information self-play reinforcement learning", section 4.
@@ -105,17 +106,25 @@ class Critic:
         buffer = reservoir.add(state.buffer, *flat, key, kind="fifo")
         state, metrics = history_values.learn(self.network, self.config, state._replace(buffer=buffer), policy, key)
         rows = history_values.network_rows(self.config)
-        return state, metrics, Counters(gradient_steps=self.config.steps, network_rows=rows)
+        steps = history_values.gradient_steps(self.config)
+        return state, metrics, Counters(gradient_steps=steps, network_rows=rows)
 
     def advantages(
-        self, state: ValueState, record: Record, policies: Array, rewards: Array, ratios: Array | None = None
+        self,
+        state: ValueState,
+        record: Record,
+        policies: Array,
+        rewards: Array,
+        ratios: Array | None = None,
+        drawn: Array | None = None,
     ) -> tuple[Judged, dict[str, Array]]:
         """Returns what Q says of each decision to the player who took it, and metrics.
 
         Args:
           state: of Q.
           record, policies, rewards: as in `learn`.
-          ratios: float32[T, N], the policies' probability of each action over that with which it was sampled; None: 1.
+          ratios: float32[T, N], rho of each action taken; None: 1.
+          drawn: float32[T, N], mu of each action taken; None: pi.
         """
         d = record.decisions
         legal = jnp.unpackbits(d.legal, axis=-1, count=self.game.num_actions).astype(bool)
@@ -133,8 +142,7 @@ class Critic:
             - residual / jnp.maximum(masked_variance(returns, record.valid), np.float32(1e-12)),
             "advantage_rms": jnp.sqrt(masked_mean((returns - values) ** 2, record.valid)),
         }
-        action, clip = d.action.astype(jnp.int32), self.correction_clip
-        of_all = corrected(q, policies, action, returns, legal, clip, 1.0 if ratios is None else ratios[..., None])
+        of_all = corrected(q, policies, d.action.astype(jnp.int32), returns, legal, self.correction_clip, drawn)
         judged = Judged(sign * (returns - values), sign * returns, sign * values, sign[..., None] * of_all)
         return judged, metrics
 
@@ -165,11 +173,11 @@ def check_critic(
 
 
 def corrected(
-    q: Array, policy: Array, action: Array, returns: Array, legal: Array, clip: float, ratio: Array | float = 1.0
+    q: Array, policy: Array, action: Array, returns: Array, legal: Array, clip: float, drawn: Array | None = None
 ) -> Array:
     """Returns the advantage of every action, the one taken corrected by what came of it: float32[..., A].
 
-        A(h, a) = Q(h, a) + [a taken] min(rho / pi(a), c) (G - Q(h, a)) - sum over b of pi(b) Q(h, b), 0 where illegal
+        A(h, a) = Q(h, a) + [a taken] min(1 / mu(a), c) (G - Q(h, a)) - sum over b of pi(b) Q(h, b), 0 where illegal
 
     Args:
       q: float32[..., A], 0 at illegal actions.
@@ -178,10 +186,11 @@ def corrected(
       returns: float32[...], G.
       legal: bool[..., A].
       clip: c.
-      ratio: float32[..., 1], rho = pi(a) / mu(a), mu what the action was sampled from.
+      drawn: float32[...], mu of the action taken; None: pi.
     Source: Steinberger, Lerer and Brown 2020, "DREAM", eq. 6, without c; with it as Munos et al. 2016 bound theirs.
     """
     taken = jax.nn.one_hot(action, q.shape[-1], dtype=q.dtype)
-    weight = jnp.minimum(ratio / jnp.maximum(policy, 1e-9), clip)
+    chance = policy if drawn is None else drawn[..., None]
+    weight = jnp.minimum(1.0 / jnp.maximum(chance, 1e-9), clip)
     values = q + taken * weight * (returns[..., None] - q)
     return jnp.where(legal, values - jnp.sum(policy * q, axis=-1, keepdims=True), 0.0)

@@ -70,7 +70,7 @@ def expected_sarsa(
     Returns:
       float32[T], G to that player.
     Source: Fan and Farina 2026, "GAE falls short in imperfect-information self-play reinforcement learning", section 4;
-      van Seijen et al. 2009 (expected SARSA); ratios: Precup et al. 2000, eq. 12 (per-decision importance sampling).
+      van Seijen et al. 2009 (expected SARSA); ratios: Jiang and Li 2016, eq. 10.
     """
 
     def backwards(ahead: tuple[Array, Array], step: tuple[Array, ...]) -> tuple[tuple[Array, Array], Array]:

@@ -53,7 +53,7 @@ def test_advantages_become_the_exact_ones(scale: float, baseline: str, seed: int
     (their RMS is 0.38), the largest error after 0.014 to 0.029, of the values 0.03 to 0.075.
     """
     algorithm, (views, advantages, values) = _coin_learner(scale, baseline), _exact()
-    network, game = algorithm.iterate.__self__.network, CoinGame()
+    network, game = algorithm.iterate.__self__.parts.network, CoinGame()
     look = jax.jit(jax.vmap(lambda params, view: network.apply(params, game.encode(view)), (None, 0)))
     legal, state = np.isfinite(advantages), algorithm.init(jax.random.key(seed))
 

@@ -59,14 +59,15 @@ def play_games(
     ratios = jnp.where(record.valid, d.extras.ratio, 1.0) if config.correct_exploration else None
     if parts.critic is None:
         returns, advantages, critic_metrics, learning = _returns(parts, record, rewards, ratios), (), {}, Counters()
+        value_targets = returns
     else:
         policy = functools.partial(parts.play, {"network": params, "temperature": temperature})
         values, judged, critic_metrics, learning = _by_critic(
             parts, policy, values, record, rewards[..., 0], ratios, key
         )
-        returns, advantages = judged.values, judged.of_all
+        returns, value_targets, advantages = judged.returns, judged.values, judged.of_all
     own_reach, weights = _reach(parts, record, ratios)
-    examples = Example(d.view, d.legal, d.action, returns, d.extras.policy, weights, own_reach, advantages)
+    examples = Example(d.view, d.legal, d.action, value_targets, d.extras.policy, weights, own_reach, advantages)
     moves, dealt = jnp.sum(record.valid), record.results["games"]
     learned = record.valid & d.extras.is_learner
     metrics = rollout_metrics(
@@ -98,7 +99,7 @@ def _actor(parts: Parts, params: Any, temperature: Array, mixture: Mixture) -> s
         learns = is_learner(carry.seating, player)
         action = sample_action(key, policy_at(mixture, carry.seating, player, behaviour, view, legal))
         ratio = jnp.where(learns, policy[action] / behaviour[action], 1.0) if explore else jnp.float32(1)
-        output = ActorOutput(policy.astype(jnp.float16), outputs[1], ratio, learns)
+        output = ActorOutput(policy.astype(jnp.float16), outputs[1], behaviour[action], ratio, learns)
         return action, carry._replace(reader=read), output
 
     return self_play.Actor(start, act)
@@ -133,9 +134,10 @@ def _by_critic(
     key: Array,
 ) -> tuple[Any, Judged, dict[str, Array], Counters]:
     """Fits the critic to the games; returns it, what it says of their decisions, metrics and counters."""
+    # Rounded, they add up to 1 within 5e-4: V is off by that share, the same for all actions of a history.
     policies = record.decisions.extras.policy.astype(jnp.float32)
     values, fitted, counters = parts.critic.learn(
         values, record, policies, rewards, lambda view, legal, _: policy(view, legal), jax.random.fold_in(key, 3)
     )
-    judged, metrics = parts.critic.advantages(values, record, policies, rewards, ratios)
+    judged, metrics = parts.critic.advantages(values, record, policies, rewards, ratios, record.decisions.extras.drawn)
     return values, judged, fitted | metrics, counters + Counters(network_rows=jnp.sum(record.valid))

@@ -79,8 +79,9 @@ def dueling_loss(
         "loss_value": value_loss,
         "target_rms": jnp.sqrt(jnp.sum(jnp.where(legal, targets, 0.0) ** 2) / count),
         "advantage_rms": jnp.sqrt(jnp.sum(jnp.where(legal, advantages, 0.0) ** 2) / count),
-        "target_clipped": jnp.sum(legal & (jnp.abs(targets) >= parts.config.advantage_clip)) / count,
     }
+    if parts.critic is None:
+        metrics["target_clipped"] = jnp.sum(legal & (jnp.abs(targets) >= parts.config.advantage_clip)) / count
     if not parts.config.accumulates:
         return total, metrics
     goal = mirror_descent_policy(played, lax.stop_gradient(advantages), legal, eta=eta, alpha=alpha)

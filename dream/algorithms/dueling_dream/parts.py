@@ -25,12 +25,14 @@ class ActorOutput(NamedTuple):
     Attributes:
       policy: float16[A], before exploration.
       value: float32.
+      drawn: float32, with what probability the action was drawn.
       ratio: float32, how much likelier the action is under the policy than under what was played; 1 for an opponent's.
       is_learner: bool, whether the learner decided, and no opponent.
     """
 
     policy: Array
     value: Array
+    drawn: Array
     ratio: Array
     is_learner: Array
 
@@ -42,7 +44,8 @@ class Example(NamedTuple):
       view: what the player who decided saw.
       legal: uint8[ceil(A / 8)], packed by jnp.packbits.
       action: int16.
-      returns: float32, discounted return to that player, in the learner's unit.
+      returns: float32, what the value is fitted to, in the learner's unit: the discounted return to that player, or the
+        critic's V of the history.
       policy: float16[A], the network's policy then, before exploration.
       weight: float32, its share in the loss: how much likelier the others' earlier actions are without exploration.
       own_reach: float32, the same of the player's own earlier actions.

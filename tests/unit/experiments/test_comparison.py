@@ -22,6 +22,13 @@ from envs import InputError
 SMALL = ["env=kuhn_poker", "tracking.mode=disabled", "eval.opponents=[]", "seed=3,4"]
 
 
+LINES = {
+    "accumulating": ["algo=dueling_dream", "algo.accumulate=mirror_descent"],
+    "accumulating by a critic": ["experiment=dueling_dream_critic"],
+}
+"""How dueling DREAM learns -> what names it on a command line."""
+
+
 @pytest.fixture(scope="module")
 def script() -> Iterator[ModuleType]:
     """The script."""
@@ -61,8 +68,8 @@ def test_a_cell_is_one_plain_line(script: ModuleType) -> None:
     """
     stored = json.loads((script.RESULTS / "comparison.json").read_text())
     for env, learner in itertools.product(("dark_hex", "phantom_ttt"), stored["dark_hex classical"]["learners"]):
-        algo, _, accumulates = learner.partition(", ")
-        line = [f"env={env}", f"algo={algo}", *(["algo.accumulate=mirror_descent"] if accumulates else [])]
+        algo, _, how = learner.partition(", ")
+        line = [f"env={env}", *LINES.get(how, [f"algo={algo}"])]
         node = OmegaConf.to_container(compose_config("config", line).node, resolve=True)
         assert node["budget"] == {"nodes": 1e6, "episodes": None, "seconds": None}
         for version in ("classical", "abrupt"):
@@ -72,6 +79,15 @@ def test_a_cell_is_one_plain_line(script: ModuleType) -> None:
                 recipe["algo"]["actor"] = node["algo"]["actor"]
             assert recipe["network"] == node["network"]
             assert node["algo"] | recipe["algo"] == node["algo"]
+
+
+def test_learners_are_told_apart(script: ModuleType) -> None:
+    """By what they accumulate and whether a critic says what actions are worth."""
+    for how, line in LINES.items():
+        assert script.learner_of(compose_config("config", line).node) == f"dueling_dream, {how}"
+    node = compose_config("config", ["algo=ppo", "algo.advantage=expected_sarsa"]).node
+    assert script.learner_of(node) == "ppo, by a critic"
+    assert script.learner_of(compose_config("config", ["algo=dream"]).node) == "dream"
 
 
 def test_zero_has_no_logarithm(script: ModuleType) -> None:

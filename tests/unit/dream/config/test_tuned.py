@@ -95,6 +95,14 @@ def test_an_experiments_own_choices_count() -> None:
     assert (other.hidden, other.dtype) == ([256, 256, 128], "float32")
 
 
+def test_an_experiment_has_other_sizes_for_another_game() -> None:
+    """In its own file; on its own game it is as written."""
+    own, other = (_node("experiment=dueling_dream_critic", *chosen) for chosen in ([], ["env=dark_hex"]))
+    assert (own.budget.nodes, own.algo.mirror.eta.start, own.algo.critic.steps) == (None, 0.1, 32)
+    assert (other.budget.nodes, other.algo.mirror.eta.start, other.algo.critic.steps) == (1e6, 1.0, 100)
+    assert _node("experiment=dueling_dream_critic", "env=dark_hex", "preset=tiny").algo.critic.steps == 2
+
+
 def test_the_laptop_preset_is_what_was_measured() -> None:
     """What it trains on gin rummy is the experiment; neither depends on the other."""
     own = {"dueling_dream": "dueling_dream_cards", "ppo": "ppo_gin_rummy"}
