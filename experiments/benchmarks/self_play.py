@@ -99,11 +99,8 @@ def _act(
     """Draws from the network's soft regret matching policy, noting policy and value."""
     (advantages, value), carry = reader.read(weights, carry, view, player)
     policy = soft_regret_matching(advantages, legal, temperature)
-    action = sample_action(key, policy)
-    output = ActorOutput(
-        policy.astype(jnp.float16), value, drawn=policy[action], ratio=jnp.float32(1), is_learner=jnp.bool_(True)
-    )
-    return action, carry, output
+    output = ActorOutput(policy.astype(jnp.float16), value, ratio=jnp.float32(1), is_learner=jnp.bool_(True))
+    return sample_action(key, policy), carry, output
 
 
 if __name__ == "__main__":

@@ -99,7 +99,8 @@ def _actor(parts: Parts, params: Any, temperature: Array, mixture: Mixture) -> s
         learns = is_learner(carry.seating, player)
         action = sample_action(key, policy_at(mixture, carry.seating, player, behaviour, view, legal))
         ratio = jnp.where(learns, policy[action] / behaviour[action], 1.0) if explore else jnp.float32(1)
-        output = ActorOutput(policy.astype(jnp.float16), outputs[1], behaviour[action], ratio, learns)
+        drawn = behaviour[action] if parts.critic is not None else ()
+        output = ActorOutput(policy.astype(jnp.float16), outputs[1], ratio, learns, drawn)
         return action, carry._replace(reader=read), output
 
     return self_play.Actor(start, act)

@@ -25,16 +25,16 @@ class ActorOutput(NamedTuple):
     Attributes:
       policy: float16[A], before exploration.
       value: float32.
-      drawn: float32, with what probability the action was drawn.
       ratio: float32, how much likelier the action is under the policy than under what was played; 1 for an opponent's.
       is_learner: bool, whether the learner decided, and no opponent.
+      drawn: float32, with what probability the action was drawn, where a critic asks for it; else ().
     """
 
     policy: Array
     value: Array
-    drawn: Array
     ratio: Array
     is_learner: Array
+    drawn: Any = ()
 
 
 class Example(NamedTuple):
