@@ -1,4 +1,4 @@
-"""The dueling DREAM agent: settings, an iteration's games, targets and loss, and the learner."""
+"""The dueling DREAM agent: settings, one iteration's games, targets and loss, and the learner."""
 
 from dream.algorithms.dueling_dream.learner import make
 from dream.algorithms.dueling_dream.parts import ActorOutput

@@ -34,7 +34,7 @@ class ActorCarry(NamedTuple):
 def play_games(
     parts: Parts, params: Any, values: Any, mixture: Mixture, key: Array, *, temperature: Array, scale: Array
 ) -> tuple[Generated, dict[str, Array], Counters]:
-    """Plays an iteration's games and turns them into examples (jit the caller); metrics and counters with them.
+    """Plays one iteration's games and turns them into examples (jit the caller); metrics and counters with them.
 
     Args:
       parts: of the learner.
@@ -141,4 +141,5 @@ def _by_critic(
         values, record, policies, rewards, lambda view, legal, _: policy(view, legal), jax.random.fold_in(key, 3)
     )
     judged, metrics = parts.critic.advantages(values, record, policies, rewards, ratios, record.decisions.extras.drawn)
+    del metrics["advantage_rms"]  # under this name the fit reports that of the network's advantages
     return values, judged, fitted | metrics, counters + Counters(network_rows=jnp.sum(record.valid))

@@ -53,7 +53,7 @@ _HOTTEST = float(np.finfo(np.float32).max)
 
 
 class DuelingDreamState(NamedTuple):
-    """All that a run needs to go on; an iteration's games are not in it, as every one plays its own.
+    """All that a run needs to go on; one iteration's games are not in it, as every one plays its own.
 
     Attributes:
       params, target: the network's and its slow copy's.
@@ -148,7 +148,7 @@ class _DuelingDream(PlayThenFit):
     def generate(
         self, state: DuelingDreamState, players: tuple[Policy, ...] = ()
     ) -> tuple[Generated, dict[str, Array], Counters]:
-        """Plays an iteration's games and turns them into examples; returns metrics and counters with them."""
+        """Plays one iteration's games and turns them into examples; returns metrics and counters with them."""
         parts, (key, _) = self.parts, self._keys(state)
         return play_games(
             parts, self._playing(state), state.values, parts.mixture._replace(players=players), key,
@@ -197,7 +197,7 @@ class _DuelingDream(PlayThenFit):
     def _averaged(
         self, state: DuelingDreamState, replay: Replay, key: Array
     ) -> tuple[Average | None, dict[str, Array], Counters]:
-        """Returns the average policy with an iteration's decisions, metrics and counters; `key` is consumed."""
+        """Returns the average policy with one iteration's decisions, metrics and counters; `key` is consumed."""
         if self.average is None:
             return None, {}, Counters()
         held = replay.rows
