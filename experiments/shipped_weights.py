@@ -52,11 +52,24 @@ _GIN_FIELD = (
     "random", "simple_bot", "greedy", "eaai_simple", "marjj", "camper", "patient", "heuristic", "defensive",
     "early_knock", "aggressive_knock", "meld_builder", "lookahead",
 )  # fmt: skip
+_POPULATION = (  # of experiment=ppo_gin_rummy
+    "algo.opponents=[past_self,simple_bot,marjj,camper,eaai_simple]", "algo.shares=[0.35,0.2,0.15,0.15,0.15]",
+)  # fmt: skip
 RECIPES = {
     "gin_rummy/strong": Recipe(("experiment=ppo_gin_rummy", "iterations=1500"), _GIN_FIELD),
     "gin_rummy/laptop": Recipe(("preset=laptop",), _GIN_FIELD, 6000),
     "gin_rummy_openspiel/ppo": Recipe(
         ("experiment=openspiel_ppo_cards",), ("random", "simple_bot", "greedy", "marjj", "lookahead")
+    ),
+    "gin_rummy_openspiel/strong": Recipe(
+        (
+            "experiment=openspiel_ppo_cards", "iterations=1000", *_POPULATION,
+            "algo.pool_every=10", "algo.shaping.win_bonus=50.0", "checkpoint.every=50", "eval.every=50",
+        ),
+        _GIN_FIELD,
+    ),
+    "gin_rummy_mdp/strong": Recipe(
+        ("experiment=ppo_gin_rummy", "env=gin_rummy_mdp", "network.recall=false", "iterations=1000"), _GIN_FIELD
     ),
     "gin_rummy_mdp/ppo": Recipe(
         ("algo=ppo", "env=gin_rummy_mdp", "preset=laptop"), ("random", "simple_bot", "heuristic", "lookahead")
