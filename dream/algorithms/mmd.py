@@ -9,6 +9,14 @@ Leduc at alpha 0.3: 0.1 settles, 0.3 does not). The last term is an unbiased sam
 is the answer; nothing is averaged.
 With `objective=all_actions` a critic's advantages of all actions take the place of PPO's clipped ratio, and the last
 term is KL(pi, pi_then) itself: - mean sum over a of pi(a) A(h, a) + ..., the step's own objective.
+With `objective=mirror_step` the logits are fitted to the closed form of that step by least squares,
+
+    loss = (alpha + beta) / 2 mean w sum over legal a of (l(a) - (beta log pi_then(a) + alpha log rho(a) + A(h, a))
+                                                                 / (alpha + beta))^2,
+
+both centred over the legal actions, so that an action that is hardly played is fitted as well as any other; its mean
+over the histories of an information set is least at the step with the mean advantages. w is 1, or with `exploration`
+the others' reach ratio. Deviation: the source takes gradients of the objective, never a fit to its minimum.
 For one information set with action values q the exact step is dream/algorithms/tabular/mmd.py's.
 Source: Sokota et al. 2023, "A unified approach to reinforcement learning, quantal response equilibria, and two-player
 zero-sum games", section 5 and appendix; Rudolph et al. 2026, "Reevaluating policy gradient methods for
@@ -31,9 +39,10 @@ from dream.algorithms.ppo.regularisation import NewPolicy, Regulariser, negative
 from dream.algorithms.types import Algorithm, Resources
 from dream.config.settings import choice, number
 from dream.equations import schedules
+from dream.equations.mirror_descent import FLOOR, magnetic_logits
 from dream.equations.regret_matching import masked_log_softmax
 from dream.networks import Network
-from envs import Game
+from envs import Game, InputError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +52,7 @@ class MmdConfig(ppo.PpoConfig):
     name: str = "mmd"
     entropy_weight: float = number(0.05, 0)
     kl_weight: float = number(0.05, 0)
+    objective: str = choice("sampled", "sampled", "all_actions", "mirror_step")
     step_falls: bool = False
     magnet: str = choice("uniform", "uniform", "moving_average")
     magnet_tau: float = number(0.01, 0, 1, above=True)
@@ -54,6 +64,13 @@ def make(config: MmdConfig, network: Any, game: Game, resources: Resources) -> A
     Raises:
       InputError: settings that contradict each other, an unknown opponent, or a wrong network node.
     """
+    if config.objective == "mirror_step" and not config.kl_weight:
+        raise InputError("algo.objective=mirror_step needs a step; algo.kl_weight=0 must be more than 0")
+    if config.objective == "mirror_step" and config.advantage_unit != "reward":
+        raise InputError(
+            f"algo.objective=mirror_step fits steps of one size; algo.advantage_unit={config.advantage_unit} must be "
+            "reward"
+        )
     return ppo.make_regularised(config, network, game, resources, functools.partial(_regulariser, config))
 
 
@@ -62,16 +79,20 @@ def _regulariser(config: MmdConfig, network: Network) -> Regulariser:
     moves = config.magnet == "moving_average"
 
     def penalty(magnet: Any, iteration: Array, new: NewPolicy) -> tuple[Array, dict[str, Array]]:
-        to_magnet = negative_entropy(new)
+        to_magnet, logs = negative_entropy(new), jnp.zeros_like(new.logs)
         if moves:
             logs = masked_log_softmax(network.apply_inputs(magnet, new.inputs)[0], new.legal)
             to_magnet = kl_divergence(new.logs, lax.stop_gradient(logs), new.legal)
         to_played = sampled_kl(new.log_ratio) if new.played == () else _exact_kl(new)
-        attraction, proximity = jnp.mean(to_magnet), jnp.mean(to_played)
+        weight = 1.0 if new.played == () else new.played.weight
+        attraction, proximity = jnp.mean(weight * to_magnet), jnp.mean(weight * to_played)
         factor = schedules.at(config.entropy_decay, iteration)
         alpha, beta = config.entropy_weight * factor, config.kl_weight / (factor if config.step_falls else 1.0)
         metrics = {"entropy_weight": alpha, "kl_weight": beta, "reverse_kl": proximity}
-        return alpha * attraction + beta * proximity, metrics | ({"magnet_kl": attraction} if moves else {})
+        metrics |= {"magnet_kl": attraction} if moves else {}
+        if config.objective == "mirror_step":
+            return _distance_to_step(new, lax.stop_gradient(logs), alpha, beta), metrics
+        return alpha * attraction + beta * proximity, metrics
 
     def update(magnet: Any, params: Any) -> Any:
         return optax.incremental_update(params, magnet, config.magnet_tau) if moves else magnet
@@ -80,6 +101,16 @@ def _regulariser(config: MmdConfig, network: Network) -> Regulariser:
         return jax.tree.map(jnp.copy, params) if moves else ()
 
     return Regulariser(init, penalty, update, networks=1 + moves)
+
+
+def _distance_to_step(new: NewPolicy, magnet_logs: Array, alpha: Array, beta: Array) -> Array:
+    """Returns the loss of `mirror_step`: float32; magnet_logs float32[B, A], log rho up to a constant."""
+    played = jnp.log(jnp.maximum(new.played.policy, FLOOR))
+    goal = magnetic_logits(played, new.played.advantages, magnet_logs, step=1.0 / beta, strength=alpha)
+    apart = jnp.where(new.legal, new.logs - goal, 0.0)
+    count = jnp.sum(new.legal, axis=-1, keepdims=True)
+    apart = jnp.where(new.legal, apart - jnp.sum(apart, axis=-1, keepdims=True) / count, 0.0)
+    return 0.5 * (alpha + beta) * jnp.mean(new.played.weight * jnp.sum(apart**2, axis=-1))
 
 
 def _exact_kl(new: NewPolicy) -> Array:

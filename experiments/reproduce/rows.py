@@ -86,7 +86,7 @@ class Row:
       kind: "paper": the settings of conf/algo, which are the paper's own, whatever conf/tuned changes for the game;
         "ours": the game's tuned settings.
       policy: the policy measured.
-      run: the row whose runs this one reads; they differ in the budget alone. None: its own.
+      run: the row whose runs this one reads, at another budget or of another policy. None: its own.
       published: exploitability x 1000, or None where nobody has published one.
       source: of it.
       tolerance: what counts as reproduced.
@@ -184,7 +184,7 @@ def _completed(name: str, nodes: dict[str, Any]) -> dict[str, Any]:
     if run not in nodes or nodes[run].get("run") is not None:
         raise unknown(f"rows.{name}.run", run, [other for other in nodes if nodes[other].get("run") is None])
     taken = ("game", "algorithm", "kind", "policy", "seeds", "deterministic", "mean_over", "overrides")
-    if twice := [key for key in taken if key in nodes[name]]:
+    if twice := [key for key in taken if key in nodes[name] and key != "policy"]:
         raise InputError(f"rows.{name}.{twice[0]} is not to be given: it is that of rows.{run}, whose runs are read")
     return {key: nodes[run][key] for key in taken if key in nodes[run]} | nodes[name]
 

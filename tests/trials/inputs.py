@@ -72,6 +72,8 @@ OTHERS = {
         ["algo=mmd", "algo.kl_weight=-1"], ["algo=mmd", "algo.kl_weight=inf"], ["algo=mmd", "algo.opponents=[]"],
         ["algo=mmd", "algo.opponents=[randm]"], ["algo=mmd", "algo.opponents=[random]", "algo.shares=[0.5,0.5]"],
         ["algo=mmd", "algo.opponents=[random]", "algo.advantage=expected_sarsa"], ["algo=mmd", "algo.rollout_length=0"],
+        ["algo=mmd", "algo.objective=mirror_step"], ["algo=ppo", "algo.exploration=0.1"],
+        ["algo=ppo", "algo.average_tau=2"],
         ["algo=mmd", "algo.entropy_decay.transition_steps=0"], ["algo=mmdd"], ["algo=ppo", "algo.kl_weight=0.1"],
         ["algo=tabular_mmd"], ["algo=tabular_mmd", "env=rummy500"], ["algo.correction.trace=1"],
         ["algo=dream", "algo.correction.trace=2"], ["algo=dream", "algo.correction.clip=-1"],

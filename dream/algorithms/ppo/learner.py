@@ -62,6 +62,7 @@ class PpoState(NamedTuple):
       pool: PolicyPool of past parameters; () where no past self plays.
       magnet: what the regulariser carries; () for an entropy bonus.
       values: of the critic; () without one.
+      average: moving average of the parameters; () where none is kept.
     """
 
     params: Any
@@ -72,6 +73,7 @@ class PpoState(NamedTuple):
     pool: Any = ()
     magnet: Any = ()
     values: Any = ()
+    average: Any = ()
 
 
 def make(config: PpoConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
@@ -182,9 +184,11 @@ class _Ppo(PlayThenFit):
         pool = policy_pool.make_pool(params, parts.config.pool_size) if parts.mixture.past_selves else ()
         magnet = self.regulariser.init(params)
         values = () if parts.critic is None else parts.critic.init(jax.random.fold_in(network_key, 2))
+        average = () if parts.config.average_tau is None else jax.tree.map(jnp.copy, params)
         state = PpoState(
-            params, self.optimizer.init(params), key, jnp.int32(0), pool=pool, magnet=magnet, values=values
-        )
+            params, self.optimizer.init(params), key, jnp.int32(0), pool=pool, magnet=magnet, values=values,
+            average=average,
+        )  # fmt: skip
         if parts.config.rollout_length is None:
             return state
         rollouts = make_rollouts(parts, parts.mixture)  # nobody plays yet
@@ -208,10 +212,18 @@ class _Ppo(PlayThenFit):
 
     def policies(self, state: PpoState) -> dict[str, Policy]:
         temperature = self.parts.config.play_temperature or 1.0
-        params = {"network": state.params, "temperature": jnp.float32(temperature)}
         value = self.parts.value if self.parts.learns_rewards else None
         bonus = self.parts.config.shaping.win_bonus / self.parts.game.reward_scale
-        return {"current": ValuedPolicy(self.parts.play, params, value=value, win_bonus=bonus)}
+        networks = {"current": state.params} | ({} if state.average == () else {"average": state.average})
+        return {
+            name: ValuedPolicy(
+                self.parts.play,
+                {"network": network, "temperature": jnp.float32(temperature)},
+                value=value,
+                win_bonus=bonus,
+            )
+            for name, network in networks.items()
+        }
 
     def value(self, state: PpoState) -> Value:
         return Value(self._value, state.params)
@@ -262,6 +274,9 @@ class _Ppo(PlayThenFit):
         if self.parts.mixture.past_selves:
             pool = policy_pool.add(pool, params, done % config.pool_every == 0)
         magnet = self.regulariser.update(state.magnet, params)
-        after = PpoState(params, optimizer_state, state.key, done, state.lanes, pool, magnet, state.values)
+        average = state.average
+        if config.average_tau is not None:
+            average = optax.incremental_update(params, average, config.average_tau)
+        after = PpoState(params, optimizer_state, state.key, done, state.lanes, pool, magnet, state.values, average)
         counters = Counters(gradient_steps=steps, network_rows=steps * config.batch_size * self.regulariser.networks)
         return after, metrics | {"learning_rate": learning_rate}, counters

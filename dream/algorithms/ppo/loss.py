@@ -22,9 +22,10 @@ class Example(NamedTuple):
       view: what the player who decided saw; with keep_inputs the network's inputs, float32[inputs.size].
       legal: uint8[ceil(A / 8)], the legal actions, packed by jnp.packbits.
       action: int16.
-      behaviour_prob: float32, the probability that the action was sampled with.
+      behaviour_prob: float32, the probability that the policy gave the action.
       advantage: float32, of the action taken, in units of reward.
-      returns: float32, lambda-return, in units of reward.
+      returns: float32, what the value is fitted to, in units of reward: the lambda-return, or where games explore the
+        critic's V.
       auxiliary: float32, game.auxiliary; () where no head predicts it.
       played: policy and advantages of all actions, where the objective is over them; else ().
     """
@@ -40,15 +41,17 @@ class Example(NamedTuple):
 
 
 class Played(NamedTuple):
-    """What was known of all actions of a decision when it was played; float32[A] each.
+    """What was known of all actions of a decision when it was played.
 
     Attributes:
-      policy: what the action was sampled from.
-      advantages: of each action to the player who decided, in units of reward; 0 at illegal ones.
+      policy: float32[A], what the action was sampled from, exploration left out.
+      advantages: float32[A], of each action to the player who decided, in units of reward; 0 at illegal ones.
+      weight: float32, what the decision counts: how much likelier the others' earlier actions are without exploration.
     """
 
     policy: Array
     advantages: Array
+    weight: Array
 
 
 def clipped_loss(ratio: Array, advantage: Array, clip: float) -> Array:
@@ -62,6 +65,20 @@ def clipped_loss(ratio: Array, advantage: Array, clip: float) -> Array:
 def mean_size(played: Played) -> Array:
     """Returns the root mean square of a minibatch's advantages under the policy that played: float32, positive."""
     return jnp.sqrt(jnp.mean(jnp.sum(played.policy * played.advantages**2, axis=-1))) + 1e-8
+
+
+def _policy_loss(config: PpoConfig, rows: Example, legal: Array, logs: Array, log_ratio: Array) -> Array:
+    """Returns what the objective is without its penalty: float32; with `mirror_step` the penalty is all of it."""
+    if config.objective == "mirror_step":
+        return jnp.float32(0.0)
+    if config.objective == "all_actions":
+        new = jnp.where(legal, jnp.exp(logs), 0.0)
+        scale = 1.0 if config.advantage_unit == "reward" else mean_size(rows.played)
+        return -jnp.mean(rows.played.weight * jnp.sum(new * rows.played.advantages, axis=-1)) / scale
+    advantage = rows.advantage
+    if config.advantage_unit == "batch":
+        advantage = (advantage - jnp.mean(advantage)) / (jnp.std(advantage) + 1e-8)
+    return jnp.mean(clipped_loss(jnp.exp(log_ratio), advantage, config.clip_epsilon))
 
 
 def make_loss(
@@ -89,16 +106,9 @@ def make_loss(
         logs = masked_log_softmax(logits, legal)
         action = rows.action.astype(jnp.int32)[:, None]
         log_ratio = jnp.take_along_axis(logs, action, axis=-1)[:, 0] - jnp.log(jnp.maximum(rows.behaviour_prob, 1e-9))
-        if rows.played == ():
-            advantage = rows.advantage
-            if config.advantage_unit == "batch":
-                advantage = (advantage - jnp.mean(advantage)) / (jnp.std(advantage) + 1e-8)
-            policy_loss = jnp.mean(clipped_loss(jnp.exp(log_ratio), advantage, config.clip_epsilon))
-        else:
-            new = jnp.where(legal, jnp.exp(logs), 0.0)
-            scale = 1.0 if config.advantage_unit == "reward" else mean_size(rows.played)
-            policy_loss = -jnp.mean(jnp.sum(new * rows.played.advantages, axis=-1)) / scale
-        value_loss = jnp.mean((value - rows.returns) ** 2)
+        weight = 1.0 if rows.played == () else rows.played.weight
+        policy_loss = _policy_loss(config, rows, legal, logs, log_ratio)
+        value_loss = jnp.mean(weight * (value - rows.returns) ** 2)
         if config.value_loss == "relative":
             value_loss = value_loss / jnp.maximum(jnp.var(rows.returns), 1e-6)
         regularised, penalty_metrics = penalty(NewPolicy(x, legal, logs, log_ratio, rows.played))

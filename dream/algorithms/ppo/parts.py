@@ -25,7 +25,7 @@ class ActorOutput(NamedTuple):
     """What the actor outputs besides the action, a decision's extras.
 
     Attributes:
-      behaviour_prob: float32, probability of the action.
+      behaviour_prob: float32, probability of the action in the learner's own policy.
       value: float32, the network's prediction.
       entropy: float32, of the policy, in nats.
       seat: int32, the learner's; 0 in rollouts.
@@ -33,7 +33,9 @@ class ActorOutput(NamedTuple):
       is_learner: bool, whether the learner decided.
       is_past_self: bool, whether the learner as it was decided.
       inputs: the network's, float32[inputs.size], where they are kept; else ().
-      policy: float32[A], what the action was sampled from, where a critic asks for it; else ().
+      policy: float32[A], the learner's own, where a critic asks for it; else ().
+      ratio: float32, the action's probability in it over that which it was drawn with, where games explore; else ().
+      drawn: float32, the latter; else ().
     """
 
     behaviour_prob: Array
@@ -45,6 +47,8 @@ class ActorOutput(NamedTuple):
     is_past_self: Array
     inputs: Any = ()
     policy: Any = ()
+    ratio: Any = ()
+    drawn: Any = ()
 
 
 class Generated(NamedTuple):

@@ -47,6 +47,8 @@ class PpoConfig:
     advantage_unit: str = choice("batch", "batch", "reward")
     objective: str = choice("sampled", "sampled", "all_actions")
     correction_clip: float = number(1.0, 0)
+    exploration: float = number(0.0, 0, 1)
+    average_tau: float | None = number(None, 0, 1, above=True)
     critic: HistoryValueConfig = HistoryValueConfig(steps=32, batch_size=512, capacity=20_000, policy="current")
     clip_epsilon: float = number(0.2, 0, above=True)
     entropy_weight: float = number(0.01, 0)
@@ -63,8 +65,9 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
     """Returns the games in play at once, of settings that agree with each other.
 
     Raises:
-      InputError: more num_envs than games, rollout_length against itself, keep_inputs without it, or opponents that
-        the game's observation cannot name.
+      InputError: more num_envs than games, rollout_length against itself, keep_inputs without it, an objective over all
+        actions without a critic, exploration without such an objective, or opponents that the game's observation
+        cannot name.
     """
     if config.rollout_length is not None and mixture.probabilities[0] > 0:
         raise InputError(
@@ -72,10 +75,15 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
         )
     if config.keep_inputs and config.rollout_length is None:
         raise InputError("algo.keep_inputs=true needs algo.rollout_length; with whole games it must be false")
-    if config.objective == "all_actions" and config.advantage != "expected_sarsa":
+    if config.objective != "sampled" and config.advantage != "expected_sarsa":
         raise InputError(
-            f"algo.objective=all_actions needs a critic of all actions; algo.advantage={config.advantage} must be "
-            "expected_sarsa"
+            f"algo.objective={config.objective} needs a critic of all actions; algo.advantage={config.advantage} must "
+            "be expected_sarsa"
+        )
+    if config.exploration and config.objective == "sampled":
+        raise InputError(
+            f"algo.exploration={config.exploration} needs an objective over all actions; with algo.objective=sampled "
+            "it must be 0"
         )
     if config.advantage == "expected_sarsa":
         check_critic(

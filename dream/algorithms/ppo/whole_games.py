@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -14,11 +15,13 @@ from dream.algorithms.ppo.loss import Example, Played
 from dream.algorithms.ppo.parts import ActorOutput, Generated, Parts
 from dream.buffers.replay import collect
 from dream.equations import reward_shaping
+from dream.equations.importance import reach_ratios
 from dream.equations.regret_matching import masked_softmax
 from dream.equations.sampling import entropy, sample_action
 from dream.rollout import self_play
 from dream.rollout.opponents import Mixture, Seating, assign_seats, is_learner, is_past_self, policy_at
 from dream.rollout.summary import rollout_metrics
+from envs.random_play import uniform
 
 
 class ActorCarry(NamedTuple):
@@ -57,8 +60,9 @@ def play_games(
         advantages, played, critic_metrics, learning = returns - extras.value, (), {}, Counters()
     else:
         values, judged, critic_metrics, learning = _by_critic(parts, params, values, record, rewards[..., 0], key)
-        advantages, returns = judged.advantages, judged.returns
-        played = Played(extras.policy, judged.of_all) if config.objective == "all_actions" else ()
+        # G is of an action drawn with exploration, whose mean is not the policy's value; V is the policy's.
+        advantages, returns = judged.advantages, judged.values if config.exploration else judged.returns
+        played = () if config.objective == "sampled" else Played(extras.policy, judged.of_all, _weights(parts, record))
     learned = record.valid & extras.is_learner
     auxiliary = d.auxiliary if parts.network.auxiliary_prediction else ()
     view = d.view
@@ -95,13 +99,27 @@ def _by_critic(
 
     policies = record.decisions.extras.policy
     values, fitted, counters = parts.critic.learn(values, record, policies, rewards, policy, jax.random.fold_in(key, 3))
-    judged, metrics = parts.critic.advantages(values, record, policies, rewards)
+    ratios, drawn = (_ratios(record), record.decisions.extras.drawn) if parts.config.exploration else (None, None)
+    judged, metrics = parts.critic.advantages(values, record, policies, rewards, ratios, drawn)
     counters += Counters(network_rows=jnp.sum(record.valid))
     return values, judged, fitted | metrics, counters
 
 
+def _ratios(record: self_play.Record) -> Array:
+    """Returns pi(a) / mu(a) of each action taken, mu with exploration: float32[T, lanes]."""
+    return jnp.where(record.valid, record.decisions.extras.ratio, 1.0)
+
+
+def _weights(parts: Parts, record: self_play.Record) -> Array:
+    """Returns the others' reach ratio of each decision: float32[T, lanes]; 1 where nothing is explored."""
+    if not parts.config.exploration:
+        return jnp.ones(record.valid.shape)
+    reach, d = functools.partial(reach_ratios, num_players=parts.game.num_players), record.decisions
+    return jax.vmap(reach, in_axes=1, out_axes=1)(_ratios(record), d.done | ~record.valid, d.player)[1]
+
+
 def _actor(parts: Parts, params: Any, mixture: Mixture) -> self_play.Actor:
-    game, weights = parts.game, parts.reader.prepare(params)
+    game, weights, explore = parts.game, parts.reader.prepare(params), parts.config.exploration
 
     def start(key: Array) -> ActorCarry:
         return ActorCarry(assign_seats(mixture, game.num_players, key), parts.reader.start())
@@ -117,10 +135,12 @@ def _actor(parts: Parts, params: Any, mixture: Mixture) -> self_play.Actor:
         if parts.assistant is not None:
             decides &= jnp.sum(parts.assistant(view, legal)) == 0
             own = parts.with_assistant(own, view, legal)
-        action = sample_action(key, policy_at(mixture, seating, player, own, view, legal))
+        behaviour = (1 - explore) * own + explore * uniform(legal) if explore else own
+        action = sample_action(key, policy_at(mixture, seating, player, behaviour, view, legal))
         extras = ActorOutput(
             own[action], value, entropy(own), seating.seat, seating.opponent_id, decides,
             is_past_self(mixture, seating, player), policy=own if parts.critic is not None else (),
+            ratio=own[action] / behaviour[action] if explore else (), drawn=behaviour[action] if explore else (),
         )  # fmt: skip
         return action, ActorCarry(seating, reader), extras
 

@@ -22,8 +22,7 @@ from dream.equations.mirror_descent import mirror_descent_policy
 from dream.equations.regret_matching import masked_softmax, soft_regret_matching
 from dream.equations.returns import lambda_returns
 from dream.equations.reward_shaping import shaping_reward
-from dream.networks.layers import POLICY
-from envs import Game, InputError, Policy, uniform_policy
+from envs import Game, InputError, Policy
 
 BASE = {
     "name": "dueling_dream", "episodes_per_iteration": 512, "batch_size": 64, "epochs": 3, "discount": 0.9,
@@ -422,78 +421,6 @@ def test_the_policy_head_plays() -> None:
     logits = learner.parts.network.apply_inputs(state.target, learner.parts.network.inputs.of_view(row.view))[2]
     np.testing.assert_allclose(policy(row.view, legal), masked_softmax(logits, legal), atol=1e-6)
     np.testing.assert_allclose(row.policy, masked_softmax(logits, legal), atol=1e-3)
-
-
-CRITIC = {
-    **MIRROR, "advantage": "expected_sarsa", "uniform_iterations": 9, "discount": 1.0, "gae_lambda": 0.0,
-    "critic": {"steps": 300, "batch_size": 128, "learning_rate": 5e-3, "capacity": 4000},
-}  # fmt: skip
-
-
-def test_a_critic_gives_the_advantages_of_all_actions() -> None:
-    """Under uniform play the targets' mean in each information set is the exact Q - V, taken or not."""
-    algorithm = _make(**CRITIC)
-    learner, state = algorithm.iterate.__self__, algorithm.init(jax.random.key(0))
-    for _ in range(3):
-        state, metrics = algorithm.iterate(state)
-        assert metrics["gradient_steps"] == 300 + BASE["epochs"]
-    replay, trees = learner.generate(state)[0].replay, coin_trees(CoinGame())
-    rows = jax.tree.map(lambda x: x[replay.index[: int(replay.count)]], replay.rows)
-    batch = with_targets(learner.parts, state.params, state.target, rows)
-    np.testing.assert_array_equal(batch.targets, rows.advantages)
-    rows = jax.device_get(rows)
-    uniform = {node.key: node.legal / node.legal.sum() for tree in trees for node in nodes(tree)}
-    q, _ = exact_action_values(trees, uniform, 1.0)
-    keys = [b"".join(np.asarray(x[n]).tobytes() for x in rows.view) for n in range(len(rows.action))]
-    for key, values in q.items():
-        found = rows.advantages[np.array([k == key for k in keys])].mean(axis=0)
-        exact = np.where(np.isfinite(values), values - np.nansum(uniform[key] * values), 0.0)
-        np.testing.assert_allclose(found, exact, atol=0.1)
-        value = rows.returns[np.array([k == key for k in keys])].mean()
-        assert value == pytest.approx(np.nansum(uniform[key] * values), abs=0.1)
-    assert max(np.nanmax(values) - np.nanmin(values) for values in q.values()) > 0.5
-
-
-def test_explored_games_give_the_advantages_of_the_policy() -> None:
-    """A poor critic, lambda 1, no bound: means weighted as in the loss are the exact Q - V of the policy."""
-    algorithm = _make(**{
-        **CRITIC, "critic": {"steps": 1, "batch_size": 16}, "gae_lambda": 1.0, "correction_clip": 1e6,
-        "episodes_per_iteration": 20_000, "uniform_iterations": 0, "exploration": 0.6, "correct_exploration": True,
-    })  # fmt: skip
-    learner, state = algorithm.iterate.__self__, algorithm.init(jax.random.key(2))
-    head = jax.tree.map(lambda x: 1000.0 * x, state.params[POLICY])
-    replay = learner.generate(state._replace(target=state.target | {POLICY: head}))[0].replay
-    rows = jax.device_get(jax.tree.map(lambda x: x[replay.index[: int(replay.count)]], replay.rows))
-    keys = np.array([b"".join(np.asarray(x[n]).tobytes() for x in rows.view).hex() for n in range(len(rows.action))])
-    policy = {bytes.fromhex(key): rows.policy[keys == key][0].astype(np.float64) for key in np.unique(keys)}
-    q, _ = exact_action_values(coin_trees(CoinGame()), policy, 1.0)
-    assert policy.keys() == q.keys()
-    assert max(pi.max() for pi in policy.values()) > 0.7
-    for key, values in q.items():
-        here = keys == key.hex()
-        weights, samples = rows.weight[here, None].astype(np.float64), rows.advantages[here].astype(np.float64)
-        mean = np.sum(weights * samples, axis=0) / weights.sum()
-        error = np.sqrt(np.sum(weights**2 * (samples - mean) ** 2, axis=0)) / weights.sum()
-        mean -= np.isfinite(values) * np.sum(policy[key] * mean)  # the critic's V is off by the same for all actions
-        exact = np.where(np.isfinite(values), values - np.nansum(policy[key] * values), 0.0)
-        assert np.all(np.abs(mean - exact) < 5 * error + 2e-3), (key, mean, exact, error)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"shaping": _shaping(0.5)}, r"algo\.shaping\.scale must be 0"),
-        ({"shaping": {"tie_penalty": -1.0, "scale": {"start": 0.0, "end": 0.0}}}, "tie_penalty must be 0"),
-        ({"critic": {"chance": "exact"}}, r"algo\.critic\.chance must be sampled"),
-        ({"opponents": ["random"]}, r"algo\.opponents must be \[self\]"),
-    ],
-)
-def test_a_critic_needs_zero_sum_self_play(changes: dict[str, Any], message: str) -> None:
-    """Anything else is refused in one line."""
-    with pytest.raises(InputError, match=message):
-        algorithms.make(
-            {**BASE, **CRITIC, **changes}, NETWORK, CoinGame(), Resources(find_player=lambda *_: uniform_policy())
-        )
 
 
 def test_accumulating_needs_a_network_with_a_policy_head() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +14,7 @@ import envs
 from dream import algorithms
 from dream.algorithms.mmd import MmdConfig, _regulariser, kl_divergence, sampled_kl
 from dream.algorithms.ppo import clipped_loss
+from dream.algorithms.ppo.loss import Played
 from dream.algorithms.ppo.regularisation import NewPolicy
 from dream.algorithms.types import Resources
 from dream.equations.mirror_descent import magnetic_step
@@ -19,6 +22,8 @@ from dream.equations.regret_matching import masked_log_softmax
 from dream.game_tree.sequence_form import nash_conv
 from dream.game_tree.tabular_policy import tabulate
 from dream.networks import make_network
+from dream.storage.policies import chosen_policy
+from envs import InputError
 
 RESOURCES = Resources(find_tree=lambda game: tree_of(game.name))
 OLD = np.array([0.5, 0.25, 0.25, 0.0])
@@ -82,6 +87,76 @@ def test_the_magnet_moves_and_the_strength_falls() -> None:
     _, second = learner.iterate(after)
     assert first["entropy_weight"] == pytest.approx(0.05)
     assert second["entropy_weight"] == pytest.approx(0.05 / np.sqrt(2.0))
+
+
+@pytest.mark.parametrize("magnet", ["uniform", "moving_average"])
+def test_the_fitted_step_is_of_the_mean_advantages(magnet: str) -> None:
+    """Of two weighted histories of one information set, `mirror_step` is least at the step with the mean advantages."""
+    config = MmdConfig(entropy_weight=0.3, kl_weight=0.5, magnet=magnet, objective="mirror_step")
+    game = envs.make("leduc_poker")
+    network = make_network({"name": "dueling", "hidden": [4]}, game)
+    regulariser = _regulariser(config, network)
+    carried = regulariser.init(network.init(jax.random.key(0)))
+    inputs, actions = jnp.ones((2, network.inputs.size)), game.num_actions
+    legal = np.zeros((2, actions), bool)
+    legal[:, :3] = True
+    old, values, weight = (np.zeros((2, actions), np.float32), np.zeros((2, actions), np.float32), np.array([0.5, 2.0]))
+    old[:, :3], values[:, :3] = OLD[:3], [[1.0, -0.5, 0.2], [-0.3, 0.9, 0.4]]
+
+    def loss(logits: jax.Array) -> jax.Array:
+        logs = masked_log_softmax(jnp.broadcast_to(logits, (2, actions)), legal)
+        new = NewPolicy(inputs, legal, logs, jnp.zeros(2), Played(old, values, weight))
+        return regulariser.penalty(carried, jnp.int32(0), new)[0]
+
+    descend = jax.jit(lambda x: jax.lax.fori_loop(0, 1000, lambda n, x: x - 0.3 * jax.grad(loss)(x), x))
+    found = np.exp(np.asarray(masked_log_softmax(descend(jnp.zeros(actions)), legal[0])))[:3]
+    rho = np.zeros(3)
+    if magnet == "moving_average":
+        rho = np.asarray(network.apply_inputs(carried, inputs[0])[0])[:3]
+    mean = weight @ values[:, :3] / weight.sum()
+    exact = magnetic_step(np.log(OLD[:3]), mean, rho, np.ones(3, bool), step=1 / 0.5, strength=0.3)
+    np.testing.assert_allclose(found, np.exp(np.asarray(exact)), atol=2e-4)
+
+
+CRITIC = {
+    "name": "mmd", "episodes_per_iteration": 8, "batch_size": 16, "epochs": 1, "advantage": "expected_sarsa",
+    "advantage_unit": "reward", "objective": "mirror_step", "critic": {"steps": 2, "batch_size": 16},
+}  # fmt: skip
+
+
+def test_the_average_follows_the_parameters() -> None:
+    """It goes average_tau of the way in each iteration, is what commands choose, and changes no iterate."""
+    game, node = envs.make("kuhn_poker"), {"name": "dueling", "hidden": [8]}
+    learner, plain = (algorithms.make(CRITIC | more, node, game) for more in ({"average_tau": 0.25}, {}))
+    before = learner.init(jax.random.key(0))
+    after, _ = learner.iterate(before)
+    for old, new, mean in zip(
+        *(jax.tree.leaves(x) for x in (before.average, after.params, after.average)), strict=True
+    ):
+        np.testing.assert_allclose(mean, 0.75 * np.asarray(old) + 0.25 * np.asarray(new), atol=1e-6)
+    policies = learner.policies(after)
+    assert chosen_policy(policies) is policies["average"]
+    jax.tree.map(np.testing.assert_array_equal, policies["average"].params["network"], after.average)
+    alone, _ = plain.iterate(plain.init(jax.random.key(0)))
+    jax.tree.map(np.testing.assert_array_equal, alone.params, after.params)
+    assert list(plain.policies(alone)) == ["current"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": "ppo"}, r"algo\.objective"),
+        ({"advantage": "gae"}, "algo.advantage=gae must be expected_sarsa"),
+        ({"advantage_unit": "batch"}, "algo.advantage_unit=batch must be reward"),
+        ({"kl_weight": 0.0}, "algo.kl_weight=0 must be more than 0"),
+        ({"objective": "sampled", "exploration": 0.5}, r"algo\.exploration=0\.5 needs an objective over all actions"),
+        ({"average_tau": 0.0}, r"algo\.average_tau"),
+    ],
+)
+def test_settings_that_do_not_go_together(changes: dict[str, Any], message: str) -> None:
+    """Each is refused in one line that names what would be right."""
+    with pytest.raises(InputError, match=message):
+        algorithms.make(CRITIC | changes, {"name": "dueling", "hidden": [8]}, envs.make("kuhn_poker"))
 
 
 def _solved(game: str, updates: int, **settings: float | None) -> float:
