@@ -110,6 +110,15 @@ def test_another_budget_of_the_same_runs(scripts: SimpleNamespace, spec: object,
     assert (reported["published"], reported["within_tolerance"], reported["shortened"]) == (None, False, None)
 
 
+def test_another_policy_of_the_same_runs(scripts: SimpleNamespace, tmp_path: pathlib.Path) -> None:
+    """A row may read the runs of another one for a policy of its own."""
+    (tmp_path / "rows.yaml").write_text(ROWS.replace("{run: long,", "{run: long, policy: current,"))
+    rows = scripts.rows.read_spec(tmp_path / "rows.yaml")
+    write_run(tmp_path / "seed0", [0.4, 0.3, 0.2], policy="current")
+    reported = scripts.measured.measured(rows, "long_at_500", {0: tmp_path / "seed0"})
+    assert (reported["policy"], reported["algorithm"], reported["mean"]) == ("current", "cfr", 200)
+
+
 def test_what_was_shortened_is_said(scripts: SimpleNamespace, spec: object, tmp_path: pathlib.Path) -> None:
     """A run that ended before the budget, and seeds left out; a single seed has no interval."""
     write_run(tmp_path / "seed0", [0.5, 0.2])

@@ -101,6 +101,8 @@ def test_an_experiment_has_other_sizes_for_another_game() -> None:
     assert (own.budget.nodes, own.algo.mirror.eta.start, own.algo.critic.steps) == (None, 0.1, 32)
     assert (other.budget.nodes, other.algo.mirror.eta.start, other.algo.critic.steps) == (1e6, 1.0, 100)
     assert _node("experiment=dueling_dream_critic", "env=dark_hex", "preset=tiny").algo.critic.steps == 2
+    kuhn = _node("experiment=mmd_critic", "env=kuhn_poker")
+    assert (kuhn.iterations, kuhn.algo.kl_weight, list(kuhn.network.hidden)) == (815, 10.0, [64, 64])
 
 
 def test_the_laptop_preset_is_what_was_measured() -> None:
