@@ -6,7 +6,7 @@ rho, the magnet, is uniform play (then KL(pi, rho) is minus the entropy up to a 
 average of past parameters. alpha falls over iterations by `entropy_decay`, and with `step_falls` so does the step,
 1 / beta: policies settle where the step is at most a fraction of alpha, and cycle where it is large (exact steps on
 Leduc at alpha 0.3: 0.1 settles, 0.3 does not). The last term is an unbiased sample of KL(pi, pi_then). The last iterate
-is the answer; nothing is averaged.
+is the answer, or with `average_tau` the network of a moving average of the parameters.
 With `objective=all_actions` a critic's advantages of all actions take the place of PPO's clipped ratio, and the last
 term is KL(pi, pi_then) itself: - mean sum over a of pi(a) A(h, a) + ..., the step's own objective.
 With `objective=mirror_step` the logits are fitted to the closed form of that step by least squares,
@@ -15,8 +15,9 @@ With `objective=mirror_step` the logits are fitted to the closed form of that st
                                                                  / (alpha + beta))^2,
 
 both centred over the legal actions, so that an action that is hardly played is fitted as well as any other; its mean
-over the histories of an information set is least at the step with the mean advantages. w is 1, or with `exploration`
-the others' reach ratio. Deviation: the source takes gradients of the objective, never a fit to its minimum.
+over the histories of an information set is least at the step with the mean advantages; PPO's loss of the value stays.
+w is 1, or with `exploration` the others' reach ratio, which weights all terms of the loss, with `all_actions` too.
+Deviation: the source takes gradients of the objective, never a fit to its minimum.
 For one information set with action values q the exact step is dream/algorithms/tabular/mmd.py's.
 Source: Sokota et al. 2023, "A unified approach to reinforcement learning, quantal response equilibria, and two-player
 zero-sum games", section 5 and appendix; Rudolph et al. 2026, "Reevaluating policy gradient methods for
@@ -84,14 +85,14 @@ def _regulariser(config: MmdConfig, network: Network) -> Regulariser:
             logs = masked_log_softmax(network.apply_inputs(magnet, new.inputs)[0], new.legal)
             to_magnet = kl_divergence(new.logs, lax.stop_gradient(logs), new.legal)
         to_played = sampled_kl(new.log_ratio) if new.played == () else _exact_kl(new)
-        weight = 1.0 if new.played == () else new.played.weight
-        attraction, proximity = jnp.mean(weight * to_magnet), jnp.mean(weight * to_played)
+        attraction, proximity = jnp.mean(new.weight * to_magnet), jnp.mean(new.weight * to_played)
         factor = schedules.at(config.entropy_decay, iteration)
         alpha, beta = config.entropy_weight * factor, config.kl_weight / (factor if config.step_falls else 1.0)
         metrics = {"entropy_weight": alpha, "kl_weight": beta, "reverse_kl": proximity}
         metrics |= {"magnet_kl": attraction} if moves else {}
         if config.objective == "mirror_step":
-            return _distance_to_step(new, lax.stop_gradient(logs), alpha, beta), metrics
+            distance = _distance_to_step(new, lax.stop_gradient(logs), alpha, beta)
+            return distance, metrics | {"step_distance": distance}
         return alpha * attraction + beta * proximity, metrics
 
     def update(magnet: Any, params: Any) -> Any:
@@ -110,12 +111,12 @@ def _distance_to_step(new: NewPolicy, magnet_logs: Array, alpha: Array, beta: Ar
     apart = jnp.where(new.legal, new.logs - goal, 0.0)
     count = jnp.sum(new.legal, axis=-1, keepdims=True)
     apart = jnp.where(new.legal, apart - jnp.sum(apart, axis=-1, keepdims=True) / count, 0.0)
-    return 0.5 * (alpha + beta) * jnp.mean(new.played.weight * jnp.sum(apart**2, axis=-1))
+    return 0.5 * (alpha + beta) * jnp.mean(new.weight * jnp.sum(apart**2, axis=-1))
 
 
 def _exact_kl(new: NewPolicy) -> Array:
     """Returns KL(pi, pi_then) over all actions: float32[B]."""
-    played = jnp.log(jnp.maximum(new.played.policy, 1e-9))
+    played = jnp.log(jnp.maximum(new.played.policy, FLOOR))
     return kl_divergence(new.logs, played, new.legal)
 
 

@@ -64,13 +64,7 @@ class Checkpoint:
         plain = jax.tree.map(_as_plain_shape, like)
         renamed = self._check_arrays(plain)
         try:
-            if renamed is None:
-                state = _without_event_loop(lambda: self._read(plain))
-                arrays = jax.tree.leaves(state)
-            else:
-                stored = self._by_path()
-                state = old_states.reassembled(plain, stored, renamed)
-                arrays = [stored[old_states.path_of(name)] for name in self.meta["arrays"]]
+            state, arrays = self._restored(plain, renamed)
         except Exception as error:
             raise InputError(
                 f"{self.path} cannot be read as a checkpoint of this network ({first_line(error)}); "
@@ -83,6 +77,24 @@ class Checkpoint:
         if (wrong := not_finite(state)) is not None:
             raise InputError(f"{self.path} is of no use: {wrong}; {offer(self.path)}")
         return jax.tree.map(lambda x, is_key: jax.random.wrap_key_data(x) if is_key else x, state, keys)
+
+    def _restored(self, like: Any, renamed: dict[str, str] | None) -> tuple[Any, list[Any]]:
+        """Returns the state, and its arrays in the order in which they were stored.
+
+        A state may have got fields since that hold no arrays here, such as PPO's `average`: then it is put together by
+        the arrays' names.
+        """
+        if renamed is None:
+            try:
+                state = _without_event_loop(lambda: self._read(like))
+                return state, jax.tree.leaves(state)
+            except ValueError:
+                if self.meta.get("arrays") is None:
+                    raise
+                renamed = {name: name for name in self.meta["arrays"]}
+        stored = self._by_path()
+        arrays = [stored[old_states.path_of(name)] for name in self.meta["arrays"]]
+        return old_states.reassembled(like, stored, renamed), arrays
 
     def is_sound(self) -> bool:
         """Returns whether the files, or where their sums do not cover them the arrays, are as they were written."""

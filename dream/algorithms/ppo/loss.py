@@ -11,6 +11,7 @@ from jax import Array, lax
 
 from dream.algorithms.ppo.regularisation import NewPolicy, Penalty
 from dream.algorithms.ppo.settings import PpoConfig
+from dream.equations.mirror_descent import FLOOR
 from dream.equations.regret_matching import masked_log_softmax
 from dream.networks import Network
 
@@ -64,7 +65,7 @@ def clipped_loss(ratio: Array, advantage: Array, clip: float) -> Array:
 
 def mean_size(played: Played) -> Array:
     """Returns the root mean square of a minibatch's advantages under the policy that played: float32, positive."""
-    return jnp.sqrt(jnp.mean(jnp.sum(played.policy * played.advantages**2, axis=-1))) + 1e-8
+    return jnp.sqrt(jnp.mean(played.weight * jnp.sum(played.policy * played.advantages**2, axis=-1))) + 1e-8
 
 
 def _policy_loss(config: PpoConfig, rows: Example, legal: Array, logs: Array, log_ratio: Array) -> Array:
@@ -81,6 +82,15 @@ def _policy_loss(config: PpoConfig, rows: Example, legal: Array, logs: Array, lo
     return jnp.mean(clipped_loss(jnp.exp(log_ratio), advantage, config.clip_epsilon))
 
 
+def _moved(config: PpoConfig, played: Any, logs: Array, log_ratio: Array) -> dict[str, Array]:
+    """Returns how far the policy is from the one that played: KL(pi_then, pi), exact where all actions are known."""
+    if played == ():
+        clipped = jnp.mean(jnp.abs(jnp.exp(log_ratio) - 1.0) > config.clip_epsilon)
+        return {"kl": jnp.mean(jnp.exp(log_ratio) - 1.0 - log_ratio), "clipped": clipped}
+    apart = jnp.where(played.policy > 0, played.policy * (jnp.log(jnp.maximum(played.policy, FLOOR)) - logs), 0.0)
+    return {"kl": jnp.mean(played.weight * jnp.sum(apart, axis=-1))}
+
+
 def make_loss(
     config: PpoConfig, network: Network, num_actions: int, penalty: Penalty
 ) -> Callable[[Any, Example], tuple[Array, dict[str, Array]]]:
@@ -93,20 +103,20 @@ def make_loss(
       penalty: what keeps the policy from becoming greedy.
     """
 
-    def outputs(params: Any, x: Array, auxiliary: Any) -> tuple[tuple[Array, Array], dict[str, Array]]:
+    def outputs(params: Any, x: Array, auxiliary: Any, weight: Any) -> tuple[tuple[Array, Array], dict[str, Array]]:
         if network.auxiliary_prediction is None:
             return network.apply_inputs(params, x), {}
         policy_and_value, predicted = network.auxiliary_prediction(params, x)
-        return policy_and_value, {"loss_auxiliary": jnp.mean((predicted - auxiliary) ** 2)}
+        return policy_and_value, {"loss_auxiliary": jnp.mean(weight * (predicted - auxiliary) ** 2)}
 
     def loss(params: Any, rows: Example) -> tuple[Array, dict[str, Array]]:
         legal = jnp.unpackbits(rows.legal, axis=-1, count=num_actions).astype(bool)
         x = rows.view if config.keep_inputs else jax.vmap(network.inputs.of_view)(rows.view)
-        (logits, value), metrics = outputs(params, lax.stop_gradient(x), rows.auxiliary)
+        weight = 1.0 if rows.played == () else rows.played.weight
+        (logits, value), metrics = outputs(params, lax.stop_gradient(x), rows.auxiliary, weight)
         logs = masked_log_softmax(logits, legal)
         action = rows.action.astype(jnp.int32)[:, None]
         log_ratio = jnp.take_along_axis(logs, action, axis=-1)[:, 0] - jnp.log(jnp.maximum(rows.behaviour_prob, 1e-9))
-        weight = 1.0 if rows.played == () else rows.played.weight
         policy_loss = _policy_loss(config, rows, legal, logs, log_ratio)
         value_loss = jnp.mean(weight * (value - rows.returns) ** 2)
         if config.value_loss == "relative":
@@ -120,8 +130,7 @@ def make_loss(
             "loss_policy": policy_loss,
             "loss_value": value_loss,
             "entropy": jnp.mean(-jnp.sum(jnp.where(legal, jnp.exp(logs) * logs, 0.0), axis=-1)),
-            "kl": jnp.mean(jnp.exp(log_ratio) - 1.0 - log_ratio),
-            "clipped": jnp.mean(jnp.abs(jnp.exp(log_ratio) - 1.0) > config.clip_epsilon),
+            **_moved(config, rows.played, logs, log_ratio),
         }
         return total, metrics
 

@@ -30,6 +30,11 @@ class NewPolicy(NamedTuple):
     log_ratio: Array
     played: Any = ()
 
+    @property
+    def weight(self) -> Array | float:
+        """What each decision counts, float32[B]; 1 where nothing is explored."""
+        return 1.0 if self.played == () else self.played.weight
+
 
 Penalty = Callable[[NewPolicy], tuple[Array, dict[str, Array]]]
 """Policy of a minibatch -> (float32, added to the loss; metrics)."""
@@ -61,7 +66,7 @@ def entropy_bonus(weight: float, decay: Schedule) -> Regulariser:
 
     def penalty(carried: Any, iteration: Array, new: NewPolicy) -> tuple[Array, dict[str, Array]]:
         strength = weight * schedules.at(decay, iteration)
-        return strength * jnp.mean(negative_entropy(new)), {"entropy_weight": strength}
+        return strength * jnp.mean(new.weight * negative_entropy(new)), {"entropy_weight": strength}
 
     return Regulariser(lambda params: (), penalty, lambda carried, params: carried)
 

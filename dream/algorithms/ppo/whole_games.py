@@ -56,19 +56,20 @@ def play_games(
         unit=game.reward_scale, scale=scale, discount=config.discount,
     )  # fmt: skip
     if parts.critic is None:
-        returns = parts.returns(rewards, d.done | ~record.valid, d.player, extras.value)
+        returns = goals = parts.returns(rewards, d.done | ~record.valid, d.player, extras.value)
         advantages, played, critic_metrics, learning = returns - extras.value, (), {}, Counters()
     else:
         values, judged, critic_metrics, learning = _by_critic(parts, params, values, record, rewards[..., 0], key)
         # G is of an action drawn with exploration, whose mean is not the policy's value; V is the policy's.
-        advantages, returns = judged.advantages, judged.values if config.exploration else judged.returns
+        advantages, returns = judged.advantages, judged.returns
+        goals = judged.values if config.exploration else returns
         played = () if config.objective == "sampled" else Played(extras.policy, judged.of_all, _weights(parts, record))
     learned = record.valid & extras.is_learner
     auxiliary = d.auxiliary if parts.network.auxiliary_prediction else ()
     view = d.view
     if mixture.opponent_id_prob:
         view = jax.vmap(jax.vmap(game.opponent_ids.name))(view, extras.opponent_id)
-    examples = Example(view, d.legal, d.action, extras.behaviour_prob, advantages, returns, auxiliary, played)
+    examples = Example(view, d.legal, d.action, extras.behaviour_prob, advantages, goals, auxiliary, played)
     moves, dealt = jnp.sum(record.valid), record.results["games"]
     metrics = rollout_metrics(
         game, results=record.results, moves=moves, learned=learned, phase=d.phase,

@@ -110,20 +110,25 @@ def test_explored_games_give_the_advantages_of_the_policy(explored: Callable[[],
 
 
 def test_explored_values_are_the_policys() -> None:
-    """With a fitted critic the value's targets have the mean V of the policy, which the games' returns have not."""
-    algorithm = algorithms.make({**MMD, "exploration": 0.6, "kl_weight": 1e3}, NETWORK, CoinGame())
-    learner, state = algorithm.iterate.__self__, algorithm.init(jax.random.key(0))
+    """With a fitted critic the value's targets have the mean V of the policy, not of what was drawn."""
+    algorithm = algorithms.make({**MMD, "exploration": 0.6, "learning_rate": 1e-9}, NETWORK, CoinGame())
+    learner, state = algorithm.iterate.__self__, algorithm.init(jax.random.key(2))
+    head = jax.tree.map(lambda x: 20.0 * x, state.params["advantages"])
+    state = state._replace(params=state.params | {"advantages": head})
     for _ in range(3):
         state, _ = algorithm.iterate(state)
     rows = _rows(learner, state)
-    keys = _keys(rows)
+    keys, trees = _keys(rows), coin_trees(CoinGame())
     policy = {bytes.fromhex(key): rows.played.policy[keys == key][0].astype(np.float64) for key in np.unique(keys)}
-    q, _ = exact_action_values(coin_trees(CoinGame()), policy, 1.0)
+    mixed = {node.key: 0.4 * policy[node.key] + 0.6 * node.legal / node.legal.sum() for t in trees for node in nodes(t)}
+    q, drawn_apart = exact_action_values(trees, policy, 1.0)[0], []
     for key, values in q.items():
         here = keys == key.hex()
         weights = rows.played.weight[here].astype(np.float64)
-        found = np.sum(weights * rows.returns[here]) / weights.sum()
-        assert found == pytest.approx(np.nansum(policy[key] * values), abs=0.1)
+        found, exact = np.sum(weights * rows.returns[here]) / weights.sum(), np.nansum(policy[key] * values)
+        drawn_apart.append(abs(np.nansum(mixed[key] * values) - exact))
+        assert found == pytest.approx(exact, abs=0.1)
+    assert max(drawn_apart) > 0.25, "returns of explored actions would be seen"
 
 
 @pytest.mark.parametrize(

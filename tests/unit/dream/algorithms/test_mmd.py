@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -12,11 +13,13 @@ from tree_values import tree_of
 
 import envs
 from dream import algorithms
+from dream.algorithms import ppo
 from dream.algorithms.mmd import MmdConfig, _regulariser, kl_divergence, sampled_kl
 from dream.algorithms.ppo import clipped_loss
-from dream.algorithms.ppo.loss import Played
-from dream.algorithms.ppo.regularisation import NewPolicy
+from dream.algorithms.ppo.loss import Example, Played, make_loss
+from dream.algorithms.ppo.regularisation import NewPolicy, entropy_bonus
 from dream.algorithms.types import Resources
+from dream.equations import schedules
 from dream.equations.mirror_descent import magnetic_step
 from dream.equations.regret_matching import masked_log_softmax
 from dream.game_tree.sequence_form import nash_conv
@@ -116,6 +119,40 @@ def test_the_fitted_step_is_of_the_mean_advantages(magnet: str) -> None:
     mean = weight @ values[:, :3] / weight.sum()
     exact = magnetic_step(np.log(OLD[:3]), mean, rho, np.ones(3, bool), step=1 / 0.5, strength=0.3)
     np.testing.assert_allclose(found, np.exp(np.asarray(exact)), atol=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "objective"), [("ppo", "all_actions"), ("mmd", "all_actions"), ("mmd", "mirror_step")]
+)
+def test_a_weight_of_two_counts_as_two_rows(name: str, objective: str) -> None:
+    """In every term of the loss: of the policy, the value, the entropy or the two KLs."""
+    game = envs.make("kuhn_poker")
+    network = make_network({"name": "dueling", "hidden": [8]}, game)
+    chosen = {"objective": objective, "advantage": "expected_sarsa", "advantage_unit": "reward", "entropy_weight": 0.3}
+    if name == "ppo":
+        config, regulariser = ppo.PpoConfig(**chosen), entropy_bonus(0.3, schedules.constant(1.0))
+    else:
+        config = MmdConfig(**chosen, kl_weight=0.5)
+        regulariser = _regulariser(config, network)
+    params, states = network.init(jax.random.key(0)), jax.vmap(game.init)(jax.random.split(jax.random.key(1), 3))
+    view = jax.vmap(game.view)(states, states.current_player)
+    legal = jnp.packbits(jax.vmap(game.legal_actions)(states), axis=-1)
+    old = jnp.array([[0.9, 0.1], [0.3, 0.7], [0.5, 0.5]])
+    advantages = jnp.array([[1.0, -1.0], [-0.5, 0.5], [0.2, -0.2]])
+    returns = jnp.array([1.0, -2.0, 0.5])
+
+    def total(rows: list[int], weight: list[float]) -> float:
+        at = np.array(rows)
+        played = Played(old[at], advantages[at], jnp.array(weight))
+        batch = Example(
+            jax.tree.map(lambda x: x[at], view), legal[at], jnp.zeros(len(at), jnp.int16), old[at, 0],
+            advantages[at, 0], returns[at], (), played,
+        )  # fmt: skip
+        penalty = functools.partial(regulariser.penalty, (), jnp.int32(0))
+        return float(make_loss(config, network, game.num_actions, penalty)(params, batch)[0])
+
+    assert total([0, 1, 2], [2.0, 0.0, 1.0]) == pytest.approx(total([0, 0, 2], [1.0, 1.0, 1.0]), rel=1e-5)
+    assert total([0, 1, 2], [2.0, 0.0, 1.0]) != pytest.approx(total([0, 1, 2], [1.0, 1.0, 1.0]), rel=1e-2)
 
 
 CRITIC = {

@@ -81,6 +81,21 @@ def test_a_state_comes_back_under_its_present_names(case: str, tmp_path: Path) -
         assert (a.dtype, a.tobytes()) == (b.dtype, b.tobytes())
 
 
+@pytest.mark.parametrize("fields", [8, 5])
+def test_a_state_without_later_fields_comes_back(fields: int, tmp_path: Path) -> None:
+    """Of the present format, written before its last fields were there, which hold no arrays."""
+    learner = algorithms.make({"name": "ppo"}, NETWORK, envs.make("kuhn_poker"))
+    state = learner.init(jax.random.key(5))
+    earlier = namedtuple("Earlier", state._fields[:fields])(*state[:fields])
+    writer = CheckpointWriter(tmp_path / "run", keep=1)
+    writer.save(3, earlier, META)
+    writer.close()
+    restored = find(tmp_path / "run").restore(learner.init(jax.random.key(6)))
+    assert jax.tree.structure(restored) == jax.tree.structure(state)
+    for a, b in zip(arrays(restored), arrays(state), strict=True):
+        assert (a.dtype, a.tobytes()) == (b.dtype, b.tobytes())
+
+
 def test_a_changed_array_is_found(tmp_path: Path) -> None:
     """The checksum is that of the arrays in their old order."""
     config, old = CASES["dream"]
