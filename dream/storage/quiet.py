@@ -49,8 +49,10 @@ def quietly(write: Callable[[], None], explained: Callable[[Exception], OSError]
         for logger in loggers:
             logger.removeFilter(_no_error)
         threading.excepthook = threads
-        if failure is None:  # else a thread that is no Python's may still find its loop closed
+        if failure is None:  # else a thread that is no Python's may still find its loop closed, or end its task
             sys.unraisablehook = unraisable
+        else:
+            logging.getLogger("asyncio").addFilter(_no_late_task)
     if failure is not None:
         raise failure
 
@@ -70,6 +72,11 @@ def _nothing(failure: Any) -> None:
 
 def _no_error(record: logging.LogRecord) -> bool:
     return record.levelno < logging.ERROR
+
+
+def _no_late_task(record: logging.LogRecord) -> bool:
+    message = record.getMessage()
+    return "was never retrieved" not in message or "orbax" not in message
 
 
 def _but_late(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from dream.storage.quiet import quietly
@@ -23,3 +25,22 @@ def test_a_coroutine_left_by_a_failure_is_not_reported(recwarn: pytest.WarningsR
     with pytest.raises(OSError, match="no space"):
         quietly(write, lambda error: OSError(str(error)))
     assert [str(warning.message) for warning in recwarn] == []
+
+
+def test_a_task_that_ends_after_the_failure_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
+    """As asyncio says it of orbax' tasks; of others it is, and so is all else."""
+
+    def write() -> None:
+        raise ValueError("no space")
+
+    asyncio = logging.getLogger("asyncio")
+    before = list(asyncio.filters)
+    try:
+        with pytest.raises(OSError, match="no space"):
+            quietly(write, lambda error: OSError(str(error)))
+        asyncio.error("Task exception was never retrieved\nfuture: <Task defined at /orbax/serialization.py:188>")
+        asyncio.error("Task exception was never retrieved\nfuture: <Task defined at /own.py:1>")
+        asyncio.error("Unclosed transport of orbax")
+    finally:
+        asyncio.filters[:] = before
+    assert [record.getMessage().split()[-1] for record in caplog.records] == ["/own.py:1>", "orbax"]
