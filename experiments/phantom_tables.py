@@ -27,6 +27,24 @@ def costs_table() -> list[str]:
     return lines
 
 
+def wide_network_table() -> list[str]:
+    """Returns the lines of the table: seconds of a network of three layers of 512 on all information sets."""
+    lines = [
+        "`python experiments/benchmarks/exact.py --env <game> --version <version> --hidden 512 512 512 --repeats 1 "
+        "--json`, two CPU cores, one measurement each; the network has three layers of 512:",
+        "",
+        "| game | information sets | network on all sets, s | share of the arithmetic of a matrix product "
+        "| peak, GiB |",
+        "|---|---|---|---|---|",
+    ]
+    for game, run in tables.stored("exact_values_wide").items():
+        lines.append(
+            f"| {game} | {run['information_sets']:,} | {run['network_seconds']:.1f} | "
+            f"{100 * run['share_of_arithmetic']:.0f} % | {run['peak_gib']:.1f} |"
+        )
+    return lines
+
+
 def random_play_table() -> list[str]:
     """Returns the lines of the table: decisions per second of uniform random play with full legal masks."""
     lines = [

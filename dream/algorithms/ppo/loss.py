@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from dream.algorithms.ppo.regularisation import NewPolicy, Penalty
+from dream.algorithms.ppo.regularisation import NewPolicy, Penalty, weight_of
 from dream.algorithms.ppo.settings import PpoConfig
 from dream.equations.mirror_descent import FLOOR
 from dream.equations.regret_matching import masked_log_softmax
@@ -103,22 +103,23 @@ def make_loss(
       penalty: what keeps the policy from becoming greedy.
     """
 
-    def outputs(params: Any, x: Array, auxiliary: Any, weight: Any) -> tuple[tuple[Array, Array], dict[str, Array]]:
+    def outputs(params: Any, x: Array, rows: Example) -> tuple[tuple[Array, Array], dict[str, Array]]:
         if network.auxiliary_prediction is None:
             return network.apply_inputs(params, x), {}
         policy_and_value, predicted = network.auxiliary_prediction(params, x)
-        return policy_and_value, {"loss_auxiliary": jnp.mean(weight * (predicted - auxiliary) ** 2)}
+        return policy_and_value, {
+            "loss_auxiliary": jnp.mean(weight_of(rows.played) * (predicted - rows.auxiliary) ** 2)
+        }
 
     def loss(params: Any, rows: Example) -> tuple[Array, dict[str, Array]]:
         legal = jnp.unpackbits(rows.legal, axis=-1, count=num_actions).astype(bool)
         x = rows.view if config.keep_inputs else jax.vmap(network.inputs.of_view)(rows.view)
-        weight = 1.0 if rows.played == () else rows.played.weight
-        (logits, value), metrics = outputs(params, lax.stop_gradient(x), rows.auxiliary, weight)
+        (logits, value), metrics = outputs(params, lax.stop_gradient(x), rows)
         logs = masked_log_softmax(logits, legal)
         action = rows.action.astype(jnp.int32)[:, None]
         log_ratio = jnp.take_along_axis(logs, action, axis=-1)[:, 0] - jnp.log(jnp.maximum(rows.behaviour_prob, 1e-9))
         policy_loss = _policy_loss(config, rows, legal, logs, log_ratio)
-        value_loss = jnp.mean(weight * (value - rows.returns) ** 2)
+        value_loss = jnp.mean(weight_of(rows.played) * (value - rows.returns) ** 2)
         if config.value_loss == "relative":
             value_loss = value_loss / jnp.maximum(jnp.var(rows.returns), 1e-6)
         regularised, penalty_metrics = penalty(NewPolicy(x, legal, logs, log_ratio, rows.played))

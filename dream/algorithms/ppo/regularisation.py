@@ -33,7 +33,12 @@ class NewPolicy(NamedTuple):
     @property
     def weight(self) -> Array | float:
         """What each decision counts, float32[B]; 1 where nothing is explored."""
-        return 1.0 if self.played == () else self.played.weight
+        return weight_of(self.played)
+
+
+def weight_of(played: Any) -> Array | float:
+    """Returns what each decision of a minibatch counts, of its Played or (): float32[B], or 1."""
+    return 1.0 if played == () else played.weight
 
 
 Penalty = Callable[[NewPolicy], tuple[Array, dict[str, Array]]]

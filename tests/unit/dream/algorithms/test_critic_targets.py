@@ -40,7 +40,7 @@ class Explored(NamedTuple):
 
 
 def _rows(learner: Any, state: Any) -> Any:
-    """Returns the examples of an iteration's games."""
+    """Returns the examples of the games that one iteration plays."""
     replay = learner.generate(*learner.play_arguments(state))[0].replay
     return jax.device_get(jax.tree.map(lambda x: x[replay.index[: int(replay.count)]], replay.rows))
 
