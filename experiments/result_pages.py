@@ -138,13 +138,14 @@ def _gin_rows() -> list[Line]:
 
 def _leduc_rows() -> list[Line]:
     """Returns the lines about Leduc poker."""
-    rows = ("dream", "dueling_dream_critic", "ppo_tuned", "dueling_dream_tuned")
+    rows = ("dream", "dueling_dream_critic", "mmd_critic", "ppo_tuned", "dueling_dream_tuned")
     measured = [tables.reproduced(f"leduc_{name}") for name in rows]
     uniform = tables.stored("dueling_dream_ppo_exploitability")["leduc_poker"]["uniform"]
     published = f"{measured[0]['published'] / 1000:g}"
     names = (
         f"DREAM on Leduc poker, exploitability at 5 M decisions (published: {published})",
         f"Dueling DREAM that accumulates by a critic of histories, its average, the same, {measured[1]['seeds']} seeds",
+        f"MMD by a critic of histories, its averaged parameters, the same, {measured[2]['seeds']} seeds",
         "PPO tuned for self-play on Leduc poker, the same",
         f"Dueling DREAM as documented, tuned with as many trials, the same (uniform play: {uniform:.3f})",
     )
@@ -157,7 +158,7 @@ def _leduc_rows() -> list[Line]:
 def _comparison_rows() -> list[Line]:
     """Returns the line about all learners on one budget: six of them on one game."""
     game = tables.stored("comparison")["phantom_ttt classical"]
-    names = ("ppo", "vr_dcfr_plus", "escher", "mmd", "dueling_dream", "dream")
+    names = ("ppo", "dueling_dream, accumulating by a critic", "vr_dcfr_plus", "escher", "mmd", "dueling_dream", "dream")
     means = [x["exploitability"][judged(x["exploitability"])]["mean"] for x in (game["learners"][n] for n in names)]
     what = ", ".join(f"`{name}`" for name in names)
     return [
