@@ -158,7 +158,15 @@ def _leduc_rows() -> list[Line]:
 def _comparison_rows() -> list[Line]:
     """Returns the line about all learners on one budget: six of them on one game."""
     game = tables.stored("comparison")["phantom_ttt classical"]
-    names = ("ppo", "dueling_dream, accumulating by a critic", "vr_dcfr_plus", "escher", "mmd", "dueling_dream", "dream")
+    names = (
+        "ppo",
+        "dueling_dream, accumulating by a critic",
+        "vr_dcfr_plus",
+        "escher",
+        "mmd",
+        "dueling_dream",
+        "dream",
+    )
     means = [x["exploitability"][judged(x["exploitability"])]["mean"] for x in (game["learners"][n] for n in names)]
     what = ", ".join(f"`{name}`" for name in names)
     return [

@@ -87,6 +87,7 @@ SCRIPTS = {
     "experiments/dueling_dream_exploitability.py": (["nowhere"], []),
     "experiments/evaluate_vs_random.py": (["nowhere"], ["run", "--games", "x"]),
     "experiments/mini_gin_play.py": (["nowhere"], []),
+    "experiments/mirror_descent_noise.py": (["--env", "gin_rummy"], ["--seeds", "x"]),
     "experiments/compare_openspiel_gin.py": (["--hands", "x"],),
     "experiments/rummy500_players.py": (["nowhere"], ["--deals", "x"]),
     "experiments/gin_losses.py": (["--player", "nowhere"], ["--opponents", "nowhere"]),

@@ -145,11 +145,13 @@ class ValueState(NamedTuple):
     Attributes:
       params, optimizer_state: of its network.
       buffer: ReservoirBuffer of Transition, the newest.
+      slow: a moving average of params; () where none is kept.
     """
 
     params: Any
     optimizer_state: Any
     buffer: ReservoirBuffer
+    slow: Any = ()
 
 
 def learn(
@@ -171,11 +173,11 @@ def learn(
       (state, metrics: baseline_loss).
     """
     sample_key, init_key = jax.random.split(key)
-    direction, params, optimizer_state, buffer = optimizer(config), *state
+    direction, params, optimizer_state = optimizer(config), state.params, state.optimizer_state
     if config.reinitialise:
         params = network.init(init_key)
         optimizer_state = direction.init(params)
-    batch = _batches(config, buffer, policy, sample_key)
+    batch = _batches(config, state.buffer, policy, sample_key)
 
     def fitted(
         target_params: Any, params: Any, optimizer_state: Any, first: Array | int, steps: int
@@ -197,7 +199,7 @@ def learn(
         _, params, optimizer_state, metrics = long_loop(
             lambda at: at[0] < _periods(config), period, (jnp.int32(0), params, optimizer_state, metrics)
         )
-    return ValueState(params, optimizer_state, buffer), {"baseline_loss": metrics["baseline_loss"]}
+    return state._replace(params=params, optimizer_state=optimizer_state), {"baseline_loss": metrics["baseline_loss"]}
 
 
 def network_rows(config: HistoryValueConfig) -> int:

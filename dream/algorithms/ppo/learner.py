@@ -133,7 +133,10 @@ def _make(
     critic = None
     if config.advantage == "expected_sarsa":
         history = make_history_network(network, game)
-        critic = Critic(config.critic, history, game, config.discount, config.gae_lambda, config.correction_clip)
+        critic = Critic(
+            config.critic, history, game, config.discount, config.gae_lambda, config.correction_clip,
+            optimism=config.optimism, slow_tau=config.slow_tau,
+        )  # fmt: skip
     parts = Parts(config, game, built, make_reader(game, built), mixture, num_envs, assistant, critic)
     learner = _Ppo(parts, regulariser(built), None if start is None else _params_of(start, built, config.start_from))
     return Algorithm(learner.init, learner.iterate, learner.policies, learner.value, learner.calls, traceable=True)

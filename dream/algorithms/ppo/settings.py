@@ -48,6 +48,8 @@ class PpoConfig:
     objective: str = choice("sampled", "sampled", "all_actions")
     correction_clip: float = number(1.0, 0)
     exploration: float = number(0.0, 0, 1)
+    optimism: float = number(0.0, 0)
+    slow_tau: float = number(0.1, 0, 1, above=True)
     average_tau: float | None = number(None, 0, 1, above=True)
     critic: HistoryValueConfig = HistoryValueConfig(steps=32, batch_size=512, capacity=20_000, policy="current")
     clip_epsilon: float = number(0.2, 0, above=True)
@@ -66,8 +68,8 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
 
     Raises:
       InputError: more num_envs than games, rollout_length against itself, keep_inputs without it, an objective over all
-        actions without a critic, exploration without such an objective, or opponents that the game's observation
-        cannot name.
+        actions without a critic, exploration or optimism without such an objective, or opponents that the game's
+        observation cannot name.
     """
     if config.rollout_length is not None and mixture.probabilities[0] > 0:
         raise InputError(
@@ -80,11 +82,12 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
             f"algo.objective={config.objective} needs a critic of all actions; algo.advantage={config.advantage} must "
             "be expected_sarsa"
         )
-    if config.exploration and config.objective == "sampled":
-        raise InputError(
-            f"algo.exploration={config.exploration} needs an objective over all actions; with algo.objective=sampled "
-            "it must be 0"
-        )
+    for name in ("exploration", "optimism"):
+        value = getattr(config, name)
+        if value and config.objective == "sampled":
+            raise InputError(
+                f"algo.{name}={value} needs an objective over all actions; with algo.objective=sampled it must be 0"
+            )
     if config.advantage == "expected_sarsa":
         check_critic(
             config.critic, config.shaping, game, mixture,

@@ -102,7 +102,7 @@ def _by_critic(
     values, fitted, counters = parts.critic.learn(values, record, policies, rewards, policy, jax.random.fold_in(key, 3))
     ratios, drawn = (_ratios(record), record.decisions.extras.drawn) if parts.config.exploration else (None, None)
     judged, metrics = parts.critic.advantages(values, record, policies, rewards, ratios, drawn)
-    counters += Counters(network_rows=jnp.sum(record.valid))
+    counters += Counters(network_rows=jnp.sum(record.valid) * (2 if parts.config.optimism else 1))
     return values, judged, fitted | metrics, counters
 
 

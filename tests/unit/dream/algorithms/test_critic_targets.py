@@ -131,6 +131,28 @@ def test_explored_values_are_the_policys() -> None:
     assert max(drawn_apart) > 0.25, "returns of explored actions would be seen"
 
 
+def test_optimism_adds_the_lead_over_the_slow_copy() -> None:
+    """A + m (A - A_slow) of all actions, to both players, A_slow by the average of the critic's parameters."""
+    still = {**SELF_PLAY["critic"], "steps": 1, "learning_rate": 1e-12}
+    plain, optimistic = (
+        algorithms.make({**MMD, "critic": still, **more}, NETWORK, CoinGame())
+        for more in ({}, {"optimism": 3.0, "slow_tau": 0.25})
+    )
+    state, other = (plain.init(jax.random.key(n)) for n in (0, 1))
+    values = state.values
+
+    def advantages(algorithm: Any, values: Any) -> np.ndarray:
+        rows = _rows(algorithm.iterate.__self__, state._replace(values=values))
+        return rows.played.advantages
+
+    moved = jax.tree.map(lambda old, new: 0.75 * old + 0.25 * new, other.values.params, values.params)
+    here, slow = advantages(plain, values), advantages(plain, values._replace(params=moved))
+    found = advantages(optimistic, values._replace(slow=other.values.params))
+    assert np.abs(here - slow).max() > 0.01
+    np.testing.assert_allclose(found, here + 3.0 * (here - slow), atol=1e-5)
+    np.testing.assert_allclose(advantages(optimistic, values._replace(slow=values.params)), here, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

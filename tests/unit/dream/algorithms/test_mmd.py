@@ -187,6 +187,7 @@ def test_the_average_follows_the_parameters() -> None:
         ({"advantage_unit": "batch"}, "algo.advantage_unit=batch must be reward"),
         ({"kl_weight": 0.0}, "algo.kl_weight=0 must be more than 0"),
         ({"objective": "sampled", "exploration": 0.5}, r"algo\.exploration=0\.5 needs an objective over all actions"),
+        ({"objective": "sampled", "optimism": 1.0}, r"algo\.optimism=1\.0 needs an objective over all actions"),
         ({"average_tau": 0.0}, r"algo\.average_tau"),
     ],
 )
