@@ -16,6 +16,8 @@ ROWS = {
     "dueling_dream, accumulating by a critic": "dueling_dream_critic",
     "escher": "escher",
     "mmd": "mmd",
+    "mmd, by a critic": "mmd_critic",
+    "mmd, by a critic, last iterate": "mmd_critic_last",
     "nfsp": "nfsp",
     "os_sd_cfr": "os_sd_cfr",
     "ppo": "ppo_tuned",
