@@ -1,9 +1,10 @@
-"""Computes how far magnetic mirror descent gets where games are sampled and nothing else is estimated.
+"""Computes how far magnetic mirror descent gets on Leduc poker where games are sampled and nothing else is estimated.
 
 Every iteration samples games of a policy with uniform play mixed in, and takes the exact Q(h, a) of their histories:
 no network, no critic. An information set that was met makes the closed-form step with the mean of its histories'
-advantages, each weighted by the others' reach ratio, as `experiment=mmd_critic` does; the rest stay as they are.
-What is left between this and the same steps with exact advantages is the noise of sampling.
+advantages, each weighted by the others' reach ratio; the rest stay as they are. Steps and weights are those of
+`experiment=mmd_critic`, which differs: its sets share a network's parameters, whose fit gives sets of little weight
+smaller steps, and it averages parameters where this averages logits. `optimism` starts at the first iteration's values.
 
 python experiments/mirror_descent_noise.py --out experiments/results/mirror_descent_noise.json
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +23,6 @@ from dream.equations.mirror_descent import magnetic_logits
 from dream.evaluation.statistics import positive_interval
 from dream.game_tree.sequence_form import nash_conv
 from dream.game_tree.tree import Tree, build_tree
-from envs import InputError
 
 CASES = {
     "exact": {"games": None},
@@ -49,16 +49,16 @@ class Settings(NamedTuple):
 def main() -> None:
     """Runs every case with every seed and writes what was found."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--env", default="leduc_poker", help="a game with a tree (default leduc_poker)")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--iterations", type=int, default=Settings().iterations)
     parser.add_argument("--out", type=Path, help="JSON file of the result")
     arguments = parser.parse_args()
-    try:
-        tree = build_tree(envs.make(arguments.env))
-    except InputError as error:
-        parser.exit(2, f"error: {error}\n")
-    report: dict[str, Any] = {}
+    for name in ("seeds", "iterations"):
+        if getattr(arguments, name) < 1:
+            parser.exit(2, f"error: --{name}={getattr(arguments, name)} is out of range; it must be at least 1\n")
+    if arguments.out:
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    tree, report = build_tree(envs.make("leduc_poker")), {}
     for name, changes in CASES.items():
         settings = Settings(**changes, iterations=arguments.iterations)
         seeds = range(arguments.seeds if settings.games else 1)
@@ -67,7 +67,7 @@ def main() -> None:
         means = {policy: [run[policy] for run in runs] for policy in runs[0]}
         print(f"{name:24}" + "".join(f"  {policy} {_told(values)}" for policy, values in means.items()), flush=True)
     if arguments.out:
-        arguments.out.write_text(json.dumps({"env": arguments.env, "cases": report}, indent=1) + "\n")
+        arguments.out.write_text(json.dumps({"env": "leduc_poker", "cases": report}, indent=1) + "\n")
 
 
 def settle(tree: Tree, settings: Settings, random: np.random.Generator) -> dict[str, float]:

@@ -156,7 +156,7 @@ def _leduc_rows() -> list[Line]:
 
 
 def _comparison_rows() -> list[Line]:
-    """Returns the line about all learners on one budget: six of them on one game."""
+    """Returns the line about all learners on one budget: seven of them on one game."""
     game = tables.stored("comparison")["phantom_ttt classical"]
     names = (
         "ppo",
@@ -168,7 +168,7 @@ def _comparison_rows() -> list[Line]:
         "dream",
     )
     means = [x["exploitability"][judged(x["exploitability"])]["mean"] for x in (game["learners"][n] for n in names)]
-    what = ", ".join(f"`{name}`" for name in names)
+    what = ", ".join(f"`{head}` {rest}".strip() for head, _, rest in (name.partition(", ") for name in names))
     return [
         (
             f"Exploitability on phantom tic-tac-toe at 1 M nodes of {what} (uniform play: {game['uniform']:.3f})",

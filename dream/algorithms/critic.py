@@ -12,10 +12,10 @@ to player 0, the negative to player 1. Of all actions, the one taken corrected:
 with mu what the action was drawn from and rho = pi(a) / mu(a), 1 where pi itself played,
 which is unbiased without the bound c, and the critic's alone where c = 0. Only the critic sees hidden cards; the actor
 never does. Q is the value of histories that the deep regret minimisers learn, by expected SARSA on the newest games.
-With optimism m all actions gain m (D(h, a) - sum over b of pi(b) D(h, b)), D = Q - Q_slow, Q_slow the network of a
-moving average of Q's parameters: where the opponent's play is going, which takes out the rotation of both policies
-around an equilibrium. Deviation: the sources predict the next values by the last ones, m = 1 and an average of one.
-Source: Fan and Farina 2026, "GAE falls short in imperfect-information self-play reinforcement learning", section 4;
+With optimism m the advantages of all actions gain m (D(h, a) - sum over b of pi(b) D(h, b)), D = Q - Q_slow, Q_slow the
+network of a moving average of Q's parameters, updated before: an extrapolation of how the values change, which damps
+cycles. Deviation: Rakhlin and Sridharan add the last change alone, once.
+Sources: Fan and Farina 2026, "GAE falls short in imperfect-information self-play reinforcement learning", section 4;
 Rakhlin and Sridharan 2013, "Optimization, learning, and games with predictable sequences", for optimism.
 """
 
@@ -53,7 +53,7 @@ class Judged(NamedTuple):
       advantages: float32[T, N], of the action taken.
       returns: float32[T, N], G.
       values: float32[T, N], V.
-      of_all: float32[T, N, A], the advantage of every action, 0 at illegal ones.
+      of_all: float32[T, N, A], the advantage of every action, 0 at illegal ones; alone in having the optimism.
     """
 
     advantages: Array

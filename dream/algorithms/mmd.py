@@ -17,6 +17,7 @@ With `objective=mirror_step` the logits are fitted to the closed form of that st
 both centred over the legal actions, so that an action that is hardly played is fitted as well as any other; its mean
 over the histories of an information set is least at the step with the mean advantages; PPO's loss of the value stays.
 w is 1, or with `exploration` the others' reach ratio, which weights all terms of the loss, with `all_actions` too.
+With `optimism` A has the critic's change over past iterations added (dream/algorithms/critic.py).
 Deviation: the source takes gradients of the objective, never a fit to its minimum.
 For one information set with action values q the exact step is dream/algorithms/tabular/mmd.py's.
 Source: Sokota et al. 2023, "A unified approach to reinforcement learning, quantal response equilibria, and two-player

@@ -13,7 +13,8 @@ pi is the softmax of the network's advantage head over legal actions, so that th
 regret learners.
 Sources: Schulman et al. 2017, eq. 7 and 9; Schulman et al. 2016 (GAE), whose advantage is G - V here; with
 `advantage=expected_sarsa` A and G are a centralised critic's instead (dream/algorithms/critic.py). With an objective
-over all actions `exploration` mixes uniform play into the games, and the others' reach ratio weights all terms.
+over all actions `exploration` mixes uniform play into the games, and the others' reach ratio weights all terms;
+`optimism` adds the critic's change over past iterations to A.
 Iterations hold whole games (whole_games.py), so that no return is cut off and bootstrapped; or, with `rollout_length`,
 that many decisions of the learner in every game against fixed players (rollouts.py).
 """

@@ -68,8 +68,8 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
 
     Raises:
       InputError: more num_envs than games, rollout_length against itself, keep_inputs without it, an objective over all
-        actions without a critic, exploration or optimism without such an objective, or opponents that the game's
-        observation cannot name.
+        actions without a critic, exploration or optimism without such an objective, optimism without a slow copy, or
+        opponents that the game's observation cannot name.
     """
     if config.rollout_length is not None and mixture.probabilities[0] > 0:
         raise InputError(
@@ -88,12 +88,19 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
             raise InputError(
                 f"algo.{name}={value} needs an objective over all actions; with algo.objective=sampled it must be 0"
             )
+    if config.optimism and config.slow_tau == 1:
+        raise InputError(
+            "algo.slow_tau=1.0 leaves nothing to be optimistic about; with algo.optimism it must be below 1"
+        )
     if config.advantage == "expected_sarsa":
         check_critic(
             config.critic, config.shaping, game, mixture,
             {
                 "algo.rollout_length must be null": config.rollout_length is not None,
                 "algo.assistant must be null": config.assistant is not None,
+                "with algo.optimism algo.critic.reinitialise must be false": bool(
+                    config.optimism and config.critic.reinitialise
+                ),
             },
         )  # fmt: skip
     kinds = game.opponent_ids.kinds if game.opponent_ids else 0

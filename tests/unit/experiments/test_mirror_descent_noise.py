@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import json
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 from command_support import REPO
 from tree_values import action_values, history_values, tree_of
-
-import envs
-from envs import InputError
 
 
 @pytest.fixture
@@ -43,20 +42,36 @@ def test_samples_have_the_exact_advantages_as_their_mean(noise: ModuleType) -> N
     assert np.abs(own_only - wanted).max() > 0.05, "without the ratio they would be others'"
 
 
-def test_exact_steps_settle_and_samples_stay_apart(noise: ModuleType) -> None:
+def test_exact_steps_settle_and_optimism_damps_sampled_ones(noise: ModuleType) -> None:
     """On Kuhn poker, 600 iterations of 64 games."""
-    tree, random = tree_of("kuhn_poker"), np.random.default_rng(0)
+    tree = tree_of("kuhn_poker")
     small = noise.Settings(games=64, iterations=600, alpha=(0.1, 0.01), beta=10.0, average_tau=0.02)
-    exact, sampled = (noise.settle(tree, small._replace(games=games), random) for games in (None, 64))
+
+    def reached(**changes: float | None) -> dict[str, float]:
+        return noise.settle(tree, small._replace(**changes), np.random.default_rng(0))
+
+    exact, sampled, optimistic = reached(games=None), reached(), reached(optimism=3.0)
     assert exact["last"] < 0.01
+    assert exact["averaged"] < 0.01
     assert 2 * exact["last"] < sampled["last"] < 0.3
+    assert sampled["averaged"] < sampled["last"]
+    assert optimistic["last"] < 0.6 * sampled["last"]
 
 
-def test_a_game_without_a_tree_is_refused(noise: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one line, exit code 2."""
-    monkeypatch.setattr("sys.argv", ["mirror_descent_noise.py", "--env", "gin_rummy"])
+def test_the_result_is_written(noise: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every case with its settings and a run per seed, into a folder that is made."""
+    monkeypatch.setattr("sys.argv", ["", "--seeds", "2", "--iterations", "2", "--out", str(tmp_path / "a" / "b.json")])
+    noise.main()
+    cases = json.loads((tmp_path / "a" / "b.json").read_text())["cases"]
+    assert {name: len(case["runs"]) for name, case in cases.items()} == {
+        name: 1 if name == "exact" else 2 for name in noise.CASES
+    }
+
+
+@pytest.mark.parametrize("option", ["--seeds", "--iterations"])
+def test_none_is_too_few(noise: ModuleType, monkeypatch: pytest.MonkeyPatch, option: str) -> None:
+    """One line, exit code 2."""
+    monkeypatch.setattr("sys.argv", ["", option, "0"])
     with pytest.raises(SystemExit) as stopped:
         noise.main()
     assert stopped.value.code == 2
-    with pytest.raises(InputError):
-        noise.build_tree(envs.make("gin_rummy"))

@@ -132,6 +132,18 @@ def test_dueling_dream_with_a_critic() -> None:
     assert found["gradient_steps"] == 2 * STEPS
 
 
+@pytest.mark.parametrize("optimism", [0.0, 1.0])
+def test_ppo_with_a_critic(optimism: float) -> None:
+    """The critic reads 4 networks in its steps and every history once, its slow copy once more."""
+    critic = {"steps": STEPS, "batch_size": BATCH, "capacity": 64, "policy": "current"}
+    found = _counted({
+        "name": "ppo", "episodes_per_iteration": GAMES, "batch_size": BATCH, "epochs": 1, "critic": critic,
+        "advantage": "expected_sarsa", "objective": "all_actions", "optimism": optimism,
+    })  # fmt: skip
+    reads = 3 if optimism else 2
+    assert found["network_rows"] == reads * 2 * GAMES + 2 * GAMES + 4 * STEPS * BATCH
+
+
 @pytest.mark.parametrize(("opponent", "own", "read"), [("self", 2, 2), ("random", 1, 2), ("past_self", 1, 3)])
 def test_ppo_of_whole_games(opponent: str, own: int, read: int) -> None:
     """The network reads both players' decisions; a past self reads its own as well."""

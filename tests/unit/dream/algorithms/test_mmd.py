@@ -188,6 +188,8 @@ def test_the_average_follows_the_parameters() -> None:
         ({"kl_weight": 0.0}, "algo.kl_weight=0 must be more than 0"),
         ({"objective": "sampled", "exploration": 0.5}, r"algo\.exploration=0\.5 needs an objective over all actions"),
         ({"objective": "sampled", "optimism": 1.0}, r"algo\.optimism=1\.0 needs an objective over all actions"),
+        ({"optimism": 1.0, "slow_tau": 1.0}, r"algo\.slow_tau=1\.0"),
+        ({"optimism": 1.0, "critic": {"reinitialise": True}}, r"algo\.critic\.reinitialise must be false"),
         ({"average_tau": 0.0}, r"algo\.average_tau"),
     ],
 )
