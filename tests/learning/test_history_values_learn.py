@@ -47,12 +47,12 @@ def _learned(config: HistoryValueConfig, memory: reservoir.ReservoirBuffer) -> t
     params = network.init(jax.random.key(2))
     state = history_values.ValueState(params, history_values.optimizer(config).init(params), memory)
     learn = jax.jit(functools.partial(history_values.learn, network, config, policy=policy))
-    (params, _, _), metrics = learn(state, key=jax.random.key(3))
+    state, metrics = learn(state, key=jax.random.key(3))
     assert np.isfinite(metrics["baseline_loss"])
     histories = np.flatnonzero(tree.infoset >= 0)
     views = jax.tree.map(lambda *x: jnp.stack(x), *(_views(tree, h) for h in histories))
     legal = jnp.ones((len(histories), 2), bool)
-    q = jax.vmap(functools.partial(history_values.action_values, network, params))(views, legal)
+    q = jax.vmap(functools.partial(history_values.action_values, network, state.params))(views, legal)
     return np.asarray(q), exact[histories]
 
 
