@@ -69,9 +69,12 @@ def test_the_result_is_written(noise: ModuleType, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("option", ["--seeds", "--iterations"])
-def test_none_is_too_few(noise: ModuleType, monkeypatch: pytest.MonkeyPatch, option: str) -> None:
+def test_none_is_too_few(
+    noise: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
     """One line, exit code 2."""
     monkeypatch.setattr("sys.argv", ["", option, "0"])
     with pytest.raises(SystemExit) as stopped:
         noise.main()
     assert stopped.value.code == 2
+    assert capsys.readouterr().err == f"error: {option}=0 is out of range; it must be at least 1\n"
