@@ -34,11 +34,11 @@ KINDS = {
 _SHOWN = 20
 _PAGE = """# Robustness
 
-Inputs that are wrong, damaged or hostile, and what became of them. A trial holds where the input is read, or refused
-with one printable line; where nothing of it runs, and no file is opened or changed on its word; and within five seconds
-of processor time, two minutes by the clock and 1 GiB of memory. What must be refused and is read does not hold. A kill
-holds where what was saved before is there, the run goes on from it, and its state is bit for bit that of a run left
-alone.
+Wrong, damaged and hostile inputs, and how they are handled. A trial holds if all of these are true: the input is read, or
+refused with one printable line; none of it is executed, and no file is opened or changed because of it; it takes at most
+five seconds of processor time, two minutes of wall-clock time and 1 GiB of memory. Reading an input that must be refused
+does not hold. A kill holds if everything saved before it is there, the run resumes from it, and its state equals, bit for
+bit, that of an undisturbed run.
 
 | kind | what | tried | held | refused |
 |---|---|---|---|---|
