@@ -170,6 +170,8 @@ class Game(abc.ABC):
     """No player's rewards of one game sum to less."""
     zero_sum: bool = True
     """Whether the rewards of every step sum to 0 over the players."""
+    pays_at_end: bool = True
+    """Whether only the last step of a game pays; else who has won is read off the sum of its rewards."""
     payoff_rules: frozenset[str] = frozenset()
     """Rules that change payoffs alone, never views or legal actions: a policy trained under others plays these too."""
     phases: tuple[str, ...] = ("play",)

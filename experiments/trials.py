@@ -34,11 +34,11 @@ KINDS = {
 _SHOWN = 20
 _PAGE = """# Robustness
 
-Wrong, damaged and hostile inputs, and how they are handled. A trial holds if all of these are true: the input is read, or
-refused with one printable line; none of it is executed, and no file is opened or changed because of it; it takes at most
-five seconds of processor time, two minutes of wall-clock time and 1 GiB of memory. Reading an input that must be refused
-does not hold. A kill holds if everything saved before it is there, the run resumes from it, and its state equals, bit for
-bit, that of an undisturbed run.
+Wrong, damaged and hostile inputs, and how they are handled. A trial holds if all of these are true: the input is
+read, or refused with one printable line; none of it is executed, and no file is opened or changed because of it; it
+takes at most five seconds of processor time, two minutes of wall-clock time and 1 GiB of memory. Reading an input
+that must be refused does not hold. A kill holds if everything saved before it is there, the run resumes from it, and
+its state equals, bit for bit, that of an undisturbed run.
 
 | kind | what | tried | held | refused |
 |---|---|---|---|---|

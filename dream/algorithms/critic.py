@@ -169,7 +169,12 @@ class Critic:
 
 
 def check_critic(
-    config: HistoryValueConfig, shaping: ShapingConfig, game: Game, mixture: Mixture, others: dict[str, bool]
+    config: HistoryValueConfig,
+    shaping: ShapingConfig,
+    game: Game,
+    mixture: Mixture,
+    discount: float,
+    others: dict[str, bool],
 ) -> None:
     """Raises InputError unless a value of histories to player 0 says all: zero-sum self-play of two.
 
@@ -178,10 +183,13 @@ def check_critic(
       shaping: of the rewards.
       game: what is played.
       mixture: who plays.
+      discount: gamma of the learner.
       others: more rules of the learner -> whether it is broken.
     """
     wanted = {
         f"{game.name} is for {game.num_players} players; it must be for two": game.num_players != 2,
+        f"{game.name} is not zero-sum with these rules; it must be": not game.zero_sum,
+        f"algo.discount must be 1, as its targets have none; is {discount:g}": discount != 1,
         "algo.opponents must be [self]": mixture.probabilities[0] < 1,
         **others,
         "algo.shaping.scale must be 0": bool(shaping.scale.start or shaping.scale.end),

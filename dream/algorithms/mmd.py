@@ -73,6 +73,11 @@ def make(config: MmdConfig, network: Any, game: Game, resources: Resources) -> A
             f"algo.objective=mirror_step fits steps of one size; algo.advantage_unit={config.advantage_unit} must be "
             "reward"
         )
+    if config.step_falls and min(config.entropy_decay.start, config.entropy_decay.end) <= 0:
+        raise InputError(
+            f"algo.step_falls divides by a factor that goes from {config.entropy_decay.start:g} to "
+            f"{config.entropy_decay.end:g}; algo.entropy_decay.start and .end must be above 0"
+        )
     return ppo.make_regularised(config, network, game, resources, functools.partial(_regulariser, config))
 
 

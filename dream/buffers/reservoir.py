@@ -22,7 +22,8 @@ class ReservoirBuffer(NamedTuple):
 
     Attributes:
       rows: pytree, leading axis [C], the capacity.
-      seen: int32, rows offered so far; the first min(seen, C) places hold rows.
+      seen: int32, rows offered so far, counted to 2^30 and then on from its half; the first min(seen, C) places hold
+        rows.
     """
 
     rows: Any
@@ -54,7 +55,8 @@ def add(buffer: ReservoirBuffer, rows: Any, valid: Array, key: Array, *, kind: s
     """Offers rows to a buffer, as if one after the other.
 
     Of n rows offered so far a reservoir keeps each with probability min(1, C / n): row n takes place n - 1 while there
-    is room, later a place drawn from 0..n-1, and is dropped where that is no place. A FIFO keeps the newest C.
+    is room, later a place drawn from 0..n-1, and is dropped where that is no place. A FIFO keeps the newest C. Of a
+    call that offers more, it keeps C drawn uniformly: rows come by time step, and the last C would be ends of games.
 
     Args:
       buffer: to add to.
@@ -67,7 +69,10 @@ def add(buffer: ReservoirBuffer, rows: Any, valid: Array, key: Array, *, kind: s
     """
     size = capacity(buffer)
     rows, valid = devices.whole((rows, valid))
-    order = buffer.seen + jnp.cumsum(valid, dtype=jnp.int32)
+    number = jnp.cumsum(valid, dtype=jnp.int32)
+    if kind == "fifo" and valid.shape[0] > size:
+        valid, number = _thinned(valid, number, size, key)
+    order = buffer.seen + number
     place = (order - 1) % size if kind == "fifo" else _drawn_places(key, order, size)
     place = jnp.where(valid, place, size)
     by_place = jnp.argsort(place, stable=True)
@@ -75,7 +80,27 @@ def add(buffer: ReservoirBuffer, rows: Any, valid: Array, key: Array, *, kind: s
     is_last = jnp.append(runs[1:] != runs[:-1], True)
     place = place.at[by_place].set(jnp.where(is_last, runs, size))
     kept = jax.tree.map(lambda old, new: old.at[place].set(new.astype(old.dtype), mode="drop"), buffer.rows, rows)
-    return ReservoirBuffer(devices.split(kept), buffer.seen + jnp.sum(valid, dtype=jnp.int32))
+    return ReservoirBuffer(devices.split(kept), _counted(buffer.seen + jnp.sum(valid, dtype=jnp.int32), size))
+
+
+def _counted(total: Array, size: int) -> Array:
+    """Returns the rows offered so far, set back by half at 2^30 to a number with the same place in a FIFO: int32."""
+    return jnp.where(total > 2**30, total - 2**29 // size * size, total)
+
+
+def _thinned(valid: Array, number: Array, size: int, key: Array) -> tuple[Array, Array]:
+    """Returns which rows a FIFO takes and their numbers from 1: as they come, or drawn by lot where they are too many.
+
+    Args:
+      valid: bool[N].
+      number: int32[N], of the valid rows as they come.
+      size: C.
+      key: consumed.
+    """
+    by_lot = jnp.argsort(jnp.where(valid, jax.random.uniform(key, valid.shape), 2.0))
+    drawn = jnp.zeros_like(number).at[by_lot].set(np.arange(1, valid.shape[0] + 1, dtype=np.int32))
+    number = jnp.where(number[-1] > size, drawn, number)
+    return valid & (number <= size), number
 
 
 def _drawn_places(key: Array, order: Array, size: int) -> Array:

@@ -60,7 +60,7 @@ def tie_penalty(rewards: Array, done: Array, penalty: float) -> Array:
     """Returns `penalty` for every player where a game ended in a tie, else 0.
 
     Args:
-      rewards: float32[..., P] the game's own rewards of the transition.
+      rewards: float32[..., P], what the game has paid, all of it at the end.
       done: bool[...].
       penalty: in units of reward, normally negative.
     Returns:
@@ -71,10 +71,10 @@ def tie_penalty(rewards: Array, done: Array, penalty: float) -> Array:
 
 
 def win_bonus(rewards: Array, done: Array, bonus: float) -> Array:
-    """Returns `bonus` for every player whom the end of a game pays, -bonus for every one it costs, else 0.
+    """Returns `bonus` for every player who has earned something at the end of a game, -bonus for a loser, else 0.
 
     Args:
-      rewards: float32[...] the game's own rewards of the transition.
+      rewards: float32[...], what the game has paid, all of it at the end.
       done: bool[...], whether it ended the game; of the same shape or one that broadcasts.
       bonus: in units of reward.
     Returns:
@@ -92,6 +92,7 @@ def training_rewards(
     unit: float,
     scale: Array,
     discount: float,
+    paid: Array | None = None,
 ) -> Array:
     """Returns the game's rewards with shaping, tie penalty and win bonus added: float32[..., P].
 
@@ -103,8 +104,10 @@ def training_rewards(
       unit: raw points in a reward of 1, Game.reward_scale.
       scale: the shaping's, now.
       discount: of the return they are for.
+      paid: float32[..., P], what the game has paid up to and with each transition; None: it pays at its end alone.
     """
-    added = tie_penalty(rewards, done, config.tie_penalty / unit)
-    total = rewards + added + win_bonus(rewards, done[..., None], config.win_bonus / unit)
+    paid = rewards if paid is None else paid
+    added = tie_penalty(paid, done, config.tie_penalty / unit)
+    total = rewards + added + win_bonus(paid, done[..., None], config.win_bonus / unit)
     before, after = potentials[..., 0, :], potentials[..., 1, :]
     return total + shaping_reward(before, after, done[..., None], scale=scale, discount=discount, form=config.form)

@@ -34,12 +34,14 @@ class Lane(NamedTuple):
       seating: the learner's seat and its opponent.
       awaiting_learner: bool, the learner is to decide.
       credited: bool, it has decided in this game, so that what the game pays is the result of a decision.
+      paid: float32[P], what the game has paid so far; () where it pays at its end alone.
     """
 
     state: Any
     seating: Seating
     awaiting_learner: Array
     credited: Array
+    paid: Any = ()
 
 
 class TransitionSummary(NamedTuple):
@@ -49,7 +51,7 @@ class TransitionSummary(NamedTuple):
       reward: float32, paid to the learner by games it decided in.
       done: bool, whether such a game ended.
       tied: bool, whether it ended without a winner.
-      final_reward: float32, what its last move paid the learner.
+      final_reward: float32, what all of it paid the learner.
       results: float32 by name, sums over the games that ended; `games` counts them.
       moves: int32, moves of all players.
       deals: int32, games dealt.
@@ -166,7 +168,8 @@ class Rollouts:
     def _deal(self, key: Array) -> Lane:
         deal_key, seat_key = jax.random.split(key)
         seating = assign_seats(self.mixture, self.game.num_players, seat_key)
-        return Lane(self.game.init(deal_key), seating, jnp.bool_(False), jnp.bool_(False))
+        paid = () if self.game.pays_at_end else jnp.zeros(self.game.num_players)
+        return Lane(self.game.init(deal_key), seating, jnp.bool_(False), jnp.bool_(False), paid)
 
     def _results(self, lane: Lane, reward: Array) -> dict[str, Array]:
         """Returns the results of a game that has ended, the learner's side: float32 by name."""
@@ -207,14 +210,17 @@ class Rollouts:
 
     def _step(self, lane: Lane, summary: TransitionSummary, action: Array) -> tuple[Lane, TransitionSummary]:
         """Plays an action and adds its results to the summary; a game that ends stays as it is until the next deal."""
-        state, paid, over = self.game.step(lane.state, action)
+        state, rewards, over = self.game.step(lane.state, action)
         lane = lane._replace(state=state, awaiting_learner=jnp.bool_(False))
-        reward, results = paid[lane.seating.seat], self._results(lane, paid[lane.seating.seat])
+        paid = rewards if self.game.pays_at_end else lane.paid + rewards
+        lane = lane._replace(paid=() if self.game.pays_at_end else paid)
+        reward, total = rewards[lane.seating.seat], paid[lane.seating.seat]
+        results = self._results(lane, total)
         return lane, summary._replace(
             reward=summary.reward + jnp.where(lane.credited, reward, 0.0),
             done=summary.done | (over & lane.credited),
             tied=summary.tied | (over & lane.credited & jnp.all(paid == 0)),
-            final_reward=summary.final_reward + jnp.where(over & lane.credited, reward, 0.0),
+            final_reward=summary.final_reward + jnp.where(over & lane.credited, total, 0.0),
             results={name: total + jnp.where(over, results[name], 0.0) for name, total in summary.results.items()},
             moves=summary.moves + 1,
         )

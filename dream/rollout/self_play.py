@@ -52,6 +52,7 @@ class Decision(NamedTuple):
       extras: what the actor outputs besides the action.
       views: what all players saw, leading axis [P], where asked for; else None.
       outcomes: all that the action could have led to, where asked for; else None.
+      paid: float32[P], what the game has paid up to and with the transition; None where it pays at its end alone.
     """
 
     view: Any
@@ -66,6 +67,7 @@ class Decision(NamedTuple):
     extras: Any
     views: Any = None
     outcomes: Outcomes | None = None
+    paid: Array | None = None
 
 
 class Record(NamedTuple):
@@ -96,9 +98,10 @@ class Actor(NamedTuple):
 
 
 class _Lanes(NamedTuple):
-    """The loop's carry: the lanes' states and actor carries, which are free, the next game, what has been recorded."""
+    """The loop's carry: the lanes' games, their actors' carries, which are free, the next game, what was recorded."""
 
     states: Any
+    paid: Array
     actor_carries: Any
     free: Array
     next_game: Array
@@ -143,7 +146,7 @@ def play(
     """
     deal_key, start_key, act_key = jax.random.split(key, 3)
     steps = longest(game, games, num_envs)
-    blank = jax.eval_shape(lambda: (game.init(deal_key), actor.start(start_key)))
+    blank = jax.eval_shape(lambda: (game.init(deal_key), jnp.zeros(game.num_players), actor.start(start_key)))
     one = functools.partial(_decide, game, actor, all_views, outcomes)
     decide = jax.vmap(one)
 
@@ -153,20 +156,25 @@ def play(
     def start(number: Array) -> Any:
         return actor.start(jax.random.fold_in(start_key, number))
 
-    def turn(deals: Array, place: Array, states: Any, carries: Any, keys: Array) -> tuple[Any, Any, Decision, dict]:
-        states = jax.vmap(deal)(deals, states, place)
-        return decide(states, _select(deals, jax.vmap(start)(place), carries), keys)
+    def turn(
+        deals: Array, place: Array, states: Any, paid: Array, carries: Any, keys: Array
+    ) -> tuple[Any, Array, Any, Decision, dict]:
+        states, paid = jax.vmap(deal)(deals, states, place), jnp.where(deals[:, None], 0.0, paid)
+        return decide(states, paid, _select(deals, jax.vmap(start)(place), carries), keys)
 
     def body(at: _Lanes) -> _Lanes:
         place = at.next_game + jnp.cumsum(at.free) - 1
         deals = at.free & (place < games)
         playing = deals | ~at.free
         keys = jax.random.split(jax.random.fold_in(act_key, at.t), num_envs)
-        states, carries, decision, result = devices.by_lane(turn, deals, place, at.states, at.actor_carries, keys)
+        states, paid, carries, decision, result = devices.by_lane(
+            turn, deals, place, at.states, at.paid, at.actor_carries, keys
+        )
         finished = playing & decision.done
         sums = {name: jnp.sum(jnp.where(finished, x, 0.0)) for name, x in result.items()}
         return _Lanes(
             states=states,
+            paid=paid,
             actor_carries=carries,
             free=finished | ~playing,
             next_game=at.next_game + jnp.sum(deals),
@@ -183,12 +191,13 @@ def play(
     return Record(end.record, end.valid, end.results)
 
 
-def _at_start(blank: tuple[Any, Any], decided: tuple[Any, ...], steps: int, num_envs: int) -> _Lanes:
+def _at_start(blank: tuple[Any, Any, Any], decided: tuple[Any, ...], steps: int, num_envs: int) -> _Lanes:
     """Returns the loop's carry before the first deal, from the shapes of a deal and of what a decision gives."""
-    _, _, decision, result = decided
+    *_, decision, result = decided
     return _Lanes(
         states=devices.split(_zeros(blank[0], num_envs)),
-        actor_carries=devices.split(_zeros(blank[1], num_envs)),
+        paid=devices.split(_zeros(blank[1], num_envs)),
+        actor_carries=devices.split(_zeros(blank[2], num_envs)),
         free=jnp.ones(num_envs, bool),
         next_game=jnp.int32(0),
         record=devices.split(_zeros(decision, steps, num_envs), axis=1),
@@ -209,13 +218,14 @@ def _select(chosen: Array, new: Any, old: Any) -> Any:
 
 
 def _decide(
-    game: Game, actor: Actor, all_views: bool, outcomes: bool, state: Any, carry: Any, key: Array
-) -> tuple[Any, Any, Decision, dict]:
-    """Plays one decision of one game: the next state and carry, the record, and the result if it ended."""
+    game: Game, actor: Actor, all_views: bool, outcomes: bool, state: Any, paid: Array, carry: Any, key: Array
+) -> tuple[Any, Array, Any, Decision, dict]:
+    """Plays one decision of one game: the next state, what was paid, carry, record, and the result if it ended."""
     player = state.current_player
     view, legal = game.view(state, player), game.legal_actions(state)
     action, carry, extras = actor.act(carry, view, legal, player, key)
     after, rewards, done = game.step(state, action)
+    paid = paid + rewards
     seats = jnp.arange(game.num_players)
     potentials = jnp.stack([jax.vmap(lambda p, s=s: game.potential(s, p))(seats) for s in (state, after)])
     decision = Decision(
@@ -231,11 +241,12 @@ def _decide(
         extras=extras,
         views=jax.vmap(lambda p: game.view(state, p))(seats) if all_views else None,
         outcomes=_outcomes(game, state, action) if outcomes else None,
+        paid=None if game.pays_at_end else paid,
     )
     each = jax.vmap(lambda p: game.result(after, p))(seats)
     result = {name: jnp.mean(value) for name, value in each.items()}
-    tied = jnp.all(rewards == 0).astype(jnp.float32)
-    return after, carry, decision, {**result, "games": jnp.float32(1), "tie_rate": tied}
+    tied = jnp.all(paid == 0).astype(jnp.float32)
+    return after, paid, carry, decision, {**result, "games": jnp.float32(1), "tie_rate": tied}
 
 
 def _outcomes(game: EnumerableGame, state: Any, action: Array) -> Outcomes:

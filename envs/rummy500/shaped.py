@@ -37,6 +37,11 @@ class ShapedRummy500(Rummy500):
     zero_sum = False
 
     @property
+    def pays_at_end(self) -> bool:
+        """Whether it was asked to."""
+        return not self.every_step
+
+    @property
     def worst_reward(self) -> float:
         """The deck in hand and nothing laid, or the worst of what the weights' signs make of it.
 

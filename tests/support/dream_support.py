@@ -67,6 +67,7 @@ class CoinGame(Game):
     max_length = 3
     unit = "coins"
     reward_scale = 10.0
+    pays_at_end = False
     phases = ("first", "second", "last")
 
     def init(self, key: Array) -> CoinState:

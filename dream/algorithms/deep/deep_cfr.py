@@ -15,6 +15,7 @@ from dream.algorithms.deep.regret_networks import FitConfig, HeadConfig
 from dream.algorithms.deep.samplers import WeightConfig
 from dream.algorithms.deep.settings import AverageConfig, DeepConfig, MemoryConfig
 from dream.algorithms.types import Algorithm, Resources
+from dream.config.settings import number
 from envs import Game
 
 
@@ -23,7 +24,7 @@ class DeepCfrConfig(DeepConfig):
     """Settings of Deep CFR; conf/algo/deep_cfr.yaml says what each does."""
 
     name: str = "deep_cfr"
-    traversals: int = 1500
+    traversals: int = number(1500, 1)
     regrets: HeadConfig = HeadConfig(head="plain")
     fit: FitConfig = FitConfig(steps=750)
     memory: MemoryConfig = MemoryConfig(capacity=1_000_000)

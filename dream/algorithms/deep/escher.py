@@ -23,6 +23,7 @@ from dream.algorithms.deep.regret_networks import FitConfig
 from dream.algorithms.deep.samplers import CorrectionConfig, WeightConfig
 from dream.algorithms.deep.settings import HistoryConfig, MemoryConfig
 from dream.algorithms.types import Algorithm, Resources
+from dream.config.settings import number
 from envs import Game
 
 
@@ -31,8 +32,8 @@ class EscherConfig(HistoryConfig):
     """Settings of ESCHER; conf/algo/escher.yaml says what each does."""
 
     name: str = "escher"
-    traversals: int = 1000
-    exploration: float = 1.0
+    traversals: int = number(1000, 1)
+    exploration: float = number(1.0, 0, 1, above=True)
     fit: FitConfig = FitConfig(steps=5000)
     memory: MemoryConfig = MemoryConfig(capacity=1_000_000)
     weights: WeightConfig = WeightConfig(importance=False)

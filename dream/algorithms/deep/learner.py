@@ -53,7 +53,7 @@ from dream.networks import Network, make_history_network, make_network
 from dream.rollout.self_play import num_envs_for
 from envs import Game, Policy
 
-_SAMPLE, _FIT, _VALUES, _AVERAGE, _STRATEGY = 0, 2, 4, 5, 6
+_SAMPLE, _FIT, _VALUES, _AVERAGE, _STRATEGY, _MOVES = 0, 2, 4, 5, 6, 7
 """Numbers of an iteration's keys; player 1 takes the next number where both players have one."""
 
 
@@ -256,7 +256,7 @@ class _Deep:
         )
         state = state._replace(networks=networks, buffers=with_player(state.buffers, player, own.buffer))
         if state.values is not None:
-            moves = _add_newest(state.values.buffer, sampled.moves, sampled.moved)
+            moves = _add_newest(state.values.buffer, sampled.moves, sampled.moved, self._key(state, _MOVES + player))
             state = state._replace(values=state.values._replace(buffer=moves))
         return state, metrics
 
@@ -321,5 +321,5 @@ class _Deep:
 
 
 @jax.jit
-def _add_newest(buffer: ReservoirBuffer, rows: Any, valid: Array) -> ReservoirBuffer:
-    return reservoir.add(buffer, rows, valid, jax.random.key(0), kind="fifo")
+def _add_newest(buffer: ReservoirBuffer, rows: Any, valid: Array, key: Array) -> ReservoirBuffer:
+    return reservoir.add(buffer, rows, valid, key, kind="fifo")

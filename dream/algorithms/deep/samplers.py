@@ -208,8 +208,9 @@ class OutcomeSampler:
             return d.rewards[..., 0]
         scale = schedules.at(self.shaping.scale, iteration)
         both = training_rewards(
-            self.shaping, d.rewards, d.potentials, d.done, unit=self.game.reward_scale, scale=scale, discount=1.0
-        )
+            self.shaping, d.rewards, d.potentials, d.done,
+            unit=self.game.reward_scale, scale=scale, discount=1.0, paid=d.paid,
+        )  # fmt: skip
         return (both[..., 0] - both[..., 1]) / 2
 
     def _actor(self, policy: PolicyOf, player: Array) -> self_play.Actor:
@@ -333,6 +334,8 @@ def _traversed(scheme: Scheme, tree: SamplingTree, table: Array, player: int, bi
 
 
 def two_players(game: Game) -> None:
-    """Raises InputError unless a game is for two."""
+    """Raises InputError unless a game is zero-sum and for two."""
     if game.num_players != 2:
         raise InputError(f"{game.name} has {game.num_players} players; these regret minimisers are for two")
+    if not game.zero_sum:
+        raise InputError(f"{game.name} is not zero-sum with these rules; these regret minimisers need a game that is")

@@ -13,6 +13,7 @@ from dream.algorithms.deep import learner
 from dream.algorithms.deep.samplers import WeightConfig
 from dream.algorithms.deep.settings import DeepConfig
 from dream.algorithms.types import Algorithm, Resources
+from dream.config.settings import number
 from envs import Game
 
 
@@ -21,7 +22,7 @@ class SdCfrConfig(DeepConfig):
     """Settings of SD-CFR; conf/algo/sd_cfr.yaml says what each does."""
 
     name: str = "sd_cfr"
-    traversals: int = 346
+    traversals: int = number(346, 1)
     weights: WeightConfig = WeightConfig(importance=False)
 
 

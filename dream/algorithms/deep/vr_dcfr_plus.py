@@ -33,8 +33,8 @@ class VrDcfrPlusConfig(HistoryConfig):
     """Settings of VR-DeepDCFR+; conf/algo/vr_dcfr_plus.yaml says what each does."""
 
     name: str = "vr_dcfr_plus"
-    traversals: int = 10_000
-    exploration: float = 0.6
+    traversals: int = number(10_000, 1)
+    exploration: float = number(0.6, 0, 1, above=True)
     discount_power: float = number(2.0, 0)
     discount_offset: float = number(1.5, 0)
     regrets: HeadConfig = HeadConfig(head="plain")

@@ -53,8 +53,9 @@ def play_games(
     )  # fmt: skip
     d = record.decisions
     rewards = reward_shaping.training_rewards(
-        config.shaping, d.rewards, d.potentials, d.done, unit=game.reward_scale, scale=scale, discount=config.discount
-    )
+        config.shaping, d.rewards, d.potentials, d.done,
+        unit=game.reward_scale, scale=scale, discount=config.discount, paid=d.paid,
+    )  # fmt: skip
     rewards *= game.reward_scale if config.unit == "points" else 1.0
     ratios = jnp.where(record.valid, d.extras.ratio, 1.0) if config.correct_exploration else None
     if parts.critic is None:
@@ -66,7 +67,7 @@ def play_games(
             parts, policy, values, record, rewards[..., 0], ratios, key
         )
         returns, value_targets, advantages = judged.returns, judged.values, judged.of_all
-    own_reach, weights = _reach(parts, record, ratios)
+    own_reach, weights = _reach(parts, record)
     examples = Example(d.view, d.legal, d.action, value_targets, d.extras.policy, weights, own_reach, advantages)
     moves, dealt = jnp.sum(record.valid), record.results["games"]
     learned = record.valid & d.extras.is_learner
@@ -85,7 +86,8 @@ def _actor(parts: Parts, params: Any, temperature: Array, mixture: Mixture) -> s
     weights, explore = parts.reader.prepare(params), parts.config.exploration
 
     def start(key: Array) -> ActorCarry:
-        explorer = jax.random.randint(jax.random.fold_in(key, 0), (), 0, parts.game.num_players)
+        lot = jax.random.fold_in(key, 2)  # 0 and 1 are what `assign_seats` splits the key into
+        explorer = jax.random.randint(lot, (), 0, parts.game.num_players)
         return ActorCarry(parts.reader.start(), explorer, assign_seats(mixture, parts.game.num_players, key))
 
     def act(
@@ -115,14 +117,19 @@ def _returns(parts: Parts, record: self_play.Record, rewards: Array, ratios: Arr
     return jax.vmap(functools.partial(corrected_lambda_returns, **options), in_axes=1, out_axes=1)(*streams, ratios)
 
 
-def _reach(parts: Parts, record: self_play.Record, ratios: Array | None) -> tuple[Array, Array]:
-    """Returns the own and the others' reach ratio of each decision, float32[T, lanes]; 1 where nothing is corrected."""
-    if ratios is None:
-        ones = jnp.ones(record.valid.shape)
+def _reach(parts: Parts, record: self_play.Record) -> tuple[Array, Array]:
+    """Returns the own and the others' reach ratio of each decision, float32[T, lanes].
+
+    The own one weighs the average policy and is 1 where nothing is explored; the others' weighs the fit and is 1 where
+    exploration is not corrected.
+    """
+    ones, d = jnp.ones(record.valid.shape), record.decisions
+    if not parts.config.exploration:
         return ones, ones
     reach = functools.partial(reach_ratios, num_players=parts.game.num_players)
-    d = record.decisions
-    return jax.vmap(reach, in_axes=1, out_axes=1)(ratios, d.done | ~record.valid, d.player)
+    ratios = jnp.where(record.valid, d.extras.ratio, 1.0)
+    own, others = jax.vmap(reach, in_axes=1, out_axes=1)(ratios, d.done | ~record.valid, d.player)
+    return own, others if parts.config.correct_exploration else ones
 
 
 def _by_critic(

@@ -86,7 +86,7 @@ def make(config: DuelingDreamConfig, network: Any, game: Game, resources: Resour
     average = AveragePolicy(config.average, game, make_network(network, game)) if config.average.capacity else None
     critic = None
     if config.advantage == "expected_sarsa":
-        check_critic(config.critic, config.shaping, game, mixture, {})
+        check_critic(config.critic, config.shaping, game, mixture, config.discount, {})
         history = make_history_network(network, game)
         critic = Critic(config.critic, history, game, config.discount, config.gae_lambda, config.correction_clip)
     learner = _DuelingDream(Parts(config, game, built, make_reader(game, built), mixture, num_envs, critic), average)

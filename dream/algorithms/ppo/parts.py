@@ -101,8 +101,9 @@ class Parts:
 
     @property
     def learns_rewards(self) -> bool:
-        """Whether the value is of the game's own rewards in the end, and a bonus for wins, and not of shaped ones."""
-        return not (self.config.shaping.scale.end or self.config.shaping.tie_penalty)
+        """Whether the value is of the game's own rewards in the end, and a bonus for wins; not shaped or discounted."""
+        config = self.config
+        return config.discount == 1 and not (config.shaping.scale.end or config.shaping.tie_penalty)
 
     def with_assistant(self, own: Array, view: Any, legal: Array) -> Array:
         """Returns the assistant's choice where it has one, else the learner's own policy: float32[A]."""

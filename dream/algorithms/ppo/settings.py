@@ -94,7 +94,7 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
         )
     if config.advantage == "expected_sarsa":
         check_critic(
-            config.critic, config.shaping, game, mixture,
+            config.critic, config.shaping, game, mixture, config.discount,
             {
                 "algo.rollout_length must be null": config.rollout_length is not None,
                 "algo.assistant must be null": config.assistant is not None,

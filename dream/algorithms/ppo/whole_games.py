@@ -53,7 +53,7 @@ def play_games(
     d, extras = record.decisions, record.decisions.extras
     rewards = reward_shaping.training_rewards(
         config.shaping, d.rewards, d.potentials, d.done,
-        unit=game.reward_scale, scale=scale, discount=config.discount,
+        unit=game.reward_scale, scale=scale, discount=config.discount, paid=d.paid,
     )  # fmt: skip
     if parts.critic is None:
         returns = goals = parts.returns(rewards, d.done | ~record.valid, d.player, extras.value)

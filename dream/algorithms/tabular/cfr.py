@@ -107,8 +107,10 @@ def _discounted(config: CfrConfig, regrets: Array, t: Array) -> Array:
     if config.positive_power is None and config.negative_power is None:
         return regrets
 
+    before = jnp.maximum(t - 1, 1)  # what was before the first is 0, whatever the factor
+
     def factor(power: float | None) -> Array | float:
-        return 1.0 if power is None else (t - 1) ** power / ((t - 1) ** power + 1)
+        return 1.0 if power is None else before**power / (before**power + 1)
 
     positive, negative = factor(config.positive_power), factor(config.negative_power)
     return positive * regrets.clip(min=0) + negative * regrets.clip(max=0)

@@ -46,6 +46,7 @@ class NotZeroSum(CoinGame):
     """Pays player 0 something more."""
 
     zero_sum: bool = True
+    pays_at_end = False
 
     def step(self, state: CoinState, action: Array) -> tuple[CoinState, Array, Array]:
         """Plays an action."""
@@ -142,6 +143,10 @@ PLAYED = {
             )
         ),
         "step: a finished game changes, or pays",
+    ),
+    "pays on the way": (
+        lambda: _with(pays_at_end=True),
+        "step: it pays before the end (a game that does says pays_at_end = False)",
     ),
     "goes on counting": (
         lambda: _stepped(lambda was, state, *rest: (dataclasses.replace(state, count=was.count + 1), *rest)),

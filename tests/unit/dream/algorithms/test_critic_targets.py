@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from dream_support import CoinGame, coin_trees, exact_action_values, nodes
 
+import envs
 from dream import algorithms
 from dream.algorithms.dueling_dream.loss import with_targets
 from dream.algorithms.types import Resources
@@ -160,6 +161,7 @@ def test_optimism_adds_the_lead_over_the_slow_copy() -> None:
         ({"shaping": {"tie_penalty": -1.0, "scale": {"start": 0.0, "end": 0.0}}}, "tie_penalty must be 0"),
         ({"critic": {"chance": "exact"}}, r"algo\.critic\.chance must be sampled"),
         ({"opponents": ["random"]}, r"algo\.opponents must be \[self\]"),
+        ({"discount": 0.99}, r"algo\.discount must be 1, as its targets have none; is 0\.99"),
     ],
 )
 def test_a_critic_needs_zero_sum_self_play(changes: dict[str, Any], message: str) -> None:
@@ -168,3 +170,10 @@ def test_a_critic_needs_zero_sum_self_play(changes: dict[str, Any], message: str
         algorithms.make(
             {**DUELING_DREAM, **changes}, NETWORK, CoinGame(), Resources(find_player=lambda *_: uniform_policy())
         )
+
+
+def test_a_critic_needs_a_zero_sum_game() -> None:
+    """It reads player 0's rewards alone."""
+    game = envs.make("rummy500", num_players=2, rewards="points")
+    with pytest.raises(InputError, match="rummy500 is not zero-sum with these rules"):
+        algorithms.make(DUELING_DREAM, NETWORK, game)

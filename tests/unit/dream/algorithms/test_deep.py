@@ -109,6 +109,13 @@ def test_more_than_two_players_are_refused() -> None:
         algorithms.make({"name": "escher"}, {"hidden": [8]}, envs.make("rummy500", num_players=3))
 
 
+@pytest.mark.parametrize("name", ["dream", "escher", "os_sd_cfr", "vr_dcfr_plus"])
+def test_games_that_are_not_zero_sum_are_refused(name: str) -> None:
+    """Player 1's rewards would be taken for the negative of player 0's."""
+    with pytest.raises(InputError, match="rummy500 is not zero-sum with these rules"):
+        algorithms.make({"name": name}, {"hidden": [8]}, envs.make("rummy500", num_players=2, rewards="points"))
+
+
 def test_outcome_sampling_needs_no_tree() -> None:
     """On a game that cannot be enumerated the average is a network, and an iteration runs."""
     config = {"name": "dream", "traversals": 8, "fit": {"steps": 1}, "memory": {"capacity": 64}}

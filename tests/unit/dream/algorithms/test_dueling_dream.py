@@ -16,12 +16,14 @@ from dream_support import CoinGame, arrays, coin_trees, exact_action_values, nod
 
 from dream import algorithms
 from dream.algorithms.dueling_dream import DuelingDreamConfig
+from dream.algorithms.dueling_dream.games import _actor
 from dream.algorithms.dueling_dream.loss import dueling_loss, with_targets
 from dream.algorithms.types import Algorithm, Resources
 from dream.equations.mirror_descent import mirror_descent_policy
 from dream.equations.regret_matching import masked_softmax, soft_regret_matching
 from dream.equations.returns import lambda_returns
 from dream.equations.reward_shaping import shaping_reward
+from dream.rollout.opponents import make_mixture
 from envs import Game, InputError, Policy
 
 BASE = {
@@ -251,8 +253,19 @@ def test_explored_games_are_corrected(explorers: str) -> None:
         assert abs(ratios.mean() - 1.0) < 5 * ratios.std() / math.sqrt(len(ratios)) + 0.1
     plain = _examples(uniform_iterations=0, **changes)
     np.testing.assert_array_equal(plain.weight, 1.0)
+    np.testing.assert_array_equal(plain.own_reach, rows.own_reach)  # the average's weights, whatever the fit has
     np.testing.assert_array_equal(plain.action, rows.action)
     assert not np.allclose(plain.returns, rows.returns)
+
+
+def test_the_explorer_is_drawn_apart_from_the_seat() -> None:
+    """Against an opponent the learner's seat explores in half of the games, not in all."""
+    mixture = make_mixture(("random",), None, CoinGame())
+    learner = _make(exploration=0.5, explorers="one").iterate.__self__
+    params = jax.jit(learner.parts.network.init)(jax.random.key(0))
+    start = _actor(learner.parts, params, jnp.float32(1.0), mixture).start
+    carry = jax.jit(jax.vmap(start))(jax.random.split(jax.random.key(1), 1000))
+    assert 0.4 < np.mean(carry.explorer == carry.seating.seat) < 0.6
 
 
 def test_the_average_is_fitted_to_what_played() -> None:

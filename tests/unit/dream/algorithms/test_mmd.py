@@ -191,6 +191,11 @@ def test_the_average_follows_the_parameters() -> None:
         ({"optimism": 1.0, "slow_tau": 1.0}, r"algo\.slow_tau=1\.0"),
         ({"optimism": 1.0, "critic": {"reinitialise": True}}, r"algo\.critic\.reinitialise must be false"),
         ({"average_tau": 0.0}, r"algo\.average_tau"),
+        ({"discount": 0.9}, r"algo\.discount must be 1.*is 0\.9"),
+        (
+            {"step_falls": True, "entropy_decay": {"start": 1.0, "end": 0.0}},
+            "a factor that goes from 1 to 0",
+        ),
     ],
 )
 def test_settings_that_do_not_go_together(changes: dict[str, Any], message: str) -> None:

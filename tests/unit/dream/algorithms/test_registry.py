@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import pathlib
 import sys
 from collections.abc import Iterator
@@ -60,6 +61,17 @@ def test_every_learner_can_be_left_in_an_iteration() -> None:
         name: algorithms.make({"name": name, **given.get(name, {})}, network, kuhn) for name in algorithms.names()
     }
     assert [name for name, learner in learners.items() if learner.calls is None and learner.several is None] == []
+
+
+@pytest.mark.parametrize("name", sorted(algorithms._REGISTRY))
+def test_another_default_keeps_the_range(name: str) -> None:
+    """Settings that a class takes over with a default of its own are checked as before."""
+    module, settings_class = algorithms._REGISTRY[name].split(":")
+    schema = getattr(importlib.import_module(module), settings_class)
+    own = {field.name: field for field in dataclasses.fields(schema)}
+    for base in filter(dataclasses.is_dataclass, schema.__mro__[1:]):
+        for field in dataclasses.fields(base):
+            assert own[field.name].metadata or not field.metadata, f"{name}: {field.name} has lost its range"
 
 
 def test_another_builder_may_be_given() -> None:

@@ -128,3 +128,14 @@ def test_training_rewards_are_the_games_own_with_all_that_is_added() -> None:
     config = ShapingConfig(scale=schedules.constant(1.0), tie_penalty=-5.0, win_bonus=20.0)
     rewarded = training_rewards(config, rewards, potentials, done, unit=10.0, scale=jnp.float32(1.0), discount=1.0)
     np.testing.assert_allclose(rewarded, [[0, 0], [-0.5, -0.5], [2.3, -2.3]], rtol=1e-6)
+
+
+def test_who_has_won_is_read_off_all_that_was_paid() -> None:
+    """Where a game pays on the way: its last step takes from the winner, or evens the game out."""
+    rewards = np.array([[0.5, -0.5], [-0.1, 0.1], [0.2, -0.2], [-0.2, 0.2]], np.float32)
+    paid = np.array([[0.5, -0.5], [0.4, -0.4], [0.2, -0.2], [0, 0]], np.float32)
+    done, potentials = np.array([False, True, False, True]), np.zeros((4, 2, 2))
+    config = ShapingConfig(scale=schedules.constant(0.0), tie_penalty=-5.0, win_bonus=20.0)
+    options = {"unit": 10.0, "scale": jnp.float32(0.0), "discount": 1.0}
+    rewarded = training_rewards(config, rewards, potentials, done, paid=paid, **options)
+    np.testing.assert_allclose(rewarded, [[0.5, -0.5], [1.9, -1.9], [0.2, -0.2], [-0.7, -0.3]], rtol=1e-5)

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from dream_support import CoinGame
 
 import envs
 from dream.algorithms import make
@@ -64,6 +65,21 @@ def test_all_that_games_pay_goes_to_their_decisions(played: tuple[Any, Any]) -> 
     assert np.all(results["games"][step.summary.done] >= 1)
     assert np.all((step.summary.reward == 0) | step.summary.done)
     np.testing.assert_array_equal(step.summary.final_reward, step.summary.reward)  # Kuhn pays at the end alone
+
+
+def test_results_count_all_that_a_game_paid() -> None:
+    """Of the coin game, which pays on the way: points, wins and what the end is said to have paid, by game."""
+    coin = CoinGame()
+    rollouts = Rollouts(coin, make_mixture(("random",), None, coin), None, 10)
+    record = jax.jit(lambda key: rollouts.play(rollouts.start(key, LANES), _act, key, STEPS))
+    summary = jax.device_get(record(jax.random.key(4))[1].summary)
+    alone = summary.done & (summary.results["games"] == 1)  # in the others a game ended before the learner decided
+    total, points = summary.final_reward[alone], summary.results["points"][alone]
+    assert alone.sum() > LANES * STEPS / 4
+    np.testing.assert_allclose(points, total * coin.reward_scale, rtol=1e-5)
+    np.testing.assert_array_equal(summary.results["win_rate"][alone] > 0, total > 0)
+    np.testing.assert_array_equal(summary.results["tie_rate"][alone] > 0, total == 0)
+    assert np.any(total != summary.reward[alone])
 
 
 def test_most_steps_hold_a_decision(played: tuple[Any, Any]) -> None:

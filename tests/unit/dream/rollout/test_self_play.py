@@ -97,12 +97,40 @@ def test_same_games_whatever_the_lanes(slow_games: list[PlayedGame], games: int,
 
 
 def test_results_are_those_of_the_record(slow_games: list[PlayedGame]) -> None:
-    """Sums over finished games: ties, the coin, and who moved last."""
+    """Sums over finished games: ties by all that a game paid, the coin, and who moved last."""
     results = _played(TAGGED, 40, 7).results
-    assert results["tie_rate"] == sum(game.rewards[-1] == (0, 0) for game in slow_games) > 0
+    by_last, by_all = ([not np.any(paid(game.rewards)) for game in slow_games] for paid in (_last, _total))
+    assert results["tie_rate"] == sum(by_all) > 0
+    assert by_all != by_last
     assert results["coin"] == sum(game.first_view[0] for game in slow_games) > 0
     assert results["last_rate"] == 40 / 2
     assert results.keys() == {"games", "tie_rate", "coin", "last_rate"}
+
+
+def test_what_was_paid_is_added_up_by_game() -> None:
+    """Up to and with each move, from 0 at each deal; a game that pays at its end alone records nothing."""
+    record = _played(TAGGED, 40, 7)
+    d = record.decisions
+    for lane in range(7):
+        total = np.zeros(2, np.float32)
+        for t in np.flatnonzero(record.valid[:, lane]):
+            total = total + d.rewards[t, lane]
+            np.testing.assert_allclose(d.paid[t, lane], total, atol=1e-6)
+            total = total * ~d.done[t, lane]
+    assert _played(make("kuhn_poker"), 3, 3, _first_legal()).decisions.paid is None
+
+
+def _first_legal() -> self_play.Actor:
+    """Returns an actor that takes the first legal action."""
+    return self_play.Actor(lambda key: (), lambda carry, view, legal, player, key: (jnp.argmax(legal), (), ()))
+
+
+def _last(rewards: tuple[tuple[float, ...], ...]) -> np.ndarray:
+    return np.asarray(rewards[-1])
+
+
+def _total(rewards: tuple[tuple[float, ...], ...]) -> np.ndarray:
+    return np.sum(np.asarray(rewards, np.float32), axis=0)
 
 
 def test_potentials_and_legal_actions_are_those_of_the_moment() -> None:
