@@ -8,6 +8,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from envs.cards import NUM_CARDS
 from envs.errors import InputError, unknown
 from envs.game import Game, Policy, State
 
@@ -41,6 +42,8 @@ _OF_GAME: dict[str, dict[str, str]] = {
 }
 """The same for the players of one game; those in _FOR_ITS_RULES are given the game first."""
 _FOR_ITS_RULES = ("simple_bot", "lookahead", "marjj", *_SEARCH_LEVELS)
+_FULL_DECK: dict[str, tuple[str, ...]] = {"gin_rummy": ("lookahead", "marjj", *_RULE_BOTS, *_SEARCH_LEVELS)}
+"""Game -> the players that play it with the full deck alone."""
 _added: dict[str, dict[str, str | Callable[..., Policy]]] = {}
 """Game -> name -> player, registered with a game; each is given the game first."""
 _TRANSLATED: dict[str, str] = {
@@ -90,7 +93,13 @@ def add_bots(game: str, bots: Mapping[str, str | Callable[..., Policy]]) -> None
 
 
 def _players(game: Game) -> dict[str, str | Callable[..., Policy]]:
-    return _EVERYWHERE | _OF_GAME.get(game.name, {}) | _added.get(game.name, {})
+    known = _EVERYWHERE | _OF_GAME.get(game.name, {}) | _added.get(game.name, {})
+    return {name: player for name, player in known.items() if not _lacks_cards(name, game)}
+
+
+def _lacks_cards(name: str, game: Game) -> bool:
+    """Returns whether a player needs the full deck and the game has a smaller one."""
+    return name in _FULL_DECK.get(game.name, ()) and game.rules.num_cards < NUM_CARDS
 
 
 def _translator(game: Game) -> Any:
@@ -117,6 +126,11 @@ def make_bot(name: str, game: Game, **options: Any) -> Policy:
     Raises:
       InputError: no player of that name plays the game, or an unknown option.
     """
+    if _lacks_cards(name, game):
+        raise InputError(
+            f"player {name!r} of {game.name} does not play with {game.rules.num_cards} cards; it plays with all "
+            f"{NUM_CARDS}; players of this deck: {', '.join(bot_names(game))}"
+        )
     if name not in bot_names(game):
         raise unknown(f"player of {game.name}", name, bot_names(game))
     if name not in _players(game):

@@ -44,9 +44,15 @@ from jax import Array
 
 from envs.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, VALUES, to_mask
 from envs.gin_rummy.melding import melds, outs
+from envs.rules import DeckRules
 
 PLACES = 11
 _STEPS = np.array([-2, -1, 1, 2])
+
+
+def are_of(rules: DeckRules) -> bool:
+    """Returns whether the features are right for a game: of the full deck and hands of ten."""
+    return rules.num_cards == NUM_CARDS and rules.hand_size == PLACES - 1
 
 
 class Seen(NamedTuple):

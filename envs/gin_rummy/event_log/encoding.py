@@ -157,7 +157,7 @@ def event_log(rules: GinRules) -> EventLog:
 
 @functools.cache
 def features(rules: GinRules, first_discard: int) -> CardFeatures | None:
-    """Returns what the observation says of each card; of the full deck only.
+    """Returns what the observation says of each card; of the full deck and hands of ten only.
 
     Two actions are about a card: it is discarded, or the hand knocked with it.
 
@@ -165,7 +165,7 @@ def features(rules: GinRules, first_discard: int) -> CardFeatures | None:
       rules: of the game.
       first_discard: the action that discards card 0; the knocks follow the discards.
     """
-    if rules.num_cards != cards.NUM_CARDS:
+    if not card_features.are_of(rules):
         return None
     return CardFeatures(
         2,
@@ -182,6 +182,9 @@ def _card_features(
     scalars = observation[scalar_offset(rules) :]
     known = (held == 1).astype(jnp.float32)
     top = (held == 0) * (1.0 - hand - pile)
+    # Once all of the opponent's cards are known it holds no card unseen either; only the top has been in an event.
+    all_known = jnp.sum(known) >= rules.hand_size
+    top = jnp.where(all_known, top * _pile_top(rules, observation), top)
     seen = card_features.Seen(hand, pile, top, known, 100.0 * scalars[_DEADWOOD])
     if recall:
         discarded, last = _opponents_discards(rules, observation)
@@ -192,11 +195,31 @@ def _card_features(
     return jnp.concatenate([jnp.delete(scalars, _DEADWOOD), features.whole]), features.each, actions
 
 
+def _pile_top(rules: GinRules, observation: Array) -> Array:
+    """Returns the pile's top by the events, one-hot: float32[52]; some other card once the pile is empty."""
+    events = _event_block(rules, observation)
+    laid = events[:, table.DISCARD] + events[:, table.KNOCK]
+    height = jnp.cumsum(laid - events[:, table.DRAW_DISCARD])
+    # The last card laid at the height that the pile has now lies there still.
+    latest = jnp.max(jnp.where((laid > 0) & (height == height[-1]), np.arange(rules.max_actions), 0))
+    return _shown(rules, observation)[latest]
+
+
+def _event_block(rules: GinRules, observation: Array) -> Array:
+    """Returns the events of an observation: float32[80, 59]."""
+    return observation[log_offset(rules) : scalar_offset(rules)].reshape(rules.max_actions, log_width(rules))
+
+
+def _shown(rules: GinRules, observation: Array) -> Array:
+    """Returns the card that each event shows, one-hot: float32[80, 52]."""
+    return _event_block(rules, observation)[:, 1 + _TYPES : 1 + _TYPES + rules.num_cards]
+
+
 def _opponents_discards(rules: GinRules, observation: Array) -> tuple[Array, Array]:
     """Returns the cards the opponent has discarded, float32[52], and the last of them, int32, -1 for none."""
-    events = observation[log_offset(rules) : scalar_offset(rules)].reshape(rules.max_actions, log_width(rules))[1:]
+    events = _event_block(rules, observation)[1:]
     theirs = events[:, table.DISCARD] * (1.0 - events[:, 0])
-    shown = events[:, 1 + _TYPES : 1 + _TYPES + rules.num_cards] * theirs[:, None]
+    shown = _shown(rules, observation)[1:] * theirs[:, None]
     latest = jnp.max(theirs * np.arange(1, rules.max_actions))
     last = jnp.argmax(shown[jnp.maximum(latest.astype(jnp.int32) - 1, 0)])
     return jnp.max(shown, axis=0), jnp.where(latest > 0, last, -1)

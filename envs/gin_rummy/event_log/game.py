@@ -80,7 +80,7 @@ class GinRummy(TableGame):
 
     @property
     def card_features(self) -> CardFeatures | None:
-        """What the observation says of each card; of the full deck only."""
+        """What the observation says of each card; of the full deck and hands of ten only."""
         return encoding.features(self.rules, _DISCARDS)
 
     def init(self, key: Array) -> GinState:

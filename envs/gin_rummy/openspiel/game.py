@@ -32,6 +32,7 @@ from envs import cards, dealing, drawing
 from envs.cards import NUM_SUITS
 from envs.errors import unknown
 from envs.game import CardFeatures, Game
+from envs.gin_rummy.core import card_features
 from envs.gin_rummy.core.rules import match_rules
 from envs.gin_rummy.melding import melds
 from envs.gin_rummy.openspiel import determinize, encoding, ids, legal, meld_ids, moves, words
@@ -64,8 +65,8 @@ class OpenSpielGinRummy(Game):
 
     @property
     def card_features(self) -> CardFeatures | None:
-        """A card's discard; of the full deck, observed in anything but the tensor."""
-        return encoding.FEATURES if self.card_planes and self.rules.num_cards == cards.NUM_CARDS else None
+        """A card's discard; of the full deck and hands of ten, observed in anything but the tensor."""
+        return encoding.FEATURES if self.card_planes and card_features.are_of(self.rules) else None
 
     @property
     def worst_reward(self) -> float:

@@ -73,6 +73,8 @@ class LookaheadParams(NamedTuple):
       discard_risk: cost, for each own turn so far, of a pair of cards that the opponent may hold and that meld with the
         discard; later on what is unseen fits the opponent's hand more often.
       take: how much worse than a card of the stock the pile's top may be and still be taken.
+      knock_limit: int32, the most deadwood a knocker may keep in this round; None where the rules' own limit holds. No
+        option: a game whose rounds differ sets it.
     """
 
     win: Any = 120.0
@@ -83,6 +85,10 @@ class LookaheadParams(NamedTuple):
     partner_count_later: Any = 0.5
     discard_risk: Any = 0.2
     take: Any = 3.0
+    knock_limit: Any = None
+
+
+_OPTIONS = tuple(field for field in LookaheadParams._fields if field != "knock_limit")
 
 
 def make(game: Game, **changes: float) -> Policy:
@@ -90,15 +96,15 @@ def make(game: Game, **changes: float) -> Policy:
 
     Args:
       game: `gin_rummy`, of whatever rules.
-      **changes: fields of LookaheadParams to replace.
+      **changes: fields of LookaheadParams to replace, knock_limit apart.
     Raises:
       InputError: another game or an unknown field.
     """
     if type(game) is not GinRummy or game.rules.num_cards != NUM_CARDS:
         raise InputError(f"lookahead does not play {game.name}; it plays gin_rummy")
     for field in changes:
-        if field not in LookaheadParams._fields:
-            raise unknown("option of lookahead", field, LookaheadParams._fields)
+        if field not in _OPTIONS:
+            raise unknown("option of lookahead", field, _OPTIONS)
     return Policy(Lookahead(game.rules), jax.tree.map(np.float32, LookaheadParams(**changes)))
 
 
@@ -148,7 +154,7 @@ class Lookahead:
         first = jnp.where(allowed[held], _rounded(_mean(drawn.cost, unseen) + risk), jnp.inf)
         best = lax.top_k(-first, min(_CONSIDERED, size))[1]
         picked = jax.tree.map(lambda x: x[best], drawn)
-        cost = jax.vmap(lambda one: _two_draws(params, self.rules.knock_limit, one, unseen))(picked)
+        cost = jax.vmap(lambda one: _two_draws(params, self._limit(params), one, unseen))(picked)
         score = jnp.where(allowed[held[best]], _rounded(_mean(cost, unseen) + risk[best]), jnp.inf)
         return jnp.full(NUM_CARDS, jnp.inf).at[held[best]].set(score)
 
@@ -157,8 +163,12 @@ class Lookahead:
         top, unseen = view.top.astype(jnp.int32), _unseen(view)
         held = jnp.nonzero(cards.to_cards(view.hand), size=self.rules.hand_size, fill_value=0)[0]
         drawn = self._one_draw(params, held, unseen, np.arange(NUM_CARDS) == top)
-        cost = _two_draws(params, self.rules.knock_limit, drawn, unseen)
+        cost = _two_draws(params, self._limit(params), drawn, unseen)
         return cost[jnp.minimum(top, NUM_CARDS - 1)] <= _mean(cost, unseen) + params.take
+
+    def _limit(self, params: LookaheadParams) -> Any:
+        """Returns the most deadwood a knocker may keep: int32."""
+        return self.rules.knock_limit if params.knock_limit is None else params.knock_limit
 
     def _one_draw(self, params: LookaheadParams, held: Array, unseen: Array, kept: Array) -> _Drawn:
         """Draws each card: int32[n] a hand, bool[52] the cards not seen, bool[52] those that stay once drawn."""
@@ -186,7 +196,7 @@ class Lookahead:
             this = total, discard, least
             best = this if best is None else _cheaper(best, this)
         total, discard, least = best
-        wins = least <= self.rules.knock_limit
+        wins = least <= self._limit(params)
         rest = jnp.sum(partners, axis=0) / 2 - jnp.take_along_axis(partners, discard[None], axis=0)[0]
         cost = jnp.where(wins, -params.win, total - params.partner_count * rest)
         gone = jnp.where(discard < len(held), held[jnp.minimum(discard, len(held) - 1)], drawn)
@@ -215,7 +225,7 @@ def _cheaper(one: tuple[Array, Array, Array], two: tuple[Array, Array, Array]) -
     return jnp.minimum(one[0], two[0]), jnp.where(better, two[1], one[1]), jnp.minimum(one[2], two[2])
 
 
-def _two_draws(params: LookaheadParams, limit: int, drawn: _Drawn, unseen: Array) -> Array:
+def _two_draws(params: LookaheadParams, limit: Any, drawn: _Drawn, unseen: Array) -> Array:
     """Returns `two` for each card drawn: float32[52]."""
 
     def second(some: tuple[Array, Array]) -> Array:

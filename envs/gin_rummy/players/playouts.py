@@ -181,7 +181,7 @@ def improve(state: PlayoutState, stock: Array, fixed: Array, swaps: Array, bits:
     """Lets the player who waits draw from the hidden cards and discard back into them, as it has done so far.
 
     A uniform deal holds no trace of the opponent's choices; this puts them in: each swap draws a card of the stock and
-    gives back the card whose loss leaves least deadwood, where the drawn one lay.
+    gives back the card whose loss leaves least deadwood, where the drawn one lay. With an empty stock nothing changes.
 
     Args:
       state: in play.
@@ -206,7 +206,7 @@ def _improve(stock: Array, fixed: Array, swaps: Array, bits: Array, hand: Array,
         here = ids == place
         bigger = hand | _bit(jnp.sum(jnp.where(here, stock, 0), axis=0))
         card, _ = _discard(bigger, -1, known)
-        swapped = n < swaps
+        swapped = (n < swaps) & (left > 0)
         changed = jnp.where(swapped, bigger & ~_bit(card), hand)
         return n + 1, changed, jnp.where(here & swapped, card, stock)
 

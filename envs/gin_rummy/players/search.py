@@ -149,6 +149,21 @@ def make(name: str, game: Game, **options: Any) -> Policy:
     return Policy(Search(game.rules, dataclasses.replace(sizes, batch=batch, **chosen)), params)
 
 
+def with_knock_limit(params: Any, limit: Array) -> Any:
+    """Returns a player's parameters for a round with a knock limit of its own, at most that of the player's rules.
+
+    Args:
+      params: of any player of `gin_rummy`; those of players that do not plan by the rules' limit stay as they are.
+      limit: int32, the most deadwood a knocker may keep.
+    """
+    if isinstance(params, LookaheadParams):
+        return params._replace(knock_limit=limit)
+    if isinstance(params, SearchParams):
+        mine, theirs = (Limits(*(jnp.minimum(x, limit) for x in one)) for one in (params.mine, params.theirs))
+        return params._replace(base=with_knock_limit(params.base, limit), mine=mine, theirs=theirs)
+    return params
+
+
 class _Candidates(NamedTuple):
     """Actions to compare.
 

@@ -4,6 +4,8 @@ Draws, discards and the knock are theirs, on the same facts: cards are renamed f
 card taken is not discarded in the same turn, which only that game allows. What follows a knock, and the wall, which
 `gin_rummy` has not, are played exactly (openspiel_endgame.py), the knock's discard included.
 
+Where the upcard sets the knock card, they plan by the round's own, as they would by that limit in their rules.
+
 OpenSpiel's view keeps no log. The one that is made up here has what these players read in it: how many discards each
 player has made, whose cards are not known, and how the player to act came by its last card.
 """
@@ -30,10 +32,10 @@ from envs.gin_rummy.melding import melds
 from envs.gin_rummy.openspiel import ids
 from envs.gin_rummy.openspiel.game import OpenSpielGinRummy
 from envs.gin_rummy.openspiel.state import OpenSpielView, select_player
-from envs.gin_rummy.players import openspiel_endgame
+from envs.gin_rummy.players import openspiel_endgame, search
 from envs.gin_rummy.players.simple_bot import OPENSPIEL_SUITS
 
-_MOST_ACTIONS = 250
+_MOST_ACTIONS, _HIGHEST_KNOCK_CARD = 250, 10
 _FIRST_CARD, _FIRST_KNOCK = 3, 3 + NUM_CARDS
 _CARDS = (OPENSPIEL_SUITS[:, None] * NUM_RANKS + np.arange(NUM_RANKS)).reshape(-1)
 """int[52]: OpenSpiel's card ids as ids of the other gin games; its own inverse."""
@@ -47,13 +49,15 @@ def original(game: OpenSpielGinRummy) -> GinRummy | None:
     rules = game.rules
     if rules.num_cards != NUM_CARDS or rules.hand_size != 10 or game.observation == "open_hands":
         return None
-    shared = {"gin_bonus": rules.gin_bonus, "undercut_bonus": rules.undercut_bonus, "knock_limit": rules.knock_card}
+    limit = _HIGHEST_KNOCK_CARD if rules.oklahoma else rules.knock_card
+    shared = {"gin_bonus": rules.gin_bonus, "undercut_bonus": rules.undercut_bonus, "knock_limit": limit}
     return GinRummy(GinRules(**shared, undercut_on_tie=False, max_actions=_MOST_ACTIONS))
 
 
 def translated(player: Policy, game: OpenSpielGinRummy) -> Policy:
     """Returns a player of original(game) as a player of `game`."""
-    return Policy(_Translated(player.apply, openspiel_endgame.make(game).apply), player.params)
+    plays = _Translated(player.apply, openspiel_endgame.make(game).apply, game.rules.oklahoma)
+    return Policy(plays, player.params)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,11 +66,14 @@ class _Translated:
 
     apply: Callable[[Any, GinView, Array], Array]
     endgame: Callable[[Any, OpenSpielView, Array], Array]
+    limit_varies: bool
 
     def __call__(self, params: Any, view: OpenSpielView, legal: Array) -> Array:
         """Returns the action probabilities: float32[241]."""
         draws = (view.phase == ids.FIRST_UPCARD) | (view.phase == ids.DRAW)
         shared = draws | (view.phase == ids.DISCARD)
+        if self.limit_varies:
+            params = search.with_knock_limit(params, view.knock_card.astype(jnp.int32))
         probs = jnp.where(shared, self.apply(params, *as_seen(view)), 0.0)
         draw, plain, knocks = jnp.split(probs, [_FIRST_CARD, _FIRST_KNOCK])
         # OpenSpiel's own figure of the deadwood decides whether a knock is legal, and may exceed the true one.

@@ -158,8 +158,48 @@ def test_the_features_are_those_of_the_tables(kind: str) -> None:
         assert actions[n].tolist() == (discards if len(hand) == 11 else [[-1] * choices] * 11)
 
 
-def test_only_the_full_deck_has_card_features() -> None:
-    """Other decks, and OpenSpiel's tensor, have none."""
+def _with_all_known() -> tuple[Any, Any]:
+    """Returns a draw where the player knows all ten cards of the opponent, who took tops alone: view, observation."""
+    game = envs.make("gin_rummy")
+    state = game.from_deck(np.random.default_rng(5).permutation(52))
+    step, legal, view = jax.jit(game.step), jax.jit(game.legal_actions), jax.jit(game.view)
+    dealt = _cards(np.asarray(state.table.hands)[1])
+    for _ in range(80):
+        seen, may = view(state, 0), set(np.flatnonzero(np.asarray(legal(state))).tolist())
+        if len(_cards(np.asarray(seen.known))) == 10 and int(seen.phase) == 3 and int(state.current_player) == 0:
+            return jax.device_get((seen, game.encode(seen)))
+        discards = sorted(a for a in may if 3 <= a < 55)
+        if int(state.current_player) == 0:
+            action = 0 if 0 in may else 2 if 2 in may else discards[-1]
+        else:
+            action = 1 if 1 in may else next((a for a in discards if a - 3 in dealt), (discards or [0])[0])
+        state, _, _ = step(state, action)
+    raise AssertionError("the round ended before all was known")
+
+
+@pytest.mark.parametrize("recalls", [False, True])
+def test_the_top_is_one_card_where_all_of_the_opponents_are_known(recalls: bool) -> None:
+    """No unseen card is taken for it, though none of them can be the opponent's."""
+    view, seen = _with_all_known()
+    features = envs.make("gin_rummy").card_features
+    read = features.with_recall if recalls else features.of_observation
+    whole, each, actions = jax.tree.map(np.asarray, jax.jit(read)(seen))
+    actor, event, card = (np.asarray(x)[1:] for x in table.read(view.log))
+    latest_first = card[(actor == 1) & (event == table.DISCARD)].tolist()[::-1]
+    discarded = list(dict.fromkeys(latest_first))[::-1] if recalls else None
+    top, known = int(view.top), _cards(view.known)
+    expected = _written_out(_cards(view.hand), _cards(view.pile) | {top}, top, known, discarded)
+    np.testing.assert_allclose(whole[10:], np.array(expected[0], np.float32), atol=2e-5)
+    np.testing.assert_allclose(each, np.array(expected[1], np.float32), atol=2e-5)
+    assert np.all(actions == -1)
+
+
+def test_only_the_full_deck_and_hands_of_ten_have_card_features() -> None:
+    """Other decks and hands, and OpenSpiel's tensor, have none."""
+    assert envs.make("gin_rummy", hand_size=10).card_features is not None
+    assert envs.make("gin_rummy", hand_size=7).card_features is None
+    assert envs.make("gin_rummy_openspiel", observation="planes").card_features is not None
+    assert envs.make("gin_rummy_openspiel", observation="planes", hand_size=7).card_features is None
     assert envs.make("gin_rummy_openspiel").card_features is None
     assert envs.make("gin_rummy_openspiel", num_ranks=10, observation="planes").card_features is None
     assert envs.make("gin_rummy", num_ranks=10).card_features is None

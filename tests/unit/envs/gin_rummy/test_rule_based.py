@@ -81,6 +81,19 @@ def test_every_rule_bot_beats_random_play() -> None:
         assert report["points_per_hand"].low > 30
 
 
+def test_a_smaller_deck_has_the_players_that_can_play_it() -> None:
+    """The others are not listed, and refused by name; those listed decide."""
+    game = envs.make("gin_rummy", num_ranks=7, hand_size=5)
+    assert envs.bot_names(game) == ["random", "simple_bot"]
+    state = jax.jit(game.init)(jax.random.key(0))
+    view, legal = game.view(state, 0), game.legal_actions(state)
+    for name in envs.bot_names(game):
+        assert float(jnp.sum(envs.make_bot(name, game)(view, legal))) == pytest.approx(1.0)
+    for name in ("greedy", "camper", "lookahead", "marjj", "lv4", "mc:64"):
+        with pytest.raises(InputError, match=f"player '{name}' of gin_rummy does not play with 28 cards; .* all 52"):
+            envs.make_bot(name, game)
+
+
 def test_wrong_names_and_options_are_refused() -> None:
     """One line, with the nearest name."""
     with pytest.raises(InputError, match="did you mean 'greedy'"):

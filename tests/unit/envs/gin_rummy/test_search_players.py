@@ -106,6 +106,20 @@ def test_worlds_are_deals_that_could_be() -> None:
     assert points[1] < points[0] - 10
 
 
+def test_an_empty_stock_improves_no_hand() -> None:
+    """The last card is drawn: what the opponent holds stays, and so does the stock's order; one card left is drawn."""
+    view = jax.jit(GAME.view)(GAME.from_deck(np.arange(52) * 19 % 52), 0)
+    hand, stock = playouts.open_view(view, jax.random.key(2))
+    bits = jax.random.bits(jax.random.key(3), (12,))
+    for left in (0, 1):
+        before = hand._replace(left=jnp.int32(left))
+        after, mixed = playouts.improve(before, stock, view.known.astype(jnp.int32), jnp.int32(3), bits)
+        may_change = {int(stock[int(hand.place)])} if left else set()
+        gained = set(cards.cards_in(np.asarray(after.other))) - set(cards.cards_in(np.asarray(hand.other)))
+        assert gained <= may_change
+        assert len(np.flatnonzero(np.asarray(mixed) != np.asarray(stock))) <= left
+
+
 @jax.jit
 def _decisions(base: envs.Policy, searches: envs.Policy) -> Any:
     """Lets a rule bot play 16 hands and asks all five: chances float32[T, N, 5, A], legal actions bool[T, N, A]."""

@@ -8,9 +8,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import envs
 from envs.gin_rummy.core import table
+from envs.gin_rummy.core.rules import GinRules
+from envs.gin_rummy.event_log.game import GinRummy
 from envs.gin_rummy.event_log.state import DISCARD, DRAW
 from envs.gin_rummy.openspiel import ids
 from envs.gin_rummy.players import rule_based, translation
@@ -94,6 +97,54 @@ def test_the_same_play_at_both_tables() -> None:
     assert np.all(spiel.current_player == -1)
     assert shared > 10 * ROUNDS
     assert np.count_nonzero(points) > ROUNDS // 2
+
+
+@functools.cache
+def _oklahoma(upcard: int) -> tuple[Any, Any]:
+    """Returns views and legal actions of 12 rounds with an upcard that two simple bots play, up to the knock."""
+    game = envs.make("gin_rummy_openspiel", oklahoma=True)
+    simple = envs.make_bot("simple_bot", game)
+    rest = np.array([card for card in range(52) if card != upcard])
+    decks = np.stack([np.insert(np.random.default_rng(seed).permutation(rest), 20, upcard) for seed in range(12)])
+
+    def body(states: Any, _: Any) -> Any:
+        seats = states.current_player
+        views, legal = jax.vmap(game.view)(states, seats), jax.vmap(game.legal_actions)(states)
+        after, _, _ = jax.vmap(game.step)(states, jnp.argmax(jax.vmap(simple)(views, legal), axis=1))
+        return after, (views, legal, (seats >= 0) & (states.phase <= ids.DISCARD))
+
+    states = jax.jit(jax.vmap(game.from_deck))(decks)
+    views, legal, keep = jax.device_get(jax.jit(lambda states: jax.lax.scan(body, states, None, 40)[1])(states))
+    return jax.tree.map(lambda x: x[keep], views), legal[keep]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "upcard", "most"),
+    [
+        ("lookahead", {}, 13, 400),
+        ("lookahead", {}, 4, 400),
+        ("lv5", {"worlds": 4, "turns": 12}, 0, 60),
+        ("mc:64", {"worlds": 4, "turns": 12}, 4, 60),
+    ],
+)
+def test_under_oklahoma_they_plan_by_the_rounds_knock_card(
+    name: str, options: dict[str, Any], upcard: int, most: int
+) -> None:
+    """The actions are those of the same player of `gin_rummy` with that limit in its rules; an ace means gin."""
+    limit = {0: 0, 4: 5}[upcard % 13]
+    rules = {"gin_bonus": 25, "undercut_bonus": 25, "undercut_on_tie": False, "max_actions": 250}
+    fixed = GinRummy(GinRules(**rules, knock_limit=limit))
+    theirs = envs.make_bot(name, fixed, **options)
+    ours = envs.make_bot(name, envs.make("gin_rummy_openspiel", oklahoma=True), **options)
+    views, legal = jax.tree.map(lambda x: x[:most], _oklahoma(upcard))
+    assert np.all(views.knock_card == limit)
+    chances = np.asarray(jax.jit(jax.vmap(ours))(views, legal))
+    wanted = np.asarray(jax.jit(jax.vmap(lambda view: theirs(*translation.as_seen(view))))(views))
+    to_act = wanted.sum(axis=1) > 0
+    assert to_act.sum() > 40
+    np.testing.assert_array_equal(chances.sum(axis=1)[to_act], 1)
+    wanted_here = np.asarray(jax.vmap(_action)(wanted.argmax(axis=1)))
+    np.testing.assert_array_equal(chances.argmax(axis=1)[to_act], wanted_here[to_act])
 
 
 def test_who_can_be_seated() -> None:
