@@ -149,6 +149,8 @@ def _tell(table: _Table, seat: int, action: int) -> None:
     if watcher not in (None, seat):
         views = [jax.device_get(game.view(one, np.int32(watcher))) for one in (before, play.state)]
         if boards.said(game, views[0], action, views[1], False) is None:
+            if play.current_player == seat:
+                return  # one line for each move would tell how many there were
             text = "moves"
     if table.players[seat] is not None or table.watcher is None:
         table.write(f"{table.names[seat]}: {text}")

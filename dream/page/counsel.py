@@ -48,7 +48,7 @@ async def hint(hub: Hub, connection: Connection, match: Match, label: str | None
     view, legal = position.views[seat], [int(action) for action in np.flatnonzero(position.legal)]
     found = await adviser(hub, match.game, label)
     probs = await hub.in_thread(False, found.player.probabilities, view, position.legal)
-    base = {"type": "hint", "match": match.id, "round": match.round.number, "ply": len(match.round.actions),
+    base = {"type": "hint", "match": match.id, "round": match.round.number, "ply": match.ply,
             "advisor": found.player.name, "unit": match.game.unit}  # fmt: skip
     await connection.send({**base, "rows": rows(legal, probs, None), "worlds": 0, "final": False})
     points, started, seed = None, None, 0
@@ -88,7 +88,7 @@ async def belief(hub: Hub, connection: Connection, match: Match, label: str | No
     legal = np.flatnonzero(position.legal) if position.current == seat else ()
     shown = await hub.in_thread(False, belief_summary, match.game, view, seat, worlds, legal)
     await connection.send({"type": "belief", "match": match.id, "round": match.round.number,
-                           "ply": len(match.round.actions), "advisor": found.player.name, **shown})  # fmt: skip
+                           "ply": match.ply, "advisor": found.player.name, **shown})  # fmt: skip
 
 
 async def look_again(hub: Hub, connection: Connection, held: Match | Archive, number: int, label: str | None) -> None:

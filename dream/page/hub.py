@@ -211,7 +211,7 @@ class Hub:
           RefusedError: another round or move is under way by now, it is not the person's turn, or it is not legal.
         """
         async with self._locks[match.id]:
-            if (match.round.number, len(match.round.actions)) != (message["round"], message["ply"]):
+            if (match.round.number, match.ply) != (message["round"], message["ply"]):
                 raise RefusedError("moved_on")
             chair = match.to_act
             if chair is None or chair.player is not None:
@@ -298,6 +298,8 @@ class Hub:
             await self.in_thread(True, match.act, action)
         if match.person is None and match.settings.pace:
             await asyncio.sleep(match.settings.pace)
+        if match.is_quiet:
+            return True
         await self._keep(match)
         await self.show(match)
         return True
@@ -308,7 +310,7 @@ class Hub:
         work = asyncio.ensure_future(self.in_thread(chair.player.is_quick, match.choose))
         try:
             done, _ = await asyncio.wait({work}, timeout=_THINKING_SHOWN)
-            if not done:
+            if not done and not match.is_quiet:
                 usual = chair.player.seconds or None
                 await self._tell(match, {"type": "thinking", "match": match.id, "name": chair.name, "usual": usual})
             return await work

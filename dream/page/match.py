@@ -200,6 +200,17 @@ class Match:
         target = self.settings.target
         return self.round.position.done and (self.branched or (target is not None and max(self.scores) >= target))
 
+    @property
+    def ply(self) -> int:
+        """Moves of the present round that the person (or a spectator) heard of; all of them could tell secret ones."""
+        return sum(heard is not None for heard in self.round.said)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the last move was secret and left the turn where it was: nobody at the page may notice it."""
+        played = self.round
+        return bool(played.said) and played.said[-1] is None and played.actors[-1] == played.position.current
+
     def set_pace(self, pace: float) -> None:
         """Sets the seconds between the moves of players."""
         self.settings = dataclasses.replace(self.settings, pace=pace)
@@ -276,11 +287,8 @@ class Match:
             board = boards.seen(self.game, position.state, position.views[viewer], viewer)
         mine = not position.done and viewer is not None and position.current == viewer
         legal = [int(action) for action in np.flatnonzero(position.legal)] if mine else []
-        log = [
-            {"seat": seat, "ply": ply, **heard}
-            for ply, (seat, heard) in enumerate(zip(played.actors, played.said, strict=True))
-            if heard is not None
-        ]
+        heard = [(seat, said) for seat, said in zip(played.actors, played.said, strict=True) if said is not None]
+        log = [{"seat": seat, "ply": ply, **said} for ply, (seat, said) in enumerate(heard)]
         return {
             "id": self.id,
             "game": self.game.name,
@@ -295,7 +303,7 @@ class Match:
             "target": self.settings.target,
             "pace": self.settings.pace,
             "round": played.number,
-            "ply": len(played.actions),
+            "ply": self.ply,
             "board": board,
             "choices": [boards.choice(self.game, position.state, position.views[viewer], action) for action in legal]
             if mine

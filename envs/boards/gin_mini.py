@@ -19,10 +19,11 @@ def choice(game: Game, view: View, action: int) -> dict[str, Any]:
 
 
 def said(game: Game, before: View, action: int, after: View) -> dict[str, Any]:
-    """Returns an action as a player hears of it; the card a knock discarded is the pile's top."""
-    if not _is_knock(game, action):
+    """Returns an action as a player hears of it; a discard by the pile's top, as players may name the suits apart."""
+    if action < gin.DISCARDS:
         return gin.said(game, before, action, after)
-    return {"kind": "knock", "cards": gin.named([int(after.top)], game.rules.num_ranks)}
+    kind = "knock" if action >= gin.DISCARDS + game.rules.num_cards else "discard"
+    return {"kind": kind, "cards": gin.named([int(after.top)], game.rules.num_ranks)}
 
 
 def _is_knock(game: Game, action: int) -> bool:

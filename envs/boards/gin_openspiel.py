@@ -48,11 +48,10 @@ def seen(game: Game, view: View) -> dict[str, Any]:
     laid = _laid(view.laid, ranks)
     top = [] if view.upcard == ids.NO_CARD else [_card(int(view.upcard), ranks)]
     turn, phase = int(view.turn), int(view.phase)
-    drawn = turn == 1 - own and phase in (ids.DISCARD, ids.KNOCK) and not top
-    gone = sum(len(meld) for meld in laid[1 - own])
-    off = _named(view.laid_off, ranks)
-    if off and _defends(view, own, phase, turn):
-        gone += len(off)
+    off, pile = _named(view.laid_off, ranks), _named(view.pile, ranks)
+    table = [*laid[own], *laid[1 - own], *([off] if off else [])]
+    # All that is not anywhere else is in the other's hand.
+    elsewhere = len(held) + len(pile) + len(top) + int(view.stock) + sum(len(meld) for meld in table)
     return {
         "kind": "gin",
         "seat": own,
@@ -62,19 +61,14 @@ def seen(game: Game, view: View) -> dict[str, Any]:
         "hand": settlement.named(held, ranks),
         **settlement.grouped(held, ranks),
         "drawn": None,
-        "pile": [*_named(view.pile, ranks), *top],
+        "pile": [*pile, *top],
         "stock": int(view.stock),
         "knock_limit": int(view.knock_card),
-        "table": [*laid[own], *laid[1 - own], *([off] if off else [])],
+        "table": table,
         "others": [
-            {"seat": 1 - own, "count": rules.hand_size + drawn - gone, "known": _named(view.known[1 - own], ranks)}
+            {"seat": 1 - own, "count": rules.num_cards - elsewhere, "known": _named(view.known[1 - own], ranks)}
         ],
     }
-
-
-def _defends(view: View, own: int, phase: int, turn: int) -> bool:
-    """Returns whether the other is the one who lays off: it is asked to, or the knocker is the one with melds first."""
-    return phase in (ids.LAYOFF, ids.MELDS) and turn != own
 
 
 def opened(game: Game, state: State, actions: Sequence[int]) -> dict[str, Any]:

@@ -3,10 +3,14 @@
 Cards that never showed are exchangeable: each is as likely in the stock as in any other hand, in proportion to how many
 unknown cards are there. Once an empty stock has been made of the pile that is no longer so, and the game must say no.
 
+Who has taken a card that must still be played holds what it takes: hands that lack it are dealt again, up to a bound.
+
 A view does not show which of the own cards the others saw taken; in the state that is made they know of none.
 """
 
 from __future__ import annotations
+
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -14,22 +18,58 @@ import numpy as np
 from jax import Array
 
 from envs import cards
-from envs.rummy500.state import HAND, IN_RUN, IN_SET, NONE, PILE, STOCK, RummyState, RummyView
+from envs.batching import where_needed
+from envs.gin_rummy.core.rejection import first_accepted
+from envs.rummy500 import actions, plays
+from envs.rummy500.rules import RummyRules
+from envs.rummy500.state import HAND, IN_RUN, IN_SET, NONE, PILE, STOCK, RummyState, RummyView, table_of
 
 _IDS = np.arange(cards.NUM_CARDS)
 
 
-def sample(num_players: int, view: RummyView, key: Array) -> RummyState:
+def sample(num_players: int, view: RummyView, key: Array, rules: RummyRules) -> RummyState:
     """Draws a state uniformly among those that would look the same.
 
     Args:
       num_players: at the table.
       view: of any player, in play.
       key: consumed.
+      rules: by which a card that another has taken can be played.
     Returns:
       The RummyState; seen by view.seat it is bit for bit the one that was seen. Its deck begins with the cards that
       have left the stock, in no order that means anything.
     """
+    state, fits = _dealt(num_players, view, key), functools.partial(_can_meet_duty, rules)
+
+    def again(seen: RummyView, one: Array) -> RummyState:
+        return first_accepted(functools.partial(_dealt, num_players, seen), fits, one)
+
+    return where_needed(~fits(state), again, state, view, jax.random.fold_in(key, 1))
+
+
+def _can_meet_duty(rules: RummyRules, state: RummyState) -> Array:
+    """Returns whether the player to act can play the card it has taken, or has none to play."""
+    table, direction = table_of(state), state.duty_direction
+    lay = plays.plays(rules, table, plays.Duty(state.duty, direction, state.duty_backed))
+    # Of a chain begun from the hand the next link is held; else it could not have been begun.
+    ends = np.arange(lay.shape[0]) + actions.SET
+    ends = (ends >= actions.LOW_END) & (ends < actions.DISCARD)
+    can = jnp.any(lay & (ends | ~(state.duty_backed & (direction == 0))))
+    return (state.duty < 0) | (can & ((direction == 0) | _goes_on(table, state.duty, direction)))
+
+
+def _goes_on(table: plays.Cards, card: Array, direction: Array) -> Array:
+    """Returns whether the chain from `card` on over cards held reaches one that was in hand before, and one is left."""
+    place = jnp.where((card % 13 == 0) & (direction > 0), 13, card % 13) + direction * np.arange(13)
+    rows = [one[jnp.maximum(card, 0) // 13, place % 13] & (place >= 0) & (place <= 13)
+            for one in (table.hand, table.fresh)]  # fmt: skip
+    links = jnp.argmax(rows[0]) + 1
+    reached = jnp.all(rows[0] | rows[1] | (np.arange(13) >= links)) & jnp.any(rows[0])
+    return reached & (jnp.sum(table.hand | table.fresh) > links)
+
+
+def _dealt(num_players: int, view: RummyView, key: Array) -> RummyState:
+    """Deals the cards that are not seen."""
     seat = view.seat.astype(jnp.int32)
     zone, hidden = _zones(num_players, view, seat)
     order = jnp.argsort(jnp.where(hidden, jax.random.uniform(key, (cards.NUM_CARDS,)), 2.0))

@@ -271,7 +271,7 @@ class Rummy500(Game):
         """
         if self.rules.reshuffle:
             raise InputError(f"{self.name} with reshuffle cannot deal anew what a view does not show")
-        return determinize.sample(self.num_players, view, key)
+        return determinize.sample(self.num_players, view, key, self.rules)
 
     def encode(self, view: RummyView) -> Array:
         """Returns the observation vector, as in the module's table."""

@@ -4,7 +4,7 @@ The player after the one who began a round begins the next. All chance is decide
 follows from a number that nobody sees. Rewards are those of the rounds, each paid when its round ends.
 
 The observation is that of a round, and after it each player's score at the start of the round / target, own first, and
-rounds played / max_rounds.
+rounds played / max_rounds; scores beyond 16 targets count as 16.
 """
 
 from __future__ import annotations
@@ -21,9 +21,12 @@ from jax import Array
 from envs import cards, drawing
 from envs.errors import InputError
 from envs.rules import check_bounds
+from envs.rummy500 import determinize
 from envs.rummy500.game import Rummy500
 from envs.rummy500.state import RummyState, RummyView
 
+_BOUND = 16.0
+"""No entry of an observation is greater, as adapters promise."""
 _MIDDLE = 1 << 15
 """Added to scores in a view, which holds no negative numbers."""
 
@@ -68,6 +71,7 @@ class MatchRummy500(Rummy500):
 
     target: int = 500
     max_rounds: int = 40
+    pays_at_end = False
 
     def __post_init__(self) -> None:
         """Checks the ranges.
@@ -140,9 +144,29 @@ class MatchRummy500(Rummy500):
             rounds=state.rounds.astype(jnp.uint16),
         )
 
+    def determinize(self, view: MatchView, key: Array) -> MatchState:
+        """Deals anew what a player cannot see of the round under way, and the decks of later rounds.
+
+        Raises:
+          InputError: where the pile is made a new stock; who saw it remembers more than the view.
+        """
+        if self.rules.reshuffle:
+            raise InputError(f"{self.name} with reshuffle cannot deal anew what a view does not show")
+        deal_key, seed_key = jax.random.split(key)
+        seen = RummyView(**{name: getattr(view, name) for name in RummyView._fields})
+        dealt = determinize.sample(self.num_players, seen, deal_key, self.rules)
+        seat = view.seat.astype(jnp.int32)
+        return dataclasses.replace(
+            self._begun(dealt, jax.random.bits(seed_key)),
+            totals=view.totals.astype(jnp.int32)[(np.arange(self.num_players) - seat) % self.num_players] - _MIDDLE,
+            rounds=view.rounds.astype(jnp.int32),
+            first=(dealt.current_player - dealt.turns) % self.num_players,
+        )
+
     def encode(self, view: MatchView) -> Array:
         """Returns the observation vector, as the module says."""
         totals = (view.totals.astype(jnp.float32) - _MIDDLE) / np.float32(self.target)
+        totals = jnp.clip(totals, -_BOUND, _BOUND)
         rounds = view.rounds[None].astype(jnp.float32) / np.float32(self.max_rounds)
         return jnp.concatenate([super().encode(view), totals, rounds])
 

@@ -23,7 +23,8 @@ export class Table {
 
   show(match) {
     const before = this.match;
-    const moved = !before || before.id !== match.id || before.round !== match.round || before.ply !== match.ply;
+    // Of a secret move only the turn's change shows.
+    const moved = !before || ["id", "round", "ply", "to_act"].some((key) => before[key] !== match[key]);
     const sameRound = before?.id === match.id && before.round === match.round;
     if (!sameRound) this.believed = null;
     // A new deal within a match that is one game may hold the card that was chosen before: it is not chosen again.

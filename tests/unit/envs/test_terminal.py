@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 import envs
@@ -85,6 +87,23 @@ def test_a_round_of_every_kind_against_players(name: str, tmp_path: pathlib.Path
 def _lines_above(text: str) -> int:
     """Returns how many line ends stand above the first choice of a list."""
     return text[: text.index("\n   1 ")].count("\n")
+
+
+@pytest.mark.parametrize("name", ["phantom_ttt", "dark_hex"])
+def test_an_opponents_failed_tries_are_not_counted(name: str, tmp_path: pathlib.Path) -> None:
+    """A line for each of its turns, though it failed and tried again in some."""
+    game, shown, file = envs.make(name), [], tmp_path / "games.jsonl"
+    read, _ = _person([])
+    play_in_terminal(
+        game, [None, envs.make_bot("random", game)], rounds=1, seed=1, keep=file, read=read, write=shown.append
+    )
+    (one,) = records.read(file)
+    state, seats = game.from_deal(one.deal), []
+    for action in one.actions:
+        seats.append(int(state.current_player))
+        state, _, _ = game.step(state, np.int32(action))
+    turns = sum(seat == 1 and before != 1 for before, seat in itertools.pairwise([0, *seats]))
+    assert shown.count("player 1: moves") == turns < seats.count(1)
 
 
 def test_players_alone_to_a_target() -> None:

@@ -86,6 +86,26 @@ def test_a_game_that_cannot_deal_anew_says_so() -> None:
         adviser.values(position.views[0], [1], 0, 0)
 
 
+def test_a_rummy_match_has_points_and_beliefs() -> None:
+    """To a target, as in a single round; where the stock is made anew of the pile it is refused in one line."""
+    rules = {"num_players": 2, "hand_size": 3, "max_turns": 4, "target": 20, "max_rounds": 2}
+    for reshuffle in (False, True):
+        game = envs.make("rummy500", **rules, reshuffle=reshuffle)
+        greedy = envs.make_bot("greedy", game)
+        compiled, adviser = CompiledGame(game), Adviser(game, Player("greedy", greedy), greedy)
+        position = compiled.deal(1)
+        view, seat = position.views[position.current], position.current
+        if reshuffle:
+            with pytest.raises(RefusedError, match="cannot_deal game=rummy500"):
+                adviser.values(view, [0], seat, 0)
+            with pytest.raises(RefusedError, match="cannot_deal game=rummy500"):
+                adviser.belief(view, seat, 0)
+            continue
+        assert np.isfinite(adviser.values(view, [0], seat, 0)).all()
+        (other,) = belief_summary(game, view, seat, adviser.belief(view, seat, 0))["others"]
+        assert sum(other["chances"]) == pytest.approx(3, abs=0.05)
+
+
 def test_openspiels_gin_has_points_and_beliefs() -> None:
     """At the first decision: values of both actions, and a belief that is not weighted by moves, which a view lacks."""
     game = envs.make("gin_rummy_openspiel", num_ranks=5, num_suits=4, hand_size=4)

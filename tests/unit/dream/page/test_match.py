@@ -99,9 +99,30 @@ def test_an_opponents_secret_moves_stay_secret() -> None:
     match = _match("phantom_ttt", seed=1)
     _to_my_turn(match)
     while not match.round.position.done:
-        assert {move["seat"] for move in match.snapshot()["log"]} <= {match.seat(0)}
-        match.act(chosen(match.snapshot()))
+        shown = match.snapshot()
+        assert {move["seat"] for move in shown["log"]} <= {match.seat(0)}
+        assert [move["ply"] for move in shown["log"]] == list(range(shown["ply"]))
+        match.act(chosen(shown))
         _to_my_turn(match)
+
+
+@pytest.mark.parametrize("name", ["phantom_ttt", "dark_hex"])
+def test_an_opponents_failed_tries_show_nowhere(name: str) -> None:
+    """What is sent is the same, letter by letter, whether it failed first or not; a failure itself is not sent."""
+    game, shown = envs.make(name), []
+    player = Chair("random", _SHELF.player("random", game))
+    for tries in ((3,), (0, 3)):
+        match = Match(_SHELF.game(game), [Chair(), player], Settings("", seed=1))
+        match.act(0)
+        for cell in tries:
+            shown.append({**match.snapshot(), "id": ""})
+            match.act(cell)
+            assert match.is_quiet == (cell == 0)
+        shown.append({**match.snapshot(), "id": ""})
+        match.act(3)
+        shown.append({**match.snapshot(), "id": ""})
+    assert shown[:3] == [shown[3], *shown[5:]]
+    assert shown[3] == shown[4]
 
 
 def test_a_match_ends_at_its_target() -> None:

@@ -319,6 +319,21 @@ def test_two_tabs_show_the_same(page: tuple[Hub, int]) -> None:
     assert len(own) == 1
 
 
+def test_an_opponents_failed_tries_send_nothing(page: tuple[Hub, int]) -> None:
+    """Every move of the person is answered by two messages at most, however often the opponent tried in its turn."""
+    client = Client(page[1])
+    match = client.new("phantom_ttt", [None, "random"])
+    for _ in range(4):
+        while not match["done"]:
+            before = len(client.sent)
+            match = client.act(match, match["choices"][0]["id"])
+            answers = [json.loads(text)["type"] for text in client.sent[before:]]
+            assert answers.count("match") <= 2
+            assert answers.count("thinking") <= 1
+        client.send({"type": "next", "match": match["id"], "round": match["round"]})
+        match = client.my_turn()
+
+
 def test_players_play_each_other(page: tuple[Hub, int]) -> None:
     """At a pace, and not while they are paused."""
     client = Client(page[1])

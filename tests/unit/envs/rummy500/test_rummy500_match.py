@@ -14,6 +14,7 @@ import yaml
 
 import envs
 from envs import InputError, records
+from envs.adapters.gymnasium import BOUND
 from envs.rummy500 import MatchRummy500, Rummy500, RummyRules, ShapedRummy500
 from envs.rummy500.__main__ import main
 from envs.rummy500.host import BOTH, NO_MELD, RUNS, Deck, Hand, RummyGame
@@ -112,6 +113,39 @@ def test_a_match_keeps_what_a_game_promises(match: tuple[MatchRummy500, list[Any
     first = int(states[0].current_player)
     chances = envs.make_bot("greedy", game)(jax.jit(game.view)(states[0], first), legal)
     assert float(np.sum(chances)) == pytest.approx(1)
+
+
+def test_a_match_is_dealt_anew(match: tuple[MatchRummy500, list[Any], list[int], np.ndarray]) -> None:
+    """In a later round: the same view, totals, rounds and beginner; other hands, later decks of its own; it goes on."""
+    game, states, _, _ = match
+    state = next(one for one in states if int(one.rounds) == 1 and int(one.turns) >= 3)
+    view_of = jax.jit(game.view)
+    for seat in range(2):
+        view = view_of(state, seat)
+        keys = jax.random.split(jax.random.key(seat), 8)
+        worlds = jax.device_get(jax.jit(jax.vmap(game.determinize, (None, 0)))(view, keys))
+        assert len(np.unique(worlds.seed)) == len(np.unique(worlds.zone, axis=0)) == 8
+        for n in range(8):
+            world = jax.tree.map(lambda leaf, n=n: leaf[n], worlds)
+            jax.tree.map(np.testing.assert_array_equal, view_of(world, seat), view)
+            jax.tree.map(lambda a, b: np.testing.assert_equal(a.dtype, b.dtype), world, state)
+            for name in ("totals", "rounds", "first", "current_player", "turns"):
+                np.testing.assert_array_equal(getattr(world, name), getattr(state, name))
+    _, actions, _ = _play(game, world, np.random.default_rng(2))
+    assert actions
+    game = envs.make("rummy500", reshuffle=True, target=60)
+    with pytest.raises(InputError, match="rummy500 with reshuffle cannot deal anew"):
+        game.determinize(game.view(game.init(jax.random.key(0)), 0), jax.random.key(1))
+
+
+@pytest.mark.parametrize("totals", [(-100, 3), (-(2**15), 2**15 - 1)])
+def test_an_observation_keeps_within_bounds(totals: tuple[int, int]) -> None:
+    """Those that adapters promise, however low the target."""
+    game = envs.make("rummy500", num_players=2, target=5)
+    state = dataclasses.replace(game.init(jax.random.key(0)), totals=np.array(totals, np.int32))
+    seen = np.asarray(game.observe(state, 0))
+    assert np.abs(seen).max() == BOUND
+    np.testing.assert_allclose(seen[-3:-1], np.clip(np.array(totals) / 5, -BOUND, BOUND))
 
 
 def test_rules_choose_the_kind() -> None:
