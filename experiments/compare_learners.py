@@ -5,7 +5,8 @@ r"""Sets two learners side by side on one game: matches of runs of both, at equa
 
 Runs are taken in pairs. Both play as they stood at their last checkpoints within the decisions, and within the seconds,
 that both have reached: give the runs checkpoint.every and checkpoint.keep for it. All play the rule-based players and,
-at the same limit, each other. Means and 95 % t-intervals are over pairs.
+at the same limit, each other. Means and 95 % t-intervals are over pairs; one pair alone has no interval, which is null.
+All runs must be of one game and its rules, those of a learner of one recipe and budget, each of another seed.
 
     python experiments/compare_learners.py --exploitability --one runs/reproduce/*_dueling_dream/seed* \
         --other runs/reproduce/*_ppo/seed* --out experiments/results/dream_ppo_exploitability.json
@@ -17,23 +18,21 @@ current policies at the last evaluation within each limit, with intervals on a l
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from collect_runs import overrides
-from omegaconf import OmegaConf
+from run_records import Run, check_alike, check_distinct, check_games, check_paths, overrides, read_run
 
 import envs
 from dream.evaluation import match
-from dream.evaluation.statistics import positive_interval, t_interval
+from dream.evaluation.statistics import Interval, positive_interval, t_interval
 from dream.game_tree.sequence_form import nash_conv
 from dream.game_tree.tree import build_tree
 from dream.storage.checkpoint import FOLDER
-from dream.storage.files import CONFIG_FILE
-from dream.storage.policies import find, game_of, policy_of
+from dream.storage.files import write_json
+from dream.storage.policies import check_game, find, game_of, policy_of
 from dream.training import metrics
 from envs import Game, InputError, Policy
 
@@ -44,6 +43,7 @@ OPPONENTS = (
 MEANS = ("win_rate", "loss_rate", "points_per_hand")
 LIMITS = ("decisions", "seconds")
 EXPLOITABILITY = "eval/exploitability/current"
+ONE_PAIR = "one pair of runs has no interval; give two pairs or more for one"
 
 
 def counters(run: Path) -> dict[int, dict[str, float]]:
@@ -108,43 +108,60 @@ def entrants(one: Path, other: Path) -> dict[str, tuple[Path, dict[str, float]]]
     return {name: (run / FOLDER / str(n), totals) for name, (run, n, totals) in chosen.items()}
 
 
-def game_of_run(run: Path) -> tuple[str, Game]:
-    """Returns a run's game and its name, with the preset or version of its rules where it has one."""
-    env = OmegaConf.to_container(OmegaConf.load(run / CONFIG_FILE).env, resolve=True)
-    kind = env["rules"].get("preset") or env["rules"].get("version")
-    return " ".join(filter(None, (env["name"], kind))), envs.make(env["name"], **env["rules"])
-
-
 def compare_exploitability(one: list[Path], other: list[Path]) -> dict[str, Any]:
     """Returns game -> exploitability of both learners, pair by pair and over pairs, and that of uniform random play.
 
     Raises:
-      InputError: a pair of two games, or a game with one pair, which has no interval.
+      InputError: a run twice, a pair of two games, or runs of one learner that differ in more than the seed.
     """
-    by_game: dict[str, list[tuple[Path, Path]]] = {}
-    for pair in zip(one, other, strict=True):
-        (name, _), (others, _) = map(game_of_run, pair)
-        if name != others:
-            raise InputError(f"{pair[0]} is a run on {name} and {pair[1]} on {others}; a pair must be of one game")
-        by_game.setdefault(name, []).append(pair)
-    return {name: _of_game(name, pairs) for name, pairs in by_game.items()}
+    check_paths([*one, *other])
+    by_game: dict[str, list[tuple[Run, Run]]] = {}
+    for pair in zip(map(read_run, one), map(read_run, other), strict=True):
+        first, second = pair
+        if first.game_name != second.game_name:
+            raise InputError(
+                f"{first.path} is a run on {first.game_name} and {second.path} on {second.game_name}; "
+                "a pair must be of one game"
+            )
+        by_game.setdefault(first.game_name, []).append(pair)
+    for pairs in by_game.values():
+        check_pairs(pairs)
+    return {name: _of_game(pairs) for name, pairs in by_game.items()}
 
 
-def _of_game(name: str, pairs: list[tuple[Path, Path]]) -> dict[str, Any]:
-    if len(pairs) < 2:
-        raise InputError(f"{name} has one pair of runs; an interval needs at least two")
-    chosen = [side_by_side(*pair, evaluations) for pair in pairs]
+def check_pairs(pairs: list[tuple[Run, Run]]) -> None:
+    """Raises InputError unless all runs are of one game, and those of each side of one recipe, budget and own seeds."""
+    check_games([run for pair in pairs for run in pair])
+    for side in zip(*pairs, strict=True):
+        check_distinct(side)
+        check_alike(side)
+
+
+def over_pairs(values: list[float], interval: Callable[[np.ndarray], Interval]) -> dict[str, float | None]:
+    """Returns the mean and its interval; one pair has none: null."""
+    if len(values) < 2:
+        return {"mean": float(values[0]), "low": None, "high": None}
+    return interval(np.array(values))._asdict()
+
+
+def _note(pairs: int) -> dict[str, str]:
+    return {"note": ONE_PAIR} if pairs < 2 else {}
+
+
+def _of_game(pairs: list[tuple[Run, Run]]) -> dict[str, Any]:
+    chosen = [side_by_side(one.path, other.path, evaluations) for one, other in pairs]
     by_pair = {key: [found[key][2] for found in chosen] for key in chosen[0]}
-    game = game_of_run(pairs[0][0])[1]
+    game = pairs[0][0].game
     tree = build_tree(game)
     return {
         "unit": game.unit,
         "uniform": nash_conv(tree, tree.uniform()) / 2 * game.reward_scale,
         "pairs": len(pairs),
-        "overrides": {key: overrides(run) for key, run in zip(("one", "other"), pairs[0], strict=True)},
+        **_note(len(pairs)),
+        "overrides": {key: overrides(run.path) for key, run in zip(("one", "other"), pairs[0], strict=True)},
         "by_pair": by_pair,
         "over_pairs": {
-            key: positive_interval(np.array([x["exploitability"] for x in at]))._asdict() for key, at in by_pair.items()
+            key: over_pairs([x["exploitability"] for x in at], positive_interval) for key, at in by_pair.items()
         },
     }
 
@@ -156,16 +173,19 @@ def played(game: Game, first: Policy, second: Policy, games: int, seed: int) -> 
 
 
 def compare(one: list[Path], other: list[Path], opponents: list[str], games: int) -> dict[str, Any]:
-    """Plays everything, printing each match when it is done."""
+    """Plays everything, printing each match when it is done.
+
+    Raises:
+      InputError: a run twice, runs of several games, or runs of one learner that differ in more than the seed.
+    """
+    check_paths([*one, *other])
+    check_pairs(list(zip(map(read_run, one), map(read_run, other), strict=True)))
+    chosen = [entrants(*pair) for pair in zip(one, other, strict=True)]
     rows: dict[str, dict[str, list[dict[str, float]]]] = {}
     at: dict[str, list[dict[str, float]]] = {}
-    for seed, pair in enumerate(zip(one, other, strict=True)):
-        chosen = entrants(*pair)
-        trained = {name: find(path) for name, (path, _) in chosen.items()}
-        game = game_of(next(iter(trained.values())))
-        policies = {name: policy_of(x, game) for name, x in trained.items()}
+    for seed, (game, policies) in enumerate(_players(chosen)):
         for name, policy in policies.items():
-            at.setdefault(name, []).append(chosen[name][1])
+            at.setdefault(name, []).append(chosen[seed][name][1])
             against = {opponent: envs.make_bot(opponent, game) for opponent in opponents}
             if name.startswith("other"):
                 against["one"] = policies[name.replace("other", "one")]
@@ -175,13 +195,26 @@ def compare(one: list[Path], other: list[Path], opponents: list[str], games: int
                 print(f"pair {seed}  {name} against {opponent}: {100 * means['win_rate']:.1f} % of rounds", flush=True)
     over = {
         name: {
-            opponent: {key: t_interval(np.array([means[key] for means in runs]))._asdict() for key in MEANS}
+            opponent: {key: over_pairs([means[key] for means in runs], t_interval) for key in MEANS}
             for opponent, runs in against.items()
         }
         for name, against in rows.items()
     }
     given = {"one": [overrides(run) for run in one], "other": [overrides(run) for run in other]}
-    return {"games": games, "pairs": len(one), "overrides": given, "counters": at, "by_pair": rows, "over_pairs": over}
+    found = {"games": games, "pairs": len(one), **_note(len(one)), "overrides": given}
+    return {**found, "counters": at, "by_pair": rows, "over_pairs": over}
+
+
+def _players(
+    chosen: list[dict[str, tuple[Path, dict[str, float]]]],
+) -> Iterator[tuple[Game, dict[str, Policy]]]:
+    """Yields the game and the policies of each pair; all must play the first one's game by its rules."""
+    game = game_of(find(next(iter(chosen[0].values()))[0]))
+    for pair in chosen:
+        trained = {name: find(path) for name, (path, _) in pair.items()}
+        for player in trained.values():
+            check_game(player, game, payoffs=True)
+        yield game, {name: policy_of(player, game) for name, player in trained.items()}
 
 
 def main() -> None:
@@ -208,7 +241,7 @@ def main() -> None:
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(found, indent=2) + "\n")
+    write_json(arguments.out, found)
     print(arguments.out)
 
 

@@ -22,20 +22,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from collect_runs import overrides
-from compare_learners import game_of_run
 from comparison_tables import judged
 from omegaconf import OmegaConf
+from run_records import Run, check_alike, check_distinct, check_games, overrides, read_run, recipe_of, sittings
 
-from dream.algorithms import read_settings
 from dream.evaluation.statistics import positive_interval
 from dream.game_tree.exact import round_robin
 from dream.game_tree.forms import exact_form
-from dream.storage.files import CONFIG_FILE, VERSIONS_FILE
-from dream.storage.old_configs import current_config
+from dream.storage.files import CONFIG_FILE, write_json
 from dream.storage.policies import find, policy_of
 from dream.training.sweeps import FINISHED, load_sweep, settings_in
-from envs import Game, InputError, make_bot
+from envs import InputError, make_bot
 
 RESULTS = Path(__file__).resolve().parent / "results"
 COUNTED = ("decisions", "nodes", "episodes", "gradient_steps", "seconds", "compile_seconds")
@@ -46,13 +43,10 @@ POLICIES = "exploitability/"
 
 
 class Job(NamedTuple):
-    """A finished job of a sweep: its row, its learner and its game."""
+    """A finished job of a sweep: its row, and what its directory says of it."""
 
     row: dict[str, Any]
-    learner: str
-    seed: int
-    game_name: str
-    game: Game
+    run: Run
 
 
 def finished(folders: list[Path]) -> Iterator[Job]:
@@ -65,56 +59,49 @@ def finished(folders: list[Path]) -> Iterator[Job]:
         for row in load_sweep(folder):
             run = Path(row["directory"])
             if row["status"] == FINISHED:
-                config = OmegaConf.load(run / CONFIG_FILE)
-                name, game = game_of_run(run)
-                yield Job(row, learner_of(config), config.seed, name, game)
-
-
-def learner_of(config: Any) -> str:
-    """Returns a run's learner: its algorithm, whether it accumulates, and whether by a critic of histories."""
-    accumulates = config.algo.get("accumulate", "none") != "none"
-    by_critic = config.algo.get("advantage") == "expected_sarsa"
-    how = " ".join(["accumulating"] * accumulates + ["by a critic"] * by_critic)
-    return f"{config.algo.name}, {how}" if how else config.algo.name
+                yield Job(row, read_run(run))
 
 
 def collect(folders: list[Path]) -> dict[str, Any]:
     """Returns game -> its unit, what uniform play is worth, and each learner's policies over seeds.
 
     Raises:
-      InputError: no finished job, or a learner with the same seed twice on a game.
+      InputError: no finished job, a learner with the same seed twice on a game, jobs of one name by several rules, or
+        seeds of several recipes or budgets.
     """
     games: dict[str, dict[str, list[Job]]] = {}
     for job in finished(folders):
-        jobs = games.setdefault(job.game_name, {}).setdefault(job.learner, [])
-        if job.seed in [other.seed for other in jobs]:
-            raise InputError(f"{job.row['directory']}: {job.learner} has seed {job.seed} twice on {job.game_name}")
-        jobs.append(job)
+        games.setdefault(job.run.game_name, {}).setdefault(job.run.learner, []).append(job)
     if not games:
         raise InputError(f"none of {len(folders)} sweeps has a finished job")
+    for learners in games.values():
+        check_games([job.run for jobs in learners.values() for job in jobs])
+        for jobs in learners.values():
+            check_distinct([job.run for job in jobs])
+            check_alike([job.run for job in jobs])
     return {name: _of_game(learners) for name, learners in games.items()}
 
 
 def _of_game(learners: dict[str, list[Job]]) -> dict[str, Any]:
-    game = next(iter(learners.values()))[0].game
+    game = next(iter(learners.values()))[0].run.game
     form = exact_form(game)
     uniform = form.values(form.tabulate(make_bot("random", game))).nash_conv / 2 * game.reward_scale
-    found = {name: _of_learner(sorted(jobs, key=lambda job: job.seed)) for name, jobs in learners.items()}
-    return {"unit": game.unit, "uniform": uniform, "learners": found}
+    found = {name: _of_learner(sorted(jobs, key=lambda job: job.run.seed)) for name, jobs in learners.items()}
+    return {"game": game.identity, "unit": game.unit, "uniform": uniform, "learners": found}
 
 
 def _of_learner(jobs: list[Job]) -> dict[str, Any]:
     """Returns what the seeds of a learner came to, the command of the first and its settings."""
     rows = [job.row for job in jobs]
     values = {key.removeprefix(POLICIES): [row[key] for row in rows] for key in rows[0] if key.startswith(POLICIES)}
-    run = Path(rows[0]["directory"])
-    config = OmegaConf.to_container(OmegaConf.load(run / CONFIG_FILE), resolve=True)
-    made = [json.loads((Path(row["directory"]) / VERSIONS_FILE).read_text()) for row in rows]
+    config = OmegaConf.to_container(OmegaConf.load(jobs[0].run.path / CONFIG_FILE), resolve=True)
+    made = [sitting for job in jobs for sitting in sittings(job.run.path)]
     return {
-        "seeds": [job.seed for job in jobs],
+        "seeds": [job.run.seed for job in jobs],
         "exploitability": {policy: _over_seeds(found) for policy, found in values.items()},
         **{key: float(np.mean([row[key] for row in rows])) for key in COUNTED if key in rows[0]},
         "recipe": {part: config[part] for part in ("algo", "network")},
+        "budget": jobs[0].run.budget,
         "machine": {key: sorted({str(one[key]) for one in made}) for key in ("device", "cores", "jax")},
     }
 
@@ -130,28 +117,42 @@ def joined(found: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
     """Returns what was collected, with the stored learners and seeds of the same games.
 
     Raises:
-      InputError: a learner was run by another recipe before, or a seed is stored already.
+      InputError: a game by other rules, a learner by another recipe or budget, or a seed that is stored already.
     """
     joint = {}
     for name, game in found.items():
-        before = stored.get(name, {}).get("learners", {})
+        before = stored.get(name, {})
+        if before and not _same_game(before, game):
+            raise InputError(f"{name}: the stored values are of other rules; collect all learners without --keep")
+        kept = before.get("learners", {})
         learners = {
-            learner: _more_seeds(before[learner], one, f"{learner} on {name}") if learner in before else one
+            learner: _more_seeds(kept[learner], one, f"{learner} on {name}") if learner in kept else one
             for learner, one in game["learners"].items()
         }
-        joint[name] = game | {"learners": before | learners}
+        joint[name] = game | {"learners": kept | learners}
     return joint
 
 
-def _settings(recipe: dict[str, Any]) -> tuple[Any, Any]:
-    """Returns a learner's settings and its network's; one that the recipe lacks came later and has its old value."""
-    recipe = current_config(recipe)
-    return read_settings(recipe["algo"])[1], recipe["network"]
+def _same_game(stored: dict[str, Any], found: dict[str, Any]) -> bool:
+    """Returns whether two results are of one game; an older one tells it by what uniform play loses alone."""
+    if "game" in stored:
+        return stored["game"] == json.loads(json.dumps(found["game"]))
+    return stored["unit"] == found["unit"] and bool(np.isclose(stored["uniform"], found["uniform"], rtol=1e-4))
+
+
+def _same_budget(stored: dict[str, Any], found: dict[str, Any]) -> bool:
+    """Returns whether two results are of one budget; an older one tells it by what was spent alone."""
+    if "budget" in stored:
+        return stored["budget"] == found["budget"]
+    spent = [(stored[key], found[key]) for key in ("nodes", "episodes") if stored.get(key) and found.get(key)]
+    return all(abs(before - now) <= 0.1 * before for before, now in spent[:1])
 
 
 def _more_seeds(stored: dict[str, Any], found: dict[str, Any], name: str) -> dict[str, Any]:
-    if _settings(stored["recipe"]) != _settings(found["recipe"]):
+    if recipe_of(stored["recipe"]) != recipe_of(found["recipe"]):
         raise InputError(f"{name}: the stored seeds were run by another recipe; collect all seeds without --keep")
+    if not _same_budget(stored, found):
+        raise InputError(f"{name}: the stored seeds had another budget; collect all seeds without --keep")
     if again := set(stored["seeds"]) & set(found["seeds"]):
         raise InputError(f"{name}: seed {min(again)} is stored already; collect it without --keep")
     seeds = stored["seeds"] + found["seeds"]
@@ -169,6 +170,7 @@ def _more_seeds(stored: dict[str, Any], found: dict[str, Any], name: str) -> dic
         | {
             "seeds": sorted(seeds),
             "recipe": found["recipe"],
+            "budget": found["budget"],
             "exploitability": {policy: _over_seeds(of_seeds) for policy, of_seeds in values.items()},
             "machine": machine,
         }
@@ -179,45 +181,59 @@ def trials(folders: list[Path]) -> dict[str, Any]:
     """Returns learner -> the sweeps in which its settings were tried: what all jobs were given, and what each came to.
 
     Raises:
-      InputError: a folder without runs.
+      InputError: a folder without runs, or jobs of one name by several rules.
     """
     tried: dict[str, list[dict[str, Any]]] = {}
     for folder in folders:
-        groups: dict[str, dict[str, Any]] = {}
+        groups: dict[tuple[str, str], list[Job]] = {}
         for job in finished([folder]):
-            settings = {name: value for name, value in settings_in(job.row).items() if name.startswith("algo.")}
-            given = [text for text in overrides(Path(job.row["directory"])) if text.partition("=")[0] not in settings]
-            given = [text for text in given if text.startswith("algo.") and "${" not in text]
-            group = groups.setdefault(job.learner, {"game": job.game_name, "given": given, "trials": []})
-            group["trials"].append({"settings": settings, "nodes": job.row["nodes"], "objective": job.row["objective"]})
-        for learner, group in groups.items():
+            groups.setdefault((job.run.learner, job.run.game_name), []).append(job)
+        for (learner, game), jobs in groups.items():
+            check_games([job.run for job in jobs])
+            group = {"game": game, "given": _given(jobs[0]), "trials": [_trial(job) for job in jobs]}
             tried.setdefault(learner, []).append(group)
     return tried
+
+
+def _tried(job: Job) -> dict[str, Any]:
+    return {name: value for name, value in settings_in(job.row).items() if name.startswith("algo.")}
+
+
+def _given(job: Job) -> list[str]:
+    """Returns the learner's settings that a job was given and that do not differ in its sweep."""
+    given = [text for text in overrides(job.run.path) if text.partition("=")[0] not in _tried(job)]
+    return [text for text in given if text.startswith("algo.") and "${" not in text]
+
+
+def _trial(job: Job) -> dict[str, Any]:
+    return {"settings": _tried(job), "nodes": job.row["nodes"], "objective": job.row["objective"]}
 
 
 def matches(folders: list[Path], env: str) -> dict[str, Any]:
     """Returns the expected payoffs of one game: learner -> other -> mean over seats of what the first earns.
 
     Raises:
-      InputError: no finished job of the game.
+      InputError: no finished job of the game, or jobs by several rules of it.
     """
     jobs: dict[str, Job] = {}
-    for job in finished(folders):
-        if job.game_name == env and (job.learner not in jobs or job.seed < jobs[job.learner].seed):
-            jobs[job.learner] = job
+    of_game = [job for job in finished(folders) if job.run.game_name == env]
+    check_games([job.run for job in of_game])
+    for job in of_game:
+        if job.run.learner not in jobs or job.run.seed < jobs[job.run.learner].run.seed:
+            jobs[job.run.learner] = job
     if not jobs:
         raise InputError(f"no finished job is of {env!r}")
-    form = exact_form(next(iter(jobs.values())).game)
+    form = exact_form(next(iter(jobs.values())).run.game)
     plans = {}
     for name, job in jobs.items():
         plans[name] = form.plans(form.tabulate(policy_of(find(job.row["directory"]), form.game)))
-        print(f"{env}: {name}, seed {job.seed}, {form.num_infosets:,} information sets", flush=True)
+        print(f"{env}: {name}, seed {job.run.seed}, {form.num_infosets:,} information sets", flush=True)
     payoffs = round_robin(form, list(plans.values())) * form.game.reward_scale
     earned = {
         one: {other: float(value) for other, value in zip(plans, row, strict=True) if other != one}
         for one, row in zip(plans, payoffs, strict=True)
     }
-    return {env: {"unit": form.game.unit, "seeds": {n: job.seed for n, job in jobs.items()}, "earned": earned}}
+    return {env: {"unit": form.game.unit, "seeds": {n: job.run.seed for n, job in jobs.items()}, "earned": earned}}
 
 
 def draw(compared: dict[str, Any], path: Path) -> None:
@@ -294,7 +310,8 @@ def _pyplot() -> Any:
 def merge(found: dict[str, Any], path: Path) -> None:
     """Writes results into a file; what it holds under other keys, games or learners, is kept."""
     before = json.loads(path.read_text()) if path.exists() else {}
-    path.write_text(json.dumps(before | found, indent=2) + "\n")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, before | found)
     print(path)
 
 

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from collect_runs import overrides
+from run_records import origin
 
 from dream.storage.files import write_json
 from dream.training import metrics
@@ -33,6 +34,9 @@ GAMES = {
     "leduc_poker": ["iterations=1000000", "budget.nodes=1e6", "eval.every=10", "eval.opponents=[]"],
 }  # fmt: skip
 """How long a run is, and how it is measured: 5,120 rounds of gin, a million nodes of Leduc."""
+
+
+_CELL = re.compile(r"[0-9.e+-]+:([0-9.e+-]+|null)")
 
 
 def cell_overrides(game: str, cell: str, exploration: float) -> list[str]:
@@ -51,22 +55,21 @@ def collected(run: Path) -> dict[str, Any]:
     last = records[-1]
     means = {name: sum(r[f"sampling/{name}"] for r in records) / len(records) for name in SAMPLING}
     kept = {name: last[name] for name in (*metrics.COUNTERS, "seconds", "compile_seconds")}
-    versions = json.loads((run / "versions.json").read_text())
-    made = {name: versions[name] for name in ("git_commit", "device", "jax", "load_1_minute")}
     if (run / "evaluation.json").exists():
         report = json.loads((run / "evaluation.json").read_text())
         result = {"final_by_opponent": report["by_opponent"]}
     else:
         key = "eval/exploitability/average"
         result = {"exploitability": [record[key] for record in records if record.get(key) is not None][-1]}
-    return {**result, "sampling": means, "iterations": last["iteration"], **kept, **made, "overrides": overrides(run)}
+    return {**result, "sampling": means, "iterations": last["iteration"], **kept, **origin(run)}
 
 
 def ended(run: Path, game: str) -> bool:
     """Returns whether a run has ended."""
     if game == "gin_rummy":
         return (run / "evaluation.json").exists()
-    return (run / metrics.FILE).exists() and metrics.read(run)[-1]["nodes"] >= 1e6
+    records = metrics.read(run)
+    return bool(records) and records[-1]["nodes"] >= 1e6
 
 
 def main() -> None:
@@ -79,6 +82,8 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs") / "corrections", help="where the runs are kept")
     parser.add_argument("--collect", action="store_true", help="run nothing; write the result of what is there")
     given = parser.parse_args()
+    if wrong := [cell for cell in given.cells if not _CELL.fullmatch(cell)]:
+        parser.exit(2, f"error: --cells {wrong[0]} is not valid; it must be <trace>:<clip>, such as 0.9:11 or 1:null\n")
     folder = given.runs / given.game
     for cell in () if given.collect else given.cells:
         for seed in given.seeds:

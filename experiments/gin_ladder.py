@@ -15,6 +15,7 @@ import shutil
 
 from dream.commands.ladder import FILE, play_ladder, prepare_ladder
 from dream.config.compose import compose_config
+from envs import InputError
 
 RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 NAME = "ladder_gin_eaai"
@@ -29,7 +30,11 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1)
     arguments = parser.parse_args()
     folder = [f"run_dir={arguments.run_dir}", f"processes={arguments.processes}"]
-    play_ladder(prepare_ladder(compose_config("ladder", [*SETTINGS, f"players=[{','.join(PLAYERS)}]", *folder])))
+    try:
+        prepared = prepare_ladder(compose_config("ladder", [*SETTINGS, f"players=[{','.join(PLAYERS)}]", *folder]))
+    except InputError as error:
+        parser.exit(2, f"error: {error}\n")
+    play_ladder(prepared)
     shutil.copy(arguments.run_dir / FILE, RESULTS / f"{NAME}.json")
     for figure in ("ladder", "ladder_points", "ladder_games"):
         shutil.copy(arguments.run_dir / f"{figure}.svg", RESULTS / f"{figure.replace('ladder', NAME)}.svg")

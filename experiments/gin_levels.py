@@ -18,6 +18,7 @@ from typing import Any
 
 import envs
 from dream.evaluation import match
+from dream.evaluation.matches import check_games
 from dream.storage import files, levels
 from dream.storage.policies import find_player
 
@@ -51,7 +52,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULT)
     arguments = parser.parse_args()
     others = [name for name in (*FIELD, *OTHERS) if levels.Level(name) not in levels.LEVELS["gin_rummy"]]
-    players = arguments.players or [*levels.names(envs.make("gin_rummy")), *others]
+    game = envs.make("gin_rummy")
+    players = arguments.players or [*levels.names(game), *others]
+    try:
+        check_games(game, arguments.games)
+        for player in players:
+            find_player(player, game)
+    except envs.InputError as error:
+        parser.exit(2, f"error: {error}\n")
     for player in players:
         found = against_field(player, arguments.games)
         stored = json.loads(arguments.out.read_text()) if arguments.out.exists() else {"field": FIELD, "players": {}}

@@ -17,6 +17,7 @@ import pathlib
 import zlib
 from typing import Any
 
+import blocks
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,8 +26,8 @@ from jax import Array, lax
 import envs
 from dream.evaluation.matches import play_hands
 from dream.evaluation.statistics import mean_interval
-from dream.search import names as search_names
-from dream.storage.policies import find, find_player
+from dream.storage.files import write_text
+from dream.storage.policies import find_player
 from envs.gin_rummy.core import scoring, table
 
 RESULT = pathlib.Path(__file__).resolve().parent / "results" / "gin_losses.json"
@@ -113,8 +114,7 @@ def played(game: envs.Game, player: str, opponent: str, block: int, number: int)
 
 def source(name: str, game: envs.Game) -> list[Any]:
     """Returns what a player is, so that rounds of what had its name before are not taken for its own."""
-    policy = search_names.policy_in(name)
-    return [name, None if policy in envs.bot_names(game) else find(policy).meta["checksum"]]
+    return [name, blocks.checksum(name, game)]
 
 
 def looked_at(rounds: dict[str, np.ndarray], undercut_bonus: int) -> dict[str, Any]:
@@ -185,25 +185,37 @@ def main() -> None:
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("runs/gin_losses"))
     parser.add_argument("--out", type=pathlib.Path, default=RESULT)
     arguments = parser.parse_args()
+    for name, least in (("deals", 1), ("block", 1)):
+        if getattr(arguments, name) < least:
+            parser.exit(2, f"error: --{name} {getattr(arguments, name)} is not valid; it must be at least {least}\n")
     game, label = envs.make("gin_rummy"), arguments.label or pathlib.Path(arguments.player).name
     stored = json.loads(arguments.out.read_text()) if arguments.out.exists() else {"seed": SEED, "players": {}}
     try:
         sources = {name: source(name, game) for name in (arguments.player, *arguments.opponents)}
+        arguments.work.mkdir(parents=True, exist_ok=True)
+        for opponent in arguments.opponents:
+            rounds = _rounds(game, [sources[name] for name in (arguments.player, opponent)], arguments)
+            stored["players"].setdefault(label, {})[opponent] = looked_at(rounds, game.rules.undercut_bonus)
     except envs.InputError as error:
         parser.exit(2, f"error: {error}\n")
-    arguments.work.mkdir(parents=True, exist_ok=True)
-    for opponent in arguments.opponents:
-        parts, players = [], [sources[name] for name in (arguments.player, opponent)]
-        for number in range(-(-arguments.deals // arguments.block)):
-            code = zlib.crc32(json.dumps([*players, arguments.block]).encode())
-            kept = arguments.work / f"{code:08x}_{number}.npz"
-            if not kept.exists():
-                np.savez_compressed(kept, **played(game, arguments.player, opponent, arguments.block, number))
-            parts.append(dict(np.load(kept)))
-            print(f"{label} {opponent} block {number}", flush=True)
-        rounds = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        stored["players"].setdefault(label, {})[opponent] = looked_at(rounds, game.rules.undercut_bonus)
-    arguments.out.write_text(json.dumps(stored, indent=1) + "\n")
+    write_text(arguments.out, json.dumps(stored, indent=1) + "\n")
+
+
+def _rounds(game: envs.Game, sources: list[Any], arguments: argparse.Namespace) -> dict[str, np.ndarray]:
+    """Returns all rounds of a pairing; blocks that are missing are played.
+
+    Raises:
+      InputError: a damaged block.
+    """
+    (player, _), (opponent, _) = sources
+    code, parts = zlib.crc32(json.dumps([*sources, arguments.block]).encode()), []
+    for number in range(-(-arguments.deals // arguments.block)):
+        kept = arguments.work / f"{code:08x}_{number}.npz"
+        if not kept.exists():
+            blocks.write(kept, played(game, player, opponent, arguments.block, number))
+        parts.append(blocks.read(kept))
+        print(f"{player} {opponent} block {number}", flush=True)
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 if __name__ == "__main__":

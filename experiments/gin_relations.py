@@ -6,7 +6,8 @@
 Rounds are played under the rules of the EAAI 2021 challenge (`env.rules.preset=eaai`), mirrored, in blocks of deals
 that are kept in the working folder: a second call goes on where the first one stopped. Each pairing gets blocks in
 turn, the one farthest below its number of deals first. The chance to win a game to 100 comes from all rounds played
-(dream/evaluation/game_chances.py). experiments/results/gin_relations.json is written at the end of every call.
+(dream/evaluation/game_chances.py). experiments/results/gin_relations.json is written at the end of every call. A block
+keeps the rules, the checksums of its players and the commit of their code; one of others is refused.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import time
 import zlib
 from typing import Any, NamedTuple
 
+import blocks
 import numpy as np
 
 import envs
@@ -25,6 +27,7 @@ from dream.evaluation.game_chances import game_chance
 from dream.evaluation.matches import play_hands
 from dream.evaluation.standings import Result
 from dream.evaluation.statistics import Z95, t_interval
+from dream.storage.files import write_text
 from dream.storage.policies import find_player
 from envs.match_rules import Standing, after_round, winner_of
 
@@ -115,47 +118,71 @@ def main() -> None:
     if not relations:
         known = ", ".join(dict.fromkeys(one.player for one in RELATIONS))
         parser.exit(2, f"error: --only {arguments.only} begins no first player's name; known: {known}\n")
-    arguments.work.mkdir(parents=True, exist_ok=True)
-    game, started = envs.make("gin_rummy", preset="eaai"), time.monotonic()
-    while open_ := [one for one in relations if _played(arguments.work, one) < one.deals]:
-        if time.monotonic() - started > arguments.seconds:
-            break
-        one = min(open_, key=lambda one: _played(arguments.work, one) / one.deals)
-        _play(game, one, arguments.work)
-    records = [_report(game, one, arguments.work) for one in RELATIONS if _played(arguments.work, one)]
-    stored = {"seed": SEED, "preset": "eaai", "target": 100, "relations": records}
-    before = json.loads(RESULT.read_text()) if RESULT.exists() else {}
-    aware = [score_aware(game, opponent) for opponent in ("eaai_simple",)] if arguments.aware else []
-    stored["patient_by_score"] = aware or before.get("patient_by_score", [])
-    RESULT.write_text(json.dumps(stored, indent=1) + "\n")
+    try:
+        records = _played_for(arguments.seconds, relations, arguments.work, arguments.aware)
+    except envs.InputError as error:
+        parser.exit(2, f"error: {error}\n")
     for record in records:
         print({key: record[key] for key in ("player", "opponent", "deals", "published", "game_win_rate")})
+
+
+def _played_for(seconds: float, relations: list[Relation], work: pathlib.Path, aware: bool) -> list[dict[str, Any]]:
+    """Plays blocks of pairings for so many seconds and writes the results; returns those of the pairings.
+
+    Raises:
+      InputError: a block in the working folder that is damaged, or of other players, rules or code.
+    """
+    game, started = envs.make("gin_rummy", preset="eaai"), time.monotonic()
+    made = {one: blocks.made_by(game, (one.player, one.opponent)) for one in RELATIONS}
+    for one in RELATIONS:
+        for path in _blocks(work, one):
+            blocks.check(path, made[one])
+    work.mkdir(parents=True, exist_ok=True)
+    while open_ := [one for one in relations if _played(work, one) < one.deals]:
+        if time.monotonic() - started > seconds:
+            break
+        one = min(open_, key=lambda one: _played(work, one) / one.deals)
+        _play(game, one, work, made[one])
+    records = [_report(game, one, work) for one in RELATIONS if _played(work, one)]
+    names = sorted({name for one in RELATIONS for name in (one.player, one.opponent)})
+    stored = {"seed": SEED, "preset": "eaai", "target": 100, "made": blocks.made_by(game, names), "relations": records}
+    before = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    by_score = [score_aware(game, opponent) for opponent in ("eaai_simple",)] if aware else []
+    stored["patient_by_score"] = by_score or before.get("patient_by_score", [])
+    write_text(RESULT, json.dumps(stored, indent=1) + "\n")
+    return records
 
 
 def _file(work: pathlib.Path, one: Relation, number: int) -> pathlib.Path:
     return work / f"{one.player}_{one.opponent}_{number}.npz".replace(":", "-").replace("/", "-")
 
 
+def _blocks(work: pathlib.Path, one: Relation) -> list[pathlib.Path]:
+    """Returns the files of a pairing's blocks that have been played."""
+    return [path for n in range(one.deals // one.block) if (path := _file(work, one, n)).exists()]
+
+
 def _played(work: pathlib.Path, one: Relation) -> int:
     """Returns the deals of a pairing that have been played."""
-    return one.block * sum(_file(work, one, n).exists() for n in range(one.deals // one.block))
+    return one.block * len(_blocks(work, one))
 
 
-def _play(game: envs.Game, one: Relation, work: pathlib.Path) -> None:
-    """Plays one more block of a pairing."""
-    number = _played(work, one) // one.block
+def _play(game: envs.Game, one: Relation, work: pathlib.Path, made: dict[str, Any]) -> None:
+    """Plays one more block of a pairing, the first that is missing."""
+    number = next(n for n in range(one.deals // one.block) if not _file(work, one, n).exists())
     players = [find_player(name, game) for name in (one.player, one.opponent)]
     seed = zlib.crc32(json.dumps([SEED, one.player, one.opponent, number]).encode())
     started, busy = time.monotonic(), time.process_time()
     values = play_hands(game, *players, games=2 * one.block, seed=seed)
     spent = np.array([time.monotonic() - started, time.process_time() - busy])
-    np.savez_compressed(_file(work, one, number), seconds=spent, **{name: values[name] for name in KEPT})
+    arrays = {"seconds": spent, **{name: np.asarray(values[name]) for name in KEPT}}
+    blocks.write(_file(work, one, number), arrays, made)
     print(f"{one.player} {one.opponent} block {number}: {spent[0]:.0f} s, {spent[1]:.0f} s of a core", flush=True)
 
 
 def _report(game: envs.Game, one: Relation, work: pathlib.Path) -> dict[str, Any]:
     """Returns what a pairing's blocks come to."""
-    parts = [np.load(_file(work, one, n)) for n in range(_played(work, one) // one.block)]
+    parts = [blocks.read(path) for path in _blocks(work, one)]
     values = {name: np.concatenate([part[name] for part in parts]) for name in KEPT}
     points = np.rint(values["points_per_hand"]).astype(int)
     chance, report = game_chance(points, game.match_rules()), Result(points.astype(float)).report()

@@ -19,6 +19,7 @@ import time
 import zlib
 from typing import Any, NamedTuple
 
+import blocks
 import numpy as np
 
 import envs
@@ -26,6 +27,7 @@ from dream.evaluation.matches import play_hands
 from dream.evaluation.standings import Result
 from dream.evaluation.statistics import mean_interval
 from dream.search import SearchSettings, make_search
+from dream.storage.files import write_text
 from dream.storage.policies import find, find_player
 from envs import Game, InputError, Policy
 
@@ -99,7 +101,7 @@ class Bench:
                 f"{self.work} holds rounds of another policy, rules, settings or --block; choose another --work"
             )
         self.work.mkdir(parents=True, exist_ok=True)
-        place.write_text(identity)
+        write_text(place, identity)
 
     def file(self, one: Pairing, number: int) -> pathlib.Path:
         """Returns where a block is kept."""
@@ -120,12 +122,12 @@ class Bench:
         started, busy = time.monotonic(), time.process_time()
         values = play_hands(self.game, *players, games=2 * self.block, seed=seed)
         spent = np.array([time.monotonic() - started, time.process_time() - busy])
-        np.savez_compressed(self.file(one, number), seconds=spent, **{name: values[name] for name in KEPT})
+        blocks.write(self.file(one, number), {"seconds": spent, **{name: np.asarray(values[name]) for name in KEPT}})
         print(f"{one.player} {one.opponent} block {number}: {spent[0]:.0f} s, {spent[1]:.0f} s of a core", flush=True)
 
     def values(self, one: Pairing) -> dict[str, np.ndarray]:
         """Returns all rounds of a pairing by name, and the seconds of its blocks."""
-        parts = [np.load(self.file(one, n)) for n in range(self.played(one))]
+        parts = [blocks.read(self.file(one, n)) for n in range(self.played(one))]
         rounds = {name: np.concatenate([part[name] for part in parts]) for name in KEPT}
         return rounds | {"seconds": np.stack([part["seconds"] for part in parts])}
 
@@ -188,6 +190,9 @@ def main() -> None:
         game = envs.make("gin_rummy", preset=arguments.preset)
         bench = Bench(game, arguments.policy, arguments.work, arguments.block)
         bench.check()
+        for one in everything:
+            if bench.played(one):
+                bench.values(one)
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
     chosen = [one for one in everything
@@ -201,7 +206,7 @@ def main() -> None:
     name = pathlib.Path(arguments.policy).name if pathlib.Path(arguments.policy).exists() else arguments.policy
     command = f"python experiments/gin_search.py --policy {name} --preset {arguments.preset} --deals {arguments.deals}"
     stored = {"seed": SEED, "command": command, **described(bench), "pairings": records}
-    arguments.out.write_text(json.dumps(stored, indent=1) + "\n")
+    write_text(arguments.out, json.dumps(stored, indent=1) + "\n")
     for record in records:
         print({key: record[key] for key in ("player", "opponent", "deals", "points_per_hand")})
 

@@ -23,7 +23,7 @@ def laptop_field_table() -> list[str]:
         return []
     runs = [run for _, run in seeds]
     spent = ", ".join(f"{run['decisions'] / 1e6:.1f} M in {run['seconds'] / 60:.1f} minutes" for run in runs)
-    commits = " and ".join(dict.fromkeys(run["git_commit"][:7] for run in runs))
+    commits = _commits(runs)
     lines = [
         f"`python -m dream.run preset=laptop seed=<s>`, decisions by seed: {spent}; {runs[0]['device']}, "
         f"commit {commits}. {runs[0]['strength']['random']['n']:,} rounds with each seed; means over the {len(runs)} "
@@ -39,6 +39,12 @@ def laptop_field_table() -> list[str]:
         by_seed = ", ".join(f"{x:+.1f}" for x in points)
         lines.append(f"| `{opponent}` | {signed(t_interval(points)._asdict())} | {by_seed} | {100 * won:.1f} % |")
     return lines
+
+
+def _commits(runs: list[dict[str, Any]]) -> str:
+    """Returns the commits that runs were made by, those of later sittings included."""
+    made = [sitting for run in runs for sitting in (run, *run.get("resumed", ()))]
+    return " and ".join(dict.fromkeys(str(one["git_commit"])[:7] for one in made))
 
 
 def accumulating_table() -> list[str]:
@@ -97,7 +103,7 @@ def shipped_table() -> list[str]:
         for seed, run in sorted(seeds.items()):
             lines += [
                 f"`{name}`, `{run['command']}`: {run['decisions'] / 1e6:.1f} M decisions in "
-                f"{run['seconds'] / 60:.0f} minutes, {run['device']}, seed {seed}; commit {run['git_commit'][:7]}.",
+                f"{run['seconds'] / 60:.0f} minutes, {run['device']}, seed {seed}; commit {_commits([run])}.",
                 "",
                 "| against | points per hand | rounds won | lost | gin | knocked | rounds |",
                 "|---|---|---|---|---|---|---|",

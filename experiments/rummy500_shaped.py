@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from collect_runs import overrides
+from run_records import origin, read_json
 
 from dream.evaluation import match
 from dream.storage.checkpoint import find
@@ -59,17 +59,14 @@ def trained(run: Path, settings: list[str]) -> None:
 
 def collected(run: Path) -> dict[str, Any]:
     """Returns what is kept of one run that has ended."""
-    report, versions = (json.loads((run / f"{name}.json").read_text()) for name in ("evaluation", "versions"))
+    report = read_json(run / "evaluation.json")
     last = metrics.read(run)[-1]
     finals = {
         name: {"n": one["n"], **{quantity: one[quantity] for quantity in QUANTITIES}}
         for name, one in report["by_opponent"].items()
     }
     kept = {name: last[name] for name in ("decisions", "seconds", "compile_seconds")}
-    made = {name: versions[name] for name in ("git_commit", "device", "jax", "load_1_minute")}
-    return {
-        "final_by_opponent": finals, "iterations": last["iteration"], **kept, **made, "overrides": overrides(run),
-    }  # fmt: skip
+    return {"final_by_opponent": finals, "iterations": last["iteration"], **kept, **origin(run)}
 
 
 def met(run: Path, other: Path, deals: int) -> dict[str, Any]:

@@ -4,6 +4,8 @@
     python experiments/shipped_weights.py measure gin_rummy/strong --seed 1   # against the field; stored
     python experiments/shipped_weights.py ship gin_rummy/strong --seed 0      # into dream/weights, with its card
 
+Only what was measured is shipped: the run's newest checkpoint must have the stored iteration and checksum.
+
 Runs are in runs/shipped/<game>/<name>/seed<n>, or where --runs says. Every player of the field is met on deals of its
 own pairing, each deal from both seats; no deal was watched in training. experiments/results/shipped_weights.json holds
 each seed's figures, so that another seed's can be set beside those of the weights that are shipped.
@@ -15,18 +17,20 @@ import argparse
 import json
 import subprocess
 import sys
+import tempfile
 import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from collect_runs import overrides
+from run_records import difference, origin
 
 import dream
 import envs
 from dream.evaluation import match
 from dream.storage import files
-from dream.storage.policies import find_player
+from dream.storage.policies import Trained, find, find_player, game_of, policy_of
 from dream.training import metrics
+from envs import Game, InputError
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = ROOT / "experiments" / "results" / "shipped_weights.json"
@@ -80,16 +84,25 @@ RECIPES = {
 def train(name: str, seed: int, run: Path) -> None:
     """Starts a run, or goes on with it."""
     own = [f"resume={run}"] if run.exists() else [*RECIPES[name].overrides, f"seed={seed}", f"run_dir={run}"]
-    subprocess.run([sys.executable, "-m", "dream.run", *own, "tracking.mode=disabled"], check=True)
+    if code := subprocess.call([sys.executable, "-m", "dream.run", *own, "tracking.mode=disabled"]):
+        sys.exit(code)
 
 
-def measure(name: str, seed: int, run: Path) -> dict[str, Any]:
-    """Plays the field and stores what came out, after every player."""
-    policy = dream.load_policy(run)
-    record = training(run) | {"strength": {}}
-    for opponent in RECIPES[name].field:
-        if opponent not in envs.bot_names(policy.game):
-            continue
+def field(name: str, game: Game) -> list[str]:
+    """Returns the players of a recipe's field that play a game."""
+    return [opponent for opponent in RECIPES[name].field if opponent in envs.bot_names(game)]
+
+
+def measure(name: str, seed: int, run: Path) -> None:
+    """Plays the field and stores what came out, after every player.
+
+    Raises:
+      InputError: no run with a checkpoint.
+    """
+    trained = find(run)
+    policy = policy_of(trained, game_of(trained))
+    record = training(run) | which(trained) | {"strength": {}}
+    for opponent in field(name, policy.game):
         deals = zlib.crc32(f"{name} {seed} {opponent}".encode())
         report = match(policy.game, policy, find_player(opponent, policy.game), games=RECIPES[name].rounds, seed=deals)
         record["strength"][opponent] = {"n": report["n"]} | {key: report[key] for key in KEPT if key in report}
@@ -99,33 +112,59 @@ def measure(name: str, seed: int, run: Path) -> dict[str, Any]:
         stored = json.loads(RESULT.read_text()) if RESULT.exists() else {}
         stored.setdefault(name, {})[str(seed)] = record
         files.write_json(RESULT, stored)
-    return record
 
 
 def training(run: Path) -> dict[str, Any]:
-    """Returns what is known of a run: command, commit, decisions, seconds."""
-    versions, last = json.loads((run / "versions.json").read_text()), metrics.read(run)[-1]
-    return {
-        "command": "python -m dream.run " + " ".join(x for x in overrides(run) if not x.startswith("tracking.")),
-        "git_commit": versions["git_commit"],
-        "device": versions["device"],
-        "iterations": last["iteration"],
-        "decisions": last["decisions"],
-        "seconds": last["seconds"],
-    }
+    """Returns what is known of a run: command, commit, decisions, seconds; `resumed` where it went on."""
+    made, last = origin(run), metrics.read(run)[-1]
+    given = (text for text in made.pop("overrides") if not text.startswith("tracking."))
+    kept = {key: made[key] for key in ("git_commit", "device", "resumed") if key in made}
+    spent = {"iterations": last["iteration"], "decisions": last["decisions"], "seconds": last["seconds"]}
+    return {"command": " ".join(["python -m dream.run", *given]), **kept, **spent}
+
+
+def which(trained: Trained) -> dict[str, int]:
+    """Returns by what weights are told apart: iteration and checksum of a checkpoint."""
+    return {"iterations": trained.meta["iteration"], "checksum": trained.meta["checksum"]}
+
+
+def measured(name: str, seed: int, run: Path) -> tuple[dict[str, Any], list[int]]:
+    """Returns what was measured of a run as it is now, and the seeds of that name that were measured.
+
+    Raises:
+      InputError: no run, one that was not measured whole, or one that was trained further since.
+    """
+    trained = find(run)
+    stored = (json.loads(RESULT.read_text()) if RESULT.exists() else {}).get(name, {})
+    again = f"run `python experiments/shipped_weights.py measure {name} --seed {seed}` first"
+    own = stored.get(str(seed))
+    if own is None:
+        raise InputError(f"{RESULT} holds no measurement of {name}, seed {seed}; {again}")
+    if missing := [opponent for opponent in field(name, game_of(trained)) if opponent not in own["strength"]]:
+        raise InputError(f"{name}, seed {seed} was not measured against {missing[0]}; {again}")
+    now = which(trained)
+    if differing := difference({key: own.get(key) for key in now}, now):
+        raise InputError(f"{run} is not what was measured: {differing}; {again}")
+    return own, sorted(map(int, stored))
 
 
 def ship(name: str, seed: int, run: Path) -> None:
-    """Exports a run's policy into the package; its card gets what was measured."""
+    """Exports a run's policy into the package, with what was measured on its card; both files are ready before.
+
+    Raises:
+      InputError: as `measured`.
+    """
+    own, seeds = measured(name, seed, run)
     path = WEIGHTS / f"{name}.safetensors"
     path.parent.mkdir(parents=True, exist_ok=True)
-    dream.export_policy(run, path)
-    card = json.loads(path.with_suffix(".json").read_text())
-    stored = json.loads(RESULT.read_text())[name]
-    own = stored[str(seed)]
-    card["training"] = {key: own[key] for key in own if key != "strength"} | {"seed": seed}
-    card["strength"], card["seeds_measured"] = own["strength"], sorted(map(int, stored))
-    files.write_json(path.with_suffix(".json"), card)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".shipping") as folder:
+        made = dream.export_policy(run, Path(folder) / path.name)
+        card = json.loads(made.with_suffix(".json").read_text())
+        card["training"] = {key: own[key] for key in own if key != "strength"} | {"seed": seed}
+        card["strength"], card["seeds_measured"] = own["strength"], seeds
+        files.write_json(made.with_suffix(".json"), card)
+        made.replace(path)
+        made.with_suffix(".json").replace(path.with_suffix(".json"))
     print(path)
 
 
@@ -138,7 +177,10 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "shipped", help="folder of the runs")
     arguments = parser.parse_args()
     run = arguments.runs / arguments.name / f"seed{arguments.seed}"
-    {"train": train, "measure": measure, "ship": ship}[arguments.what](arguments.name, arguments.seed, run)
+    try:
+        {"train": train, "measure": measure, "ship": ship}[arguments.what](arguments.name, arguments.seed, run)
+    except InputError as error:
+        parser.exit(2, f"error: {error}\n")
 
 
 if __name__ == "__main__":

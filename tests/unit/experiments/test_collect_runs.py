@@ -5,11 +5,15 @@ from __future__ import annotations
 import importlib
 import json
 import pathlib
+import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 
+import matplotlib as mpl
 import pytest
 from command_support import REPO
+from run_folder import write_config, write_metrics, write_sittings
 
 
 @pytest.fixture(scope="module")
@@ -25,15 +29,13 @@ def run(tmp_path: pathlib.Path) -> Callable[[int], pathlib.Path]:
     """Makes the finished run of a seed."""
 
     def make(seed: int) -> pathlib.Path:
-        folder = tmp_path / f"seed{seed}"
-        folder.mkdir()
+        folder = write_config(tmp_path / f"seed{seed}", seed=seed)
         rates = dict.fromkeys(("win_rate", "points_per_hand", "knock_rate"), 0.5 + seed / 10)
         (folder / "evaluation.json").write_text(json.dumps({"opponent": "random", "iteration": 3, **rates}))
-        versions = {"command": f"run experiment=x seed={seed} run_dir=y", "git_commit": "c", "device": "d", "jax": "j"}
-        (folder / "versions.json").write_text(json.dumps(versions))
+        write_sittings(folder, f"run experiment=x seed={seed} run_dir=y")
         spent = {"seconds": 1.0, "compile_seconds": 0.5, "decisions": 7}
         record = {"iteration": 3, **spent, **{f"eval/random/{name}": rate for name, rate in rates.items()}}
-        (folder / "metrics.jsonl").write_text(json.dumps(record) + "\n")
+        write_metrics(folder, [record])
         return folder
 
     return make
@@ -64,3 +66,67 @@ def test_further_seeds_come_after_the_stored_ones(
         assert _called(main, target, wrong, "--keep") == 2
     assert json.loads((tmp_path / "result.json").read_text())["runs"] == after
     assert _called(main, tmp_path / "other", tmp_path / "seed0", "--keep") == 2
+
+
+def test_a_run_comes_once(
+    main: Callable[[], None],
+    run: Callable[[int], pathlib.Path],
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """By any path, and as a copy of it; nothing is written."""
+    first = run(0)
+    assert _called(main, tmp_path / "result", first, first / ".." / "seed0") == 2
+    assert "given twice" in capsys.readouterr().err
+    shutil.copytree(first, tmp_path / "copy")
+    assert _called(main, tmp_path / "result", first, tmp_path / "copy") == 2
+    assert "are both seed 0 of cfr_plus by one recipe" in capsys.readouterr().err
+    assert not list(tmp_path.glob("result*"))
+
+
+def test_curves_are_named_by_the_seed(
+    main: Callable[[], None], run: Callable[[int], pathlib.Path], tmp_path: pathlib.Path
+) -> None:
+    """Not by the place: seeds 3 and 5 are 3 and 5."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(mpl.rcParams, "svg.fonttype", "none")
+        assert _called(main, tmp_path / "result", run(3), run(5)) == 0
+    labels = re.findall(r"seed \d", (tmp_path / "result.svg").read_text())
+    assert set(labels) == {"seed 3", "seed 5"}
+    assert [one["seed"] for one in json.loads((tmp_path / "result.json").read_text())["runs"]] == [3, 5]
+
+
+def test_jobs_of_a_sweep_can_be_added(
+    main: Callable[[], None], run: Callable[[int], pathlib.Path], tmp_path: pathlib.Path
+) -> None:
+    """Their seeds are those of their configurations; an older file that holds the sweep's command is refused."""
+    folders = [run(0), run(1)]
+    for folder in folders:
+        write_sittings(folder, "run -m seed=0,1 run_dir=y")
+    target = tmp_path / "result"
+    assert _called(main, target, folders[0]) == 0
+    assert _called(main, target, folders[1], "--keep") == 0
+    runs = json.loads((tmp_path / "result.json").read_text())["runs"]
+    assert [one["overrides"] for one in runs] == [["seed=0"], ["seed=1"]]
+    older = [{name: value for name, value in runs[0].items() if name != "seed"} | {"overrides": ["seed=0,1"]}]
+    (tmp_path / "result.json").write_text(json.dumps({"runs": older}))
+    assert _called(main, target, folders[1], "--keep") == 2
+
+
+def test_other_games_are_collected_too(
+    main: Callable[[], None],
+    run: Callable[[int], pathlib.Path],
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Without knock rate where the game has none; a run that met nobody is refused."""
+    folder = run(0)
+    record = json.loads((folder / "metrics.jsonl").read_text())
+    del record["eval/random/knock_rate"]
+    write_metrics(folder, [record])
+    assert _called(main, tmp_path / "result", folder) == 0
+    (point,) = json.loads((tmp_path / "result.json").read_text())["runs"][0]["curve"]
+    assert "knock_rate" not in point
+    (folder / "evaluation.json").write_text(json.dumps({"iteration": 3}))
+    assert _called(main, tmp_path / "none", folder) == 2
+    assert "was evaluated against nobody" in capsys.readouterr().err

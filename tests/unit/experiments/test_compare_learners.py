@@ -5,11 +5,15 @@ from __future__ import annotations
 import importlib
 import json
 import pathlib
+import shutil
+import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
+from typing import Any
 
 import pytest
-from command_support import REPO
+from command_support import REPO, succeed
+from run_folder import write_config, write_metrics, write_sittings
 
 import envs
 from dream.evaluation.statistics import positive_interval
@@ -68,15 +72,15 @@ def test_no_checkpoint_within_a_limit_is_refused(entrants: Callable, tmp_path: p
         entrants(one, _run(tmp_path / "empty", 1, 1.0, ()))
 
 
-def _evaluated(folder: pathlib.Path, seconds: float, values: list[float], game: str = "kuhn_poker") -> pathlib.Path:
-    """A run of 100 decisions an iteration, evaluated at every second one."""
-    folder.mkdir()
-    (folder / "config.yaml").write_text(f"env: {{name: {game}, rules: {{}}}}")
-    (folder / "versions.json").write_text(json.dumps({"command": f"run.py env={game} run_dir={folder}"}))
+def _evaluated(folder: pathlib.Path, seconds: float, values: list[float], **changed: Any) -> pathlib.Path:
+    """A run of 100 decisions an iteration, evaluated at every second one; its seed is the last digit of its name."""
+    digit = folder.name[-1]
+    write_config(folder, **{"seed": int(digit) if digit.isdecimal() else 0} | changed)
+    write_sittings(folder, f"run.py env=kuhn_poker run_dir={folder}")
     rows = [{"iteration": n, "decisions": 100 * n, "seconds": seconds * n} for n in range(1, 2 * len(values) + 1)]
     for row, value in zip(rows[1::2], values, strict=True):
         row["eval/exploitability/current"] = value
-    (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_metrics(folder, rows)
     return folder
 
 
@@ -103,18 +107,85 @@ def test_exploitability_is_that_of_the_last_evaluation_within_each_limit(
 
 def test_uniform_play_is_told_in_the_unit_of_the_runs(script: ModuleType, tmp_path: pathlib.Path) -> None:
     """Rewards of mini gin are hundredths of points; the exploitability of a run is in points."""
-    run = _evaluated(tmp_path / "run", 1.0, [11.8], "mini_gin_rummy")
+    runs = [_evaluated(tmp_path / f"run{n}", 1.0, [11.8], env__name="mini_gin_rummy") for n in range(4)]
     tree = build_tree(envs.make("mini_gin_rummy"))
-    reported = script.compare_exploitability([run] * 2, [run] * 2)["mini_gin_rummy"]
+    reported = script.compare_exploitability(runs[:2], runs[2:])["mini_gin_rummy"]
     assert reported["uniform"] == pytest.approx(100 * nash_conv(tree, tree.uniform()) / 2)
 
 
+def test_one_pair_has_no_interval(script: ModuleType, tmp_path: pathlib.Path) -> None:
+    """Null ends and a note that says so, in a file that is valid JSON."""
+    one, other = (_evaluated(tmp_path / name, 1.0, [value]) for name, value in (("one", 0.5), ("other", 0.25)))
+    called(script, "--exploitability", "--one", one, "--other", other, "--out", tmp_path / "out.json")
+    reported = strict(tmp_path / "out.json")["kuhn_poker"]
+    assert reported["over_pairs"]["one_at_equal_decisions"] == {"mean": 0.5, "low": None, "high": None}
+    assert "two pairs" in reported["note"]
+
+
 def test_pairs_that_cannot_be_compared_are_refused(script: ModuleType, tmp_path: pathlib.Path) -> None:
-    """Two games in a pair, a single pair, and a run without exact values: each in one line."""
-    kuhn, leduc = _evaluated(tmp_path / "k", 1.0, [1.0]), _evaluated(tmp_path / "l", 1.0, [1.0], "leduc_poker")
+    """Two games in a pair, a run without exact values, and a folder that is no run: each in one line."""
+    kuhn, leduc = (
+        _evaluated(tmp_path / "k", 1.0, [1.0]),
+        _evaluated(tmp_path / "l", 1.0, [1.0], env__name="leduc_poker"),
+    )
     with pytest.raises(InputError, match=r"k is a run on kuhn_poker and .*l on leduc_poker"):
         script.compare_exploitability([kuhn], [leduc])
-    with pytest.raises(InputError, match="at least two"):
-        script.compare_exploitability([kuhn], [kuhn])
     with pytest.raises(InputError, match="holds no eval/exploitability/current"):
-        script.compare_exploitability([kuhn] * 2, [_evaluated(tmp_path / "none", 1.0, [])] * 2)
+        script.compare_exploitability([kuhn], [_evaluated(tmp_path / "none", 1.0, [])])
+    with pytest.raises(InputError, match=r"nowhere holds no config\.yaml"):
+        script.compare_exploitability([kuhn], [tmp_path / "nowhere"])
+
+
+def test_runs_of_one_side_differ_in_the_seed_alone(script: ModuleType, tmp_path: pathlib.Path) -> None:
+    """Twice the same run, a copy of it, other rules, recipe and budget are refused, by both commands."""
+    own = [_evaluated(tmp_path / f"own{n}", 1.0, [1.0]) for n in range(2)]
+    fine = _evaluated(tmp_path / "fine0", 1.0, [1.0])
+    mini = {"env__name": "mini_gin_rummy", "env__rules": {"gin_bonus": 200}}
+    plain = _evaluated(tmp_path / "plain0", 1.0, [1.0], env__name="mini_gin_rummy")
+    with pytest.raises(InputError, match=r"another game: .*gin_bonus is 25 and 200"):
+        script.compare_exploitability([plain], [_evaluated(tmp_path / "rich", 1.0, [1.0], **mini)])
+    for name, changed, told in (
+        ("copy0", {}, "are both seed 0 of cfr_plus"),
+        ("late1", {"iterations": 9}, "another budget: iterations is 4 and 9"),
+        ("power1", {"algo__average_power": 2.0}, "another recipe: algo.average_power"),
+    ):
+        wrong = _evaluated(tmp_path / name, 1.0, [1.0], **changed)
+        for compare in (script.compare_exploitability, lambda one, other: script.compare(one, other, ["random"], 40)):
+            with pytest.raises(InputError, match=told):
+                compare([fine, wrong], own)
+    for compare in (script.compare_exploitability, lambda one, other: script.compare(one, other, ["random"], 40)):
+        with pytest.raises(InputError, match="given twice"):
+            compare([own[0], own[0]], [fine, fine])
+
+
+def test_matches_of_one_pair(script: ModuleType, tmp_path: pathlib.Path) -> None:
+    """Means without intervals, in valid JSON; no match is played where a run is by other rules."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    short = ["env=kuhn_poker", "algo=cfr_plus", "iterations=1", "eval.opponents=[]", "tracking.mode=disabled"]
+    succeed("dream.run", *short, f"run_dir={one}", cwd=tmp_path)
+    shutil.copytree(one, other)
+    out = tmp_path / "new" / "out.json"
+    called(script, "--one", one, "--other", other, "--games", 40, "--opponents", "random", "--out", out)
+    found = strict(out)
+    assert found["over_pairs"]["other_at_equal_seconds"]["one"]["win_rate"]["low"] is None
+    assert "two pairs" in found["note"]
+    rules = {"env__name": "mini_gin_rummy", "env__rules": {"preset": "4x2"}}
+    runs = [write_config(tmp_path / f"rules{bonus}", **rules, env__rules__gin_bonus=bonus) for bonus in (25, 200)]
+    with pytest.raises(InputError, match="gin_bonus is 25 and 200"):
+        script.compare(runs[:1], runs[1:], ["random"], 40)
+
+
+def called(script: ModuleType, *arguments: object) -> None:
+    """Runs the command."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["compare_learners.py", *map(str, arguments)])
+        script.main()
+
+
+def strict(path: pathlib.Path) -> Any:
+    """Returns what a file of JSON holds; NaN is none."""
+
+    def refuse(text: str) -> None:
+        raise ValueError(text)
+
+    return json.loads(path.read_text(), parse_constant=refuse)

@@ -6,8 +6,10 @@ import importlib
 import itertools
 import json
 import pathlib
+import shutil
 from collections.abc import Iterator
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,11 +85,12 @@ def test_a_cell_is_one_plain_line(script: ModuleType) -> None:
 
 def test_learners_are_told_apart(script: ModuleType) -> None:
     """By what they accumulate and whether a critic says what actions are worth."""
+    run_records = importlib.import_module("run_records")
     for how, line in LINES.items():
-        assert script.learner_of(compose_config("config", line).node) == f"dueling_dream, {how}"
+        assert run_records.learner_of(compose_config("config", line).node) == f"dueling_dream, {how}"
     node = compose_config("config", ["algo=ppo", "algo.advantage=expected_sarsa"]).node
-    assert script.learner_of(node) == "ppo, by a critic"
-    assert script.learner_of(compose_config("config", ["algo=dream"]).node) == "dream"
+    assert run_records.learner_of(node) == "ppo, by a critic"
+    assert run_records.learner_of(compose_config("config", ["algo=dream"]).node) == "dream"
 
 
 def test_zero_has_no_logarithm(script: ModuleType) -> None:
@@ -102,10 +105,15 @@ def test_zero_has_no_logarithm(script: ModuleType) -> None:
     assert script._over_seeds([0.1, 0.2])["low"] > 0
 
 
-def test_a_seed_that_comes_twice_is_refused(script: ModuleType, sweeps: list[pathlib.Path]) -> None:
-    """The same folder given twice would count its runs twice."""
-    with pytest.raises(InputError, match="cfr has seed 3 twice on kuhn_poker"):
+def test_a_seed_that_comes_twice_is_refused(
+    script: ModuleType, sweeps: list[pathlib.Path], tmp_path: pathlib.Path
+) -> None:
+    """The same folder given twice, or a copy of it, would count its runs twice."""
+    with pytest.raises(InputError, match="given twice"):
         script.collect(sweeps * 2)
+    again = shutil.copytree(sweeps[0], tmp_path / "again")
+    with pytest.raises(InputError, match="are both seed 3 of cfr on kuhn_poker"):
+        script.collect([*sweeps, again])
 
 
 def test_seeds_join_those_stored(script: ModuleType, sweeps: list[pathlib.Path]) -> None:
@@ -115,8 +123,8 @@ def test_seeds_join_those_stored(script: ModuleType, sweeps: list[pathlib.Path])
     def only(seed: int) -> dict:
         jobs = {"cfr": [], "outcome_mccfr": []}
         for job in script.finished(sweeps):
-            if job.seed == seed:
-                jobs[job.learner].append(job)
+            if job.run.seed == seed:
+                jobs[job.run.learner].append(job)
         return {"kuhn_poker": script._of_game(jobs)}
 
     first, second = only(3), only(4)
@@ -132,6 +140,61 @@ def test_seeds_join_those_stored(script: ModuleType, sweeps: list[pathlib.Path])
     recipe["algo"]["exploration"] = 0.25
     with pytest.raises(InputError, match="outcome_mccfr on kuhn_poker: the stored seeds were run by another recipe"):
         script.joined(second, first)
+
+
+def _changed(sweeps: list[pathlib.Path], folder: pathlib.Path, seed: int, **changed: Any) -> pathlib.Path:
+    """A copy of the sweep's job of CFR and seed 3, as if of another seed and other settings, by dotted name."""
+    job = shutil.copytree(sweeps[0] / "0", folder / "0")
+    config = OmegaConf.load(job / "config.yaml")
+    for name, value in {"seed": seed, **{name.replace("__", "."): value for name, value in changed.items()}}.items():
+        OmegaConf.update(config, name, value, force_add=True)
+    OmegaConf.save(config, job / "config.yaml")
+    return folder
+
+
+def test_other_rules_recipes_and_budgets_are_no_seeds(
+    script: ModuleType, sweeps: list[pathlib.Path], tmp_path: pathlib.Path
+) -> None:
+    """Neither in one go nor joined with what is stored, where older files tell the game and budget by their values."""
+    for name, changed, told in (
+        ("recipe", {"algo__average_power": 3.0}, "another recipe: algo.average_power"),
+        ("iterations", {"iterations": 30}, "another budget: iterations is 20 and 30"),
+        ("nodes", {"budget__nodes": 5}, "another budget: budget.nodes is None and 5"),
+    ):
+        wrong = _changed(sweeps, tmp_path / name, 7, **changed)
+        with pytest.raises(InputError, match=told):
+            script.collect([*sweeps, wrong])
+        stored = script.collect(sweeps)
+        with pytest.raises(InputError, match=f"cfr on kuhn_poker: the stored seeds .* another {told.split()[1][:-1]}"):
+            script.joined(script.collect([wrong]), stored)
+    mini = {"env__name": "mini_gin_rummy"}
+    rules = [_changed(sweeps, tmp_path / f"rules{n}", n, **mini, env__rules__gin_bonus=n) for n in (25, 200)]
+    for command in (script.collect, lambda folders: script.matches(folders, "mini_gin_rummy")):
+        with pytest.raises(InputError, match=r"another game: rules\.gin_bonus is 25 and 200"):
+            command(rules)
+
+
+def test_older_results_tell_their_game_and_budget_by_values(
+    script: ModuleType, sweeps: list[pathlib.Path], tmp_path: pathlib.Path
+) -> None:
+    """By what uniform play loses and by the nodes that were spent."""
+    found = script.collect([_changed(sweeps, tmp_path / "more", 7)])
+
+    def older(uniform: float = 1.0, nodes: float = 1.0) -> dict:
+        stored = script.collect(sweeps)
+        game = stored["kuhn_poker"]
+        del game["game"]
+        game["uniform"] *= uniform
+        for learner in game["learners"].values():
+            del learner["budget"]
+            learner["nodes"] *= nodes
+        return stored
+
+    assert script.joined(found, older())["kuhn_poker"]["learners"]["cfr"]["seeds"] == [3, 4, 7]
+    with pytest.raises(InputError, match="kuhn_poker: the stored values are of other rules"):
+        script.joined(found, older(uniform=1.1))
+    with pytest.raises(InputError, match="cfr on kuhn_poker: the stored seeds had another budget"):
+        script.joined(found, older(nodes=2.0))
 
 
 def test_what_was_tried_is_kept(script: ModuleType, sweeps: list[pathlib.Path]) -> None:

@@ -1,0 +1,159 @@
+"""Blocks of played rounds: whole files only, and none of other players, rules or code."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pathlib
+import re
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+from command_support import REPO
+
+import envs
+from envs import InputError
+
+NAMES = ("blocks", "gin_relations", "gin_search", "gin_losses")
+
+
+@pytest.fixture(scope="module")
+def scripts() -> Iterator[SimpleNamespace]:
+    """The module and the scripts that use it, by name."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(REPO / "experiments")
+        yield SimpleNamespace(**{name: importlib.import_module(name) for name in NAMES})
+
+
+def _rounds(game: envs.Game, *players: object, games: int, seed: int) -> dict[str, np.ndarray]:
+    """Rounds that nobody plays: what kept figures there are, by the seed."""
+    points = np.random.default_rng(seed).choice([-30.0, 25.0, 40.0], size=(games // 2, 2))
+    names = ("gin_rate", "knock_rate", "undercut_rate", "mean_length")
+    return {"points_per_hand": points, **dict.fromkeys(names, np.zeros_like(points))}
+
+
+def _called(script: ModuleType, *arguments: object) -> int:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["script.py", *map(str, arguments)])
+        try:
+            script.main()
+        except SystemExit as ended:
+            return int(ended.code or 0)
+    return 0
+
+
+def _cut_off(file: object, *args: object, **kwargs: object) -> None:
+    """What numpy leaves of a file when Ctrl-C comes."""
+    if hasattr(file, "write"):
+        file.write(b"PK")
+    else:
+        pathlib.Path(file).write_bytes(b"PK")
+    raise KeyboardInterrupt
+
+
+@pytest.fixture
+def relations(scripts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> Callable[..., int]:
+    """The relations' command on two blocks of one pairing; what is played is made up."""
+    script = scripts.gin_relations
+    one = script.Relation("greedy", "gin_rummy/strong", None, 16, 8)
+    monkeypatch.setattr(script, "RELATIONS", (one,))
+    monkeypatch.setattr(script, "RESULT", tmp_path / "result.json")
+    monkeypatch.setattr(script, "find_player", lambda name, game: name)
+    monkeypatch.setattr(script, "play_hands", _rounds)
+    return lambda *arguments: _called(script, "--work", tmp_path / "work", *arguments)
+
+
+def test_rounds_of_other_weights_rules_or_code_are_refused(
+    scripts: SimpleNamespace,
+    relations: Callable[..., int],
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One line names the file; the result stays as it was; without the file its rounds are played again."""
+    monkeypatch.setattr(scripts.blocks, "commit", lambda: "old")
+    monkeypatch.setattr(scripts.blocks, "checksum", lambda name, game: None if name == "greedy" else 1)
+    assert relations() == 0
+    result = (tmp_path / "result.json").read_text()
+    assert json.loads(result)["made"]["checksum of gin_rummy/strong"] == 1
+    capsys.readouterr()
+    for name, value, told in (
+        ("checksum", lambda name, game: None if name == "greedy" else 2, "checksum of gin_rummy/strong is 1 and 2"),
+        ("commit", lambda: "new", "commit is old and new"),
+    ):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(scripts.blocks, name, value)
+            assert relations() == 2
+        line = capsys.readouterr().err
+        assert line.count("\n") == 1
+        assert told in line
+        assert (tmp_path / "result.json").read_text() == result
+        path = pathlib.Path(re.search(r"error: (\S+) was played by others", line)[1])
+        assert path.parent == tmp_path / "work"
+    path.unlink()
+    assert relations() == 0
+    assert path.exists()
+    with np.load(path) as block:
+        old = {name: block[name] for name in block.files if name != "made"}
+    np.savez_compressed(path, **old)
+    assert relations() == 2
+    assert f"{path} does not tell by what it was played; delete it" in capsys.readouterr().err
+
+
+def test_other_rules_are_other_rounds(scripts: SimpleNamespace, tmp_path: pathlib.Path) -> None:
+    """By the game's identity; the same comes back as it was written."""
+    plain, eaai = (
+        scripts.blocks.made_by(envs.make("gin_rummy", **rules), ["greedy"]) for rules in ({}, {"preset": "eaai"})
+    )
+    scripts.blocks.write(tmp_path / "a.npz", {"x": np.arange(3)}, plain)
+    scripts.blocks.check(tmp_path / "a.npz", plain)
+    assert scripts.blocks.read(tmp_path / "a.npz")["x"].tolist() == [0, 1, 2]
+    with pytest.raises(InputError, match=r"a\.npz was played by others: game\.rules\.\w+ is .* delete it"):
+        scripts.blocks.check(tmp_path / "a.npz", eaai)
+
+
+def test_a_block_that_is_cut_off_is_not_there(
+    scripts: SimpleNamespace,
+    relations: Callable[..., int],
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of each script: Ctrl-C leaves no file that counts as played."""
+    played = {"points": np.zeros(2)}
+    monkeypatch.setattr(scripts.gin_losses, "played", lambda *_: played)
+    monkeypatch.setattr(scripts.gin_search, "play_hands", _rounds)
+    monkeypatch.setattr(scripts.gin_search.Bench, "player", lambda bench, name: name)
+    work = ["--work", tmp_path / "work", "--out", tmp_path / "out.json"]
+    calls = (
+        relations,
+        lambda: _called(scripts.gin_search, *work, "--policy", "greedy", "--deals", 8, "--block", 8),
+        lambda: _called(scripts.gin_losses, *work, "--player", "greedy", "--opponents", "camper"),
+    )
+    for call in calls:
+        with monkeypatch.context() as patch:
+            patch.setattr(np, "savez_compressed", _cut_off)
+            with pytest.raises(KeyboardInterrupt):
+                call()
+        assert not list(tmp_path.rglob("*.npz"))
+
+
+def test_a_damaged_block_is_named(
+    scripts: SimpleNamespace,
+    relations: Callable[..., int],
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What older scripts left cut off: one line says to delete it."""
+    assert relations() == 0
+    path = sorted((tmp_path / "work").glob("*.npz"))[0]
+    path.write_bytes(path.read_bytes()[:100])
+    capsys.readouterr()
+    assert relations() == 2
+    assert capsys.readouterr().err == f"error: {path} is damaged; delete it, and its rounds are played again\n"
+    for empty in (b"", b"PK"):
+        path.write_bytes(empty)
+        with pytest.raises(InputError, match="is damaged; delete it"):
+            scripts.blocks.read(path)
