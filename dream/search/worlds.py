@@ -6,7 +6,8 @@ the chance of the deal and of every draw in a world w, the same for all of them,
     P(w | view)  is proportional to  c(w) * product over the others' actions a so far of pi(a | their view then in w)
 
 by Bayes' rule; the own actions are the same in all worlds and cancel out. A mixture (1 - m) pi + m / (legal actions)
-stands for pi, as nobody plays exactly by the policy that is believed in.
+stands for pi, as nobody plays exactly by the policy that is believed in. `determinize` may fail to find a world that
+could be, and then returns one on which some of the actions seen were not legal: its likelihood is 0.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ def sample_belief(
 def log_likelihood(game: Game, policy: Policy, world: State, seat: Array, mistakes: Array | float) -> Array:
     """Returns the logarithm of the probability of the others' actions that led to a world: float32.
 
+    -inf of a world that contradicts its own actions: one of them, anyone's, was not legal, or another player is to act.
+
     Args:
       game: with `replay_actions`.
       policy: the others'.
@@ -69,25 +72,30 @@ def log_likelihood(game: Game, policy: Policy, world: State, seat: Array, mistak
     """
     deal, actions, count = game.replay_actions(world)
 
-    def body(carry: tuple[Array, State, Array, Array]) -> tuple[Array, State, Array, Array]:
-        n, state, counted, log = carry
+    def body(carry: tuple[Array, State, Array, Array, Array]) -> tuple[Array, State, Array, Array, Array]:
+        n, state, counted, log, fine = carry
 
-        def passes(at: tuple[Array, State, Array]) -> Array:
+        def passes(at: tuple[Array, State, Array, Array]) -> Array:
             # The others' action that has been counted is taken, and the own ones after it.
             return (at[0] < count) & (at[2] | (at[1].current_player == seat))
 
-        def take(at: tuple[Array, State, Array]) -> tuple[Array, State, Array]:
-            return at[0] + 1, game.step(at[1], actions[at[0]])[0], jnp.bool_(False)
+        def take(at: tuple[Array, State, Array, Array]) -> tuple[Array, State, Array, Array]:
+            n, state, _, fine = at
+            fine = fine & game.legal_actions(state)[actions[n]]
+            return n + 1, game.step(state, actions[n])[0], jnp.bool_(False), fine
 
-        n, state, _ = lax.while_loop(passes, take, (n, state, counted))
+        n, state, _, fine = lax.while_loop(passes, take, (n, state, counted, fine))
         legal = game.legal_actions(state)
         probs = policy(game.view(state, jnp.maximum(state.current_player, 0)), legal)
         mixed = (1 - mistakes) * probs[actions[n]] + mistakes / jnp.maximum(jnp.sum(legal), 1)
         gained = jnp.where(n < count, jnp.log(jnp.maximum(mixed, _LEAST_PROBABILITY)), 0.0)
-        return n, state, jnp.bool_(True), log + gained
+        return n, state, jnp.bool_(True), log + gained, fine & (legal[actions[n]] | (n == count))
 
-    start = jnp.int32(0), deal, jnp.bool_(False), jnp.float32(0)
-    return lax.while_loop(lambda carry: carry[0] + carry[2] < count, body, start)[3]
+    start = jnp.int32(0), deal, jnp.bool_(False), jnp.float32(0), jnp.bool_(True)
+    n, state, _, log, fine = lax.while_loop(lambda carry: carry[0] + carry[2] < count, body, start)
+    last = game.step(state, actions[n])[0].current_player
+    ends = jnp.where(n < count, last, state.current_player) == world.current_player
+    return jnp.where(fine & ends, log, -jnp.inf)
 
 
 def tempered(logs: Any, least_effective: Any) -> Array:
@@ -96,13 +104,14 @@ def tempered(logs: Any, least_effective: Any) -> Array:
     With b = 1 a few worlds may have all the weight, and what is believed is then one guess, certain of itself.
 
     Args:
-      logs: float32[N], log-likelihoods.
+      logs: float32[N], log-likelihoods; -inf weighs 0, unless all are that.
       least_effective: of (sum w)^2 / sum w^2; N or more makes all weights equal.
     Returns:
       float32[N], summing to one.
     """
     logs = jnp.asarray(logs, jnp.float32)
-    logs = logs - jnp.max(logs)
+    most = jnp.max(logs)
+    logs = jnp.where(most == -jnp.inf, 0.0, logs - most)
 
     def enough(power: Array) -> Array:
         weights = jnp.exp(power * logs)
@@ -115,7 +124,8 @@ def tempered(logs: Any, least_effective: Any) -> Array:
         return jnp.where(is_enough, middle, low), jnp.where(is_enough, high, middle)
 
     low, _ = lax.fori_loop(0, _HALVINGS, halve, (jnp.float32(0), jnp.float32(1)))
-    weights = jnp.exp(jnp.where(enough(jnp.float32(1)), 1.0, low) * logs)
+    power = jnp.where(enough(jnp.float32(1)), 1.0, low)
+    weights = jnp.where(logs == -jnp.inf, 0.0, jnp.exp(power * logs))
     return weights / jnp.sum(weights)
 
 

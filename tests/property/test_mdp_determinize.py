@@ -19,6 +19,7 @@ from envs.gin_rummy.mdp.encoding import slot_of
 
 GAME = envs.make("gin_rummy_mdp")
 NAMES = "2S 5S 8S JS 3H 6H 9H QH 4D TC"
+LEAST_DECLINES, MOST_DECISIONS = 2, 20
 FED = "KS KH KD JH JD JC AS AH"
 SHED = "4S 7S TS 5H 8H TH 7D 9D"
 """The own hand; the cards the opponent takes from the pile, and those it discards for them, in order."""
@@ -94,3 +95,39 @@ def test_all_consistent_hands_are_equally_likely(plays_on: bool) -> None:
     found, counts = np.unique(hands, axis=0, return_counts=True)
     assert {tuple(cards.cards_in(hand)) for hand in found} == {tuple(pair) for pair in listed}
     assert abs(np.sum((counts - 30) ** 2 / 30) - len(listed)) < 5 * np.sqrt(2 * len(listed))
+
+
+def test_no_world_contradicts_the_knocks_that_were_declined() -> None:
+    """Two players that play on whenever they can: at draws after several declines, the round can be replayed."""
+    policy = envs.make_bot("camper", GAME)
+    compiled = functools.partial(jax.jit, compiler_options=QUICK)
+    act = compiled(lambda state: jnp.argmax(policy(GAME.view(state, state.current_player), GAME.legal_actions(state))))
+    step, view, determinize = compiled(GAME.step), compiled(GAME.view), jax.jit(GAME.determinize)
+    again = compiled(_replayed)
+    seen = 0
+    for number in range(1000, 1012):
+        state, declined = compiled(GAME.init)(jax.random.key(number)), [0, 0]
+        while int(state.current_player) >= 0 and seen < MOST_DECISIONS:
+            player = int(state.current_player)
+            if int(state.phase) == 0 and declined[1 - player] >= LEAST_DECLINES:
+                world = determinize(view(state, player), jax.random.key(seen))
+                replayed, fine = again(world)
+                assert bool(fine), (number, int(state.table.actions), declined)
+                assert _same(replayed, world)
+                assert _same(view(world, player), view(state, player))
+                seen += 1
+            action = int(act(state))
+            declined[player] += action == 13
+            state = step(state, np.int32(action))[0]
+    assert seen == MOST_DECISIONS
+
+
+def _replayed(world: Any) -> tuple[Any, Array]:
+    """Returns the state that a world's actions lead to, and whether all were legal."""
+    deal, actions, count = GAME.replay_actions(world)
+
+    def turn(carry: tuple[Array, Any, Array]) -> tuple[Array, Any, Array]:
+        n, state, fine = carry
+        return n + 1, GAME.step(state, actions[n])[0], fine & GAME.legal_actions(state)[actions[n]]
+
+    return lax.while_loop(lambda carry: carry[0] < count, turn, (jnp.int32(0), deal, jnp.bool_(True)))[1:]

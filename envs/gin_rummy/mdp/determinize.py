@@ -1,11 +1,14 @@
 """What a player of `gin_rummy_mdp` cannot see, dealt anew.
 
 A view of this game also shows when the opponent had to decide about a knock, so after each of its discards it is known
-whether its deadwood was within the knock limit. Deals of which that is not true are drawn again.
+whether its deadwood was within the knock limit. Deals of which that is not true are drawn again. An opponent that has
+played on several times held a small hand each time, and hardly any deal does: where none fits within the bound of
+`first_accepted`, deals are led there by swaps of hidden cards, as `annealed` says, and `_swapped` which swaps.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from typing import NamedTuple
 
@@ -15,11 +18,17 @@ import numpy as np
 from jax import Array
 
 from envs import cards
+from envs.batching import where_needed
 from envs.gin_rummy.core import determinize, table
+from envs.gin_rummy.core.rejection import MOST_PROPOSALS, PARTICLES, annealed
 from envs.gin_rummy.core.rules import MdpRules
 from envs.gin_rummy.core.table import Table
 from envs.gin_rummy.mdp.encoding import DISCARD, KNOCK, OVER, MdpView
 from envs.gin_rummy.melding import melds
+
+_NEVER = 1 << 10
+_LANES = 16
+"""Views for which deals are led together: each has PARTICLES of them."""
 
 
 class Dealt(NamedTuple):
@@ -43,6 +52,12 @@ def sample(rules: MdpRules, view: MdpView, key: Array) -> Dealt:
     """
     accepts = functools.partial(_decides_where_shown, rules, view)
     board = determinize.sample(rules, view, view.phase == DISCARD, key, accepts)
+    fits = accepts(_their_hands(rules, view, board))
+    lead_key = jax.random.fold_in(key, MOST_PROPOSALS)
+    board = where_needed(
+        ~fits, functools.partial(_led, rules), board, view, board, lead_key,
+        smallest_chunk=_LANES, largest_chunk=_LANES,
+    )  # fmt: skip
     actor, kind, card = table.read(board.log)
     own = actor == np.arange(2)[:, None]
     takes = own & (kind == table.DRAW_DISCARD)
@@ -73,6 +88,127 @@ def _tops_before(log: Array) -> Array:
     return jnp.roll(tops, 1).at[0].set(-1)
 
 
+class _Hidden(NamedTuple):
+    """What a view leaves open, the same for all deals that are consistent with its cards.
+
+    Attributes:
+      since: int32[cards], the action with which the opponent got the card of a place of the deck, 0 for the deal;
+        _NEVER for places of others and of the stock.
+      until: int32[cards], the action with which the opponent showed a card by its discard, _NEVER for cards not seen.
+      theirs: int32[cards], the places with a `since` whose card the player did not know then; the first `count` count.
+      open: int32[cards], those and the stock's; the first `open_count` count.
+      at, asked: int32[D], the opponent's discards and what follows each, as `_decisions` says.
+    """
+
+    since: Array
+    until: Array
+    theirs: Array
+    count: Array
+    open: Array
+    open_count: Array
+    at: Array
+    asked: Array
+
+
+class _Deal(NamedTuple):
+    """A deck, int32[cards], and the opponent's hand after each of its discards on it, int32[D, 4]."""
+
+    deck: Array
+    hands: Array
+
+
+def _led(rules: MdpRules, view: MdpView, board: Table, key: Array) -> Table:
+    """Draws a table of which all is true that the view shows, nearly uniformly, as `annealed` says.
+
+    Args:
+      rules: of the game.
+      view: of either player, in play.
+      board: any table that is consistent with the cards the view shows.
+      key: consumed.
+    """
+    start_key, lead_key = jax.random.split(key)
+    hidden = _hidden(rules, view, board.deck)
+
+    def start(key: Array) -> _Deal:
+        proposed = determinize.sample(rules, view, view.phase == DISCARD, key)
+        return _Deal(proposed.deck.astype(jnp.int32), _hands_at(_their_hands(rules, view, proposed), hidden.at))
+
+    deals = jax.vmap(start)(jax.random.split(start_key, PARTICLES))
+    move, energy = functools.partial(_swapped, rules, hidden), functools.partial(_contradiction, rules, hidden)
+    deal, _ = annealed(deals, move, energy, lead_key)
+    return _on_deck(rules, view, board, deal.deck.astype(jnp.uint8))
+
+
+def _hidden(rules: MdpRules, view: MdpView, deck: Array) -> _Hidden:
+    """Returns what a view leaves open; `deck` is any that is consistent with its cards."""
+    actor, kind, card = table.read(view.log)
+    seat, ids, times = view.seat.astype(jnp.int32), np.arange(rules.num_cards), np.arange(rules.max_actions)
+    draws = kind == table.DRAW_STOCK
+    drawn_at = rules.dealt + jnp.cumsum(draws) - draws
+    drawn = (draws & (actor == 1 - seat))[:, None] & (drawn_at[:, None] == ids)
+    since = jnp.min(jnp.where(drawn, times[:, None], _NEVER), axis=0)
+    dealt = (ids // rules.hand_size == 1 - seat) & (ids < 2 * rules.hand_size)
+    since = jnp.where(dealt, 0, since)
+    seen = card[:, None] == ids
+    first = jnp.min(jnp.where(seen, times[:, None], _NEVER), axis=0)
+    opens = seen & (first == times[:, None]) & ((kind == table.DISCARD) & (actor == 1 - seat))[:, None]
+    unseen = (first == _NEVER) & ~cards.to_cards(view.hand, rules.num_ranks, rules.num_suits)
+    is_open = (unseen | jnp.any(opens, axis=0))[deck]
+    is_theirs = is_open & (since < _NEVER)
+    places = [jnp.nonzero(these, size=rules.num_cards, fill_value=0)[0] for these in (is_theirs, is_open)]
+    at, asked = _decisions(rules, view)
+    return _Hidden(since, first, places[0], jnp.sum(is_theirs), places[1], jnp.sum(is_open), at, asked)
+
+
+def _swapped(rules: MdpRules, hidden: _Hidden, deal: _Deal, key: Array) -> _Deal:
+    """Swaps the cards of a place of the opponent's and of any other, unless a card was shown before it would be got."""
+    one_key, two_key = jax.random.split(key)
+    one = hidden.theirs[jax.random.randint(one_key, (), 0, jnp.maximum(hidden.count, 1))]
+    two = hidden.open[jax.random.randint(two_key, (), 0, jnp.maximum(hidden.open_count, 1))]
+    first, last = (bound(hidden.since[one], hidden.since[two]) for bound in (jnp.minimum, jnp.maximum))
+    hands, fine = deal.hands, jnp.bool_(True)
+    for card, place in ((deal.deck[one], two), (deal.deck[two], one)):
+        moves = (first <= hidden.at) & (hidden.at < jnp.minimum(last, hidden.until[card]))
+        hands = hands ^ jnp.where(moves[:, None], cards.card_mask(card, rules.num_ranks).astype(jnp.int32), 0)
+        fine = fine & ((hidden.since[place] < hidden.until[card]) | (hidden.until[card] == _NEVER))
+    deck = deal.deck.at[one].set(deal.deck[two]).at[two].set(deal.deck[one])
+    return jax.tree.map(lambda new, old: jnp.where(fine, new, old), _Deal(deck, hands), deal)
+
+
+def _contradiction(rules: MdpRules, hidden: _Hidden, deal: _Deal) -> Array:
+    """Returns by how many points in all the opponent's deadwood is on the wrong side of the knock limit: int32."""
+    above = jax.vmap(melds.deadwood)(deal.hands) - rules.knock_limit
+    wrong = jnp.where(hidden.asked == 1, jnp.maximum(above, 0), jnp.maximum(1 - above, 0))
+    return jnp.sum(jnp.where(hidden.asked < 0, 0, wrong), dtype=jnp.int32)
+
+
+def _on_deck(rules: MdpRules, view: MdpView, board: Table, deck: Array) -> Table:
+    """Returns the table of another deck on which the view is the same: uint8[cards]."""
+    actor, kind, _ = table.read(view.log)
+    other, draws = 1 - view.seat.astype(jnp.int32), kind == table.DRAW_STOCK
+    place = jnp.minimum(rules.dealt + jnp.cumsum(draws) - draws, rules.num_cards - 1)
+    drawn = table.entry(actor, kind, deck[place].astype(jnp.int32))
+    board = dataclasses.replace(board, deck=deck, log=jnp.where(draws & (actor == other), drawn, view.log))
+    hand = _their_hands(rules, view, board)[board.actions]
+    picks = (view.phase == DISCARD) & ~view.to_act
+    options = melds.discards(hand, picks, rules.knock_limit)
+    own = np.arange(2) == view.seat
+    return dataclasses.replace(
+        board,
+        hands=jnp.where(own[:, None], board.hands, hand.astype(jnp.uint16)),
+        deadwood=jnp.where(own, board.deadwood, jnp.where(picks, options.least, melds.deadwood(hand))),
+        after=jnp.where(picks, options.after, board.after),
+    )
+
+
+def _their_hands(rules: MdpRules, view: MdpView, board: Table) -> Array:
+    """Returns the opponent's hand after each log entry of a table: int32[max_actions, 4]."""
+    other, place = 1 - view.seat.astype(jnp.int32), np.arange(rules.num_cards)
+    dealt = (place // rules.hand_size == other) & (place < 2 * rules.hand_size)
+    held = jnp.any(dealt[:, None] & (board.deck[:, None] == place), axis=0)
+    return table.hands_after(rules, cards.to_mask(held, rules.num_ranks), board.log, other).astype(jnp.int32)
+
+
 def _decides_where_shown(rules: MdpRules, view: MdpView, hands: Array) -> Array:
     """Returns whether the opponent's deadwood allowed a knock after the discards that a decision followed: bool.
 
@@ -81,13 +217,28 @@ def _decides_where_shown(rules: MdpRules, view: MdpView, hands: Array) -> Array:
       view: of the player who does not see the hands.
       hands: int32[max_actions, 4], the opponent's after each log entry.
     """
+    at, asked = _decisions(rules, view)
+    could = jax.vmap(melds.deadwood)(_hands_at(hands, at)) <= rules.knock_limit
+    return jnp.all((could == (asked == 1)) | (asked < 0)) | (view.phase == OVER)
+
+
+def _decisions(rules: MdpRules, view: MdpView) -> tuple[Array, Array]:
+    """Returns the opponent's discards, int32[D], and what follows each, int32[D]: 1 a knock decision, 0 none.
+
+    Past the last discard they are _NEVER and -1.
+    """
     actor, kind, _ = table.read(view.log)
     discards = (kind == table.DISCARD) & (actor == 1 - view.seat.astype(jnp.int32))
     decides_now = (view.phase == KNOCK) & ~view.to_act
-    at = jnp.nonzero(discards, size=_most_discards(rules), fill_value=rules.max_actions - 1)[0]
-    follows = jnp.roll(kind == table.PASS, -1)[at] | (decides_now & (at == view.length.astype(jnp.int32) - 1))
-    could = jax.vmap(melds.deadwood)(hands[at]) <= rules.knock_limit
-    return jnp.all((could == follows) | ~discards[at]) | (view.phase == OVER)
+    at = jnp.nonzero(discards, size=_most_discards(rules), fill_value=_NEVER)[0]
+    passes = jnp.roll(kind == table.PASS, -1).at[at].get(mode="fill", fill_value=False)
+    follows = passes | (decides_now & (at == view.length.astype(jnp.int32) - 1))
+    return at, jnp.where(at < _NEVER, follows.astype(jnp.int32), -1)
+
+
+def _hands_at(hands: Array, at: Array) -> Array:
+    """Returns the hands after some log entries, int32[D, 4], none where there is no entry: they cost nothing then."""
+    return hands.at[at].get(mode="fill", fill_value=0)
 
 
 def _most_discards(rules: MdpRules) -> int:

@@ -10,6 +10,8 @@ knock says something of the knocker's hand, as long as it hides any:
 | is laying its melds | the deadwood of what it holds is within the knock card |
 | has laid them | the points of what it holds are within the knock card |
 
+Few hands allow a knock: where `first_accepted` finds none, `annealed` leads hands there.
+
 A view shows neither which of the pile's cards the knocker discarded nor the order of play. The condition of the first
 row is therefore dropped in the other two, where OpenSpiel's rougher count would exclude a few hands more; and the deck
 of the state that is made begins with the cards that have left the stock, in an order that means nothing.
@@ -26,11 +28,14 @@ import numpy as np
 from jax import Array, lax
 
 from envs import cards
-from envs.gin_rummy.core.rejection import first_accepted
+from envs.batching import where_needed
+from envs.gin_rummy.core.rejection import MOST_PROPOSALS, PARTICLES, annealed, first_accepted
 from envs.gin_rummy.melding import melds
 from envs.gin_rummy.openspiel import ids, meld_ids
 from envs.gin_rummy.openspiel.state import OpenSpielRules, OpenSpielState, OpenSpielView, select_player
 
+_LANES = 16
+"""Views for which hands are led together: each has PARTICLES of them."""
 _MOST_POINTS = 10
 """No rules let a knocker keep more."""
 
@@ -47,8 +52,13 @@ def sample(rules: OpenSpielRules, view: OpenSpielView, key: Array) -> OpenSpielS
     """
     hidden = _hidden(rules, view)
     laid = ((view.phase == ids.LAYOFF) | (view.phase == ids.MELDS)) & (view.turn == view.seat)
-    of_any = functools.partial(_any_hand, rules, hidden)
-    held = first_accepted(of_any, functools.partial(_could_knock, rules, view, hidden), key)
+    of_any, above = functools.partial(_any_hand, rules, hidden), functools.partial(_above_limit, rules, view, hidden)
+    held = first_accepted(of_any, lambda chosen: above(chosen) == 0, key)
+    lead_key = jax.random.fold_in(key, MOST_PROPOSALS)
+    held = where_needed(
+        above(held) > 0, functools.partial(_led_hand, rules), held, view, hidden, lead_key,
+        smallest_chunk=_LANES, largest_chunk=_LANES,
+    )  # fmt: skip
     held = jnp.where(laid, _stopped_hand(rules, view, hidden, key), held)
     return _state(rules, view, hidden, hidden.known | cards.to_mask(held, rules.num_ranks), key)
 
@@ -86,14 +96,35 @@ def _any_hand(rules: OpenSpielRules, hidden: _Hidden, key: Array) -> Array:
     return jnp.zeros(rules.num_cards, bool).at[mixed].set(hidden.unseen[mixed] & (rank <= hidden.wanted))
 
 
-def _could_knock(rules: OpenSpielRules, view: OpenSpielView, hidden: _Hidden, chosen: Array) -> Array:
-    """Returns whether an opponent that has knocked and is laying its melds may hold these cards, bool[cards]: bool."""
+def _above_limit(rules: OpenSpielRules, view: OpenSpielView, hidden: _Hidden, chosen: Array) -> Array:
+    """Returns by how many points an opponent that has knocked could not have done so with these cards: int32.
+
+    Args:
+      rules, view, hidden: of the game, of the other player, and what it does not see.
+      chosen: bool[cards], the opponent's hidden cards; 0 points where it has not knocked.
+    """
     limit = view.knock_card.astype(jnp.int32)
     hand = (hidden.known | cards.to_mask(chosen, rules.num_ranks)).astype(jnp.int32)
     full = melds.over_suits(lax.population_count(hand)) > rules.hand_size
     knocked = (view.phase == ids.KNOCK) & (view.turn != view.seat)
     with_draw = meld_ids.deadwood_with_draw(hand, full & knocked, limit)
-    return ~knocked | (jnp.where(full, with_draw, melds.deadwood(hand)) <= limit)
+    left = jnp.where(full, with_draw, melds.deadwood(hand))
+    return jnp.where(knocked, jnp.maximum(left - limit, 0), 0)
+
+
+def _led_hand(rules: OpenSpielRules, view: OpenSpielView, hidden: _Hidden, key: Array) -> Array:
+    """Returns a choice of the unseen cards that allows the knock, nearly uniform, as `annealed` says: bool[cards]."""
+    start_key, lead_key = jax.random.split(key)
+    start = jax.vmap(functools.partial(_any_hand, rules, hidden))(jax.random.split(start_key, PARTICLES))
+
+    def swapped(chosen: Array, key: Array) -> Array:
+        """Puts one of the chosen cards back and takes one of the others."""
+        noise = jax.random.uniform(key, (2, rules.num_cards))
+        sides = jnp.stack([chosen, hidden.unseen & ~chosen])
+        moves = jnp.argmax(jnp.where(sides, noise, -1.0), axis=1)[:, None] == np.arange(rules.num_cards)
+        return jnp.where(jnp.all(jnp.any(sides, axis=1)), chosen ^ moves[0] ^ moves[1], chosen)
+
+    return annealed(start, swapped, functools.partial(_above_limit, rules, view, hidden), lead_key)[0]
 
 
 def _stopped_hand(rules: OpenSpielRules, view: OpenSpielView, hidden: _Hidden, key: Array) -> Array:

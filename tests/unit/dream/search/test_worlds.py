@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dream.search.worlds import resample, tempered
+import envs
+from dream.search.worlds import log_likelihood, resample, tempered
+from envs.gin_rummy.core import table
 
 LEAST = 48.0
+GAME = envs.make("gin_rummy_mdp")
 
 
 def test_weights_are_softened_until_enough_worlds_count() -> None:
@@ -24,6 +31,39 @@ def test_all_worlds_count_alike_if_all_must_count() -> None:
     """As many effective worlds as there are."""
     weights = np.asarray(tempered(np.array([0.0, -1.0, -2.0]), 3.0))
     assert np.allclose(weights, 1 / 3, atol=1e-3)
+
+
+def test_worlds_that_cannot_be_weigh_nothing_unless_all_cannot() -> None:
+    """However much the others are softened; a number that is none still shows."""
+    weights = np.asarray(tempered(np.array([-3.0, -np.inf, -80.0, -np.inf]), 4.0))
+    assert np.allclose(weights, [0.5, 0, 0.5, 0], atol=1e-3)
+    assert weights[1] == weights[3] == 0
+    assert np.allclose(tempered(np.full(4, -np.inf), 2.0), 0.25)
+    assert np.all(np.isnan(np.asarray(tempered(np.array([0.0, np.nan, -np.inf]), 2.0))))
+
+
+def _declined(state: Any, kind: int) -> Any:
+    """Returns a world in whose log the last entry is of another kind."""
+    log = state.table.log
+    other = table.entry(0, kind, jnp.int32(-1))
+    return dataclasses.replace(
+        state, table=dataclasses.replace(state.table, log=log.at[state.table.actions].set(other))
+    )
+
+
+def test_a_world_that_contradicts_its_actions_is_impossible() -> None:
+    """After two turns; then with a knock declined that was not possible, as its opponent and as its player sees it."""
+    policy = envs.make_bot("random", GAME)
+    find = jax.jit(lambda world, seat: log_likelihood(GAME, policy, world, seat, 0.05))
+    state = GAME.init(jax.random.key(0))
+    for action in (0, 2, 0, 2, 0):
+        state = jax.jit(GAME.step)(state, action)[0]
+    assert int(state.current_player) == 0
+    assert np.isfinite(find(state, 0))
+    assert np.isfinite(find(state, 1))
+    turned = dataclasses.replace(state, current_player=jnp.int32(1))
+    for world in (_declined(state, table.PASS), turned):
+        assert find(world, 0) == find(world, 1) == -np.inf
 
 
 def test_worlds_are_drawn_as_often_as_they_weigh() -> None:
