@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from dream.commands.help import answered
 from dream.training.signals import StopRequest
+
+if TYPE_CHECKING:
+    from dream.commands.ladder import Ladder
 
 
 def main() -> None:
@@ -13,10 +17,17 @@ def main() -> None:
     if answered("ladder", sys.argv[1:]):
         return
     StopRequest()
-    from dream.commands.ladder import play_ladder, prepare_ladder
+    from dream.commands.ladder import prepare_ladder
     from dream.commands.main import run_command
 
-    run_command("ladder", prepare_ladder, play_ladder)
+    run_command("ladder", prepare_ladder, job)
+
+
+def job(prepared: Ladder) -> None:
+    """Plays; a signal ends the processes that play too."""
+    from dream.commands.ladder import play_ladder
+
+    play_ladder(prepared, StopRequest.current())
 
 
 if __name__ == "__main__":

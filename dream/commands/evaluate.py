@@ -13,6 +13,7 @@ from typing import Any
 import jax
 from omegaconf import OmegaConf
 
+from dream.commands.folders import check_can_be_folder
 from dream.compiled import devices
 from dream.config import settings
 from dream.config.compose import Composed
@@ -35,16 +36,18 @@ from dream.storage.policies import (
     report_dir,
     searching,
 )
+from dream.storage.reports import EVALUATIONS, measured, measured_player
 from dream.training import announce, hosts
+from dream.training.versions import made_with
 from envs import Game, HostPlayer, InputError, Policy, records
 
-FOLDER = "evaluations"
+FOLDER = EVALUATIONS
 """Of the reports, in the run directory; a run's own final evaluation stays in evaluation.json."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Match:
-    """A match to be played, and the file for its report."""
+    """A match to be played, the file for its report, and of which trained players that is."""
 
     config: EvaluateConfig
     checkpoint: Trained
@@ -52,6 +55,7 @@ class Match:
     policy: Policy
     opponent: Policy | HostPlayer
     path: Path
+    measured: dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,9 +114,11 @@ def prepared(config: EvaluateConfig) -> Match:
         if path.is_dir() or not path.parent.is_dir():
             raise InputError(f"histories={config.histories} is not valid; it must be a file in a folder that exists")
     opponent = find_opponent(config.opponent, game)
+    players = {"checkpoint": measured(checkpoint), "opponent": measured_player(config.opponent, game)}
     path = report_dir(checkpoint) / FOLDER / _file_name(checkpoint, name, config)
+    check_can_be_folder(path.parent, f"the folder {path.parent}")
     player = searching(config.checkpoint, policies[name], game)
-    return Match(dataclasses.replace(config, policy=name), checkpoint, game, player, opponent, path)
+    return Match(dataclasses.replace(config, policy=name), checkpoint, game, player, opponent, path, players)
 
 
 def play_match(prepared: Match | Recorded) -> None:
@@ -185,6 +191,9 @@ def write_report(prepared: Match, report: dict[str, Any]) -> None:
         "policy": config.policy,
         "unit": prepared.game.unit,
         "num_players": prepared.game.num_players,
+        "game": prepared.game.identity,
+        "measured": prepared.measured,
+        "versions": made_with(),
     }
     if (rules := game_rules(prepared.game, config.target, config.scoring)) is not None:
         record["match_rules"] = dataclasses.asdict(rules)

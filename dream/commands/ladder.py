@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import envs
+from dream.commands.folders import check_can_be_folder
 from dream.commands.ladder_play import MATCHES, Rounds
 from dream.commands.ladder_plot import plot_ladder
 from dream.commands.ladder_report import ladder_entries, print_ladder
@@ -21,11 +22,13 @@ from dream.evaluation.games import game_rules
 from dream.evaluation.matches import check_games
 from dream.evaluation.ratings import Ratings, bradley_terry, point_ratings
 from dream.evaluation.standings import Result, Score
+from dream.evaluation.validity import refuse_unopposed
 from dream.search import names as search_names
 from dream.storage import files, levels
 from dream.storage.lock import FILE as LOCK
 from dream.storage.lock import RunLock
 from dream.storage.policies import find, find_player, player_names
+from dream.training.signals import StopRequest
 from envs import Game, InputError, MatchRules, Policy
 
 FILE, SETTINGS = "ladder.json", "ladder_settings.json"
@@ -63,8 +66,7 @@ def prepare_ladder(composed: Composed) -> Ladder:
     """
     config = settings.read(LadderConfig, composed.node, "")
     game = envs.make(config.env.name, **config.env.rules)
-    if game.num_players != 2:
-        raise InputError(f"env={game.name} has {game.num_players} players; a ladder needs a game of two")
+    refuse_unopposed(game, "a ladder")
     check_games(game, config.games)
     if config.block % 2:
         raise InputError(f"block={config.block} is odd; it must be even: deals are mirrored")
@@ -118,9 +120,7 @@ def _run_dir(composed: Composed, config: LadderConfig) -> Path:
 def _check_folder(prepared: Ladder) -> None:
     """Raises InputError unless the run directory is new, empty, or holds a ladder of the same settings."""
     folder = prepared.run_dir
-    blocked = next((path for path in (folder, *folder.parents) if path.exists()), folder)
-    if blocked.exists() and not blocked.is_dir():
-        raise InputError(f"run_dir={folder} cannot be made: {blocked} is a file; choose another folder")
+    check_can_be_folder(folder, f"run_dir={folder}")
     if not folder.exists() or all(path.name == LOCK for path in folder.iterdir()):
         return
     if not (folder / SETTINGS).is_file():
@@ -144,15 +144,18 @@ def _check_folder(prepared: Ladder) -> None:
             )
 
 
-def play_ladder(prepared: Ladder) -> None:
+def play_ladder(prepared: Ladder, stop: StopRequest | None = None) -> None:
     """Plays what has not been played yet, then rates, prints and writes everything.
 
+    Args:
+      prepared: what to play.
+      stop: has the signals of this process; None where nobody takes them over.
     Raises:
       InputError: another process plays in the folder, or it cannot be written to.
       StorageError: the disk refused while the ladder was played; what was played is kept.
     """
-    folder = prepared.run_dir
-    with RunLock(folder) as lock:
+    folder, stop = prepared.run_dir, stop or StopRequest(listen=False)
+    with RunLock(folder) as lock, stop.holding(lock.release):
         try:
             folder.mkdir(parents=True, exist_ok=True)
             lock.acquire()
@@ -161,7 +164,7 @@ def play_ladder(prepared: Ladder) -> None:
             raise InputError(f"run_dir={folder} cannot be written ({reason}); {mend}, or choose another") from error
         _check_folder(prepared)  # another ladder may have been played there since
         try:
-            _play_and_rate(prepared)
+            _play_and_rate(prepared, stop)
         except OSError as error:
             reason, mend = files.why_not(error)
             raise files.StorageError(
@@ -170,11 +173,12 @@ def play_ladder(prepared: Ladder) -> None:
             ) from error
 
 
-def _play_and_rate(prepared: Ladder) -> None:
+def _play_and_rate(prepared: Ladder, stop: StopRequest) -> None:
     folder, names = prepared.run_dir, list(prepared.players)
     known = files.decoded((folder / SETTINGS).read_bytes())["players"] if (folder / SETTINGS).exists() else {}
     files.write_json(folder / SETTINGS, prepared.identity | {"players": known | prepared.sources})
-    played = Rounds(prepared.game, prepared.players, prepared.config, prepared.identity["block"], folder).play()
+    block = prepared.identity["block"]
+    played = Rounds(prepared.game, prepared.players, prepared.config, block, folder, stop).play()
     results = {pair: Result(points, prepared.match_rules) for pair, points in played.items()}
     ratings = {"rounds": _rated(names, results, lambda result: result.by_rounds)}
     if prepared.match_rules is not None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import itertools
 import json
 import multiprocessing
+import os
 import queue
+import signal
+import threading
 import time
 import zlib
 from collections.abc import Iterator
@@ -24,6 +28,7 @@ from dream.storage import files
 from dream.storage.policies import find_player
 from dream.training import announce
 from dream.training.progress import Lines
+from dream.training.signals import StopRequest
 from envs import Game, InputError, Policy
 
 MATCHES = "matches.jsonl"
@@ -42,6 +47,7 @@ class Rounds:
       config: the settings.
       block: rounds played at once.
       folder: where they are kept.
+      stop: has the signals of this process.
     """
 
     game: Game
@@ -49,6 +55,7 @@ class Rounds:
     config: LadderConfig
     block: int
     folder: Path
+    stop: StopRequest
 
     def play(self) -> dict[Pairing, np.ndarray]:
         """Plays the blocks that are missing; returns the first player's points of each pairing, float64[pairs, 2]."""
@@ -85,7 +92,7 @@ class Rounds:
         """Yields the blocks that were missing as they are played: pairing, number, points."""
         processes = min(self.config.processes, len(missing))
         if processes > 1:
-            yield from _by_processes(self.config, self.block, missing, processes)
+            yield from _by_processes(self.config, self.block, missing, processes, self.stop)
             return
         for pair, numbers in missing:
             for number in numbers:
@@ -128,7 +135,7 @@ def pairings_of(players: dict[str, Policy]) -> list[Pairing]:
 
 
 def _by_processes(
-    config: LadderConfig, size: int, missing: list[tuple[Pairing, list[int]]], processes: int
+    config: LadderConfig, size: int, missing: list[tuple[Pairing, list[int]]], processes: int, stop: StopRequest
 ) -> Iterator[tuple[Pairing, int, list]]:
     """Plays by several processes, each a pairing at a time, so that each program is compiled by one of them alone.
 
@@ -144,14 +151,48 @@ def _by_processes(
     workers = [
         context.Process(target=_work, args=(config, size, tasks, results), daemon=True) for _ in range(processes)
     ]
-    for worker in workers:
-        worker.start()
-    try:
-        for _ in range(sum(len(numbers) for _, numbers in missing)):
-            yield _next(results, workers)
-    finally:
+
+    def end() -> None:
         for worker in workers:
-            worker.terminate()
+            if worker.pid is not None:
+                worker.terminate()
+
+    with stop.holding(end):
+        try:
+            with _interrupts_withheld():
+                for worker in workers:
+                    worker.start()
+            for _ in range(sum(len(numbers) for _, numbers in missing)):
+                yield _next(results, workers)
+        finally:
+            end()
+
+
+@contextlib.contextmanager
+def _interrupts_withheld() -> Iterator[None]:
+    """Starts processes that Ctrl-C does not reach: the one they work for ends them. They inherit what is blocked.
+
+    Another thread of this process takes an interruption meanwhile (training/signals.py).
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    earlier = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, earlier)
+
+
+def _end_with_parent() -> None:
+    """Ends this process as soon as the one it works for is gone, however that ended."""
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
 def _next(results: Any, workers: list[Any]) -> tuple[Pairing, int, list]:
@@ -174,6 +215,7 @@ def _next(results: Any, workers: list[Any]) -> tuple[Pairing, int, list]:
 
 def _work(config: LadderConfig, size: int, tasks: Any, results: Any) -> None:
     """Plays pairings until there are none: a process of its own."""
+    _end_with_parent()
     try:
         game = envs.make(config.env.name, **config.env.rules)
         while (task := tasks.get()) is not None:

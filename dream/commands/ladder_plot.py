@@ -7,6 +7,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+from dream.commands.ladder_report import points_form
+from dream.commands.short_names import short_names
 from dream.evaluation import charts
 from dream.storage import files
 
@@ -42,7 +44,7 @@ def plot_ladder(entries: list[dict[str, Any]], unit: str, title: str, folder: Pa
         return []
     paths = [plot_ratings(entries, unit, title, folder / f"ladder.{ending}")]
     path, name = folder / f"ladder_points.{ending}", f"{title}: {unit} per hand"
-    paths.append(plot_cross_table(entries, "points_against", name, path))
+    paths.append(plot_cross_table(entries, "points_against", name, path, form=points_form(entries)))
     if "games" in entries[0]:
         path, name = folder / f"ladder_games.{ending}", f"{title}: games won, %"
         paths.append(plot_cross_table(entries, "games_against", name, path, middle=50.0, scale=100.0, form=".0f"))
@@ -51,17 +53,21 @@ def plot_ladder(entries: list[dict[str, Any]], unit: str, title: str, folder: Pa
 
 def _plain_tables(entries: list[dict[str, Any]], unit: str, title: str, folder: Path) -> list[Path]:
     """Draws the cross-tables without matplotlib."""
-    names = [Path(entry["name"]).name for entry in entries]
+    names = _names(entries)
     tables = {"points": [list(entry["points_against"].values()) for entry in entries]}
     what = {"points": f"{unit} per hand", "games": "games won, % above 50"}
     if "games" in entries[0]:
         shares = [entry["games_against"].values() for entry in entries]
         tables["games"] = [[None if x is None else 100 * x - 50 for x in row] for row in shares]
-    paths = []
+    paths, forms = [], {"points": points_form(entries), "games": "+.1f"}
     for kind, cells in tables.items():
         paths.append(folder / f"ladder_{kind}.svg")
-        files.write_text(paths[-1], charts.page([charts.heat_map(f"{title}: {what[kind]}", names, cells)]))
+        files.write_text(paths[-1], charts.page([charts.heat_map(f"{title}: {what[kind]}", names, cells, forms[kind])]))
     return paths
+
+
+def _names(entries: list[dict[str, Any]]) -> list[str]:
+    return list(short_names(entry["name"] for entry in entries).values())
 
 
 def plot_ratings(entries: list[dict[str, Any]], unit: str, title: str, path: Path) -> Path:
@@ -90,7 +96,7 @@ def plot_ratings(entries: list[dict[str, Any]], unit: str, title: str, path: Pat
         ax.errorbar(rating, place, xerr=[below, above], fmt="o", capsize=3, color="C0")
         ax.set_xlabel(f"{label}, 95 % interval")
         ax.grid(axis="x", alpha=0.3)
-    axes[0].set_yticks(place, [Path(entry["name"]).name for entry in entries])
+    axes[0].set_yticks(place, _names(entries))
     axes[0].set_title(title, loc="left", fontsize="medium")
     return _saved(figure, path)
 
@@ -129,7 +135,7 @@ def plot_cross_table(
             if not math.isnan(x):
                 colour = "white" if abs(x - middle) > 0.6 * most else "black"
                 axes.text(j, i, format(x, form), ha="center", va="center", fontsize=7, color=colour)
-    names = [Path(entry["name"]).name for entry in entries]
+    names = _names(entries)
     axes.set_xticks(range(size), names, rotation=60, ha="right")
     axes.set_yticks(range(size), names)
     axes.set_title(title, loc="left", fontsize="medium")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from dream.commands.short_names import short_names
 from dream.evaluation.ratings import PointRatings, Ratings
 from dream.evaluation.standings import Result
 from envs import Game, MatchRules
@@ -68,13 +68,15 @@ def print_ladder(entries: list[dict[str, Any]], game: Game, rounds: int, rules: 
         columns += [f"rating by games to {rules.target}", "95 % interval", "rank by games"]
     for column in columns:
         table.add_column(column, justify="left" if column == "player" else "right")
+    finer = max("+.2f", points_form(entries))
     for entry in entries:
-        cells = [entry["name"], *_cells(entry, ".0f"), *_cells(entry["points"], "+.2f"), str(entry["points_rank"])]
+        cells = [entry["name"], *_cells(entry, ".0f"), *_cells(entry["points"], finer), str(entry["points_rank"])]
         if rules is not None:
             cells += [*_cells(entry["games"], ".0f"), str(entry["games_rank"])]
         table.add_row(*cells)
     Console(force_jupyter=False).print(table)
-    _cross_table(entries, "points_against", f"{unit} of the row's player against the column's", lambda x: f"{x:+.1f}")
+    title, form = f"{unit} of the row's player against the column's", points_form(entries)
+    _cross_table(entries, "points_against", title, lambda x: format(x, form))
     if rules is not None:
         title = f"games to {rules.target}, % won by the row's player against the column's"
         _cross_table(entries, "games_against", title, lambda x: f"{100 * x:.0f}")
@@ -84,16 +86,27 @@ def print_ladder(entries: list[dict[str, Any]], game: Game, rounds: int, rules: 
         print(f"{below} won no round against {above}: their distance is finite only by the tie added to each pairing")
 
 
+def points_form(entries: list[dict[str, Any]]) -> str:
+    """Returns how points against each other are written: three digits of the largest, and one decimal at least.
+
+    Args:
+      entries: records of ladder.json.
+    """
+    points = (abs(x) for entry in entries for x in entry["points_against"].values() if x is not None)
+    most = max(points, default=0.0)
+    return "+.1f" if most >= 10 else "+.2f" if most >= 1 else "+.3f"
+
+
 def _cells(record: dict[str, Any], form: str) -> tuple[str, str]:
     rating, low, high = (format(record[name], form) for name in ("rating", "low", "high"))
     return rating, f"{low} to {high}"
 
 
 def _cross_table(entries: list[dict[str, Any]], key: str, title: str, shown: Any) -> None:
-    cross = Table(title=title, title_justify="left")
+    cross, names = Table(title=title, title_justify="left"), short_names(entry["name"] for entry in entries)
     for column in ("", "player", *(str(n + 1) for n in range(len(entries)))):
         cross.add_column(column, justify="left" if column == "player" else "right")
     for n, entry in enumerate(entries):
         cells = ("" if mean is None else shown(mean) for mean in entry[key].values())
-        cross.add_row(str(n + 1), Path(entry["name"]).name, *cells)
+        cross.add_row(str(n + 1), names[entry["name"]], *cells)
     Console(force_jupyter=False).print(cross)

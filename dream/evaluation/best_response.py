@@ -23,6 +23,7 @@ from dream.config.settings import number
 from dream.evaluation.control import Controlled, controlled_match
 from dream.evaluation.headstart import AdvisedGame, advised, on_advice, unadvised_value, unaware
 from dream.evaluation.matches import match
+from dream.evaluation.validity import refuse_unopposed
 from dream.networks import make_network
 from dream.rollout.opponents import Mixture
 from envs import EnumerableGame, Game, Policy, check_plays
@@ -92,7 +93,7 @@ class Learned(NamedTuple):
       chosen: "seed <its training's>", or its name among the other players.
       earned: by the same names, points per hand on the deals of the choice.
       report: its match against the frozen policy on fresh deals, as `match` gives it.
-      curves: by seed, points per hand of each iteration's training games.
+      curves: by seed, what each iteration's training games earned, in rewards times game.reward_scale.
       control: a match with its value as control variate, on other fresh deals; None where none was asked for, or
         where the best one has no value.
     """
@@ -119,11 +120,13 @@ def learn_best_response(
       policy: frozen.
       config: budget, seeds and settings.
       players: by name, those of config.players and config.start.
-      progress: called with seed, iteration and points per hand of the iteration's training games.
+      progress: called with seed, iteration and what the iteration's training games earned, as in `curves`.
     Raises:
-      InputError: a wrong setting of PPO or the network, or a policy that gives no distribution over the legal actions.
+      InputError: a game that is not zero-sum and for two, a wrong setting of PPO or the network, or a policy that gives
+        no distribution over the legal actions.
       FloatingPointError: a training diverged.
     """
+    refuse_unopposed(game, "a learned best response")
     config, answers = config.sized(game), dict(players or {})
     start = start_of(config, policy, answers)
     learner = make_learner(game, policy, config, start)

@@ -93,16 +93,25 @@ def values(title: str, by_name: Mapping[str, float], label: str) -> Chart:
     return Chart(720, height + 26, "".join([*parts, _text(250, height + 14, label)]))
 
 
-def heat_map(title: str, names: Sequence[str], cells: Sequence[Sequence[float | None]]) -> Chart:
-    """Draws a coloured table of numbers, red below zero and blue above; None is left blank."""
+def heat_map(title: str, names: Sequence[str], cells: Sequence[Sequence[float | None]], form: str = "+.1f") -> Chart:
+    """Draws a coloured table of numbers, red below zero and blue above; None is left blank.
+
+    Args:
+      title: of the table.
+      names: of its rows, and of its columns.
+      cells: by row and column.
+      form: of the numbers.
+    """
     known = [abs(x) for row in cells for x in row if x is not None and math.isfinite(x)]
-    most, left, size = max(known, default=1.0) or 1.0, 190, 46
+    names = [_cut(name) for name in names]
+    longest = max(map(len, names), default=0)
+    most, left, size = max(known, default=1.0) or 1.0, max(190, 14 + 7 * longest), 46
     parts = [_text(10, 20, title, bold=True)]
-    top = 150
+    top = max(150, 30 + 6 * longest)
     for n, name in enumerate(names):
         x = left + size * n + size / 2
-        parts.append(f'<g transform="translate({x + 4} {top - 6}) rotate(-60)">{_text(0, 0, _cut(name, 22))}</g>')
-        parts.append(_text(left - 6, top + 22 * n + 15, _cut(name, 26), anchor="end"))
+        parts.append(f'<g transform="translate({x + 4} {top - 6}) rotate(-60)">{_text(0, 0, name)}</g>')
+        parts.append(_text(left - 6, top + 22 * n + 15, name, anchor="end"))
     for i, row in enumerate(cells):
         for j, value in enumerate(row):
             if value is None or not math.isfinite(value):
@@ -111,7 +120,7 @@ def heat_map(title: str, names: Sequence[str], cells: Sequence[Sequence[float | 
             back = _mixed("#b80f24" if value < 0 else "#1657b0", strength)
             parts.append(f'<rect x="{x}" y="{y}" width="{size - 1}" height="21" fill="{back}"/>')
             ink = "#ffffff" if strength > 0.55 else _INK
-            parts.append(_text(x + size / 2, y + 15, f"{value:+.1f}", anchor="middle", fill=ink))
+            parts.append(_text(x + size / 2, y + 15, format(value, form), anchor="middle", fill=ink))
     return Chart(left + size * len(names) + 60, top + 22 * len(names) + 14, "".join(parts))
 
 

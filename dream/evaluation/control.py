@@ -36,10 +36,12 @@ from envs import Game, InputError, Policy, check_plays
 
 CHUNK = 512
 """Pairs of rounds played at once."""
+FEWEST_GAMES = 8
+"""Of a match: each half of its pairs gets the factors that the other half gives."""
 
 
 class Controlled(NamedTuple):
-    """A match with and without control variates, in game.unit.
+    """A match with and without control variates, in rewards times game.reward_scale: in game.unit if they are points.
 
     Attributes:
       plain: the mean of the rounds.
@@ -78,6 +80,8 @@ def controlled_match(
         actions, or a reward or the value is not finite.
     """
     check_games(game, games)
+    if games < FEWEST_GAMES:
+        raise InputError(f"games={games} is too small for control variates; it must be at least {FEWEST_GAMES}")
     for player in (policy, opponent):
         check_plays(player, game)
     pairs, key = games // 2, match_key(seed)

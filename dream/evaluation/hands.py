@@ -14,7 +14,7 @@ from jax import Array
 from dream.compiled.agreement import agreed
 from dream.equations.distributions import faults
 from dream.equations.sampling import sample_action
-from dream.evaluation.validity import refuse_faults
+from dream.evaluation.validity import SCORE, has_opposite_points, refuse_faults, result_names
 from envs import Game, HostPlayer, InputError, Policy
 from envs.records import points_of, rounded
 
@@ -41,15 +41,30 @@ def seated(game: Game, key: Array, pairs: int) -> tuple[Any, Array, Array]:
 def results(game: Game, states: Any, seats: Array, rewards: Array, length: Array) -> dict[str, Array]:
     """Reports finished rounds [N] from the side of a seat each: float32[N / P, P] by name."""
     reward = rewards[jnp.arange(len(seats)), seats]
-    report = {
-        "win_rate": reward > 0,
-        "loss_rate": reward < 0,
-        "tie_rate": reward == 0,
-        "points_per_hand": reward * game.reward_scale,
-        **jax.vmap(game.result)(states, seats),
-        "mean_length": length,
-    }
+    own = jax.vmap(game.result)(states, seats)
+    if has_opposite_points(game):
+        won = {"win_rate": reward > 0, "loss_rate": reward < 0, "tie_rate": reward == 0}
+        won |= {"points_per_hand": reward * game.reward_scale}
+    else:
+        won = _compared(game, states, seats, rewards)
+    report = {**won, **own, "mean_length": length}
     return {name: x.astype(jnp.float32).reshape(-1, game.num_players) for name, x in report.items()}
+
+
+def _compared(game: Game, states: Any, seats: Array, rewards: Array) -> dict[str, Array]:
+    """Returns who won by what every player earned: its score where the game reports one, else its reward."""
+    players, rounds = np.arange(game.num_players), jnp.arange(len(seats))
+    earned = rewards * game.reward_scale
+    if SCORE in result_names(game):
+        earned = jax.vmap(lambda state: jax.vmap(lambda seat: game.result(state, seat)[SCORE])(players))(states)
+    mine = earned[rounds, seats]
+    others = jnp.max(jnp.where(players == seats[:, None], -jnp.inf, earned), axis=1)
+    return {
+        "win_rate": mine > others,
+        "loss_rate": mine < others,
+        "tie_rate": mine == others,
+        "points_per_hand": mine,
+    }
 
 
 @functools.partial(jax.jit, static_argnums=0)

@@ -1,12 +1,26 @@
-"""Whether policies give probabilities and games pay numbers: looked at in every match, so that no result is of less."""
+"""Whether policies give probabilities and games pay numbers: looked at in every match, so that no result is of less.
+
+And whether a game is one whose results say what a ladder or a bound needs.
+"""
 
 from __future__ import annotations
 
+import functools
+import itertools
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 
+import envs
 from dream.equations.distributions import TOLERANCE
-from envs import Game
+from envs import Game, records
 from envs.errors import InputError
+
+POINTS, SCORE = "points_per_hand", "score"
+"""Names in `Game.result` of what a player won, and of its own score, where rewards say something else."""
+_MENDED = (("rewards", "zero_sum"), ("reward", "score"), ("reward", "points"))
+"""Values of rules that make a game zero-sum, where it has such a rule."""
 
 _FAULTS = (
     "probabilities that are not finite",
@@ -42,3 +56,46 @@ def refuse_rewards(game: Game, earned: np.ndarray) -> None:
             f"game {game.name!r}: step: a reward is not finite; "
             f"{int(wrong.sum())} of {wrong.size} results of rounds are not numbers"
         )
+
+
+@functools.cache
+def result_names(game: Game) -> frozenset[str]:
+    """Returns the names in what a game's `result` reports."""
+    return frozenset(jax.eval_shape(lambda key: game.result(game.init(key), jnp.int32(0)), jax.random.key(0)))
+
+
+def has_opposite_points(game: Game) -> bool:
+    """Returns whether what one of two players wins is what the other loses: in rewards, or in points told besides."""
+    return game.zero_sum or POINTS in result_names(game)
+
+
+def reward_unit(game: Game) -> str:
+    """Returns what sums of rewards are in: the game's unit, or "of reward" where its results are something else."""
+    return game.unit if game.zero_sum else "of reward"
+
+
+def refuse_unopposed(game: Game, what: str) -> None:
+    """Raises InputError unless a game is for two players whose points are opposite.
+
+    Args:
+      game: what is to be played.
+      what: needs that, with its article.
+    """
+    if game.num_players != 2:
+        raise InputError(f"env={game.name} has {game.num_players} players; {what} needs a zero-sum game of two")
+    if not has_opposite_points(game):
+        raise InputError(
+            f"env={game.name} is not zero-sum with these rules; {what} needs a zero-sum game of two{_mend(game)}"
+        )
+
+
+def _mend(game: Game) -> str:
+    """Returns which rules would make a game zero-sum, in words; nothing where none is known."""
+    rules = records.rules_of(game)
+    for changes in (c for size in (1, 2) for c in itertools.combinations(_MENDED, size)):
+        try:
+            if envs.make(game.name, **{**rules, **dict(changes)}).zero_sum:
+                return ": set " + " ".join(f"env.rules.{name}={value}" for name, value in changes)
+        except InputError:
+            continue
+    return ""

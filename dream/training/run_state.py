@@ -16,7 +16,7 @@ from omegaconf import OmegaConf
 from dream.algorithms.types import Metrics, TrainState
 from dream.compiled import devices
 from dream.compiled.agreement import agreed
-from dream.storage import files
+from dream.storage import files, reports
 from dream.storage.checkpoint import Checkpoint, CheckpointWriter, has_checkpoint
 from dream.storage.finite import not_finite
 from dream.storage.lock import RunLock
@@ -110,6 +110,9 @@ class Run:
         files.write_text(self.run_dir / files.CONFIG_FILE, OmegaConf.to_yaml(OmegaConf.create(self.start.plain)))
         self._record_versions(self.run_dir / files.VERSIONS_FILE)
         metrics.drop_after(self.run_dir, self.iteration)
+        if stale := reports.set_aside_after(self.run_dir, self.iteration):
+            names = ", ".join(str(path.relative_to(self.run_dir)) for path in stale)
+            print(f"set aside in {self.run_dir}, as of later iterations: {names}", flush=True)
 
     def _record_versions(self, path: Path) -> None:
         """Writes by what command and code the run is made; where it goes on, next to those it was begun by."""

@@ -85,16 +85,24 @@ class StopRequest:
 
     @contextlib.contextmanager
     def holding(self, release: Callable[[], None]) -> Iterator[None]:
-        """Marks work that holds what others wait for.
+        """Marks work that holds what others wait for; inside other such work, both are given back.
 
         Args:
           release: gives it back, in another thread, where the process is ended at once.
         """
-        self._release = release
+        earlier = self._release
+
+        def both() -> None:
+            try:
+                release()
+            finally:
+                earlier()
+
+        self._release = both
         try:
             yield
         finally:
-            self._release = lambda: None
+            self._release = earlier
 
     @contextlib.contextmanager
     def call(self, rescue: Callable[[], str]) -> Iterator[None]:

@@ -33,6 +33,11 @@ def versions() -> dict[str, Any]:
     }
 
 
+def made_with() -> dict[str, Any]:
+    """Returns the same without what differs from call to call, for reports that can be made again."""
+    return {name: value for name, value in versions().items() if name not in ("load_1_minute", "command")}
+
+
 def _git(*arguments: str) -> str | None:
     """Returns what git says of this source tree, None where it is not a repository's own."""
     root = Path(__file__).resolve().parents[2]

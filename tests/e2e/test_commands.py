@@ -262,6 +262,9 @@ def test_export_and_evaluate_the_file(whole: pathlib.Path, tmp_path: pathlib.Pat
         path = pathlib.Path(done.stdout.splitlines()[-1])
         reports.append(json.loads(path.read_text()))
         path.unlink()
+    file, checkpoint = (report.pop("measured")["checkpoint"] for report in reports)
+    assert file["iteration"] == checkpoint["iteration"] == 4
+    assert file["checksum"] != checkpoint["checksum"]  # of the file, and of the whole state
     assert reports[0] == reports[1]
     assert reports[0]["iteration"] == 4
 

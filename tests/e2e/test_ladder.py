@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import pathlib
+import signal
+import subprocess
+import time
 
 import pytest
-from command_support import command, snapshot, succeed
+from command_support import command, finish, snapshot, start, succeed, wait_for
 
 from dream.commands.ladder import prepare_ladder
 from dream.config.compose import compose_config
@@ -87,12 +91,47 @@ def test_an_interrupted_ladder_is_gone_on_with(played: pathlib.Path) -> None:
     assert files.read_lines(folder / "matches.jsonl") == records
 
 
+def _children(process: subprocess.Popen[str]) -> list[int]:
+    """Returns the processes that play for a ladder, from Linux's /proc; multiprocessing's tracker is none of them."""
+    found = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return [int(pid) for pid in found if b"spawn_main" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def _is_playing(pid: int) -> bool:
+    path = pathlib.Path(f"/proc/{pid}/stat")
+    return path.exists() and path.read_text().rpartition(")")[2].split()[0] not in "ZX"
+
+
+@pytest.mark.skipif(not pathlib.Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_a_signal_ends_the_processes_too(name: str, tmp_path: pathlib.Path) -> None:
+    """At once and without a traceback, Ctrl-C reaching all of them; the folder is free, and the ladder goes on."""
+    number, matches = signal.Signals[name], tmp_path / "ladder" / "matches.jsonl"
+    arguments = (*ARGUMENTS[:1], "games=1000000", "block=8", "run_dir=ladder", "processes=2")
+    process = start("dream.ladder", *arguments, cwd=tmp_path)
+    wait_for(lambda: matches.exists() and matches.stat().st_size > 0, process)
+    workers = _children(process)
+    assert len(workers) == 2
+    for pid in [*workers, process.pid] if name == "SIGINT" else [process.pid]:
+        os.kill(pid, number)
+    done = finish(process)  # its pipes are open as long as any of them is there
+    assert done.returncode == (-number if name == "SIGKILL" else 128 + number), done.stderr
+    deadline = time.monotonic() + 10
+    while any(map(_is_playing, workers)):
+        assert time.monotonic() < deadline, "a process of the ladder goes on"
+        time.sleep(0.05)
+    assert "Traceback" not in done.stderr, done.stderr
+    assert "KeyboardInterrupt" not in done.stderr
+    assert (tmp_path / "ladder" / "run.lock").exists() == (name == "SIGKILL")
+
+
 def test_several_processes_come_to_the_same(played: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """Each block has its own seed, so that it does not matter who plays it and when."""
     succeed("dream.ladder", *ARGUMENTS, "processes=2", "plot=none", cwd=tmp_path)
     assert (tmp_path / "ladder" / "ladder.json").read_text() == (played / "ladder" / "ladder.json").read_text()
 
 
+RUMMY = ("env=rummy500", "env.rules.num_players=2", "players=[random,greedy]")
 WRONG = {
     "unknown player": (["players=[random,gredy]"], "unknown opponent 'gredy'"),
     "one player": (["players=[random]"], "it must name two different players"),
@@ -102,7 +141,9 @@ WRONG = {
     "unknown plot": (["plot=sgv"], "did you mean 'svg'"),
     "unknown scoring": (["scoring=palce"], "did you mean 'palace'"),
     "unknown game": (["env.name=gin_rumy"], "did you mean 'gin_rummy'"),
-    "more than two players": (["env=rummy500", "players=[random,greedy]"], "a ladder needs a game of two"),
+    "more than two players": (["env=rummy500", "players=[random,greedy]"], "a ladder needs a zero-sum game of two"),
+    "own points alone": ([*RUMMY, "env.rules.rewards=points"], "game of two: set env.rules.rewards=zero_sum"),
+    "a training reward": ([*RUMMY, "env.rules.reward=shaped"], "game of two: set env.rules.reward=score"),
     "unknown key": (["gmaes=4"], "did you mean 'games'"),
     "a folder of something else": (["run_dir=foreign"], "holds something else than a ladder"),
     "a file": (["run_dir=file"], "is a file; choose another folder"),

@@ -133,3 +133,17 @@ def test_odd_or_too_few_hands(games: int) -> None:
     """Said in one line."""
     with pytest.raises(InputError, match=f"games={games} is not valid; it must be a multiple of 2, at least 4"):
         match(GAME, make_bot("random", GAME), make_bot("random", GAME), games=games)
+
+
+@pytest.mark.parametrize("rules", [{"rewards": "points"}, {"reward": "shaped"}], ids=["points", "shaped"])
+def test_who_has_won_where_rewards_are_not_opposite(rules: dict[str, Any]) -> None:
+    """Who has the higher score, as with zero-sum rewards on the same deals; points are the own score, in any case."""
+    common = {"num_players": 2, "hand_size": 5, "max_turns": 16}
+    wanted, found = (
+        matches.play_hands(game, make_bot("greedy", game), make_bot("random", game), games=64, seed=3)
+        for game in (make("rummy500", **common), make("rummy500", **common, **rules))
+    )
+    assert 0 < wanted["loss_rate"].mean() < 1
+    for name in ("win_rate", "loss_rate", "tie_rate", "score"):
+        np.testing.assert_array_equal(found[name], wanted[name])
+    np.testing.assert_array_equal(found["points_per_hand"], wanted["score"])

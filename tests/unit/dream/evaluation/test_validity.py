@@ -15,7 +15,7 @@ import dream
 from dream import algorithms
 from dream.algorithms.types import Value
 from dream.equations.distributions import faults
-from dream.evaluation import match, matches
+from dream.evaluation import match, matches, validity
 from dream.evaluation.best_response import BestResponseConfig, learn_best_response
 from dream.evaluation.control import controlled_match
 from dream.evaluation.hands import play_on_host
@@ -257,3 +257,35 @@ def test_hands_in_blocks_are_those_of_the_match(games: int, block: int) -> None:
     assert len(parts) == -(-games // 2 // block)
     for name, hands in whole.items():
         np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), hands)
+
+
+def test_which_games_have_opposite_points() -> None:
+    """A refusal names the rule to set; a training reward beside zero-sum points is no matter."""
+    for rules in ({"reward": "categorical"}, {"reward": "points"}):
+        validity.refuse_unopposed(make("gin_rummy_mdp", **rules), "a bound")
+    validity.refuse_unopposed(make("rummy500", num_players=2), "a bound")
+    mends = {
+        "rewards=zero_sum": {"rewards": "points"},
+        "reward=score": {"reward": "shaped"},
+        "rewards=zero_sum env.rules.reward=score": {"reward": "shaped", "rewards": "points"},
+    }
+    for mend, rules in mends.items():
+        with pytest.raises(InputError) as error:
+            validity.refuse_unopposed(make("rummy500", num_players=2, **rules), "a bound")
+        assert str(error.value).endswith(f"a bound needs a zero-sum game of two: set env.rules.{mend}")
+    with pytest.raises(InputError, match=r"env=rummy500 has 4 players; a bound needs a zero-sum game of two$"):
+        validity.refuse_unopposed(make("rummy500", num_players=4), "a bound")
+
+
+def test_the_unit_of_rewards() -> None:
+    """The game's own, but where results are told in points and rewards are something else."""
+    assert validity.reward_unit(make("kuhn_poker")) == "chips"
+    assert validity.reward_unit(make("gin_rummy_mdp", reward="points")) == "points"
+    assert validity.reward_unit(make("gin_rummy_mdp", reward="categorical")) == "of reward"
+
+
+def test_control_variates_need_deals_for_both_halves() -> None:
+    """Each half gets the factors of the other: too few rounds are refused before any is played."""
+    value = Value(lambda params, view: jnp.float32(0.0), ())
+    with pytest.raises(InputError, match="games=4 is too small for control variates; it must be at least 8"):
+        controlled_match(GAME, RANDOM, RANDOM, value, games=4)

@@ -1,0 +1,19 @@
+"""Whether what a command writes has a place, looked at before it plays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from envs import InputError
+
+
+def check_can_be_folder(folder: Path, setting: str) -> None:
+    """Raises InputError unless a folder exists or can be made: nothing on the way to it is a file.
+
+    Args:
+      folder: absolute.
+      setting: that names it, in words.
+    """
+    blocked = next((path for path in (folder, *folder.parents) if path.exists()), folder)
+    if blocked.exists() and not blocked.is_dir():
+        raise InputError(f"{setting} cannot be made: {blocked} is a file; choose another folder")

@@ -1,0 +1,63 @@
+"""What a ladder prints and draws says who is who, in digits enough for the game's points."""
+
+from __future__ import annotations
+
+import pathlib
+
+import numpy as np
+import pytest
+
+import envs
+from dream.commands import ladder_plot
+from dream.commands.ladder_report import ladder_entries, points_form, print_ladder
+from dream.commands.short_names import short_names
+from dream.evaluation.ratings import bradley_terry, point_ratings
+from dream.evaluation.standings import Result
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        {"x/run": "x/run", "y/run": "y/run", "random": "random"},
+        {"runs/first": "first", "runs/second": "second"},
+        {"run": "run", "x/run": "x/run", "/a/x/run": "a/x/run"},
+        {"runs/a/checkpoints/2": "a/checkpoints/2", "runs/b": "b"},
+        {"r/a/checkpoints/2": "r/a/checkpoints/2", "s/a/checkpoints/2": "s/a/checkpoints/2"},
+        {"search:gin_rummy/strong": "search:strong", "gin_rummy/strong": "strong"},
+        {"search:x/run:64": "search:run:64", "search:x/run": "search:run", "x/run/": "run"},
+        {"x/run": "x/run", "x/run/": "x/run/"},
+        {"hf:owner/repo/a.safetensors": "a.safetensors", "level:3": "level:3"},
+    ],
+    ids=lambda expected: next(iter(expected)),
+)
+def test_short_names_are_distinct(expected: dict[str, str]) -> None:
+    """No two players are called the same, a search says that it is one, and a checkpoint whose it is."""
+    assert short_names(expected) == expected
+
+
+def _entries(names: list[str], points: float) -> list[dict]:
+    rounds = np.tile([[points, 0.0]], (4, 1))
+    score, games = np.array([[0.0, 4.0], [0.0, 0.0]]), np.array([[0.0, 4.0], [4.0, 0.0]])
+    by_points = point_ratings({(0, 1): rounds.mean(axis=1)}, 2)
+    results = {(names[0], names[1]): Result(rounds)}
+    return ladder_entries(names, {"rounds": bradley_terry(score, games, games)}, by_points, results)
+
+
+@pytest.mark.parametrize(("points", "shown"), [(0.04, "+0.020"), (4.0, "+2.00"), (40.0, "+20.0")])
+def test_tables_and_figures_tell_players_apart(
+    points: float,
+    shown: str,
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Both by the names and in the digits of the cross-table; two runs of one name are two players."""
+    monkeypatch.setenv("COLUMNS", "200")
+    entries = _entries(["x/run", "y/run"], points)
+    assert format(entries[0]["points_against"]["y/run"], points_form(entries)) == shown
+    print_ladder(entries, envs.make("kuhn_poker"), 8, None)
+    cross = capsys.readouterr().out.partition("against the column's")[2]
+    assert all(text in cross for text in ("x/run", "y/run", shown))
+    monkeypatch.setattr(ladder_plot, "has_matplotlib", lambda: False)
+    (path,) = ladder_plot.plot_ladder(entries, "chips", "ladder", tmp_path, "svg")
+    assert all(f">{text}<" in path.read_text() for text in ("x/run", "y/run", shown))

@@ -1,0 +1,101 @@
+"""Reports say whom they measured, and do not outlive the checkpoint that it was."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+
+import dream
+from dream.commands.evaluate import play_match, prepare_match
+from dream.commands.exploit import exploit, prepare_exploit
+from dream.config.compose import compose_config
+from dream.storage import reports
+from dream.storage.policies import find
+
+KUHN = ("env=kuhn_poker", "algo=cfr_plus", "iterations=6", "checkpoint.every=2", "checkpoint.keep=5",
+        "eval.final_games=8", "eval.games=8", "tracking.mode=disabled")  # fmt: skip
+EVALUATION, EXPLOITABILITY = "evaluations/random_average_{}.json", "exploitability/exact_average_{}.json"
+
+
+def _evaluate(*overrides: str) -> dict:
+    prepared = prepare_match(compose_config("evaluate", [*overrides, "games=8"]))
+    play_match(prepared)
+    return json.loads(prepared.path.read_text())
+
+
+def _measure(checkpoint: pathlib.Path) -> dict:
+    prepared = prepare_exploit(compose_config("exploit", [f"checkpoint={checkpoint}"]))
+    exploit(prepared)
+    return json.loads(prepared.path.read_text())
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """A run of a sweep with reports of its iterations 4 and 6."""
+    folder = tmp_path_factory.mktemp("sweep") / "0"
+    dream.train([*KUHN, f"run_dir={folder}"], quiet=True)
+    for iteration in ("4", "6"):
+        _evaluate(f"checkpoint={folder / 'checkpoints' / iteration}")
+        _measure(folder / "checkpoints" / iteration)
+    return folder
+
+
+def test_a_report_says_whom_it_measured(run_dir: pathlib.Path) -> None:
+    """Both players' checksums and iterations where they were trained, the game, and what it was made with."""
+    earlier, newest = find(run_dir / "checkpoints" / "4"), find(run_dir)
+    assert earlier.meta["checksum"] != newest.meta["checksum"]
+    report = _evaluate(f"checkpoint={earlier.path}", f"opponent={run_dir}")
+    of = {trained.meta["iteration"]: {"iteration": trained.meta["iteration"], "checksum": trained.meta["checksum"]}
+          for trained in (earlier, newest)}  # fmt: skip
+    assert report["measured"] == {"checkpoint": of[4], "opponent": of[6]}
+    assert report["game"] == json.loads(json.dumps(newest.meta["game"]))
+    assert report["versions"]["jax"]
+    assert "git_commit" in report["versions"]
+    assert _evaluate(f"checkpoint={run_dir}")["measured"] == {"checkpoint": of[6], "opponent": None}
+    found = _measure(run_dir)
+    assert found["measured"] == {"checkpoint": of[6]}
+    assert "git_commit" in found["versions"]
+
+
+def test_a_sweep_is_not_read_off_a_report_of_dropped_work(run_dir: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """The final evaluation is set aside with the rest, so that the same iteration reached again is not yet measured."""
+    folder = tmp_path / "0"
+    folder.mkdir()
+    for name in ("config.yaml", "metrics.jsonl", "evaluation.json"):
+        (folder / name).write_bytes((run_dir / name).read_bytes())
+    (folder / "checkpoints" / "6").mkdir(parents=True)
+    (before,) = dream.load_sweep(tmp_path)
+    assert reports.set_aside_after(folder, 6) == []
+    assert reports.set_aside_after(folder, 4) == [folder / "evaluation.stale.json"]
+    assert reports.set_aside_after(folder, 0) == []
+    (after,) = dream.load_sweep(tmp_path)
+    assert (before["status"], after["status"]) == ("finished", "stopped")
+    assert before["objective"] is not None
+    assert after["objective"] is None
+
+
+def test_resuming_sets_later_reports_aside(run_dir: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those of checkpoints that are dropped; those of the checkpoint it goes on from stay."""
+    old = {
+        path: (run_dir / path).read_text() for path in ("evaluation.json", *map(_of_6, (EVALUATION, EXPLOITABILITY)))
+    }
+    kept = {path: (run_dir / path.format(4)).read_text() for path in (EVALUATION, EXPLOITABILITY)}
+    (run_dir / "evaluations" / "notes.json").write_text("{damaged")
+    capsys.readouterr()
+    dream.train([f"resume={run_dir / 'checkpoints' / '4'}", "seed=0"])
+    said = capsys.readouterr().out
+    for path, text in old.items():
+        stale = path.replace(".json", ".stale.json")
+        assert (run_dir / stale).read_text() == text
+        assert stale in said
+    assert not (run_dir / _of_6(EVALUATION)).exists()
+    assert not (run_dir / _of_6(EXPLOITABILITY)).exists()
+    assert all((run_dir / path.format(4)).read_text() == text for path, text in kept.items())
+    assert json.loads((run_dir / "evaluation.json").read_text())["iteration"] == 6
+    assert (run_dir / "evaluations" / "notes.json").exists()
+
+
+def _of_6(path: str) -> str:
+    return path.format(6)
