@@ -107,7 +107,7 @@ def _discounted(config: CfrConfig, regrets: Array, t: Array) -> Array:
     if config.positive_power is None and config.negative_power is None:
         return regrets
 
-    before = jnp.maximum(t - 1, 1)  # what was before the first is 0, whatever the factor
+    before = t - 1 + (t <= 1)  # what was before the first iteration is 0, whatever the factor
 
     def factor(power: float | None) -> Array | float:
         return 1.0 if power is None else before**power / (before**power + 1)

@@ -125,7 +125,7 @@ def test_dueling_dream_with_a_critic() -> None:
     sizes = {"episodes_per_iteration": GAMES, "batch_size": BATCH, "epochs": STEPS}
     critic = {"steps": STEPS, "batch_size": BATCH, "capacity": 64, "policy": "current"}
     found = _counted({
-        "name": "dueling_dream", "advantage": "expected_sarsa", "critic": critic, **sizes,
+        "name": "dueling_dream", "advantage": "expected_sarsa", "critic": critic, "discount": 1.0, **sizes,
         "shaping": {"scale": {"start": 0.0, "end": 0.0}, "tie_penalty": 0.0},
     })  # fmt: skip
     assert found["network_rows"] == 2 * GAMES + STEPS * BATCH + 4 * STEPS * BATCH + 2 * GAMES

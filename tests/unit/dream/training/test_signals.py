@@ -95,7 +95,7 @@ def test_a_second_signal_ends_it_at_once(repo: pathlib.Path) -> None:
 
 def test_a_call_that_ends_within_the_grace_is_finished(repo: pathlib.Path) -> None:
     """The main thread goes on, and the exit code is there for it."""
-    left = leave(1000.0, 3e7, "works", signal.SIGINT, repo=repo)
+    left = leave(1000.0, 2e8, "works", signal.SIGINT, repo=repo)
     assert (left.code, left.out) == (0, "over 130\n")
 
 
