@@ -156,9 +156,7 @@ def play(
     def start(number: Array) -> Any:
         return actor.start(jax.random.fold_in(start_key, number))
 
-    def turn(
-        deals: Array, place: Array, states: Any, paid: Array, carries: Any, keys: Array
-    ) -> tuple[Any, Array, Any, Decision, dict]:
+    def turn(deals: Array, place: Array, states: Any, paid: Array, carries: Any, keys: Array) -> tuple:
         states, paid = jax.vmap(deal)(deals, states, place), jnp.where(deals[:, None], 0.0, paid)
         return decide(states, paid, _select(deals, jax.vmap(start)(place), carries), keys)
 
@@ -167,9 +165,8 @@ def play(
         deals = at.free & (place < games)
         playing = deals | ~at.free
         keys = jax.random.split(jax.random.fold_in(act_key, at.t), num_envs)
-        states, paid, carries, decision, result = devices.by_lane(
-            turn, deals, place, at.states, at.paid, at.actor_carries, keys
-        )
+        before = at.states, at.paid, at.actor_carries
+        states, paid, carries, decision, result = devices.by_lane(turn, deals, place, *before, keys)
         finished = playing & decision.done
         sums = {name: jnp.sum(jnp.where(finished, x, 0.0)) for name, x in result.items()}
         return _Lanes(
