@@ -60,8 +60,8 @@ def made_by(game: Game, players: Iterable[str]) -> dict[str, Any]:
 def write(path: Path, arrays: dict[str, np.ndarray], made: dict[str, Any] | None = None) -> None:
     """Writes a block whole or not at all, with what it was made by where that is given."""
     content = io.BytesIO()
-    told = {} if made is None else {_MADE: np.array(json.dumps(made))}
-    np.savez_compressed(content, **arrays, **told)
+    source = {} if made is None else {_MADE: np.array(json.dumps(made))}
+    np.savez_compressed(content, **arrays, **source)
     write_bytes(path, content.getvalue())
 
 
@@ -86,6 +86,11 @@ def check(path: Path, made: dict[str, Any]) -> None:
     """Raises InputError unless a block was made by these players, rules and code."""
     stored = _loaded(path).get(_MADE)
     if stored is None:
-        raise InputError(f"{path} does not tell by what it was played; delete it, and its rounds are played again")
+        raise InputError(
+            f"{path} does not name its players, rules and code; delete it, and its rounds are played again"
+        )
     if differing := difference(json.loads(str(stored)), made):
-        raise InputError(f"{path} was played by others: {differing}; delete it, and its rounds are played again")
+        raise InputError(
+            f"{path} was played by other players, rules or code: {differing}; delete it, and its rounds are played "
+            "again"
+        )

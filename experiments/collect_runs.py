@@ -61,7 +61,7 @@ def collect(run: Path) -> dict[str, Any]:
     }
 
 
-def check_distinct(paths: list[Path]) -> None:
+def check_no_repeats(paths: list[Path]) -> None:
     """Raises InputError where a run comes twice: its directory, or its seed with the same game and recipe."""
     check_paths(paths)
     runs = [read_run(path) for path in paths]
@@ -146,7 +146,7 @@ def main() -> None:
     if missing:
         parser.exit(2, f"error: {missing[0]} is not a finished run; it must hold {EVALUATION_FILE}\n")
     try:
-        check_distinct(arguments.runs)
+        check_no_repeats(arguments.runs)
         runs = [collect(run) for run in arguments.runs]
         if arguments.keep:
             runs = [*kept(arguments.target), *runs]

@@ -124,7 +124,7 @@ def training(run: Path) -> dict[str, Any]:
 
 
 def which(trained: Trained) -> dict[str, int]:
-    """Returns by what weights are told apart: iteration and checksum of a checkpoint."""
+    """Returns what identifies weights: iteration and checksum of a checkpoint."""
     return {"iterations": trained.meta["iteration"], "checksum": trained.meta["checksum"]}
 
 

@@ -65,7 +65,7 @@ def result_names(game: Game) -> frozenset[str]:
 
 
 def has_opposite_points(game: Game) -> bool:
-    """Returns whether what one of two players wins is what the other loses: in rewards, or in points told besides."""
+    """Returns whether what one of two players wins is what the other loses: in rewards or in reported points."""
     return game.zero_sum or POINTS in result_names(game)
 
 

@@ -202,7 +202,7 @@ class Match:
 
     @property
     def ply(self) -> int:
-        """Moves of the present round that the person (or a spectator) heard of; all of them could tell secret ones."""
+        """Moves of the round that the person (or a spectator) heard of; the number of all would show secret ones."""
         return sum(heard is not None for heard in self.round.said)
 
     @property

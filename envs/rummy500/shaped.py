@@ -38,7 +38,7 @@ class ShapedRummy500(Rummy500):
 
     @property
     def pays_at_end(self) -> bool:
-        """Whether it was asked to."""
+        """Whether all of R is paid with the last step."""
         return not self.every_step
 
     @property

@@ -80,7 +80,7 @@ def test_rounds_of_other_weights_rules_or_code_are_refused(
     result = (tmp_path / "result.json").read_text()
     assert json.loads(result)["made"]["checksum of gin_rummy/strong"] == 1
     capsys.readouterr()
-    for name, value, told in (
+    for name, value, message in (
         ("checksum", lambda name, game: None if name == "greedy" else 2, "checksum of gin_rummy/strong is 1 and 2"),
         ("commit", lambda: "new", "commit is old and new"),
     ):
@@ -89,9 +89,9 @@ def test_rounds_of_other_weights_rules_or_code_are_refused(
             assert relations() == 2
         line = capsys.readouterr().err
         assert line.count("\n") == 1
-        assert told in line
+        assert message in line
         assert (tmp_path / "result.json").read_text() == result
-        path = pathlib.Path(re.search(r"error: (\S+) was played by others", line)[1])
+        path = pathlib.Path(re.search(r"error: (\S+) was played by other players, rules or code", line)[1])
         assert path.parent == tmp_path / "work"
     path.unlink()
     assert relations() == 0
@@ -100,7 +100,7 @@ def test_rounds_of_other_weights_rules_or_code_are_refused(
         old = {name: block[name] for name in block.files if name != "made"}
     np.savez_compressed(path, **old)
     assert relations() == 2
-    assert f"{path} does not tell by what it was played; delete it" in capsys.readouterr().err
+    assert f"{path} does not name its players, rules and code; delete it" in capsys.readouterr().err
 
 
 def test_other_rules_are_other_rounds(scripts: SimpleNamespace, tmp_path: pathlib.Path) -> None:
@@ -111,7 +111,9 @@ def test_other_rules_are_other_rounds(scripts: SimpleNamespace, tmp_path: pathli
     scripts.blocks.write(tmp_path / "a.npz", {"x": np.arange(3)}, plain)
     scripts.blocks.check(tmp_path / "a.npz", plain)
     assert scripts.blocks.read(tmp_path / "a.npz")["x"].tolist() == [0, 1, 2]
-    with pytest.raises(InputError, match=r"a\.npz was played by others: game\.rules\.\w+ is .* delete it"):
+    with pytest.raises(
+        InputError, match=r"a\.npz was played by other players, rules or code: game\.rules\.\w+ is .* delete it"
+    ):
         scripts.blocks.check(tmp_path / "a.npz", eaai)
 
 

@@ -144,14 +144,14 @@ def test_runs_of_one_side_differ_in_the_seed_alone(script: ModuleType, tmp_path:
     plain = _evaluated(tmp_path / "plain0", 1.0, [1.0], env__name="mini_gin_rummy")
     with pytest.raises(InputError, match=r"another game: .*gin_bonus is 25 and 200"):
         script.compare_exploitability([plain], [_evaluated(tmp_path / "rich", 1.0, [1.0], **mini)])
-    for name, changed, told in (
+    for name, changed, message in (
         ("copy0", {}, "are both seed 0 of cfr_plus"),
         ("late1", {"iterations": 9}, "another budget: iterations is 4 and 9"),
         ("power1", {"algo__average_power": 2.0}, "another recipe: algo.average_power"),
     ):
         wrong = _evaluated(tmp_path / name, 1.0, [1.0], **changed)
         for compare in (script.compare_exploitability, lambda one, other: script.compare(one, other, ["random"], 40)):
-            with pytest.raises(InputError, match=told):
+            with pytest.raises(InputError, match=message):
                 compare([fine, wrong], own)
     for compare in (script.compare_exploitability, lambda one, other: script.compare(one, other, ["random"], 40)):
         with pytest.raises(InputError, match="given twice"):

@@ -156,16 +156,18 @@ def test_other_rules_recipes_and_budgets_are_no_seeds(
     script: ModuleType, sweeps: list[pathlib.Path], tmp_path: pathlib.Path
 ) -> None:
     """Neither in one go nor joined with what is stored, where older files tell the game and budget by their values."""
-    for name, changed, told in (
+    for name, changed, message in (
         ("recipe", {"algo__average_power": 3.0}, "another recipe: algo.average_power"),
         ("iterations", {"iterations": 30}, "another budget: iterations is 20 and 30"),
         ("nodes", {"budget__nodes": 5}, "another budget: budget.nodes is None and 5"),
     ):
         wrong = _changed(sweeps, tmp_path / name, 7, **changed)
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(InputError, match=message):
             script.collect([*sweeps, wrong])
         stored = script.collect(sweeps)
-        with pytest.raises(InputError, match=f"cfr on kuhn_poker: the stored seeds .* another {told.split()[1][:-1]}"):
+        with pytest.raises(
+            InputError, match=f"cfr on kuhn_poker: the stored seeds .* another {message.split()[1][:-1]}"
+        ):
             script.joined(script.collect([wrong]), stored)
     mini = {"env__name": "mini_gin_rummy"}
     rules = [_changed(sweeps, tmp_path / f"rules{n}", n, **mini, env__rules__gin_bonus=n) for n in (25, 200)]

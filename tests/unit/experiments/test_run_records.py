@@ -47,15 +47,15 @@ def test_a_run_that_went_on_has_what_it_ended_with(script: ModuleType, tmp_path:
         "run.py resume=x iterations=8 budget.nodes=1e6",
     )
     run = _made(tmp_path / "run", *commands, iterations=8, budget__nodes=1e6)
-    told = script.origin(run)
-    assert told["overrides"] == ["algo=cfr_plus", "iterations=8", "algo.average_power=1", "budget.nodes=1e6"]
-    assert told["git_commit"] == "c0"
-    (later,) = told["resumed"]
+    found = script.origin(run)
+    assert found["overrides"] == ["algo=cfr_plus", "iterations=8", "algo.average_power=1", "budget.nodes=1e6"]
+    assert found["git_commit"] == "c0"
+    (later,) = found["resumed"]
     assert (later["git_commit"], later["overrides"]) == ("c1", ["iterations=8", "budget.nodes=1e6"])
     assert "resumed" not in script.origin(_made(tmp_path / "once", commands[0]))
 
 
-def test_values_are_told_in_hydras_grammar(script: ModuleType, tmp_path: pathlib.Path) -> None:
+def test_values_are_in_hydras_grammar(script: ModuleType, tmp_path: pathlib.Path) -> None:
     """Lists and words that need quotes come back as they were; what was given in quotes, or refers, stays."""
     words = ["run.py", "-m", "eval.opponents=[random,greedy],[a b]", "algo.x=${seed}", "name='a=b','c'"]
     run = _made(tmp_path / "run", shlex.join(words), eval__opponents=["random", "greedy"], algo__x=0, name="a=b")
@@ -69,15 +69,15 @@ def test_runs_that_do_not_belong_together_are_refused(script: ModuleType, tmp_pa
     second = script.read_run(_made(tmp_path / "second", seed=1))
     script.check_distinct([first, second])
     script.check_alike([first, second])
-    for changed, told in (
+    for changed, message in (
         ({"env__rules": {"preset": "4x2", "gin_bonus": 200}}, "another game: rules.gin_bonus is 25 and 200"),
         ({"algo__average_power": 2.0}, "another recipe: algo.average_power is 1.0 and 2.0"),
         ({"network__hidden": [32]}, r"another recipe: network.hidden is \[64, 64\] and \[32\]"),
         ({"iterations": 5}, "another budget: iterations is 4 and 5"),
         ({"budget__nodes": 7}, "another budget: budget.nodes is None and 7"),
     ):
-        other = script.read_run(_made(tmp_path / str(told), **changed))
-        with pytest.raises(InputError, match=told):
+        other = script.read_run(_made(tmp_path / str(message), **changed))
+        with pytest.raises(InputError, match=message):
             script.check_alike([first, other])
     with pytest.raises(InputError, match="are both seed 0 of cfr_plus on mini_gin_rummy 4x2"):
         script.check_distinct([first, script.read_run(_made(tmp_path / "copy"))])

@@ -29,8 +29,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """The folder of runs, with seed 0 trained for two iterations, and checkpoints of both."""
     folder = tmp_path_factory.mktemp("runs")
     settings = ["env=kuhn_poker", "algo=cfr_plus", "iterations=2", "checkpoint.every=1", "checkpoint.keep=2"]
-    told = ["eval.opponents=[]", "tracking.mode=disabled", f"run_dir={folder / NAME / 'seed0'}"]
-    succeed("dream.run", *settings, *told, cwd=folder)
+    quiet = ["eval.opponents=[]", "tracking.mode=disabled", f"run_dir={folder / NAME / 'seed0'}"]
+    succeed("dream.run", *settings, *quiet, cwd=folder)
     return folder
 
 
@@ -62,7 +62,7 @@ def _files(folder: pathlib.Path) -> dict[str, bytes]:
 
 
 def test_what_was_measured_is_shipped(script: ModuleType, runs: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    """File and card with the strength, the command and by what the weights are told apart; nothing else is left."""
+    """File and card with the strength, the command, iteration and checksum; nothing else is left."""
     assert _called(script, "measure", runs) == 0
     assert _called(script, "ship", runs) == 0
     place = tmp_path / "weights" / "kuhn_poker"
@@ -81,10 +81,10 @@ def test_nothing_is_replaced_by_what_was_not_measured(
     """Neither measured at all, nor whole, nor trained further, nor other weights of the same iteration, nor no run."""
     before = _files(tmp_path / "weights")
 
-    def refused(told: str, folder: pathlib.Path = runs) -> None:
+    def refused(message: str, folder: pathlib.Path = runs) -> None:
         assert _called(script, "ship", folder) == 2
         line = capsys.readouterr().err
-        assert told in line
+        assert message in line
         assert line.count("\n") == 1
         assert _files(tmp_path / "weights") == before
 
@@ -93,13 +93,13 @@ def test_nothing_is_replaced_by_what_was_not_measured(
     assert _called(script, "measure", runs) == 0
     capsys.readouterr()
     stored = json.loads(script.RESULT.read_text())
-    for changed, told in (
+    for changed, message in (
         ({"strength": {}}, "was not measured against random"),
         ({"iterations": 1}, "is not what was measured: iterations is 1 and 2"),
         ({"checksum": 5}, "is not what was measured: checksum is 5 and "),
     ):
         script.RESULT.write_text(json.dumps({NAME: {"0": stored[NAME]["0"] | changed}}))
-        refused(told)
+        refused(message)
 
 
 @pytest.fixture
@@ -116,18 +116,18 @@ def resumed(tmp_path: pathlib.Path) -> pathlib.Path:
     return run
 
 
-def test_all_sittings_are_told(module: ModuleType, resumed: pathlib.Path) -> None:
+def test_all_sittings_are_reported(module: ModuleType, resumed: pathlib.Path) -> None:
     """By each script that keeps what a run was given, and in the tables: what it ended with, and every commit."""
-    told = module.training(resumed)
-    assert told["command"] == "python -m dream.run algo=cfr_plus seed=0 iterations=8"
+    trained = module.training(resumed)
+    assert trained["command"] == "python -m dream.run algo=cfr_plus seed=0 iterations=8"
     scripts = [importlib.import_module(name) for name in ("corrections", "rummy500_shaped")]
-    for found in (told, *(script.collected(resumed) for script in scripts)):
+    for found in (trained, *(script.collected(resumed) for script in scripts)):
         assert found["git_commit"] == "c0"
         (later,) = found["resumed"]
         assert (later["git_commit"], later["started_at_iteration"], later["overrides"]) == ("c1", 2, ["iterations=8"])
         assert found.get("overrides", ["algo=cfr_plus", "seed=0", "iterations=8"])[2] == "iterations=8"
     tables = importlib.import_module("player_tables")
-    assert tables._commits([told, {"git_commit": "c0"}]) == "c0 and c1"
+    assert tables._commits([trained, {"git_commit": "c0"}]) == "c0 and c1"
 
 
 def test_wrong_input_is_one_line(
@@ -136,7 +136,7 @@ def test_wrong_input_is_one_line(
     """Of the scripts that play gin and train cells: exit code 2, before anything is played or written."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(importlib.import_module("subprocess"), "call", _never)
-    for name, arguments, told in (
+    for name, arguments, message in (
         ("gin_levels", ["--players", "nope", "--out", "o"], "unknown opponent 'nope'"),
         ("gin_levels", ["--games", "3", "--out", "o"], "3"),
         ("gin_ladder", ["--processes", "0"], "processes=0"),
@@ -150,7 +150,7 @@ def test_wrong_input_is_one_line(
         line = capsys.readouterr().err
         assert ended.value.code == 2
         assert line.startswith("error: ")
-        assert told in line
+        assert message in line
         assert line.count("\n") == 1
         assert not list(tmp_path.iterdir())
 

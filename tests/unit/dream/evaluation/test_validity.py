@@ -278,7 +278,7 @@ def test_which_games_have_opposite_points() -> None:
 
 
 def test_the_unit_of_rewards() -> None:
-    """The game's own, but where results are told in points and rewards are something else."""
+    """The game's own, but where results are reported in points and rewards are something else."""
     assert validity.reward_unit(make("kuhn_poker")) == "chips"
     assert validity.reward_unit(make("gin_rummy_mdp", reward="points")) == "points"
     assert validity.reward_unit(make("gin_rummy_mdp", reward="categorical")) == "of reward"
