@@ -4,13 +4,15 @@ r"""Sets every learner side by side on one budget: exact exploitability from swe
     python experiments/comparison.py trials runs/trials/* --out experiments/results/comparison_trials.json
     python experiments/comparison.py matches runs/comparison/* --env "phantom_ttt classical" \
         --out experiments/results/comparison_matches.json
+    python experiments/comparison.py curves runs/curves/* --out experiments/results/comparison_curves.json
     python experiments/comparison.py draw
 
 `collect` takes the final evaluation of every finished job: by game and learner the mean over seeds of each policy's
 exploitability, with its 95 % interval on a log scale; with --keep the seeds and learners that the file holds already
 stay in it. `trials` keeps what was tried before, by learner: the setting that differed and what came of it. `matches`
-plays nothing: the values of all pairs of one game, each learner's first seed, are computed from the policies. Results
-of other games in a file are kept. `draw` writes comparison.svg and comparison_matches.svg beside the result files.
+plays nothing: the values of all pairs of one game, each learner's first seed, are computed from the policies. `curves`
+keeps what runs were worth on their way, from sweeps that were evaluated more than once. Results of other games in a
+file are kept. `draw` writes a picture beside each of the three result files.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from comparison_tables import judged
+from comparison_plots import draw, draw_curves, draw_matches
 from omegaconf import OmegaConf
 from run_records import Run, check_alike, check_distinct, check_games, overrides, read_run, recipe_of, sittings
 
@@ -31,8 +33,9 @@ from dream.game_tree.exact import round_robin
 from dream.game_tree.forms import exact_form
 from dream.storage.files import CONFIG_FILE, write_json
 from dream.storage.policies import find, policy_of
+from dream.training import metrics
 from dream.training.sweeps import FINISHED, load_sweep, settings_in
-from envs import InputError, make_bot
+from envs import Game, InputError, make_bot
 
 RESULTS = Path(__file__).resolve().parent / "results"
 COUNTED = ("decisions", "nodes", "episodes", "gradient_steps", "seconds", "compile_seconds")
@@ -40,6 +43,10 @@ ROUNDING = 1e-6
 """An exploitability below this is 0: probabilities are float32."""
 POLICIES = "exploitability/"
 """What a row's exact values begin with; the name of the policy follows."""
+
+
+PICTURES = {"comparison": draw, "comparison_matches": draw_matches, "comparison_curves": draw_curves}
+"""Result file -> what draws it."""
 
 
 class Job(NamedTuple):
@@ -66,6 +73,15 @@ def collect(folders: list[Path]) -> dict[str, Any]:
     """Returns game -> its unit, what uniform play is worth, and each learner's policies over seeds.
 
     Raises:
+      InputError: as `_by_game`.
+    """
+    return {name: _of_game(learners) for name, learners in _by_game(folders).items()}
+
+
+def _by_game(folders: list[Path]) -> dict[str, dict[str, list[Job]]]:
+    """Returns game -> learner -> its finished jobs by seed.
+
+    Raises:
       InputError: no finished job, a learner with the same seed twice on a game, jobs of one name by several rules, or
         seeds of several recipes or budgets.
     """
@@ -77,17 +93,22 @@ def collect(folders: list[Path]) -> dict[str, Any]:
     for learners in games.values():
         check_games([job.run for jobs in learners.values() for job in jobs])
         for jobs in learners.values():
+            jobs.sort(key=lambda job: job.run.seed)
             check_distinct([job.run for job in jobs])
             check_alike([job.run for job in jobs])
-    return {name: _of_game(learners) for name, learners in games.items()}
+    return games
 
 
 def _of_game(learners: dict[str, list[Job]]) -> dict[str, Any]:
     game = next(iter(learners.values()))[0].run.game
+    found = {name: _of_learner(jobs) for name, jobs in learners.items()}
+    return {"game": game.identity, "unit": game.unit, "uniform": _uniform(game), "learners": found}
+
+
+def _uniform(game: Game) -> float:
+    """Returns the exploitability of uniform play, in the game's unit."""
     form = exact_form(game)
-    uniform = form.values(form.tabulate(make_bot("random", game))).nash_conv / 2 * game.reward_scale
-    found = {name: _of_learner(sorted(jobs, key=lambda job: job.run.seed)) for name, jobs in learners.items()}
-    return {"game": game.identity, "unit": game.unit, "uniform": uniform, "learners": found}
+    return form.values(form.tabulate(make_bot("random", game))).nash_conv / 2 * game.reward_scale
 
 
 def _of_learner(jobs: list[Job]) -> dict[str, Any]:
@@ -236,75 +257,44 @@ def matches(folders: list[Path], env: str) -> dict[str, Any]:
     return {env: {"unit": form.game.unit, "seeds": {n: job.run.seed for n, job in jobs.items()}, "earned": earned}}
 
 
-def draw(compared: dict[str, Any], path: Path) -> None:
-    """Draws a panel per game: each learner's seeds and their mean, and uniform play as a line."""
-    plt = _pyplot()
-    from matplotlib import ticker
+def curves(folders: list[Path]) -> dict[str, Any]:
+    """Returns game -> its unit, what uniform play is worth and, by learner, what its runs were worth on their way.
 
-    figure, panels = plt.subplots(
-        1, len(compared), figsize=(3.2 * len(compared) + 1.5, 4.2), squeeze=False, sharey=True
-    )
-    names = sorted({name for game in compared.values() for name in game["learners"]}, reverse=True)
-    for axes, (title, game) in zip(panels[0], sorted(compared.items()), strict=True):
-        for name, learner in game["learners"].items():
-            policy = judged(learner["exploitability"])
-            found, at = learner["exploitability"][policy], names.index(name)
-            seeds = np.maximum(found["values"], 1e-4 * game["uniform"])
-            axes.plot(seeds, [at] * len(seeds), "o", color="C0" if policy == "current" else "C1", alpha=0.4)
-            axes.plot([max(found["mean"], 1e-4 * game["uniform"])], [at], "|", color="black", markersize=14)
-        axes.axvline(game["uniform"], color="grey", linewidth=0.8, linestyle="--")
-        axes.set(xscale="log", xlabel=f"exploitability, {game['unit']}", title=title, yticks=range(len(names)))
-        axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-        axes.xaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
-        axes.xaxis.set_minor_formatter(ticker.NullFormatter())
-        axes.grid(True, axis="x", which="major", linewidth=0.4, alpha=0.5)
-    panels[0][0].set_yticklabels(names)
-    figure.suptitle(
-        "blue: last iterate, orange: average policy; bar: mean over seeds; dashed: uniform play", fontsize=9
-    )
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
-    plt.close(figure)
+    Raises:
+      InputError: as `_by_game`, or a run that was evaluated at its end alone.
+    """
+    return {name: _curves_of_game(learners) for name, learners in _by_game(folders).items()}
 
 
-def draw_matches(played: dict[str, Any], path: Path) -> None:
-    """Draws a heat map per game: what the learner of the row earns against that of the column."""
-    plt = _pyplot()
-    figure, panels = plt.subplots(1, len(played), figsize=(6.5 * len(played), 5.5), squeeze=False)
-    for axes, (title, game) in zip(panels[0], played.items(), strict=True):
-        names = sorted(game["earned"], key=lambda name: -np.mean(list(game["earned"][name].values())))
-        values = np.array([[game["earned"][a].get(b, 0.0) for b in names] for a in names])
-        bound = np.abs(values).max()
-        axes.imshow(values, cmap="RdBu", vmin=-bound, vmax=bound)
-        for (row, column), value in np.ndenumerate(values):
-            if row != column:
-                axes.text(
-                    column,
-                    row,
-                    f"{value:+.2f}",
-                    ha="center",
-                    va="center",
-                    fontsize=6,
-                    color="white" if abs(value) > 0.7 * bound else "black",
-                )
-        axes.set(
-            xticks=range(len(names)), yticks=range(len(names)), title=f"{title}: {game['unit']} per game to the row"
-        )
-        axes.set_xticklabels(names, rotation=45, ha="right", fontsize=7)
-        axes.set_yticklabels(names, fontsize=7)
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
-    plt.close(figure)
+def _curves_of_game(learners: dict[str, list[Job]]) -> dict[str, Any]:
+    game = next(iter(learners.values()))[0].run.game
+    found = {
+        name: {
+            "runs": [{"seed": job.run.seed, "policies": curve(job.run.path)} for job in jobs],
+            "overrides": overrides(jobs[0].run.path),
+            "budget": jobs[0].run.budget,
+        }
+        for name, jobs in learners.items()
+    }
+    return {"game": game.identity, "unit": game.unit, "uniform": _uniform(game), "learners": found}
 
 
-def _pyplot() -> Any:
-    import matplotlib
+def curve(run_dir: Path) -> dict[str, dict[str, list[float]]]:
+    """Returns policy -> nodes and exploitability at each exact evaluation of a run, that at its end included.
 
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "dream"
-    import matplotlib.pyplot as plt
-
-    return plt
+    Raises:
+      InputError: there is none before its end.
+    """
+    key = f"eval/{POLICIES}"
+    found: dict[str, dict[str, list[float]]] = {}
+    for record in metrics.read(run_dir):
+        for name in (name for name in record if name.startswith(key)):
+            points = found.setdefault(name.removeprefix(key), {"nodes": [], "exploitability": []})
+            points["nodes"].append(record["nodes"])
+            points["exploitability"].append(record[name])
+    if max((len(points["nodes"]) for points in found.values()), default=0) < 2:
+        raise InputError(f"{run_dir} has no exact evaluation before its end; it must be run with a smaller eval.every")
+    return found
 
 
 def merge(found: dict[str, Any], path: Path) -> None:
@@ -319,7 +309,7 @@ def main() -> None:
     """Runs the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("collect", "trials", "matches"):
+    for name in ("collect", "trials", "matches", "curves"):
         command = commands.add_parser(name)
         command.add_argument("folders", nargs="+", type=Path, help="folders of sweeps")
         command.add_argument("--out", type=Path, required=True, help="the JSON file to write")
@@ -331,16 +321,16 @@ def main() -> None:
     given = parser.parse_args()
     try:
         if given.command == "draw":
-            draw(json.loads((RESULTS / "comparison.json").read_text()), RESULTS / "comparison.svg")
-            draw_matches(
-                json.loads((RESULTS / "comparison_matches.json").read_text()), RESULTS / "comparison_matches.svg"
-            )
+            for name, picture in PICTURES.items():
+                picture(json.loads((RESULTS / f"{name}.json").read_text()), RESULTS / f"{name}.svg")
         elif given.command == "collect":
             found = collect(given.folders)
             keeps = given.keep and given.out.exists()
             merge(joined(found, json.loads(given.out.read_text())) if keeps else found, given.out)
         elif given.command == "trials":
             merge(trials(given.folders), given.out)
+        elif given.command == "curves":
+            merge(curves(given.folders), given.out)
         else:
             merge(matches(given.folders, given.env), given.out)
     except InputError as error:

@@ -1,8 +1,14 @@
-"""Exact values of games of hidden stones: seconds to set up, of NashConv, and of a network on all information sets."""
+"""Exact values of games of hidden stones: seconds to set up, of NashConv, and of a network on all information sets.
+
+With --peer the C++ package of the 2026 benchmark, exp-a-spiel (module `eas`, https://github.com/gabrfarina/exp-a-spiel),
+which must be installed, computes the same exploitability once, in the same process and with as many threads. That takes
+20 minutes on two cores, and 10 GB.
+"""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import resource
 import sys
 import time
@@ -17,11 +23,19 @@ import envs
 from dream.game_tree.placement.form import PlacementForm, placement_form
 from dream.networks import make_network
 from dream.networks.policy import Acts, make_network_policy
-from envs import Game
+from envs import Game, InputError
 
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 _SIDE, _ROWS = 512, 1 << 15
 """Of the square matrix whose products are the yardstick of arithmetic, and how many rows it is applied to."""
+
+_TRAVERSERS = {
+    ("dark_hex", "classical"): "DhTraverser",
+    ("dark_hex", "abrupt"): "AbruptDhTraverser",
+    ("phantom_ttt", "classical"): "PtttTraverser",
+    ("phantom_ttt", "abrupt"): "AbruptPtttTraverser",
+}
+"""Game and version -> the peer's name of it."""
 
 
 def main() -> None:
@@ -30,12 +44,14 @@ def main() -> None:
     parser.add_argument("--env", choices=("phantom_ttt", "dark_hex"), default="dark_hex")
     parser.add_argument("--version", choices=("classical", "abrupt"), default="classical")
     parser.add_argument("--hidden", type=at_least_one, nargs="*", default=[64, 64], help="widths; none: no network")
+    parser.add_argument("--peer", action="store_true", help="compute it by exp-a-spiel too, which takes 20 minutes")
     run(parser, measure)
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Builds the form once, and times the rest in turn; processor seconds count all threads."""
     game = envs.make(arguments.env, version=arguments.version)
+    peer = _peer() if arguments.peer else None
     began, used = time.perf_counter(), time.process_time()
     form = placement_form(game)
     report = {"env": game.name, "version": arguments.version, "information_sets": form.num_infosets}
@@ -44,6 +60,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     rows = [_nash_conv(form, table) for _ in range(arguments.repeats)]
     for name in rows[0]:
         report |= spread(name, [row[name] for row in rows])
+    if peer:
+        report |= _by_peer(peer, _TRAVERSERS[arguments.env, arguments.version], rows)
     if arguments.hidden:
         report |= _network(game, form, arguments)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT / 2**30
@@ -58,6 +76,41 @@ def _nash_conv(form: PlacementForm, table: Any) -> dict[str, float]:
         "nash_conv_cpu_seconds": time.process_time() - used,
         "uniform_exploitability": value / 2,
     }
+
+
+def _peer() -> Any:
+    """Returns the peer's module.
+
+    Raises:
+      InputError: it is not installed.
+    """
+    try:
+        return importlib.import_module("eas")
+    except ImportError as error:
+        raise InputError(
+            "--peer needs exp-a-spiel, which is built from its sources (cmake, Boost 1.81 and later): "
+            "pip install git+https://github.com/gabrfarina/exp-a-spiel"
+        ) from error
+
+
+def _by_peer(peer: Any, name: str, ours: list[dict[str, float]]) -> dict[str, float]:
+    """Times the peer on uniform play once, and returns how many times as long it takes as our rounds."""
+    began, used = time.perf_counter(), time.process_time()
+    traverser = getattr(peer, name)()
+    set_up, used_for_set_up = time.perf_counter() - began, time.process_time() - used
+    strategies = traverser.construct_uniform_strategies()
+    began, used = time.perf_counter(), time.process_time()
+    found = traverser.ev_and_exploitability(*strategies)
+    seconds = time.perf_counter() - began
+    report = {
+        "peer_setup_seconds": set_up,
+        "peer_setup_cpu_seconds": used_for_set_up,
+        "peer_nash_conv_seconds": seconds,
+        "peer_nash_conv_cpu_seconds": time.process_time() - used,
+        "peer_information_sets": sum(len(table) for table in strategies),
+        "peer_uniform_exploitability": sum(found.expl) / 2,
+    }
+    return report | spread("times_as_fast", [seconds / row["nash_conv_seconds"] for row in ours])
 
 
 def _network(game: Game, form: PlacementForm, arguments: argparse.Namespace) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from envs import InputError
 SMALL = ["env=kuhn_poker", "tracking.mode=disabled", "eval.opponents=[]", "seed=3,4"]
 
 
+LENGTH = ["iterations=20", "eval.every=8"]
 LINES = {
     "accumulating": ["algo=dueling_dream", "algo.accumulate=mirror_descent"],
     "accumulating by a critic": ["experiment=dueling_dream_critic"],
@@ -43,7 +44,7 @@ def script() -> Iterator[ModuleType]:
 def sweeps(tmp_path_factory: pytest.TempPathFactory) -> list[pathlib.Path]:
     """A sweep of two solvers on Kuhn poker, two jobs each."""
     folder = tmp_path_factory.mktemp("sweeps") / "solvers"
-    succeed("dream.run", "-m", f"run_dir={folder}", "algo=cfr,outcome_mccfr", "iterations=20", *SMALL, cwd=REPO)
+    succeed("dream.run", "-m", f"run_dir={folder}", "algo=cfr,outcome_mccfr", *LENGTH, *SMALL, cwd=REPO)
     return [folder]
 
 
@@ -207,6 +208,36 @@ def test_what_was_tried_is_kept(script: ModuleType, sweeps: list[pathlib.Path]) 
     assert group["trials"][0]["objective"] == group["trials"][1]["objective"] > 0
 
 
+def test_curves_are_what_was_measured_on_the_way(
+    script: ModuleType, sweeps: list[pathlib.Path], tmp_path: pathlib.Path
+) -> None:
+    """Every exact evaluation of every seed, the last one that at the end; one that has no other is refused."""
+    found = script.curves(sweeps)["kuhn_poker"]
+    assert found["uniform"] == pytest.approx(11 / 24)
+    sampled = found["learners"]["outcome_mccfr"]
+    assert [run["seed"] for run in sampled["runs"]] == [3, 4]
+    curve = sampled["runs"][0]["policies"]["average"]
+    records = [json.loads(line) for line in (sweeps[0] / "2" / "metrics.jsonl").read_text().splitlines()]
+    nodes = {record["iteration"]: record["nodes"] for record in records}
+    assert curve["nodes"] == [nodes[8], nodes[16], nodes[20]]
+    report = json.loads((sweeps[0] / "2" / "evaluation.json").read_text())
+    assert curve["exploitability"][-1] == report["exact"]["average"]["exploitability"]
+    job = shutil.copytree(sweeps[0] / "0", tmp_path / "late" / "0")
+    (job / "metrics.jsonl").write_text((job / "metrics.jsonl").read_text().splitlines()[-1] + "\n")
+    with pytest.raises(InputError, match="no exact evaluation before its end"):
+        script.curves([tmp_path / "late"])
+
+
+def test_a_mean_curve_is_within_all_seeds(script: ModuleType) -> None:
+    """At the first seed's places that the others reach, the others linear between their points."""
+    plots = importlib.import_module("comparison_plots")
+    one = {"nodes": [1, 2, 3, 9], "exploitability": [8.0, 6.0, 4.0, 2.0]}
+    other = {"nodes": [2, 4], "exploitability": [2.0, 0.0]}
+    nodes, values = plots.mean_curve([one, other])
+    assert nodes.tolist() == [2, 3]
+    assert values.tolist() == [4.0, 2.5]
+
+
 def test_matches_are_exact(script: ModuleType, sweeps: list[pathlib.Path]) -> None:
     """What one earns the other loses."""
     played = script.matches(sweeps, "kuhn_poker")["kuhn_poker"]
@@ -219,7 +250,7 @@ def test_matches_are_exact(script: ModuleType, sweeps: list[pathlib.Path]) -> No
 def test_tables_and_pictures(
     script: ModuleType, sweeps: list[pathlib.Path], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every learner's row is there, with what it is judged by in bold; both pictures are drawn."""
+    """Every learner's row is there, with what it is judged by in bold; all pictures are drawn."""
     stored = {"comparison": script.collect(sweeps), "comparison_trials": script.trials(sweeps)}
     stored["comparison_matches"] = played = script.matches(sweeps, "kuhn_poker")
     tables = importlib.import_module("comparison_tables")
@@ -239,7 +270,8 @@ def test_tables_and_pictures(
     assert "| -" in lost
     script.draw(stored["comparison"], tmp_path / "a.svg")
     script.draw_matches(played, tmp_path / "b.svg")
-    assert all((tmp_path / name).stat().st_size > 5000 for name in ("a.svg", "b.svg"))
+    script.draw_curves(script.curves(sweeps), tmp_path / "c.svg")
+    assert all((tmp_path / name).stat().st_size > 5000 for name in ("a.svg", "b.svg", "c.svg"))
 
 
 def test_games_with_a_tree_tell_what_is_unusual(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
