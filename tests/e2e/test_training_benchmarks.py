@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import pathlib
 import sys
@@ -43,6 +44,23 @@ def test_the_run_loop_is_timed_beside_the_loop_it_runs(tmp_path: pathlib.Path) -
     assert kuhn["ratio"] == pytest.approx(kuhn["iterations_per_s"] / kuhn["alone_iterations_per_s"])
     assert found["empty"]["us_per_iteration"] > 0
     assert not list(tmp_path.iterdir())
+
+
+def test_a_donated_buffer_is_timed_beside_one_that_is_kept(tmp_path: pathlib.Path) -> None:
+    """In the same rounds, with the bytes of both."""
+    found = _measured("buffers.py", "--env", "kuhn_poker", "--capacity", "1000", "--rows", "10", cwd=tmp_path)
+    assert min(found["kept_ms"], found["donated_ms"], found["buffer_mib"]) > 0
+    assert found["kept_over_donated"]["ratio"] == pytest.approx(found["kept_ms"] / found["donated_ms"])
+
+
+@pytest.mark.skipif(importlib.util.find_spec("eas") is not None, reason="the peer is installed")
+def test_a_peer_that_is_not_installed_is_named(tmp_path: pathlib.Path) -> None:
+    """Before anything is set up."""
+    done = command_support.command(
+        str(FOLDER / "exact.py"), "--peer", cwd=tmp_path, PYTHONPATH=str(command_support.REPO)
+    )
+    assert done.returncode == 2
+    assert "--peer needs exp-a-spiel" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [("first_record.py", "preset=nope"), ("memory.py", "--presets", "tiny", "nope")])
