@@ -54,7 +54,7 @@ def _can_meet_duty(rules: RummyRules, state: RummyState) -> Array:
     # Of a chain begun from the hand the next link is held; else it could not have been begun.
     ends = np.arange(lay.shape[0]) + actions.SET
     ends = (ends >= actions.LOW_END) & (ends < actions.DISCARD)
-    can = jnp.any(lay & (ends | ~(state.duty_backed & (direction == 0))))
+    can = jnp.any(lay & (ends | ~(jnp.any(state.duty_backed) & (direction == 0))))
     return (state.duty < 0) | (can & ((direction == 0) | _goes_on(table, state.duty, direction)))
 
 

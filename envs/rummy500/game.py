@@ -68,7 +68,7 @@ class Rummy500(Game):
 
     rules: RummyRules = RummyRules()
     name = "rummy500"
-    version = "1"
+    version = "2"
     num_actions = actions.NUM_ACTIONS
     phases = ("draw", "play")
 
@@ -130,7 +130,7 @@ class Rummy500(Game):
             points=jnp.zeros(self.num_players, jnp.int16),
             duty=jnp.int32(-1),
             duty_direction=jnp.int32(0),
-            duty_backed=jnp.bool_(False),
+            duty_backed=jnp.zeros(2, bool),
             drew=jnp.bool_(False),
             turns=jnp.int32(0),
             current_player=jnp.int32(0),
@@ -199,12 +199,15 @@ class Rummy500(Game):
         at_end = action >= actions.LOW_END
         goes_up = action >= actions.HIGH_END
         card = (action - actions.LOW_END) % _CARDS
-        from_hand = ~state.fresh[card]
+        suit, rank = card // 13, card % 13
+        from_below = goes_up == np.array([True, False])
+        backed = state.duty_backed | (from_below & ~state.fresh[card])
+        runs = plays.pack(table_of(state).runs)[suit]
+        at_place = jnp.stack(plays.backed_at(backed, runs, jnp.where(goes_up & (rank == 0), 13, rank)))
         is_card = card == state.duty
-        backed = state.duty_backed | from_hand
-        met = ~at_end | (is_card & backed) | (state.duty < 0)
+        met = ~at_end | (is_card & jnp.any(at_place & from_below)) | (state.duty < 0)
         direction = jnp.where(goes_up, 1, -1)
-        following = 13 * (card // 13) + (card % 13 + direction) % 13
+        following = 13 * suit + (rank + direction) % 13
         moves_on = ~met & is_card
         return plays.Duty(
             card=jnp.where(met, -1, jnp.where(moves_on, following, state.duty)),
@@ -300,7 +303,7 @@ class Rummy500(Game):
     def _flags(self, view: RummyView) -> list[Array]:
         in_play = view.to_act != 255
         direction = view.duty_direction
-        return [in_play & ~view.drew, in_play & view.drew, direction == 1, direction == 2, view.duty_backed]
+        return [in_play & ~view.drew, in_play & view.drew, direction == 1, direction == 2, jnp.any(view.duty_backed)]
 
     def potential(self, state: RummyState, player: Array) -> Array:
         """Returns the own score if the round ended now, / 100."""

@@ -5,8 +5,10 @@ card, so runs are the row's stretches, and a rank has at most one set.
 
 A card X taken from the pile must be played in the same turn: in a new meld, or in the extension of a run together with
 a card that was in hand before. Laid one at a time, such an extension is a chain: from the run's end over cards held to
-X, and if none of them was in hand before, on beyond X to the first that was. While X waits, only plays that hold X or
-are the next link of a chain that can be finished are legal, so that no turn gets stuck.
+X, and if none of them was in hand before, on beyond X to the first that was. Chains from the two ends of a gap are two
+extensions, until X joins their runs: a card in hand before that was laid in one does not count in the other. While
+X waits, only plays that hold X or are the next link of a chain that can be finished are legal, so that no turn gets
+stuck.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ class Duty(NamedTuple):
     Attributes:
       card: int32, -1 for none.
       direction: int32, 0 while `card` is the card taken; 1 or -1 once it is laid and its chain must go on, up or down.
-      backed: bool, whether the chain holds a card that was in hand before.
+      backed: bool[2], whether the chain from below, and that from above, holds a card that was in hand before.
     """
 
     card: Array
@@ -71,7 +73,7 @@ class _Chains(NamedTuple):
     next_down: Array
 
 
-def _bits(rows: Array) -> Array:
+def pack(rows: Array) -> Array:
     """Packs rows of places, bool[..., 14], into words: int32[...], bit i for place i."""
     return jnp.sum(jnp.where(rows, np.left_shift(1, _PLACE).astype(np.int32), 0), axis=-1, dtype=jnp.int32)
 
@@ -91,28 +93,41 @@ def _has(word: Array, place: Array) -> Array:
     return (word >> place & 1) > 0
 
 
+def backed_at(backed: Array, runs: Array, place: Array) -> tuple[Array, Array]:
+    """Returns whether a card at `place` is backed as laid from below, and from above; a chain it joins counts too.
+
+    Args:
+      backed: bool[2], of the chain from below, and from above.
+      runs: int32, a suit's places on the table packed.
+      place: int32, 0 to 13.
+    """
+    joins_below, joins_above = _has(runs << 1, place), _has(runs >> 1, place)
+    return backed[0] | (backed[1] & joins_above), backed[1] | (backed[0] & joins_below)
+
+
 def _chains(hand: Array, held: Array, runs: Array, place: Array, count: Array, backed: Array) -> _Chains:
-    """Finds the chains to a card at `place`; all arguments broadcast.
+    """Finds the chains to a card at `place`; all arguments but `backed` broadcast.
 
     Args:
       hand, held, runs: int32, a suit's row packed: cards in hand before, all cards held, cards on the table.
       place: int32, of the card to be played, one of those held.
       count: int32, cards held in all.
-      backed: bool, whether a card that was in hand before has been laid in the chain.
+      backed: bool[2], whether a card that was in hand before has been laid in the chain from below, and from above.
     """
     below = (1 << place) - 1
     above = ~below & ~(1 << place) & _EVERY
     gap_below, gap_above = _highest(~held & below), _lowest(~held & above)
     hand_below, hand_above = _highest(hand & below), _lowest(hand & above)
     has_below, has_above = hand_below > gap_below, hand_above < gap_above
-    top = jnp.where(backed | has_below, place, hand_above)
-    bottom = jnp.where(backed | has_above, place, hand_below)
-    can_be_backed = backed | has_below | has_above
     meets_below, meets_above = _has(runs << 1, gap_below + 1), _has(runs, gap_above)
+    backed_below, backed_above = backed_at(backed, runs, place)
+    top = jnp.where(backed_below | has_below, place, hand_above)
+    bottom = jnp.where(backed_above | has_above, place, hand_below)
+    held_backs = has_below | has_above
     return _Chains(
-        from_below=meets_below & can_be_backed & (count - (top - gap_below) >= 1),
+        from_below=meets_below & (backed_below | held_backs) & (count - (top - gap_below) >= 1),
         next_up=gap_below + 1,
-        from_above=meets_above & can_be_backed & (count - (gap_above - bottom) >= 1),
+        from_above=meets_above & (backed_above | held_backs) & (count - (gap_above - bottom) >= 1),
         next_down=gap_above - 1,
     )
 
@@ -131,10 +146,10 @@ def takeable(rules: RummyRules, table: Cards, position: Array, size: Array) -> A
     allowed = row(in_pile, rules)
     at_place = position[:, _PLACE % 13]
     taken = row(in_pile, rules)[:, None, :] & (at_place[:, None, :] >= at_place[:, :, None])
-    hand = _bits(row(table.hand, rules))[:, None]
-    held = hand | _bits(taken)
+    hand = pack(row(table.hand, rules))[:, None]
+    held = hand | pack(taken)
     left = count[:, _PLACE % 13]
-    chain = _chains(hand, held, _bits(table.runs)[:, None], _PLACE, left, jnp.bool_(False))
+    chain = _chains(hand, held, pack(table.runs)[:, None], _PLACE, left, jnp.zeros(2, bool))
     runs = chain.from_below | chain.from_above
     for shift in range(3):
         complete = ((held << 2 >> _PLACE + 2 - shift) & 7) == 7
@@ -210,7 +225,7 @@ def lay_offs(rules: RummyRules, table: Cards) -> tuple[Array, Array]:
 def _links(rules: RummyRules, table: Cards, duty: Duty, count: Array, held: Array) -> tuple[Array, Array]:
     """Returns the next links of the chains that can be finished: at low ends, at high ends, bool[4, 13] each."""
     suit, rank = jnp.maximum(duty.card, 0) // 13, jnp.maximum(duty.card, 0) % 13
-    hand, all_held, runs = (_bits(rows)[suit] for rows in (row(table.hand, rules), row(held, rules), table.runs))
+    hand, all_held, runs = (pack(rows)[suit] for rows in (row(table.hand, rules), row(held, rules), table.runs))
     own = (np.arange(4)[:, None] == suit) & (duty.card >= 0)
     low, high = jnp.zeros((4, 13), bool), jnp.zeros((4, 13), bool)
     for place in (rank, jnp.where(rank == 0, 13, rank)):

@@ -36,7 +36,7 @@ class RummyState:
       points: int16[P], of the cards laid.
       duty: int32, the card that must be played before the turn may end, -1 for none.
       duty_direction: int32, 0, or where that card's chain must go on (`plays.Duty`).
-      duty_backed: bool, whether its chain holds a card that was in hand before.
+      duty_backed: bool[2], whether its chain from below, and that from above, holds a card that was in hand before.
       drew: bool, whether the player to act has drawn.
       turns: int32, discards so far.
       current_player: int32, -1 once the round is over.
@@ -72,7 +72,7 @@ class RummyView(NamedTuple):
       owner: uint8[52], who laid a card, 255 for nobody.
       holder: uint8[52], which other player holds a card that all saw taken, 255 elsewhere.
       duty: uint8, the card to be played before the turn may end, 255 for none; it is public.
-      duty_direction: uint8, 0, 1 up or 2 down; duty_backed: bool.
+      duty_direction: uint8, 0, 1 up or 2 down; duty_backed: bool[2], from below and from above.
       sizes: uint8[P], cards in hand; points: uint16[P], of cards laid; both relative, own first.
       stock: uint8, cards in the stock.
       to_act: uint8, the relative seat of the player to act, 255 once the round is over.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -16,6 +19,7 @@ import envs
 from envs.game import Game
 from envs.random_play import uniform_action
 from envs.rummy500 import actions
+from envs.rummy500.state import HAND, IN_RUN, RummyState
 
 ROUNDS, STEPS = 48, 300
 RULES: list[dict[str, Any]] = [
@@ -69,3 +73,88 @@ def test_legal_actions_scores_and_ends(rules: dict[str, Any]) -> None:
         np.testing.assert_allclose(rewards[:, lane].sum(axis=0), np.array(slow.scores()) / 100, atol=1e-6)
     assert takes > ROUNDS
     assert chains > 0
+
+
+KEPT = (13 + 12, 26 + 10)
+"""Cards of other suits in hand, which make no meld."""
+
+
+def _amid_a_take(
+    game: Game, on_table: set[int], hand: set[int], fresh: set[int], must: int
+) -> tuple[SlowRummy500, Any]:
+    """Both games where player 0 has taken clubs from the pile and must play one; `KEPT` are in hand too."""
+    deck = [*KEPT, *(card for card in range(52) if card not in KEPT)]
+    slow, fast = SlowRummy500(deck, 2), game.from_deck(np.array(deck))
+    slow.hands, slow.pile = [hand | fresh | set(KEPT), {50, 51}], []
+    slow.fresh, slow.duty, slow.drew, slow.runs = set(fresh), must, True, []
+    for card in sorted(on_table):
+        slow._join({card: card})
+    zone = np.zeros(52, np.int8)
+    zone[[50, 51]], zone[list(slow.hands[0])], zone[list(on_table)] = HAND + 1, HAND, IN_RUN
+    fast = dataclasses.replace(
+        fast,
+        zone=jnp.array(zone),
+        owner=jnp.array(np.where(zone == IN_RUN, 1, -1).astype(np.int8)),
+        position=jnp.full(52, -1, jnp.int8),
+        fresh=jnp.array(np.isin(np.arange(52), list(fresh))),
+        duty=jnp.int32(must),
+        drew=jnp.bool_(True),
+    )
+    return slow, fast
+
+
+def _ends(game: Game, slow: SlowRummy500, fast: RummyState) -> Iterator[tuple[int, SlowRummy500]]:
+    """Walks all ways to play the card taken, with equal legal actions; yields each last play and the game after it."""
+    legal = slow.legal()
+    assert legal, "a turn must not get stuck"
+    assert set(np.flatnonzero(game.legal_actions(fast)).tolist()) == legal
+    for action in legal:
+        after = copy.deepcopy(slow)
+        after.step(action)
+        if after.duty is None:
+            yield action, after
+        else:
+            yield from _ends(game, after, game.step(fast, np.int32(action))[0])
+
+
+class _Compiled:
+    """A game whose functions are compiled."""
+
+    def __init__(self, game: Game) -> None:
+        self.legal_actions, self.step = jax.jit(game.legal_actions), jax.jit(game.step)
+
+
+def test_a_card_taken_is_not_laid_alone_beside_another_chain() -> None:
+    """A23 and 89T are laid, 4 is in hand, 567 are taken: with the 4 laid, the 7 may not go alone below the 8."""
+    game = envs.make("rummy500", num_players=2)
+    slow, fast = _amid_a_take(game, {0, 1, 2, 7, 8, 9}, {3}, {4, 5, 6}, 6)
+    assert {actions.HIGH_END + 3, actions.LOW_END + 6} <= slow.legal()
+    slow.step(actions.HIGH_END + 3)
+    fast = game.step(fast, np.int32(actions.HIGH_END + 3))[0]
+    legal = set(np.flatnonzero(game.legal_actions(fast)).tolist())
+    assert slow.legal() == legal
+    assert actions.LOW_END + 6 not in legal
+    assert actions.HIGH_END + 4 in legal
+
+
+def test_every_way_to_play_a_card_taken_lays_it_with_one_that_was_in_hand() -> None:
+    """In random positions of one suit, in every order: in a new meld, or in a run with a card of the hand before it."""
+    game, rng = envs.make("rummy500", num_players=2), np.random.default_rng(0)
+    compiled, both = _Compiled(game), 0
+    for _ in range(60):
+        start, length, other = rng.integers(0, 3), rng.integers(3, 5), rng.integers(7, 10)
+        on_table = {*range(start, start + length), *range(other, other + 3)}
+        held = [card for card in range(13) if card not in on_table and rng.random() < 0.8]
+        fresh = {card for card in held if rng.random() < 0.6}
+        hand = set(held) - fresh
+        if not fresh:
+            continue
+        must = int(rng.choice(sorted(fresh)))
+        slow, fast = _amid_a_take(game, on_table, hand, fresh, must)
+        if not slow.legal():
+            continue
+        for action, after in _ends(compiled, slow, fast):
+            run = next(set(one.values()) for one in after.runs if must in one.values())
+            assert action < actions.ON_SET or run & hand
+            both += action >= actions.LOW_END
+    assert both > 100

@@ -72,7 +72,7 @@ def _with_duty(game, games: int, steps: int):
     states = jax.device_get(jax.jit(jax.vmap(played))(jax.random.split(jax.random.key(0), games)))
     states = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), states)
     has_duty = (states.duty >= 0) & (states.current_player >= 0)
-    amid = states.duty_backed | (states.duty_direction != 0)
+    amid = states.duty_backed.any(-1) | (states.duty_direction != 0)
     chains, others = np.flatnonzero(has_duty & amid)[:20], np.flatnonzero(has_duty & ~amid)[:20]
     assert len(chains) >= 10
     assert np.any(states.duty_direction[chains] != 0)

@@ -32,7 +32,7 @@ class SlowRummy500:
         self.fresh: set[int] = set()
         self.duty: int | None = None
         self.laid_duty_from: tuple[int, int] | None = None  # (place, direction) once the card taken is laid unbacked
-        self.backed = False
+        self.laid: set[int] = set()  # cards that were in hand before, laid on runs while the card taken waits
         self.ace, self.strict, self.max_turns = ace_in_runs, take_needs_hand_card, max_turns
 
     def legal(self) -> set[int]:
@@ -44,7 +44,7 @@ class SlowRummy500:
             takes = {
                 1 + card
                 for index, card in enumerate(self.pile)
-                if self._duty_plays(card, hand | set(self.pile[index:]), set(self.pile[index:]), False)
+                if self._duty_plays(card, hand | set(self.pile[index:]), set(self.pile[index:]))
             }
             return {0} | takes
         if self.duty is not None:
@@ -52,7 +52,7 @@ class SlowRummy500:
                 place, direction = self.laid_duty_from
                 card = 13 * (self.duty // 13) + (place + direction) % 13
                 return {(270 if direction > 0 else 218) + card}
-            return self._duty_plays(self.duty, hand, self.fresh, self.backed)
+            return self._duty_plays(self.duty, hand, self.fresh)
         found = self._melds(hand, self.fresh) | {322 + card for card in hand}
         if len(hand) >= 2:
             found |= {166 + card for card in hand if card % 13 in self.sets}
@@ -95,7 +95,7 @@ class SlowRummy500:
             and (not cards <= fresh or (len(hand) - len(cards) >= 2 and not self.strict))
         }
 
-    def _duty_plays(self, must: int, hand: set[int], fresh: set[int], backed: bool) -> set[int]:
+    def _duty_plays(self, must: int, hand: set[int], fresh: set[int]) -> set[int]:
         """Returns the plays that begin a way to play the card taken: a new meld, or a backed extension of a run."""
         found = self._melds(hand, fresh, must)
         for run in self.runs:
@@ -108,11 +108,17 @@ class SlowRummy500:
                     if card not in hand or place not in self._places(card) or card in cards:
                         break
                     cards.append(card)
-                    has_backing = backed or any(c not in fresh for c in cards)
+                    beyond = [one for one in self.runs if one.get(place + direction, -1) // 13 == suit]
+                    joined = [run, *(beyond if card == must else [])]
+                    has_backing = any(map(self._backs, joined)) or any(c not in fresh for c in cards)
                     if must in cards and has_backing and len(hand) - len(cards) >= 1:
                         found.add((270 if direction > 0 else 218) + cards[0])
                     place += direction
         return found
+
+    def _backs(self, run: dict[int, int]) -> bool:
+        """Returns whether a card of a run was in hand before and laid while the card taken waits."""
+        return not self.laid.isdisjoint(run.values())
 
     def step(self, action: int) -> None:
         """Plays a legal action."""
@@ -127,7 +133,7 @@ class SlowRummy500:
             index = self.pile.index(action - 1)
             self.fresh, self.pile, self.duty = set(self.pile[index:]), self.pile[:index], action - 1
             hand |= self.fresh
-            self.drew, self.backed, self.laid_duty_from = True, False, None
+            self.drew, self.laid, self.laid_duty_from = True, set(), None
         elif action >= 322:
             self._discard(action - 322)
         elif action >= 218:
@@ -169,9 +175,10 @@ class SlowRummy500:
         self._join({**run, place: card})
         if self.duty is None:
             return
-        self.backed = self.backed or card not in self.fresh
+        if card not in self.fresh:
+            self.laid.add(card)
         if card == self.duty or self.laid_duty_from:
-            if self.backed:
+            if self._backs(next(one for one in self.runs if one.get(place) == card)):
                 self.duty, self.laid_duty_from = None, None
             else:
                 self.laid_duty_from = (place, direction)
@@ -189,7 +196,7 @@ class SlowRummy500:
     def _discard(self, card: int) -> None:
         self.hands[self.player].remove(card)
         self.pile.append(card)
-        self.drew, self.fresh, self.backed = False, set(), False
+        self.drew, self.fresh, self.laid = False, set(), set()
         self.turns += 1
         if not self.hands[self.player]:
             self.over, self.went_out = True, self.player
