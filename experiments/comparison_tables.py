@@ -10,6 +10,7 @@ import result_tables as tables
 WITH_A_TREE = {"leduc": "leduc_poker", "liars_dice": "liars_dice", "mini_gin_4x2": "mini_gin_rummy 4x2"}
 """Game in the rows of reproduce/rows.yaml -> its name in other result files."""
 ROWS = {
+    "deep_cfr": "deep_cfr",
     "dream": "dream",
     "dueling_dream": "dueling_dream_tuned",
     "dueling_dream, accumulating": "dueling_dream_accumulating",
@@ -22,6 +23,7 @@ ROWS = {
     "os_sd_cfr": "os_sd_cfr",
     "ppo": "ppo_tuned",
     "rnad": "rnad",
+    "sd_cfr": "sd_cfr",
     "vr_dcfr_plus": "vr_dcfr_plus",
 }
 """Learner of the comparison -> its rows in reproduce/rows.yaml, without the game."""
