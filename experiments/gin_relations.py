@@ -6,8 +6,8 @@
 Rounds are played under the rules of the EAAI 2021 challenge (`env.rules.preset=eaai`), mirrored, in blocks of deals
 that are kept in the working folder: a second call goes on where the first one stopped. Each pairing gets blocks in
 turn, the one farthest below its number of deals first. The chance to win a game to 100 comes from all rounds played
-(dream/evaluation/game_chances.py). experiments/results/gin_relations.json is written at the end of every call. A block
-keeps the rules, the checksums of its players and the commit of their code; one of others is refused.
+(dream/evaluation/game_chances.py). The result file, by default the stored one, is written at the end of every call. A
+block keeps the rules, the checksums of its players and the commit of their code; one of others is refused.
 """
 
 from __future__ import annotations
@@ -113,20 +113,23 @@ def main() -> None:
     parser.add_argument("--only", default="", help="pairings whose first player's name begins so")
     parser.add_argument("--aware", action="store_true", help="also what patient wins with limits by the score")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("runs/gin_relations"))
+    parser.add_argument("--out", type=pathlib.Path, default=RESULT)
     arguments = parser.parse_args()
     relations = [one for one in RELATIONS if one.player.startswith(arguments.only)]
     if not relations:
         known = ", ".join(dict.fromkeys(one.player for one in RELATIONS))
         parser.exit(2, f"error: --only {arguments.only} begins no first player's name; known: {known}\n")
     try:
-        records = _played_for(arguments.seconds, relations, arguments.work, arguments.aware)
+        records = _played_for(arguments.seconds, relations, arguments.work, arguments.out, aware=arguments.aware)
     except envs.InputError as error:
         parser.exit(2, f"error: {error}\n")
     for record in records:
         print({key: record[key] for key in ("player", "opponent", "deals", "published", "game_win_rate")})
 
 
-def _played_for(seconds: float, relations: list[Relation], work: pathlib.Path, aware: bool) -> list[dict[str, Any]]:
+def _played_for(
+    seconds: float, relations: list[Relation], work: pathlib.Path, out: pathlib.Path, *, aware: bool
+) -> list[dict[str, Any]]:
     """Plays blocks of pairings for so many seconds and writes the results; returns those of the pairings.
 
     Raises:
@@ -146,10 +149,11 @@ def _played_for(seconds: float, relations: list[Relation], work: pathlib.Path, a
     records = [_report(game, one, work) for one in RELATIONS if _played(work, one)]
     names = sorted({name for one in RELATIONS for name in (one.player, one.opponent)})
     stored = {"seed": SEED, "preset": "eaai", "target": 100, "made": blocks.made_by(game, names), "relations": records}
-    before = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    before = json.loads(out.read_text()) if out.exists() else {}
     by_score = [score_aware(game, opponent) for opponent in ("eaai_simple",)] if aware else []
     stored["patient_by_score"] = by_score or before.get("patient_by_score", [])
-    write_text(RESULT, json.dumps(stored, indent=1) + "\n")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_text(out, json.dumps(stored, indent=1) + "\n")
     return records
 
 

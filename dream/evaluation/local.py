@@ -41,8 +41,8 @@ from dream.game_tree.tabular_policy import view_hash
 from envs import Game, InputError, Policy, bot_names, check_plays, make_bot
 from envs.errors import unknown
 
-_LEAST = 1e-30
-"""Stands for a chance of 0 in logarithms."""
+_LEAST, _IMPOSSIBLE = 1e-30, -1e9
+"""What stands for an action's chance of 0 in logarithms, and for the logarithm of an impossible deal's chance."""
 THE_POLICY = "policy"
 """The rollout player that plays as the frozen policy does."""
 _PLAYER = "greedy"
@@ -164,21 +164,28 @@ class _Local:
         return jnp.where(known[:, None], (np.arange(game.num_actions) == best).astype(jnp.float32), jnp.nan)
 
     def _log_likelihood(self, opponent: Policy, deal: Any) -> Array:
-        """Returns the log of the chance that who is not to act did what it did on a deal: float32."""
+        """Returns the log of the chance that who is not to act did what it did on a deal: float32.
+
+        `_IMPOSSIBLE` for a deal that contradicts its own actions: one of them, anyone's, was not legal, or another
+        player is to act.
+        """
         game, epsilon = self.game, self.config.opponent_epsilon
         start, actions, count = game.replay_actions(deal)
 
-        def body(carry: tuple[Array, Any, Array]) -> tuple[Array, Any, Array]:
-            t, state, log = carry
+        def body(carry: tuple[Array, Any, Array, Array]) -> tuple[Array, Any, Array, Array]:
+            t, state, log, fine = carry
             legal = game.legal_actions(state)
             chances = opponent(game.view(state, state.current_player), legal)
             chance = (1 - epsilon) * chances[actions[t]] + epsilon / jnp.maximum(jnp.sum(legal), 1)
             theirs = state.current_player != deal.current_player
             log = log + jnp.where(theirs, jnp.log(jnp.maximum(chance, _LEAST)), 0.0)
             log = jnp.where(theirs & jnp.any(faults(chances, legal)), jnp.nan, log)
-            return t + 1, game.step(state, actions[t])[0], log
+            return t + 1, game.step(state, actions[t])[0], log, fine & legal[actions[t]]
 
-        return lax.while_loop(lambda carry: carry[0] < count, body, (jnp.int32(0), start, jnp.float32(0)))[2]
+        carry = jnp.int32(0), start, jnp.float32(0), jnp.bool_(True)
+        _, state, log, fine = lax.while_loop(lambda carry: carry[0] < count, body, carry)
+        fine = fine & (state.current_player == deal.current_player)
+        return jnp.where(fine | jnp.isnan(log), log, _IMPOSSIBLE)
 
     def _value(self, params: dict[str, Policy], start: Any, action: Array, key: Array) -> Array:
         """Returns what an action comes to for the player to act, in units of reward: float32."""

@@ -103,6 +103,14 @@ def test_rounds_of_other_weights_rules_or_code_are_refused(
     assert f"{path} does not name its players, rules and code; delete it" in capsys.readouterr().err
 
 
+def test_relations_are_written_where_they_are_asked_for(relations: Callable[..., int], tmp_path: pathlib.Path) -> None:
+    """A folder that is not there is made, and the stored result stays as it is."""
+    (tmp_path / "result.json").write_text("{}")
+    assert relations("--out", tmp_path / "mine" / "found.json") == 0
+    assert json.loads((tmp_path / "mine" / "found.json").read_text())["relations"]
+    assert (tmp_path / "result.json").read_text() == "{}"
+
+
 def test_other_rules_are_other_rounds(scripts: SimpleNamespace, tmp_path: pathlib.Path) -> None:
     """By the game's identity; the same comes back as it was written."""
     plain, eaai = (

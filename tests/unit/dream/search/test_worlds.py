@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import jax
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import envs
+from dream.evaluation import local
 from dream.search.worlds import log_likelihood, resample, tempered
 from envs.gin_rummy.core import table
 
@@ -52,18 +54,24 @@ def _declined(state: Any, kind: int) -> Any:
 
 
 def test_a_world_that_contradicts_its_actions_is_impossible() -> None:
-    """After two turns; then with a knock declined that was not possible, as its opponent and as its player sees it."""
+    """After two turns; then with a knock declined that was not possible, as its opponent and as its player sees it.
+
+    The local best response weighs deals by a likelihood of its own, of the opponent's actions alone.
+    """
     policy = envs.make_bot("random", GAME)
     find = jax.jit(lambda world, seat: log_likelihood(GAME, policy, world, seat, 0.05))
+    weigh = jax.jit(functools.partial(local._Local(GAME, local.LocalConfig())._log_likelihood, policy))
     state = GAME.init(jax.random.key(0))
     for action in (0, 2, 0, 2, 0):
         state = jax.jit(GAME.step)(state, action)[0]
     assert int(state.current_player) == 0
     assert np.isfinite(find(state, 0))
     assert np.isfinite(find(state, 1))
+    assert local._IMPOSSIBLE < weigh(state) < 0
     turned = dataclasses.replace(state, current_player=jnp.int32(1))
     for world in (_declined(state, table.PASS), turned):
         assert find(world, 0) == find(world, 1) == -np.inf
+        assert weigh(world) == local._IMPOSSIBLE
 
 
 def test_worlds_are_drawn_as_often_as_they_weigh() -> None:
