@@ -69,6 +69,7 @@ class Rummy500(Game):
     rules: RummyRules = RummyRules()
     name = "rummy500"
     version = "2"
+    payoff_rules = frozenset({"rewards"})
     num_actions = actions.NUM_ACTIONS
     phases = ("draw", "play")
 
