@@ -70,7 +70,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "format as true": lambda: _with(format=True),
     "format 3": lambda: _with(format=3),
     "format 1 with a deal": lambda: _with(format=1),
-    "rummy 500": lambda: _with(game="rummy500", version="1", rules={}),
+    "rummy 500": lambda: _with(game="rummy500", version="2", rules={}),
     "Kuhn poker": lambda: _with(game="kuhn_poker", version="1", rules={}),
     "liar's dice": lambda: _with(game="liars_dice", version="1", rules={}),
     "gin rummy of other actions": lambda: _with(game="gin_rummy", rules={}),
