@@ -73,9 +73,7 @@ def draw_matches(played: dict[str, Any], path: Path) -> None:
 def draw_curves(measured: dict[str, Any], path: Path) -> None:
     """Draws a panel per game: exploitability of the policy a learner is judged by against nodes, the mean of seeds."""
     plt = _pyplot()
-    figure, panels = plt.subplots(
-        1, len(measured), figsize=(4.6 * len(measured) + 2.6, 4.4), squeeze=False, sharey=True
-    )
+    figure, panels = plt.subplots(1, len(measured), figsize=(4.6 * len(measured) + 2.6, 4.4), squeeze=False)
     names = sorted({name for game in measured.values() for name in game["learners"]})
     for axes, (title, game) in zip(panels[0], sorted(measured.items()), strict=True):
         least = 1e-4 * game["uniform"]
@@ -84,9 +82,9 @@ def draw_curves(measured: dict[str, Any], path: Path) -> None:
             nodes, values = mean_curve([run["policies"][policy] for run in learner["runs"]])
             number = names.index(name)
             line = ("-", "--")[policy == "current"]
-            axes.plot(nodes, np.maximum(values, least), line, color=f"C{number % 10}", marker=".o"[number // 10])
+            axes.plot(nodes / 1e6, np.maximum(values, least), line, color=f"C{number % 10}", marker=".o"[number // 10])
         axes.axhline(game["uniform"], color="grey", linewidth=0.8, linestyle=":")
-        axes.set(xscale="log", yscale="log", xlabel="nodes (decisions of both players)", title=title)
+        axes.set(yscale="log", xlabel="nodes (decisions of both players), millions", title=title)
         axes.grid(True, which="major", linewidth=0.4, alpha=0.5)
     unit = next(iter(measured.values()))["unit"]
     panels[0][0].set_ylabel(f"exploitability, {unit}")
