@@ -177,15 +177,17 @@ class _Local:
             legal = game.legal_actions(state)
             chances = opponent(game.view(state, state.current_player), legal)
             chance = (1 - epsilon) * chances[actions[t]] + epsilon / jnp.maximum(jnp.sum(legal), 1)
-            theirs = state.current_player != deal.current_player
-            log = log + jnp.where(theirs, jnp.log(jnp.maximum(chance, _LEAST)), 0.0)
-            log = jnp.where(theirs & jnp.any(faults(chances, legal)), jnp.nan, log)
-            return t + 1, game.step(state, actions[t])[0], log, fine & legal[actions[t]]
+            fine = fine & legal[actions[t]]
+            # What a policy answers where nobody can come to is no fault of its own.
+            counts = fine & (state.current_player != deal.current_player)
+            log = log + jnp.where(counts, jnp.log(jnp.maximum(chance, _LEAST)), 0.0)
+            log = jnp.where(counts & jnp.any(faults(chances, legal)), jnp.nan, log)
+            return t + 1, game.step(state, actions[t])[0], log, fine
 
         carry = jnp.int32(0), start, jnp.float32(0), jnp.bool_(True)
         _, state, log, fine = lax.while_loop(lambda carry: carry[0] < count, body, carry)
         fine = fine & (state.current_player == deal.current_player)
-        return jnp.where(fine | jnp.isnan(log), log, _IMPOSSIBLE)
+        return jnp.where(fine, log, _IMPOSSIBLE)
 
     def _value(self, params: dict[str, Policy], start: Any, action: Array, key: Array) -> Array:
         """Returns what an action comes to for the player to act, in units of reward: float32."""

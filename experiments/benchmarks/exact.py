@@ -1,17 +1,21 @@
 """Exact values of games of hidden stones: seconds to set up, of NashConv, and of a network on all information sets.
 
 With --peer the C++ package of the 2026 benchmark, exp-a-spiel (module `eas`, https://github.com/gabrfarina/exp-a-spiel),
-which must be installed, computes the same exploitability once, in the same process and with as many threads. That takes
-20 minutes on two cores, and 10 GB.
+which must be installed, computes the same exploitability once, in the same process and with as many threads; that takes
+minutes. What it prints goes to standard error.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ctypes
 import importlib
+import os
 import resource
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -44,7 +48,7 @@ def main() -> None:
     parser.add_argument("--env", choices=("phantom_ttt", "dark_hex"), default="dark_hex")
     parser.add_argument("--version", choices=("classical", "abrupt"), default="classical")
     parser.add_argument("--hidden", type=at_least_one, nargs="*", default=[64, 64], help="widths; none: no network")
-    parser.add_argument("--peer", action="store_true", help="compute it by exp-a-spiel too, which takes 20 minutes")
+    parser.add_argument("--peer", action="store_true", help="compute it by exp-a-spiel too, which takes minutes")
     run(parser, measure)
 
 
@@ -61,7 +65,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     for name in rows[0]:
         report |= spread(name, [row[name] for row in rows])
     if peer:
-        report |= _by_peer(peer, _TRAVERSERS[arguments.env, arguments.version], rows)
+        with _printing_to_stderr():
+            report |= _by_peer(peer, _TRAVERSERS[arguments.env, arguments.version], rows)
     if arguments.hidden:
         report |= _network(game, form, arguments)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT / 2**30
@@ -76,6 +81,20 @@ def _nash_conv(form: PlacementForm, table: Any) -> dict[str, float]:
         "nash_conv_cpu_seconds": time.process_time() - used,
         "uniform_exploitability": value / 2,
     }
+
+
+@contextlib.contextmanager
+def _printing_to_stderr() -> Iterator[None]:
+    """Has C++ code print to standard error, as standard output holds the result."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        ctypes.CDLL(None).fflush(None)  # its buffer, which would else be written at the end of the process
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _peer() -> Any:

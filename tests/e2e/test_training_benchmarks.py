@@ -55,11 +55,12 @@ def test_a_donated_buffer_is_timed_beside_one_that_is_kept(tmp_path: pathlib.Pat
 
 @pytest.mark.skipif(importlib.util.find_spec("eas") is not None, reason="the peer is installed")
 def test_a_peer_that_is_not_installed_is_named(tmp_path: pathlib.Path) -> None:
-    """Before anything is set up."""
+    """In one line, with how to install it."""
     done = command_support.command(
         str(FOLDER / "exact.py"), "--peer", cwd=tmp_path, PYTHONPATH=str(command_support.REPO)
     )
     assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
     assert "--peer needs exp-a-spiel" in done.stderr
 
 

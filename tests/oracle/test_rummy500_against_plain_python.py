@@ -103,7 +103,14 @@ def _amid_a_take(
     return slow, fast
 
 
-def _ends(game: Game, slow: SlowRummy500, fast: RummyState) -> Iterator[tuple[int, SlowRummy500]]:
+class _Compiled:
+    """A game whose functions are compiled."""
+
+    def __init__(self, game: Game) -> None:
+        self.legal_actions, self.step = jax.jit(game.legal_actions), jax.jit(game.step)
+
+
+def _ends(game: _Compiled, slow: SlowRummy500, fast: RummyState) -> Iterator[tuple[int, SlowRummy500]]:
     """Walks all ways to play the card taken, with equal legal actions; yields each last play and the game after it."""
     legal = slow.legal()
     assert legal, "a turn must not get stuck"
@@ -115,13 +122,6 @@ def _ends(game: Game, slow: SlowRummy500, fast: RummyState) -> Iterator[tuple[in
             yield action, after
         else:
             yield from _ends(game, after, game.step(fast, np.int32(action))[0])
-
-
-class _Compiled:
-    """A game whose functions are compiled."""
-
-    def __init__(self, game: Game) -> None:
-        self.legal_actions, self.step = jax.jit(game.legal_actions), jax.jit(game.step)
 
 
 def test_a_card_taken_is_not_laid_alone_beside_another_chain() -> None:

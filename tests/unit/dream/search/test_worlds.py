@@ -74,6 +74,24 @@ def test_a_world_that_contradicts_its_actions_is_impossible() -> None:
         assert weigh(world) == local._IMPOSSIBLE
 
 
+def test_what_a_policy_answers_after_a_contradiction_is_no_fault_of_its_own() -> None:
+    """A knock declined before any card was drawn: impossible, though the policy knows no answer from there on."""
+
+    def lost(params: Any, view: Any, legal: jax.Array) -> jax.Array:
+        chances = legal / jnp.maximum(jnp.sum(legal), 1)
+        return jnp.where(table.read(view.log[1]).type == table.PASS, jnp.nan, chances)
+
+    believer = local._Local(GAME, local.LocalConfig())
+    weigh = jax.jit(functools.partial(believer._log_likelihood, envs.Policy(lost)))
+    state = GAME.init(jax.random.key(0))
+    for action in (0, 2, 0, 2, 0):
+        state = jax.jit(GAME.step)(state, action)[0]
+    log = state.table.log.at[1].set(table.entry(0, table.PASS, jnp.int32(-1)))
+    world = dataclasses.replace(state, table=dataclasses.replace(state.table, log=log))
+    assert local._IMPOSSIBLE < weigh(state) < 0
+    assert weigh(world) == local._IMPOSSIBLE
+
+
 def test_worlds_are_drawn_as_often_as_they_weigh() -> None:
     """Each its share of the draws, rounded up or down, whatever the key."""
     weights = np.array([0.5, 0.0, 0.3, 0.05, 0.15], np.float32)
