@@ -45,6 +45,29 @@ def wide_network_table() -> list[str]:
     return lines
 
 
+def peer_table() -> list[str]:
+    """Returns the lines of the table: uniform play's exploitability here and by the benchmark's C++ package."""
+    lines = [
+        "`python experiments/benchmarks/exact.py --env <game> --version <version> --hidden --peer --json`, both in one "
+        "process on two CPU cores; here the median of five with least and greatest, the package once:",
+        "",
+        "| game | code | set-up, s | exploitability, s | processor s of it | exploitability of uniform play |",
+        "|---|---|---|---|---|---|",
+    ]
+    for game, run in tables.stored("exact_values_peer").items():
+        ours = "{nash_conv_seconds:.1f} ({nash_conv_seconds_min:.1f} to {nash_conv_seconds_max:.1f})".format_map(run)
+        lines += [
+            f"| {game} | here | {run['setup_seconds']:.1f} | {ours} | {run['nash_conv_cpu_seconds']:.1f} | "
+            f"{run['uniform_exploitability']:.12f} |",
+            f"| | exp-a-spiel | {run['peer_setup_seconds']:.0f} | {run['peer_nash_conv_seconds']:.0f} | "
+            f"{run['peer_nash_conv_cpu_seconds']:.0f} | {run['peer_uniform_exploitability']:.12f} |",
+            f"| | times as fast | {run['peer_setup_seconds'] / run['setup_seconds']:.0f} | "
+            f"{run['times_as_fast']:.0f} ({run['times_as_fast_min']:.0f} to {run['times_as_fast_max']:.0f}) | "
+            f"{run['peer_nash_conv_cpu_seconds'] / run['nash_conv_cpu_seconds']:.0f} | |",
+        ]
+    return lines
+
+
 def random_play_table() -> list[str]:
     """Returns the lines of the table: decisions per second of uniform random play with full legal masks."""
     lines = [

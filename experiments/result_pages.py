@@ -23,7 +23,7 @@ from comparison_tables import (
     trials_table,
     with_a_tree_table,
 )
-from phantom_tables import costs_table, random_play_table, solvers_table, wide_network_table
+from phantom_tables import costs_table, peer_table, random_play_table, solvers_table, wide_network_table
 from player_tables import accumulating_table, bound_table, laptop_field_table, levels_table, shipped_table
 from rummy500_tables import players_table, shaped_table
 from scaling_tables import cost_table, seconds_table
@@ -254,6 +254,7 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "rummy500.md", "shaped"): shaped_table,
     (PAGES / "games" / "phantom.md", "costs"): costs_table,
     (PAGES / "games" / "phantom.md", "wide-network"): wide_network_table,
+    (PAGES / "games" / "phantom.md", "peer"): peer_table,
     (PAGES / "games" / "phantom.md", "solvers"): solvers_table,
     (PAGES / "games" / "phantom.md", "random-play"): random_play_table,
     (PAGES / "performance.md", "benchmarks"): tables.benchmark_table,
