@@ -40,8 +40,12 @@ _OF_GAME: dict[str, dict[str, str]] = {
         **{name: f"envs.gin_rummy.players.search:{name}" for name in _SEARCH_LEVELS},
     },
 }
-"""The same for the players of one game; those in _FOR_ITS_RULES are given the game first."""
-_FOR_ITS_RULES = ("simple_bot", "lookahead", "marjj", *_SEARCH_LEVELS)
+"""The same for the players of one game; see _FOR_ITS_RULES."""
+_FOR_ITS_RULES: dict[str, tuple[str, ...]] = {
+    "gin_rummy": ("simple_bot", "lookahead", "marjj", *_RULE_BOTS, *_SEARCH_LEVELS),
+    "gin_rummy_openspiel": ("simple_bot",),
+}
+"""Game -> the players whose makers are given the game first."""
 _FULL_DECK: dict[str, tuple[str, ...]] = {"gin_rummy": ("lookahead", "marjj", *_RULE_BOTS, *_SEARCH_LEVELS)}
 """Game -> the players that play it with the full deck alone."""
 _added: dict[str, dict[str, str | Callable[..., Policy]]] = {}
@@ -137,8 +141,8 @@ def make_bot(name: str, game: Game, **options: Any) -> Policy:
         translator = _translator(game)
         player = translator.translated(make_bot(name, translator.original(game), **options), game)
         return dataclasses.replace(player, game=game)
-    given, takes_game = _players(game)[name], name in _FOR_ITS_RULES or name in _added.get(game.name, {})
-    maker = given
+    maker = given = _players(game)[name]
+    takes_game = name in _FOR_ITS_RULES.get(game.name, ()) or name in _added.get(game.name, {})
     if isinstance(given, str):
         module, _, function = given.partition(":")
         maker = getattr(importlib.import_module(module), function)

@@ -15,6 +15,7 @@ from dream.evaluation.report import MatchReport
 from dream.storage.checkpoint import Checkpoint, find
 from dream.storage.files import EVALUATION_FILE, decoded
 from dream.storage.policies import game_of, policies_of
+from dream.storage.reports import measured
 from dream.training import metrics
 from envs import Game, InputError, Policy
 
@@ -109,13 +110,21 @@ def load_run(reference: str | os.PathLike[str]) -> FinishedRun:
     by_opponent = report.get("by_opponent") or ({report["opponent"]: report} if "opponent" in report else {})
     game = game_of(trained)
     reports = {name: MatchReport.of_record(game.unit, record) for name, record in by_opponent.items()}
-    exact, evaluated, newest = report.get("exact", {}), report.get("iteration"), trained.meta["iteration"]
-    if evaluated is not None and evaluated != newest:
-        print(
-            f"warning: {directory / EVALUATION_FILE} is of iteration {evaluated}, the checkpoint of iteration {newest}",
-            file=sys.stderr,
-        )
+    exact, evaluated = report.get("exact", {}), report.get("iteration")
+    if (other := _other(report, trained)) is not None:
+        print(f"warning: {directory / EVALUATION_FILE} is of {other}", file=sys.stderr)
     return FinishedRun(directory, game, metrics.read(directory), reports, exact, evaluated, trained)
+
+
+def _other(report: dict[str, Any], trained: Checkpoint) -> str | None:
+    """Returns what a final evaluation is of, and what the run is, in words; None where it may be of this checkpoint."""
+    newest, evaluated = trained.meta["iteration"], report.get("iteration")
+    if evaluated is not None and evaluated != newest:
+        return f"iteration {evaluated}, the checkpoint of iteration {newest}"
+    stated = report.get("measured", {}).get("checkpoint")
+    if stated is not None and stated != measured(trained):
+        return f"another checkpoint of iteration {newest} than the one that is there"
+    return None
 
 
 def _evaluation(path: Path) -> dict[str, Any]:

@@ -14,7 +14,9 @@ from dream.game_tree.exact import is_exact
 from dream.game_tree.forms import TreeForm, exact_form
 from dream.game_tree.tree import Tree
 from dream.storage import files
-from dream.storage.policies import chosen_policy
+from dream.storage.checkpoint import FOLDER
+from dream.storage.policies import chosen_policy, find
+from dream.storage.reports import measured
 from dream.storage.tree_cache import stored_tree
 from dream.training import hosts
 from dream.training.beginning import Parts
@@ -65,10 +67,10 @@ class Measurements:
         """Returns what is measured while the run goes on, under eval/; only the time where a signal asks to leave."""
         began = time.perf_counter()
         try:
-            measured = self._flat(state, iteration, stop)
+            flat = self._flat(state, iteration, stop)
         except _LeftError:
-            measured, self.reports = {}, {}
-        return measured | {"seconds_evaluate": time.perf_counter() - began}
+            flat, self.reports = {}, {}
+        return flat | {"seconds_evaluate": time.perf_counter() - began}
 
     def _flat(self, state: Any, iteration: int, stop: StopRequest) -> dict[str, float]:
         def look(played: int) -> None:
@@ -88,6 +90,10 @@ class Measurements:
     def final(self, state: Any, iteration: int, run_dir: Path) -> dict[str, Any]:
         """Plays the final matches, on deals of their own, and writes them in the run directory.
 
+        Args:
+          state: the learner's.
+          iteration: of the state, whose checkpoint is written.
+          run_dir: where.
         Returns:
           The reports by opponent.
         """
@@ -103,6 +109,8 @@ class Measurements:
         if self._form is not None:
             report["exact"] = self.exact(state, iteration)
         if hosts.leads():
+            saved = find(run_dir / FOLDER / str(iteration))
+            report |= {"game": self._game.identity, "measured": {"checkpoint": measured(saved)}}
             files.write_json(run_dir / files.EVALUATION_FILE, report)
         return reports
 

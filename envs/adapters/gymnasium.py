@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from envs import registry
 from envs.adapters.packed_state import packed, unpacked
 from envs.adapters.seat_play import Table, advance, deal, make_table
 from envs.adapters.single_game import RENDER_MODES, SingleGame, check_mode
@@ -18,8 +19,8 @@ from envs.batching import QUICK
 from envs.errors import InputError
 from envs.game import Game, Policy, State
 
-BOUND = 16.0
-"""No entry of an observation is greater."""
+_BOUND = 16.0
+"""No entry of an observation of this package's games is greater."""
 _NO_ACTION = -1
 
 
@@ -47,6 +48,14 @@ def single_player_env(
     return _env_class()(make_table(game, opponent, seat), check_mode(render_mode))
 
 
+def observation_box(game: Game) -> Any:
+    """Returns the gymnasium.spaces.Box of a game's observations; that of a game from outside has no bounds."""
+    import gymnasium
+
+    bound = _BOUND if registry.is_own(game) else np.inf
+    return gymnasium.spaces.Box(-bound, bound, (game.observation_size,), np.float32)
+
+
 @functools.cache
 def _env_class() -> type:
     import gymnasium
@@ -63,7 +72,7 @@ class _Seat:
         import gymnasium
 
         game = table.game
-        self.observation_space = gymnasium.spaces.Box(-BOUND, BOUND, (game.observation_size,), np.float32)
+        self.observation_space = observation_box(game)
         self.action_space = gymnasium.spaces.Discrete(game.num_actions)
         self._table, self._state, self._host = table, None, SingleGame(game)
         self.render_mode = render_mode

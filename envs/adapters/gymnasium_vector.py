@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from envs.adapters.gymnasium import BOUND
+from envs.adapters.gymnasium import observation_box
 from envs.adapters.seat_play import DEAL, HOLD, PLAY, Table, advance_many, make_table
 from envs.errors import InputError, unknown
 from envs.game import Game, Policy, State
@@ -91,9 +91,7 @@ class _Seats:
         view = jax.eval_shape(lambda state: _named(game.view(state, jnp.int32(table.seat))), shapes)
         self.single_action_space = spaces.Discrete(game.num_actions)
         self.single_observation_space = (
-            spaces.Box(-BOUND, BOUND, (game.observation_size,), np.float32)
-            if self._vectors
-            else spaces.Dict({name: _box(spaces, x) for name, x in view.items()})
+            observation_box(game) if self._vectors else spaces.Dict({name: _box(spaces, x) for name, x in view.items()})
         )
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)

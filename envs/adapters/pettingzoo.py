@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from envs.adapters.gymnasium import BOUND
+from envs.adapters.gymnasium import observation_box
 from envs.adapters.single_game import RENDER_MODES, SingleGame, check_mode
 from envs.errors import InputError
 from envs.game import Game
@@ -49,7 +49,7 @@ class _Agents:
         self.possible_agents = [f"player_{seat}" for seat in range(game.num_players)]
         self._play = SingleGame(game)
         self._rng = np.random.default_rng()
-        seen = gymnasium.spaces.Box(-BOUND, BOUND, (game.observation_size,), np.float32)
+        seen = observation_box(game)
         mask = gymnasium.spaces.Box(0, 1, (game.num_actions,), np.int8)
         space = gymnasium.spaces.Dict({"observation": seen, "action_mask": mask})
         self.observation_spaces = dict.fromkeys(self.possible_agents, space)

@@ -7,7 +7,7 @@ discards the card of least score
 
 W(c) the deadwood left without c, risk(c) what c is worth to the opponent, partners(c) the unseen cards that would meld
 with c and another own card; of equals the lowest card goes. It knocks with that card where its rule allows, at gin
-always.
+always. Where the rules let nobody knock without gin, the discards that go gin come before all others.
 Sources: the 16-action document's list of opponents, which gives one line each - the numbers are this project's; greedy
 takes what lowers deadwood and knocks at once, as the player called gold in arXiv 2607.06854; patient after jdh8's
 greedy player, which knocks with four points of deadwood or less (that one with more or less by the score of the game);
@@ -28,7 +28,7 @@ from jax import Array
 from envs import cards
 from envs.cards import NUM_RANKS, NUM_SUITS, VALUES
 from envs.errors import unknown
-from envs.game import Policy
+from envs.game import Game, Policy
 from envs.gin_rummy.core import table
 from envs.gin_rummy.event_log.state import DISCARD, GinView
 from envs.gin_rummy.melding import melds, outs
@@ -50,6 +50,7 @@ class RuleBotParams(NamedTuple):
       short, short_limit: with at most `short` cards in the stock the limit is `short_limit` instead.
       lead: knock only where the opponent's estimated deadwood is larger by this, gin and short stock apart.
       spread: 1 to draw the discard uniformly among equal scores, 0 for the lowest card.
+      knock_limit: the most deadwood that the rules let a knocker keep.
     """
 
     take_joins: Any = 1.0
@@ -69,7 +70,10 @@ class RuleBotParams(NamedTuple):
     short_limit: Any = 10.0
     lead: Any = -_NEVER
     spread: Any = 0.0
+    knock_limit: Any = 10.0
 
+
+_OPTIONS = tuple(field for field in RuleBotParams._fields if field != "knock_limit")
 
 BOTS: dict[str, RuleBotParams] = {
     "greedy": RuleBotParams(take_joins=0.0, take_gain=1.0),
@@ -91,21 +95,24 @@ BOTS: dict[str, RuleBotParams] = {
 """The rule bots by name."""
 
 
-def rule_bot(name: str, **changes: float) -> Policy:
+def rule_bot(name: str, game: Game | None = None, **changes: float) -> Policy:
     """Builds a rule bot.
 
     Args:
       name: one of BOTS.
-      **changes: fields of RuleBotParams to replace.
+      game: whose knock limit it keeps to; None: the usual one.
+      **changes: fields of RuleBotParams to replace, knock_limit apart.
     Raises:
       InputError: an unknown name or field.
     """
     if name not in BOTS:
         raise unknown("rule bot", name, BOTS)
     for field in changes:
-        if field not in RuleBotParams._fields:
-            raise unknown(f"option of {name}", field, RuleBotParams._fields)
+        if field not in _OPTIONS:
+            raise unknown(f"option of {name}", field, _OPTIONS)
     params = BOTS[name]._replace(**changes)
+    if game is not None:
+        params = params._replace(knock_limit=game.rules.knock_limit)
     return Policy(play, jax.tree.map(np.float32, params))
 
 
@@ -156,8 +163,8 @@ def _discard(params: RuleBotParams, view: GinView, hand: Array, legal: Array) ->
     left = melds.deadwood_after_discard(hand).reshape(-1).astype(jnp.float32)
     score = discard_score(params, view)
     plain, knock = legal[3 : 3 + size], legal[3 + size :]
-    allowed = plain | knock
-    score = jnp.where(allowed, score, jnp.inf)
+    gin_alone = (params.knock_limit == 0) & jnp.any(knock)
+    score = jnp.where(jnp.where(gin_alone, knock, plain | knock), score, jnp.inf)
     best = score <= jnp.min(score)
     lowest = best & (np.arange(size) == jnp.argmax(best))
     card = jnp.where(params.spread > 0, best, lowest)
@@ -183,7 +190,8 @@ def _limit(params: RuleBotParams, view: GinView) -> Array:
     by_turn = jnp.where(
         turn <= params.turn_early, params.early, jnp.where(turn <= params.turn_middle, params.middle, params.late)
     )
-    return jnp.where(view.stock <= params.short, jnp.maximum(by_turn, params.short_limit), by_turn)
+    chosen = jnp.where(view.stock <= params.short, jnp.maximum(by_turn, params.short_limit), by_turn)
+    return jnp.minimum(chosen, params.knock_limit)
 
 
 def __getattr__(name: str) -> Any:

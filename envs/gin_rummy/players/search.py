@@ -144,6 +144,8 @@ def make(name: str, game: Game, **options: Any) -> Policy:
     batch = worlds if sizes.batch == LEVELS[name][0] else min(sizes.batch, worlds)
     chosen = {option: value for option, value in options.items() if option in static}
     params = params._replace(**{option: value for option, value in options.items() if option not in static})
+    if isinstance(params.base, RuleBotParams):
+        params = params._replace(base=params.base._replace(knock_limit=game.rules.knock_limit))
     whole = {"seed": np.uint32(params.seed), "batches": np.int32(-(-worlds // batch))}
     params = jax.tree.map(np.float32, params._replace(seed=0.0, batches=0.0))._replace(**whole)
     return Policy(Search(game.rules, dataclasses.replace(sizes, batch=batch, **chosen)), params)
@@ -153,11 +155,13 @@ def with_knock_limit(params: Any, limit: Array) -> Any:
     """Returns a player's parameters for a round with a knock limit of its own, at most that of the player's rules.
 
     Args:
-      params: of any player of `gin_rummy`; those of players that do not plan by the rules' limit stay as they are.
+      params: of any player of `gin_rummy`; those of players without a limit to plan by stay as they are.
       limit: int32, the most deadwood a knocker may keep.
     """
     if isinstance(params, LookaheadParams):
         return params._replace(knock_limit=limit)
+    if isinstance(params, RuleBotParams):
+        return params._replace(knock_limit=jnp.float32(limit))
     if isinstance(params, SearchParams):
         mine, theirs = (Limits(*(jnp.minimum(x, limit) for x in one)) for one in (params.mine, params.theirs))
         return params._replace(base=with_knock_limit(params.base, limit), mine=mine, theirs=theirs)

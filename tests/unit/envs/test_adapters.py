@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import envs
+from envs.adapters import gymnasium as gymnasium_adapter
 from envs.adapters import pgx
 from envs.errors import InputError
 from envs.game import Game
 from envs.random_play import uniform_policy
+from tests.support.dream_support import CoinGame
 
 RANDOM = uniform_policy()
 OPPONENTS = {
@@ -87,6 +89,17 @@ def test_gymnasium_illegal_action_ends_the_episode(game: Game, seat_env: Any) ->
     assert not info["action_mask"].any()
     with pytest.raises(InputError, match="call reset"):
         seat_env.step(0)
+
+
+def test_observations_of_games_from_outside_have_no_bounds(game: Game) -> None:
+    """Nobody has measured their entries; those of this package's games are checked against the bound."""
+    pytest.importorskip("gymnasium")
+    (low, high), (least, most) = [
+        (float(box.low.min()), float(box.high.max()))
+        for box in (gymnasium_adapter.observation_box(one) for one in (game, CoinGame()))
+    ]
+    assert (low, high) == (-16, 16)
+    assert (least, most) == (-np.inf, np.inf)
 
 
 def test_gymnasium_wrong_arguments() -> None:

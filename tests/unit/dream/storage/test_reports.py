@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import shutil
 
 import pytest
 
@@ -57,6 +58,27 @@ def test_a_report_says_whom_it_measured(run_dir: pathlib.Path) -> None:
     found = _measure(run_dir)
     assert found["measured"] == {"checkpoint": of[6]}
     assert "git_commit" in found["versions"]
+
+
+def test_a_final_evaluation_says_whom_it_measured(
+    run_dir: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The checksum tells it from one of the same iteration of other work; a file from before has none and passes."""
+    folder = tmp_path / "run"
+    shutil.copytree(run_dir, folder)
+    newest, path = find(folder), folder / "evaluation.json"
+    report = json.loads(path.read_text())
+    stated = {"iteration": 6, "checksum": newest.meta["checksum"]}
+    assert report["measured"] == {"checkpoint": stated}
+    assert report["game"] == json.loads(json.dumps(newest.meta["game"]))
+    assert dream.load_run(folder).evaluated == 6
+    path.write_text(json.dumps(report | {"measured": {"checkpoint": stated | {"checksum": 1}}}))
+    dream.load_run(folder)
+    assert "evaluation.json is of another checkpoint of iteration 6 than" in capsys.readouterr().err
+    del report["measured"]
+    path.write_text(json.dumps(report))
+    dream.load_run(folder)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_sweep_is_not_read_off_a_report_of_dropped_work(run_dir: pathlib.Path, tmp_path: pathlib.Path) -> None:

@@ -18,19 +18,19 @@ GAME = envs.make("gin_rummy")
 RULE_BOTS = [name for name in envs.bot_names(GAME) if name != "random"]
 
 
-@functools.partial(jax.jit, static_argnums=1)
-def _steps(policy: envs.Policy, games: int) -> tuple:
+@functools.partial(jax.jit, static_argnums=(1, 2))
+def _steps(policy: envs.Policy, games: int, game: envs.Game = GAME) -> tuple:
     """Plays a bot against itself: views, legal actions, policies and states of every step."""
-    states = jax.vmap(GAME.init)(jax.random.split(jax.random.key(0), games))
+    states = jax.vmap(game.init)(jax.random.split(jax.random.key(0), games))
 
     def body(states: object, t: jax.Array) -> tuple:
-        views = jax.vmap(GAME.view)(states, states.current_player)
-        legal = jax.vmap(GAME.legal_actions)(states)
+        views = jax.vmap(game.view)(states, states.current_player)
+        legal = jax.vmap(game.legal_actions)(states)
         chances = jax.vmap(policy)(views, legal)
-        after, _, _ = jax.vmap(GAME.step)(states, jnp.argmax(chances, axis=1))
+        after, _, _ = jax.vmap(game.step)(states, jnp.argmax(chances, axis=1))
         return after, (views, legal, chances, states.current_player)
 
-    return jax.lax.scan(body, states, jnp.arange(GAME.max_length))[1]
+    return jax.lax.scan(body, states, jnp.arange(game.max_length))[1]
 
 
 @pytest.mark.parametrize("name", ["greedy", "heuristic", "defensive", "eaai_simple"])
@@ -72,6 +72,19 @@ def _deadwoods(hand: jax.Array, top: jax.Array) -> tuple[jax.Array, ...]:
     with_top = held.at[top].set(True, mode="drop")
     taken = deadwood_after_discard(with_top).at[top].set(999, mode="drop")
     return deadwood(held), deadwood_after_discard(held), taken
+
+
+@pytest.mark.parametrize("name", ["meld_builder", "early_knock", "defensive"])
+def test_where_only_gin_ends_a_round_every_gin_is_declared(name: str) -> None:
+    """By scores of their own these bots would discard past one; the other discards stay as they are."""
+    game = envs.make("gin_rummy", knock_limit=0)
+    bot = envs.make_bot(name, game)
+    assert bot.params.knock_limit == 0
+    _, legal, chances, player = jax.device_get(_steps(bot, 64, game))
+    gins = (player >= 0) & legal[..., 55:].any(axis=-1)
+    assert gins.sum() > 20
+    np.testing.assert_allclose(chances[gins][:, 55:].sum(axis=1), 1)
+    assert (chances[(player >= 0) & ~gins][:, 55:] == 0).all()
 
 
 def test_every_rule_bot_beats_random_play() -> None:
