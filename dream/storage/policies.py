@@ -190,7 +190,7 @@ def find_player(reference: str, game: Game) -> Policy:
         if new := renamed.VALUES["opponents"].get(reference):
             raise InputError(f"opponent {reference} is now {new}: the learner's own past, in algo.opponents alone")
         raise InputError(
-            f"unknown opponent {reference!r}; it must be one of "
+            f"unknown player {reference!r}; it must be one of "
             f"{', '.join([*by_name(game), *shipped.names(game.name)])}, "
             "the path of a run, a checkpoint or a policy's file, or search:<any of these>"
         )

@@ -133,7 +133,7 @@ def test_several_processes_come_to_the_same(played: pathlib.Path, tmp_path: path
 
 RUMMY = ("env=rummy500", "env.rules.num_players=2", "players=[random,greedy]")
 WRONG = {
-    "unknown player": (["players=[random,gredy]"], "unknown opponent 'gredy'"),
+    "unknown player": (["players=[random,gredy]"], "unknown player 'gredy'"),
     "one player": (["players=[random]"], "it must name two different players"),
     "a player twice": (["players=[random,greedy,random]"], "names 'random' twice"),
     "odd number of hands": (["games=7"], "games=7 is not valid"),

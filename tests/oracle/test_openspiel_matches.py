@@ -84,5 +84,5 @@ def test_wrong_references(game: Game) -> None:
         find_opponent(SIMPLE, envs.make("leduc_poker"))
     with pytest.raises(InputError, match="only be the opponent of a match"):
         make_mixture((SIMPLE,), None, game, find_player)
-    with pytest.raises(InputError, match="unknown opponent 'pyspiel:x'"):
+    with pytest.raises(InputError, match="unknown player 'pyspiel:x'"):
         find_opponent("pyspiel:x", game)

@@ -107,7 +107,7 @@ REFUSED: dict[str, tuple[Callable[[dream.FinishedRun], Any], str]] = {
     "occupied folder": (lambda run: dream.train([*KUHN, f"run_dir={run}"]), "choose a new folder"),
     "sweep": (lambda run: dream.train(["seed=1,2"]), "Ambiguous value"),
     "no such run": (lambda run: dream.evaluate("nowhere"), "nowhere does not exist"),
-    "no such opponent": (lambda run: dream.evaluate(run, "nobody"), "unknown opponent 'nobody'"),
+    "no such opponent": (lambda run: dream.evaluate(run, "nobody"), "unknown player 'nobody'"),
     "odd games": (lambda run: dream.evaluate(run, games=5), "must be a multiple of 2"),
     "games of text": (lambda run: dream.evaluate(run, games="many"), "must be a whole number"),
     "unknown policy": (lambda run: dream.evaluate(run, name="best"), "unknown policy 'best'"),

@@ -137,7 +137,7 @@ def test_wrong_input_is_one_line(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(importlib.import_module("subprocess"), "call", _never)
     for name, arguments, message in (
-        ("gin_levels", ["--players", "nope", "--out", "o"], "unknown opponent 'nope'"),
+        ("gin_levels", ["--players", "nope", "--out", "o"], "unknown player 'nope'"),
         ("gin_levels", ["--games", "3", "--out", "o"], "3"),
         ("gin_ladder", ["--processes", "0"], "processes=0"),
         ("corrections", ["leduc_poker", "--cells", "0.9"], "--cells 0.9 is not valid"),

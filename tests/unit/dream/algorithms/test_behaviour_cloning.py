@@ -107,7 +107,7 @@ def test_nothing_is_judged_where_nothing_is_held_out(tmp_path: pathlib.Path) -> 
         ({"records": "{}/empty.jsonl"}, "holds no records"),
         ({"records": "{}/leduc.jsonl"}, "of leduc_poker version 1, not of kuhn_poker"),
         ({"records": "{}/games.jsonl", "imitated": ["eve"]}, r"names 'eve'; players in .*: anna, otto"),
-        ({"player": "nobody"}, "unknown opponent 'nobody'"),
+        ({"player": "nobody"}, "unknown player 'nobody'"),
         ({"num_envs": 1000}, "is more than algo.episodes_per_iteration"),
     ],
 )

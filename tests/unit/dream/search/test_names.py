@@ -51,7 +51,7 @@ def test_a_search_player_is_evaluated_by_name() -> None:
     ("reference", "message"),
     [
         ("search:", "names no policy"),
-        ("search:nobody", "unknown opponent 'nobody'"),
+        ("search:nobody", "unknown player 'nobody'"),
         ("search:random:9999999", r"search\.worlds=9999999 is out of range"),
         ("search:search:random", "cannot search with another one"),
     ],

@@ -45,7 +45,7 @@ def test_a_player_is_found_by_name(place: pathlib.Path) -> None:
     view, legal = game.view(state, state.current_player), game.legal_actions(state)
     np.testing.assert_array_equal(own(view, legal), by_path(view, legal))
     np.testing.assert_array_equal(own(view, legal), find_player("kuhn_poker/steady", game)(view, legal))
-    with pytest.raises(InputError, match=r"unknown opponent 'kuhn_poker/x'; .*random, .*, kuhn_poker/steady, the path"):
+    with pytest.raises(InputError, match=r"unknown player 'kuhn_poker/x'; .*random, .*, kuhn_poker/steady, the path"):
         find_player("kuhn_poker/x", game)
     pathlib.Path("kuhn_poker/steady").mkdir(parents=True)
     with pytest.raises(InputError, match=r"holds no complete checkpoint|is not a"):

@@ -49,7 +49,7 @@ def test_games_that_are_solved() -> None:
     larger = [envs.make("mini_gin_rummy", preset=preset) for preset in ("3x3", "5x2", "3x4")]
     for game in (*map(envs.make, ("phantom_ttt", "dark_hex", "gin_rummy", "rummy500")), *larger):
         assert not solved.plays(game)
-        with pytest.raises(InputError, match="unknown opponent 'solved'"):
+        with pytest.raises(InputError, match="unknown player 'solved'"):
             find_player("solved", game)
 
 
