@@ -345,21 +345,23 @@ def test_gin_rummy_file_states_the_rules_of_the_document() -> None:
 
 
 def test_document_small_is_the_documents_recipe() -> None:
-    """Fewer games, smaller minibatches, a narrower network on the newest events, one weight; nothing else."""
+    """Half the games, each decision read once, a narrower network on the newest events, one weight; nothing else."""
     small, whole = (compose_config("config", overrides).node for overrides in (["experiment=document_small"], []))
-    assert small.iterations == whole.iterations
+    assert (small.iterations, whole.iterations) == (400, 800)
     assert {name for name in whole.algo if small.algo[name] != whole.algo[name]} == {
         "episodes_per_iteration",
-        "batch_size",
+        "epochs",
+        "epoch_unit",
         "untaken_weight",
     }
     assert {name for name in whole.network if small.network[name] != whole.network[name]} == {"hidden", "log_window"}
 
 
 def test_preset_h200_is_the_documents_own_run() -> None:
-    """800 iterations with the document's algorithm untouched; only the arithmetic differs."""
+    """800 iterations with the document's algorithm untouched; each decision is read once, and the arithmetic differs."""
     plain, h200 = (compose_config("config", overrides).node for overrides in ([], ["preset=h200"]))
     assert h200.iterations == 800
-    assert h200.algo == plain.algo
+    assert {name for name in plain.algo if h200.algo[name] != plain.algo[name]} == {"epochs", "epoch_unit"}
+    assert (h200.algo.epochs, h200.algo.epoch_unit) == (1, "passes")
     assert h200.network.hidden == plain.network.hidden
     assert h200.env == plain.env
