@@ -42,7 +42,8 @@ from dream.training.start import build_run
 
 RESULT = Path(__file__).resolve().parent / "results" / "cost_model.json"
 RECIPES = {
-    "the DREAM document, preset=h200": ["preset=h200"],
+    "the DREAM document, 40 minibatches": [],
+    "the same, each decision once, preset=h200": ["preset=h200"],
     "OpenSpiel's document, experiment=openspiel_ppo": ["experiment=openspiel_ppo"],
 }
 MEASURED = ("iteration_h200", "iteration")
@@ -66,7 +67,8 @@ def sizes(overrides: list[str]) -> dict[str, float]:
     dueling = config.name == "dueling_dream"
     lanes = config.num_envs or config.episodes_per_iteration
     length = getattr(config, "rollout_length", None) or longest(game, config.episodes_per_iteration, lanes)
-    steps = config.epochs if dueling else config.epochs * -(-length * lanes // config.batch_size)
+    passes = not dueling or config.epoch_unit == "passes"
+    steps = config.epochs * (-(-length * lanes // config.batch_size) if passes else 1)
     return {
         "parameters": sum(x.size for x in arrays),
         "weights": sum(x.size for x in arrays if x.ndim > 1),

@@ -67,9 +67,15 @@ def test_the_measured_program_has_the_products_of_the_model(model: Any) -> None:
 
 def test_a_recipe_is_timed_by_an_iteration_of_its_sizes_alone(model: Any) -> None:
     """The stored one is of the document's sizes; one of others is not told for it."""
-    size = model.sizes(["preset=h200"])
+    size = model.sizes([])
     by_devices = {n: model.costs(size, n) for n in (1, 2)}
     found = model.timed(size, by_devices, model.LINK, model.LATENCY)
     assert "iteration" in found
     assert found["iteration"]["seconds_by_devices"].keys() == {"1", "2"}
     assert model.timed(size | {"turns": 81}, by_devices, model.LINK, model.LATENCY) == {}
+
+
+def test_passes_are_counted_in_minibatches(model: Any) -> None:
+    """One pass over 8,192 games of at most 80 moves is 320 minibatches of 2,048; 40 minibatches are 40."""
+    steps = [model.sizes(overrides)["gradient_steps"] for overrides in ([], ["preset=h200"])]
+    assert steps == [40, 320]
