@@ -358,7 +358,7 @@ def test_document_small_is_the_documents_recipe() -> None:
 
 
 def test_preset_h200_is_the_documents_own_run() -> None:
-    """800 iterations with the document's algorithm untouched; each decision is read once, and the arithmetic differs."""
+    """800 iterations with the document's algorithm; each decision is read once, and the arithmetic differs."""
     plain, h200 = (compose_config("config", overrides).node for overrides in ([], ["preset=h200"]))
     assert h200.iterations == 800
     assert {name for name in plain.algo if h200.algo[name] != plain.algo[name]} == {"epochs", "epoch_unit"}
