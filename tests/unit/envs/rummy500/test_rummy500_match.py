@@ -14,7 +14,7 @@ import yaml
 
 import envs
 from envs import InputError, records
-from envs.adapters.gymnasium import BOUND
+from envs.adapters.gymnasium import observation_box
 from envs.rummy500 import MatchRummy500, Rummy500, RummyRules, ShapedRummy500
 from envs.rummy500.__main__ import main
 from envs.rummy500.host import BOTH, NO_MELD, RUNS, Deck, Hand, RummyGame
@@ -144,8 +144,9 @@ def test_an_observation_keeps_within_bounds(totals: tuple[int, int]) -> None:
     game = envs.make("rummy500", num_players=2, target=5)
     state = dataclasses.replace(game.init(jax.random.key(0)), totals=np.array(totals, np.int32))
     seen = np.asarray(game.observe(state, 0))
-    assert np.abs(seen).max() == BOUND
-    np.testing.assert_allclose(seen[-3:-1], np.clip(np.array(totals) / 5, -BOUND, BOUND))
+    bound = observation_box(game).high.max()
+    assert np.abs(seen).max() == bound
+    np.testing.assert_allclose(seen[-3:-1], np.clip(np.array(totals) / 5, -bound, bound))
 
 
 def test_rules_choose_the_kind() -> None:
