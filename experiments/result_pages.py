@@ -41,7 +41,7 @@ Line = tuple[str, str, str]
 def _rates(name: str, opponent: str) -> str:
     """Returns the mean over a result file's seeds of the rounds won against an opponent, with its t-interval.
 
-    Of so few seeds that differ so much that the interval leaves 0 to 100 %, each is told instead.
+    Where the seeds are so few and so different that the interval leaves 0 to 100 %, each seed is listed instead.
     """
     finals = [
         run.get("final_by_opponent") or {run["final"]["opponent"]: run["final"]} for run in tables.stored(name)["runs"]

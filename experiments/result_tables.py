@@ -77,8 +77,8 @@ def against_random_table(name: str, experiment: str, cores: str) -> list[str]:
         "| of them compiling |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for seed, run in enumerate(runs):
-        final = run["final"]
+    for number, run in enumerate(runs):
+        seed, final = run.get("seed", number), run["final"]
         points, moves = final["points_per_hand"], final["mean_length"]["mean"]
         not_tied = final["win_rate"]["mean"] / (final["win_rate"]["mean"] + final["loss_rate"]["mean"])
         lines.append(

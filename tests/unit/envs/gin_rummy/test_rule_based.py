@@ -79,7 +79,7 @@ def test_where_only_gin_ends_a_round_every_gin_is_declared(name: str) -> None:
     """By scores of their own these bots would discard past one; the other discards stay as they are."""
     game = envs.make("gin_rummy", knock_limit=0)
     bot = envs.make_bot(name, game)
-    assert bot.params.knock_limit == 0
+    assert bot.params.knock_limit == envs.make_bot("lv4", game).params.base.knock_limit == 0
     _, legal, chances, player = jax.device_get(_steps(bot, 64, game))
     gins = (player >= 0) & legal[..., 55:].any(axis=-1)
     assert gins.sum() > 20

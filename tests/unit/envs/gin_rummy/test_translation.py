@@ -123,6 +123,7 @@ def _oklahoma(upcard: int) -> tuple[Any, Any]:
     [
         ("lookahead", {}, 13, 400),
         ("lookahead", {}, 4, 400),
+        ("defensive", {}, 13, 400),
         ("lv5", {"worlds": 4, "turns": 12}, 0, 60),
         ("mc:64", {"worlds": 4, "turns": 12}, 4, 60),
     ],
