@@ -7,6 +7,7 @@ moves what `envs.boards` lets it hear.
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -105,12 +106,20 @@ def play_in_terminal(
             one = _round(table)
             played += 1
             if keep is not None:
-                records.append(keep, one)
+                _keep(table, keep, one)
             scores += _gained(table, one, target)
             write(_sums(table, one, scores, target))
     except (_LeftError, EOFError):
         write("left the table")
     return scores.tolist()
+
+
+def _keep(table: _Table, file: str | os.PathLike[str], one: records.Record) -> None:
+    """Adds a round to a file; where the disk refuses, says so and lets the match go on."""
+    try:
+        records.append(file, one)
+    except OSError as error:
+        table.write(f"the round was not kept: {file} cannot be written ({error.strerror})")
 
 
 def _round(table: _Table) -> records.Record:

@@ -113,6 +113,7 @@ def prepared(config: EvaluateConfig) -> Match:
         path = Path(config.histories).expanduser().absolute()
         if path.is_dir() or not path.parent.is_dir():
             raise InputError(f"histories={config.histories} is not valid; it must be a file in a folder that exists")
+        records.check_lines(path)  # it is replaced
     opponent = find_opponent(config.opponent, game)
     players = {"checkpoint": measured(checkpoint), "opponent": measured_player(config.opponent, game)}
     path = report_dir(checkpoint) / FOLDER / _file_name(checkpoint, name, config)
@@ -157,7 +158,7 @@ def _play(prepared: Match) -> None:
     for line in announce.uneven({}, devices.uneven()):
         print(line)
     if config.histories is not None:
-        path = Path(config.histories).expanduser()
+        path = Path(config.histories).expanduser().resolve()
         with writing(path):
             write_text(path, "".join(rounds))
     iteration = prepared.checkpoint.meta["iteration"]

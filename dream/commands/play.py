@@ -16,6 +16,7 @@ from dream.config.schema import PlayConfig
 from dream.page.catalogue import Catalogue
 from dream.storage.policies import find_opponent
 from envs import Game, HostPlayer, InputError, Policy
+from envs.records import check_lines
 from envs.terminal import play_in_terminal
 
 _NEEDED = ("starlette", "uvicorn", "websockets")
@@ -71,6 +72,8 @@ def prepare_play(composed: Composed) -> Page | Terminal:
     records = None if config.records is None else Path(config.records).expanduser().absolute()
     if records is not None and (records.is_dir() or not records.parent.is_dir()):
         raise InputError(f"records={config.records} is not valid; it must be a file in a folder that exists")
+    if records is not None:
+        check_lines(records)
     return _terminal(config, records) if config.terminal else _page(config, records)
 
 

@@ -56,6 +56,12 @@ def find(reference: str | os.PathLike[str]) -> Trained:
     Raises:
       InputError: nothing readable there.
     """
+    if not str(reference):
+        raise InputError("the name of a trained player is empty; it must be a run directory, a checkpoint or a file")
+    if levels.is_level(str(reference)):
+        raise InputError(
+            f"{reference} is a player by name, not a trained one; it can be an opponent, or play in ladders and games"
+        )
     if hub.is_reference(reference):
         return policy_file.read(hub.download(str(reference)), Path.cwd())
     if (ours := shipped.path_of(reference)) is not None:
@@ -186,7 +192,7 @@ def find_player(reference: str, game: Game) -> Policy:
         level = levels.level(reference, game)
         return levels.with_mistakes(find_player(level.player, game), level.mistakes)
     by_place = hub.is_reference(reference) or shipped.path_of(reference) is not None
-    if not by_place and not Path(reference).expanduser().exists():
+    if not reference or (not by_place and not Path(reference).expanduser().exists()):
         if new := renamed.VALUES["opponents"].get(reference):
             raise InputError(f"opponent {reference} is now {new}: the learner's own past, in algo.opponents alone")
         raise InputError(

@@ -77,17 +77,17 @@ class _Seat:
         self._table, self._state, self._host = table, None, SingleGame(game)
         self.render_mode = render_mode
         self._over, self._mask = True, np.zeros(game.num_actions, np.int8)
-        self._seed, self._calls = 0, 0
+        self._seed, self._calls, self._owed = 0, 0, 0.0
 
     def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[np.ndarray, dict]:
         """Deals and lets the others act; rounds that end before the seat's first turn are dealt again."""
         super().reset(seed=seed)
         self._over = True
         while self._over:
-            self._seed, self._calls = int(self.np_random.integers(2**32)), 0
+            self._seed, self._calls, self._owed = int(self.np_random.integers(2**32)), 0, 0.0
             observation, player, _ = self._take(_dealt(self._table, np.uint32(self._seed)))
             if player not in (-1, self._table.seat):
-                observation, player, _ = self._call(_NO_ACTION)
+                observation, player, self._owed = self._call(_NO_ACTION)  # rewarded with the seat's first turn
             self._over = player < 0
         self._show()
         return observation, self._info()
@@ -104,6 +104,7 @@ class _Seat:
             seen = self._shown().observe(self._table.seat)
             return seen, self._table.game.worst_reward, True, False, info
         observation, player, reward = self._call(int(action))
+        reward, self._owed = reward + self._owed, 0.0
         self._over = player < 0
         self._show()
         return observation, reward, self._over, False, self._info()
@@ -114,7 +115,7 @@ class _Seat:
 
     def action_name(self, action: int) -> str:
         """Returns what an action does in the present state."""
-        return self._table.game.describe_action(self._shown().state, int(action))
+        return self._table.game.describe_action(self._shown().state, int(action), self._table.seat)
 
     def _show(self) -> None:
         if self.render_mode == "human":

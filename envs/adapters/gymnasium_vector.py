@@ -98,7 +98,8 @@ class _Seats:
         states = jax.tree.map(lambda x: np.zeros((num_envs, *x.shape), x.dtype), shapes)
         # Placed as the program returns them: else its second call would compile it again.
         self._states = states if devices == 1 else jax.device_put(states, NamedSharding(_mesh(devices), _SHARE))
-        self._seeds, self._calls = np.zeros(num_envs, np.uint32), 0
+        self._seeds, self._calls = np.zeros(num_envs, np.uint32), np.zeros(num_envs, np.uint32)
+        self._seeded, self._owed = False, np.zeros(num_envs, np.float32)
         self._mask, self._over = np.zeros((num_envs, game.num_actions), np.int8), np.ones(num_envs, bool)
         self._illegal = np.zeros(num_envs, bool)
 
@@ -143,7 +144,7 @@ class _Seats:
 
     def _seed(self, seed: int | Sequence[int | None] | None, chosen: np.ndarray) -> None:
         """Gives games their seeds: that number and those after it, a list's own, or random ones the first time."""
-        if seed is None and self._calls:
+        if seed is None and self._seeded:
             return
         if seed is None:
             seeds = [None] * self.num_envs
@@ -154,15 +155,20 @@ class _Seats:
         entropy = np.random.default_rng().integers(2**32, size=self.num_envs, dtype=np.uint32)
         given = [entropy[n] if one is None else int(one) % 2**32 for n, one in enumerate(seeds)]
         self._seeds = np.where(chosen, np.array(given, np.uint32), self._seeds)
-        if seed is not None and chosen.all():
-            self._calls = 0
+        self._calls = np.where(chosen, np.uint32(0), self._calls)
+        self._seeded = True
 
     def _call(self, kinds: np.ndarray, actions: np.ndarray) -> tuple[Any, np.ndarray]:
-        """Advances the games; returns observations and rewards, and keeps masks and which games are over."""
-        self._calls += 1
-        call, kinds, actions = np.uint32(self._calls % 2**32), kinds.astype(np.uint8), actions.astype(np.int32)
-        self._states, *shown = self._advance(self._table, self._states, actions, kinds, self._seeds, call)
-        seen, self._mask, rewards, over = jax.tree.map(self._on_host, shown)
+        """Advances the games; returns observations and rewards, and keeps masks and which games are over.
+
+        What a new game pays before the seat's first turn is kept for the reward of that turn.
+        """
+        self._calls = self._calls + (kinds != HOLD).astype(np.uint32)
+        kinds, actions = kinds.astype(np.uint8), actions.astype(np.int32)
+        self._states, *shown = self._advance(self._table, self._states, actions, kinds, self._seeds, self._calls)
+        seen, self._mask, paid, over = jax.tree.map(self._on_host, shown)
+        rewards = np.where(kinds == PLAY, self._owed + paid, 0)
+        self._owed = np.where(kinds == DEAL, paid, np.where(kinds == PLAY, 0, self._owed))
         self._over = over | self._illegal
         if self._illegal.any():
             self._mask = np.where(self._illegal[:, None], np.int8(0), self._mask)
@@ -187,7 +193,7 @@ def _program(vectors: bool, devices: int) -> Callable[..., Any]:
     advanced = functools.partial(_advanced, vectors)
     if devices == 1:
         return jax.jit(advanced, donate_argnums=1)
-    given = (PartitionSpec(), _SHARE, _SHARE, _SHARE, _SHARE, PartitionSpec())
+    given = (PartitionSpec(), *[_SHARE] * 5)
     mesh = _mesh(devices)
     shared = jax.shard_map(advanced, mesh=mesh, in_specs=given, out_specs=_SHARE, check_vma=False)
     return jax.jit(shared, donate_argnums=1, in_shardings=tuple(NamedSharding(mesh, spec) for spec in given))
@@ -198,11 +204,11 @@ def _mesh(devices: int) -> Mesh:
 
 
 def _advanced(
-    vectors: bool, table: Table, states: State, actions: Array, kinds: Array, seeds: Array, call: Array
+    vectors: bool, table: Table, states: State, actions: Array, kinds: Array, seeds: Array, calls: Array
 ) -> tuple[State, Any, Array, Array, Array]:
     """Returns (states, what the seat sees of each, its legal actions int8[N, A], rewards float32[N], over bool[N])."""
     game, seat = table.game, jnp.int32(table.seat)
-    moved = advance_many(table, states, actions, kinds, seeds, call)
+    moved = advance_many(table, states, actions, kinds, seeds, calls)
     views = jax.vmap(game.view, (0, None))(moved.state, seat)
     seen = jax.vmap(game.encode)(views) if vectors else _named(views)
     own = (moved.state.current_player == seat)[:, None]

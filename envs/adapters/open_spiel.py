@@ -115,7 +115,18 @@ def state_of(game: Game, state: Any) -> Any:
     name = state.get_game().get_type().short_name
     if name != NATIVE.get(game.name):
         raise InputError(f"a state of OpenSpiel's {name} is not one of {game.name}")
+    _check_parameters(game, state.get_game().get_parameters())
     return replayed(game, *_history(game, state))
+
+
+def _check_parameters(game: Game, given: dict[str, Any]) -> None:
+    """Raises InputError unless pyspiel's game has our rules; those of payoffs alone may differ."""
+    decisive = {name: value for name, value in vars(game.rules).items() if name not in game.payoff_rules}
+    other = [f"{name}={given[name]}, not {value}" for name, value in decisive.items() if given[name] != value]
+    if other:
+        raise InputError(
+            f"a state of OpenSpiel's {NATIVE[game.name]} with {'; '.join(other)} is not one of {game.name}"
+        )
 
 
 def replayed(game: Game, deck: Sequence[int], actions: Sequence[int]) -> Any:

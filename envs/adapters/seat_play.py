@@ -51,7 +51,7 @@ class Moved(NamedTuple):
 
     Attributes:
       state: the seat is to act, or the game is over; where the call held it, as it was.
-      reward: float32, paid to the seat meanwhile; 0 of a game dealt anew.
+      reward: float32, paid to the seat meanwhile; in a game dealt anew, before the seat's first turn.
       over: bool.
     """
 
@@ -165,7 +165,7 @@ def advance(table: Table, state: State, action: Array, seed: Array, call: Array)
     return Moved(state, reward, state.current_player < 0)
 
 
-def advance_many(table: Table, states: State, actions: Array, kinds: Array, seeds: Array, call: Array) -> Moved:
+def advance_many(table: Table, states: State, actions: Array, kinds: Array, seeds: Array, calls: Array) -> Moved:
     """The same for many games at once, some of them dealt anew until it is the seat's turn there.
 
     Args:
@@ -174,7 +174,7 @@ def advance_many(table: Table, states: State, actions: Array, kinds: Array, seed
       actions: int32[N], legal where the kind is PLAY.
       kinds: uint8[N], HOLD, PLAY or DEAL.
       seeds: uint32[N], of the games.
-      call: uint32, its number.
+      calls: uint32[N], how many each game has had, this one with them.
     """
     game, plays, deals = table.game, kinds == PLAY, kinds == DEAL
 
@@ -187,12 +187,12 @@ def advance_many(table: Table, states: State, actions: Array, kinds: Array, seed
 
     def one(at: tuple[Array, State, Array, Array]) -> tuple[Array, State, Array, Array]:
         turn, states, rewards, undealt = at
-        bits = word(seeds, call, turn)
-        states = jax.vmap(fresh)(states, undealt, bits)
+        bits = word(seeds, calls, turn)
+        states, rewards = jax.vmap(fresh)(states, undealt, bits), jnp.where(undealt, 0, rewards)
         own, others = plays & (turn == 0), waits(states)
         chosen = jnp.where(own, actions, _chosen(table, states, bits, others))
         after, paid, _ = jax.vmap(game.step)(states, computed_once(chosen))
-        rewards = rewards + jnp.where(plays & (own | others), paid[:, table.seat], 0)
+        rewards = rewards + jnp.where(own | others, paid[:, table.seat], 0)
         states = _where(own | others, after, states)
         return turn + 1, states, rewards, deals & (states.current_player < 0)
 

@@ -59,16 +59,17 @@ class SingleGame:
         self.rewards = self.rewards + np.asarray(paid)
         return np.asarray(paid)
 
-    def named(self, actions: Iterable[int]) -> str:
-        """Returns actions of the player to act by number and name."""
-        return ", ".join(f"{action} {self.game.describe_action(self.state, int(action))}" for action in actions)
+    def named(self, actions: Iterable[int], viewer: int | None = None) -> str:
+        """Returns actions of the player to act by number and name, the cards as the viewer calls them."""
+        describe = self.game.describe_action
+        return ", ".join(f"{action} {describe(self.state, int(action), viewer)}" for action in actions)
 
     def text(self, viewer: int | None = None) -> str:
         """Returns the state as text, and where the viewer (or anyone, with None) is to act, what may be done."""
         shown = self.game.render(self.state, viewer)
         if self.current_player < 0 or viewer not in (None, self.current_player):
             return shown
-        return f"{shown}\nlegal: {self.named(np.flatnonzero(self.legal()))}"
+        return f"{shown}\nlegal: {self.named(np.flatnonzero(self.legal()), viewer)}"
 
     def sample(self, policy: Policy, rng: np.random.Generator) -> int:
         """Draws an action of the player to act from a policy."""

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from envs import cards
 from envs.boards import Variant, gin_insight, settlement
-from envs.boards.gin import deck
 from envs.game import Game, State, View
 from envs.gin_rummy.openspiel import ids
 from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS
@@ -39,6 +39,12 @@ def _card(card: int, ranks: int) -> str:
 
 def _laid(rows: Iterable[Any], ranks: int) -> list[list[list[str]]]:
     return [[_named(MELD_MASKS[meld], ranks) for meld in row if meld != ids.NO_CARD] for row in rows]
+
+
+def deck(game: Game) -> list[str]:
+    """Names the cards by the ids of the other boards, those of suits that the game lacks among them."""
+    ranks = game.rules.num_ranks
+    return settlement.named(range(len(_SUITS) * ranks), ranks)
 
 
 def seen(game: Game, view: View) -> dict[str, Any]:
@@ -155,11 +161,12 @@ def said(game: Game, before: View, action: int, after: View) -> dict[str, Any]:
 
 
 def hands(game: Game, state: State) -> jax.Array:
-    """Returns who holds which card, in the ids of the other boards: bool[2, cards]."""
+    """Returns who holds which card, in the ids of the other boards, of all four suits: bool[2, cards]."""
     rules = game.rules
     held = jax.vmap(lambda hand: cards.to_cards(hand, rules.num_ranks, rules.num_suits))(state.hands)
-    order = np.array([s for s in _SUITS if s < rules.num_suits])
-    return held.reshape(2, rules.num_suits, rules.num_ranks)[:, np.argsort(order)].reshape(2, -1)
+    by_suit = jnp.zeros((2, len(_SUITS), rules.num_ranks), held.dtype)
+    by_suit = by_suit.at[:, np.array(_SUITS[: rules.num_suits])].set(held.reshape(2, rules.num_suits, -1))
+    return by_suit.reshape(2, -1)
 
 
 def insight(

@@ -109,6 +109,12 @@ class PhantomGame(Game):
         none = (jnp.uint32(0), jnp.uint32(0))
         return PhantomState(stones=none, tried=none, tries=none, current_player=jnp.int32(0))
 
+    def from_deal(self, deal: Sequence[int | float]) -> PhantomState:
+        """Returns the empty board; raises InputError where the numbers are not its."""
+        if list(deal) != list(self.deal_of(self._empty())):
+            raise InputError("the deal is not the empty board, from which these games start")
+        return self._empty()
+
     def initial_outcomes(self) -> tuple[PhantomState, Array]:
         """Returns the empty board, of probability 1."""
         return jax.tree.map(lambda x: x[None], self._empty()), jnp.ones(1, jnp.float32)

@@ -16,7 +16,7 @@ A file holds one record per line (.jsonl), or one record or a list of them (.jso
 calls the deal `deck`; it is read too. So are OpenSpiel's histories, see `envs.records.openspiel`.
 """
 
-from envs.records.files import LazyRecords, append, parse, read, to_line, write
+from envs.records.files import LazyRecords, append, check_lines, parse, read, to_line, write
 from envs.records.openspiel import of_history, to_history
 from envs.records.record import (
     FORMAT,
@@ -40,6 +40,7 @@ __all__ = [
     "LazyRecords",
     "Record",
     "append",
+    "check_lines",
     "finished",
     "game_of",
     "moves",

@@ -48,9 +48,31 @@ def write(path: str | Path, records: Sequence[Record]) -> None:
 
 
 def append(path: str | Path, one: Record) -> None:
-    """Adds a record to a file that holds one per line."""
-    with Path(path).open("a") as file:
-        file.write(to_line(one))
+    """Adds a record to a file that holds one per line, on a line of its own even where the last one has no end."""
+    with Path(path).open("a+b") as file:
+        end = file.seek(0, os.SEEK_END)
+        if end:
+            file.seek(end - 1)
+        begins = b"" if not end or file.read(1) == b"\n" else b"\n"
+        file.write(begins + to_line(one).encode())
+
+
+def check_lines(path: str | Path) -> None:
+    """Raises InputError where a file is there that does not hold one record per line, judged by its first line."""
+    path = Path(path)
+    if not path.exists():
+        return
+    wrong = InputError(f"{path} is there already and does not hold one record per line; choose another file")
+    if not path.is_file():
+        raise wrong
+    with path.open("rb") as file:
+        first = file.readline(MAX_LINE + 1)
+    try:
+        one = json.loads(first) if first else {"format": FORMAT}
+    except (ValueError, RecursionError):
+        raise wrong from None
+    if not (isinstance(one, dict) and "format" in one):
+        raise wrong
 
 
 def read(path: str | Path, game: Game | str | None = None) -> list[Record]:

@@ -78,7 +78,21 @@ def test_a_recorded_history_replays() -> None:
 
 
 def test_a_state_of_another_game_is_refused() -> None:
-    """One line says whose state it is."""
+    """One line says whose state it is, or which parameter differs; those of payoffs alone may."""
     state = pyspiel.load_game("kuhn_poker").new_initial_state()
     with pytest.raises(InputError, match="kuhn_poker"):
         open_spiel.state_of(envs.make("gin_rummy_openspiel"), state)
+    for parameters, reason in (("knock_card=3", "knock_card=3, not 10"), ("hand_size=7", "hand_size=7, not 10")):
+        state = _dealt(f"gin_rummy({parameters})")
+        with pytest.raises(InputError, match=reason):
+            open_spiel.state_of(envs.make("gin_rummy_openspiel"), state)
+    game = envs.make("gin_rummy_openspiel", knock_card=3)
+    assert int(open_spiel.state_of(game, _dealt("gin_rummy(knock_card=3,gin_bonus=30)")).current_player) == 0
+
+
+def _dealt(name: str) -> pyspiel.State:
+    """Returns a state of one of pyspiel's games in which a player is to act."""
+    state = pyspiel.load_game(name).new_initial_state()
+    while state.is_chance_node():
+        state.apply_action(state.legal_actions()[0])
+    return state

@@ -102,6 +102,20 @@ def test_observations_of_games_from_outside_have_no_bounds(game: Game) -> None:
     assert (least, most) == (-np.inf, np.inf)
 
 
+def test_legal_actions_are_told_in_the_cards_that_are_shown() -> None:
+    """Where each player has suits of its own: each discard's card is in the hand above it."""
+    pytest.importorskip("gymnasium")
+    game = envs.make("mini_gin_rummy", preset="3x4", suit_symmetry=True)
+    env = gymnasium_adapter.single_player_env(game, "random", 0, render_mode="ansi")
+    for seed in range(4):
+        _, info = env.reset(seed=seed)
+        *_, info = env.step(int(np.flatnonzero(info["action_mask"])[-1]))
+        hand, legal = env.render().split("\nlegal: ")
+        discards = [text.split("discard ")[1] for text in legal.split(", ") if " discard " in text]
+        assert all(card in hand for card in discards)
+        assert all(env.action_name(int(text.split()[0])) in text for text in legal.split(", ") if " discard " in text)
+
+
 def test_gymnasium_wrong_arguments() -> None:
     """Seats and opponents are checked before anything is imported."""
     from envs.adapters.gymnasium import single_player_env

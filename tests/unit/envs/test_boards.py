@@ -36,6 +36,21 @@ def test_a_discard_is_heard_in_the_hearers_suits(suit_symmetry: bool, knock_form
     assert heard == {"discard", "knock"}
 
 
+@pytest.mark.parametrize("num_suits", [2, 3])
+def test_cards_of_small_decks_go_by_one_name(num_suits: int) -> None:
+    """Of OpenSpiel's gin with fewer suits: what is shown of a hand is what `hands` and `deck` say of it."""
+    game = envs.make("gin_rummy_openspiel", num_suits=num_suits, num_ranks=9, hand_size=5)
+    board = boards.board_of(game)
+    for seed in range(3):
+        state = game.init(jax.random.key(seed))
+        held, deck = np.asarray(board.hands(game, state)), board.deck(game)
+        for seat in range(2):
+            shown = board.seen(game, jax.device_get(game.view(state, seat)))
+            assert sorted(shown["hand"]) == sorted(deck[n] for n in np.flatnonzero(held[seat]))
+    view = jax.device_get(game.view(state, 0))
+    assert board.insight(game, view, held[None], np.ones(1), [])
+
+
 def test_the_others_cards_are_counted_as_they_are() -> None:
     """Of OpenSpiel's gin, at every decision and for both players, those who lay melds or lay off among them."""
     game = envs.make("gin_rummy_openspiel")

@@ -116,6 +116,16 @@ def test_wrong_rules_are_one_line(rules: dict[str, Any], message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_game_starts_from_the_empty_board_alone() -> None:
+    """A record with stones placed, or with a player who does not exist, is no record of it."""
+    game = envs.make("phantom_ttt")
+    empty = game.deal_of(game.init(jax.random.key(0)))
+    assert game.deal_of(game.from_deal(empty)) == empty
+    for deal in ((3, 0, 0, 0, 0, 0, 0), (0, 0, 0, 0, 0, 0, 5), ()):
+        with pytest.raises(envs.InputError, match="not the empty board"):
+            game.from_deal(deal)
+
+
 def test_views_of_lists_are_the_games_own() -> None:
     """`view_of` makes from a list of tries what `view` makes from the state."""
     game = envs.make("dark_hex", version="abrupt")

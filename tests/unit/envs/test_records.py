@@ -143,6 +143,30 @@ def test_a_file_of_something_else_is_refused(tmp_path: pathlib.Path, what: str) 
         records.read(tmp_path / "file.jsonl")
 
 
+def test_an_added_record_has_a_line_of_its_own(made: records.Record, tmp_path: pathlib.Path) -> None:
+    """Also after a line without an end."""
+    path = tmp_path / "hands.jsonl"
+    records.append(path, made)
+    path.write_text(path.read_text().rstrip("\n"))
+    records.append(path, made)
+    assert len(path.read_text().splitlines()) == len(records.read(path)) == 2
+    records.check_lines(path)
+
+
+def test_a_file_of_other_content_is_not_written_to(made: records.Record, tmp_path: pathlib.Path) -> None:
+    """Judged by its first line; one that is not there, or is empty, may be."""
+    path = tmp_path / "file"
+    records.check_lines(path)
+    path.touch()
+    records.check_lines(path)
+    for content in (f"[{records.to_line(made)}]", '{"iteration": 1}\n', "name: run\n", '{"format": 2'):
+        path.write_text(content)
+        with pytest.raises(envs.InputError, match="choose another file"):
+            records.check_lines(path)
+    with pytest.raises(envs.InputError, match="choose another file"):
+        records.check_lines(tmp_path)
+
+
 def test_what_is_no_regular_file_is_refused(tmp_path: pathlib.Path) -> None:
     """A pipe, on which reading would wait for ever, and a folder."""
 

@@ -45,6 +45,15 @@ def test_a_hand_of_kuhn_by_name_number_and_hint(tmp_path: pathlib.Path) -> None:
     assert scores == one.result["points"]
 
 
+def test_a_disk_that_refuses_does_not_end_a_match(tmp_path: pathlib.Path) -> None:
+    """The person is told, and the rounds go on."""
+    game, shown = envs.make("kuhn_poker"), []
+    read, _ = _person([])
+    bot = envs.make_bot("random", game)
+    play_in_terminal(game, [None, bot], rounds=2, seed=2, keep=tmp_path, read=read, write=shown.append)
+    assert sum("the round was not kept" in text for text in shown) == 2
+
+
 def test_the_other_hand_is_hidden_until_the_end() -> None:
     """What a person is shown in play has one open card; the sum shows both."""
     game, shown = envs.make("kuhn_poker"), []

@@ -32,12 +32,14 @@ def test_a_hand_against_a_player_by_name(
 
 
 def test_what_cannot_be_is_one_line(tmp_path: pathlib.Path) -> None:
-    """Too many players, an unknown game or player, a folder that is not there."""
+    """Too many players, an unknown game or player, a folder that is not there, a file of something else."""
+    (tmp_path / "config.yaml").write_text("name: run\n")
     for given, reason in (
         (["env=kuhn_poker", "seats=[you,random,random]"], "has 2 seats"),
         (["env=kun_poker"], "kuhn_poker"),
         (["env=kuhn_poker", "seats=[you,greedyy]"], "greedyy"),
         (["env=kuhn_poker", f"records={tmp_path / 'no' / 'file'}"], "folder that exists"),
+        (["env=kuhn_poker", f"records={tmp_path / 'config.yaml'}"], "choose another file"),
     ):
         with pytest.raises(InputError, match=reason):
             prepare_play(compose_config("play", ["terminal=true", *given]))

@@ -215,6 +215,14 @@ def test_histories_of_an_evaluation(runs: tuple[Run, Run], tmp_path: pathlib.Pat
     )
 
 
+def test_histories_replace_no_other_file(runs: tuple[Run, Run], tmp_path: pathlib.Path) -> None:
+    """A run's own record, for one, is refused as the place for them."""
+    file = tmp_path / "metrics.jsonl"
+    file.write_text('{"iteration": 1}\n')
+    with pytest.raises(InputError, match="choose another file"):
+        prepare_match(compose_config("evaluate", [f"checkpoint={runs[0].run_dir}", f"histories={file}"]))
+
+
 def test_histories_need_a_folder(runs: tuple[Run, Run], tmp_path: pathlib.Path) -> None:
     """Refused before anything is played."""
     for wrong in (tmp_path, tmp_path / "nowhere" / "hands.jsonl"):
