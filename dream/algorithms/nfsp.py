@@ -61,7 +61,7 @@ class NfspConfig:
     episodes_per_iteration: int = number(128, 1)
     num_envs: int | None = number(None, 1)
     anticipation: float = number(0.1, 0, 1, above=True)
-    epsilon: Schedule = Schedule(0.06, 0.0, 10_000)
+    epsilon: Schedule = number(Schedule(0.06, 0.0, 10_000), 0, 1)
     discount: float = number(1.0, 0, 1)
     target_update_period: int = number(10, 1)
     best_response: FitConfig = FitConfig()

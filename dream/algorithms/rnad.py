@@ -51,7 +51,7 @@ class RnadConfig:
     batch_games: int = number(256, 1)
     epochs: int = number(1, 1)
     learning_rate: float = number(5e-5, 0, above=True)
-    learning_rate_decay: Schedule = schedules.constant(1.0)
+    learning_rate_decay: Schedule = number(schedules.constant(1.0), 0)
     eta: float = number(0.2, 0, above=True)
     period: int = number(100, 1)
     target_tau: float = number(1e-3, 0, 1, above=True)
@@ -108,13 +108,13 @@ def make(config: RnadConfig, network: Any, game: Game, resources: Resources) -> 
     """Builds the learner.
 
     Raises:
-      InputError: a game not for two, minibatches larger than what is played, or a wrong network node.
+      InputError: a game not for two, minibatches that do not divide what is played, or a wrong network node.
     """
     if game.num_players != 2:
         raise InputError(f"algo={config.name} is for two players, and {game.name} has {game.num_players}")
-    if config.batch_games > config.episodes_per_iteration:
+    if config.episodes_per_iteration % config.batch_games:
         raise InputError(
-            f"algo.batch_games={config.batch_games} is more than "
+            f"algo.batch_games={config.batch_games} leaves games over; it must divide "
             f"algo.episodes_per_iteration={config.episodes_per_iteration}"
         )
     learner = _Rnad(config, game, make_network(network, game))

@@ -19,7 +19,7 @@ T = typing.TypeVar("T")
 
 
 def number(default: Any, low: float = -math.inf, high: float = math.inf, *, above: bool = False) -> Any:
-    """Returns a dataclass field that holds a number in [low, high], or in (low, high] with `above`."""
+    """Returns a dataclass field that holds a number in [low, high], (low, high] with `above`, or a Schedule of such."""
     return dataclasses.field(default=default, metadata={"low": low, "high": high, "above": above})
 
 
@@ -70,7 +70,11 @@ def _no_default(field: dataclasses.Field) -> bool:
 def _value(hint: Any, field: dataclasses.Field, value: Any, path: str) -> Any:
     """Returns a value converted to its field's type and checked for range."""
     if dataclasses.is_dataclass(hint):
-        return read(hint, value, path)
+        found = read(hint, value, path)
+        if "low" in field.metadata:
+            for end in ("start", "end"):
+                _check_range(field.metadata, getattr(found, end), f"{path}.{end}")
+        return found
     if hint is Any:
         return value
     origin, inner = typing.get_origin(hint), typing.get_args(hint)

@@ -10,6 +10,7 @@ from jax import Array
 from dream.config.settings import choice, number
 from dream.equations import schedules
 from dream.equations.schedules import Schedule
+from envs import Game, InputError
 
 FORMS = ("potential", "literal")
 
@@ -81,6 +82,16 @@ def win_bonus(rewards: Array, done: Array, bonus: float) -> Array:
       float32[...].
     """
     return jnp.where(done, bonus * jnp.sign(rewards), 0.0)
+
+
+def check_win_bonus(config: ShapingConfig, game: Game) -> None:
+    """Raises InputError where a positive sum of rewards does not tell the winner: unless zero-sum, of two players."""
+    if config.win_bonus and (game.num_players != 2 or not game.zero_sum):
+        what = f"{game.num_players} players" if game.num_players != 2 else "rewards that are not zero-sum"
+        raise InputError(
+            f"algo.shaping.win_bonus={config.win_bonus:g} is for zero-sum games of two; {game.name} here has {what}, "
+            "so it must be 0"
+        )
 
 
 def training_rewards(

@@ -111,14 +111,14 @@ class _Lanes(NamedTuple):
     t: Array
 
 
-def num_envs_for(num_envs: int | None, games: int) -> int:
-    """Returns the lanes asked for, by default one per game.
+def num_envs_for(num_envs: int | None, games: int, setting: str = "episodes_per_iteration") -> int:
+    """Returns the lanes asked for, by default one per game; `setting` is where the number of games stands.
 
     Raises:
       InputError: more lanes than games.
     """
     if num_envs is not None and num_envs > games:
-        raise InputError(f"algo.num_envs={num_envs} is more than algo.episodes_per_iteration={games}")
+        raise InputError(f"algo.num_envs={num_envs} is more than algo.{setting}={games}")
     return num_envs or games
 
 

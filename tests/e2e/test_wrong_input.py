@@ -36,6 +36,8 @@ RUN = {
     "unknown option": (["algo.epoch_unit=epochs"], "known: minibatches, passes"),
     "misspelt option": (["algo.shaping.form=literl"], "did you mean 'literal'"),
     "temperature 0": (["algo.temperature.start=0"], "algo.temperature.start=0.0 must be more than 0"),
+    "a share of more than all": (["algo=nfsp", "algo.epsilon.start=2"], "algo.epsilon.start=2.0 is out of range"),
+    "a factor below 0": (["algo=ppo", "algo.learning_rate_decay.end=-1"], "algo.learning_rate_decay.end=-1.0 is out"),
     "number for a mapping": (["algo.temperature=2"], "algo.temperature=2 must hold start, end, transition_steps, form"),
     "more lanes than games": (
         ["algo.num_envs=9000"],

@@ -128,7 +128,7 @@ class _Deep:
         return OutcomeSampler(
             self.game,
             config.traversals,
-            num_envs_for(config.num_envs, config.traversals),
+            num_envs_for(config.num_envs, config.traversals, "traversals"),
             config.exploration,
             config.weights,
             correction=self.recipe.correction,

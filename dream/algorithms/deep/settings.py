@@ -127,7 +127,7 @@ def check(config: DeepConfig, game: Game) -> None:
     if not isinstance(config, OutcomeConfig):
         needs_tree(config.name, game)
     else:
-        num_envs_for(config.num_envs, config.traversals)
+        num_envs_for(config.num_envs, config.traversals, "traversals")
         if config.shaping.tie_penalty:
             setting = f"algo.shaping.tie_penalty={config.shaping.tie_penalty}"
             raise InputError(f"{setting} is not zero-sum, which regrets need; it must be 0")

@@ -40,7 +40,7 @@ class DuelingDreamConfig:
     epochs: int = number(40, 1)
     epoch_unit: str = choice("minibatches", "minibatches", "passes")
     learning_rate: float = number(2e-3, 0, above=True)
-    learning_rate_decay: Schedule = schedules.constant(1.0)
+    learning_rate_decay: Schedule = number(schedules.constant(1.0), 0)
     discount: float = number(0.99, 0, 1)
     gae_lambda: float = number(1.0, 0, 1)
     temperature: Schedule = Schedule(2.0, 0.1, 400)

@@ -8,7 +8,7 @@ from dream.algorithms.critic import check_critic
 from dream.algorithms.deep.history_values import HistoryValueConfig
 from dream.config.settings import choice, number
 from dream.equations import schedules
-from dream.equations.reward_shaping import ShapingConfig
+from dream.equations.reward_shaping import ShapingConfig, check_win_bonus
 from dream.equations.schedules import Schedule
 from dream.rollout.opponents import SELF, Mixture
 from dream.rollout.self_play import num_envs_for
@@ -40,7 +40,7 @@ class PpoConfig:
     batch_size: int = number(2048, 1)
     epochs: int = number(4, 1)
     learning_rate: float = number(2.5e-4, 0, above=True)
-    learning_rate_decay: Schedule = schedules.constant(1.0)
+    learning_rate_decay: Schedule = number(schedules.constant(1.0), 0)
     discount: float = number(1.0, 0, 1)
     gae_lambda: float = number(0.95, 0, 1)
     advantage: str = choice("gae", "gae", "expected_sarsa")
@@ -54,7 +54,7 @@ class PpoConfig:
     critic: HistoryValueConfig = HistoryValueConfig(steps=32, batch_size=512, capacity=20_000, policy="current")
     clip_epsilon: float = number(0.2, 0, above=True)
     entropy_weight: float = number(0.01, 0)
-    entropy_decay: Schedule = schedules.constant(1.0)
+    entropy_decay: Schedule = number(schedules.constant(1.0), 0)
     value_weight: float = number(0.5, 0)
     value_loss: str = choice("absolute", "absolute", "relative")
     auxiliary_weight: float = number(0.1, 0)
@@ -68,8 +68,9 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
 
     Raises:
       InputError: more num_envs than games, rollout_length against itself, keep_inputs without it, an objective over all
-        actions without a critic, exploration or optimism without such an objective, optimism without a slow copy, or
-        opponents that the game's observation cannot name.
+        actions without a critic, exploration or optimism without such an objective, optimism without a slow copy, a
+        bonus for wins that rewards do not tell, shaping that rollouts would lose a part of, or opponents that the
+        game's observation cannot name.
     """
     if config.rollout_length is not None and mixture.probabilities[0] > 0:
         raise InputError(
@@ -81,6 +82,14 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
         raise InputError(
             f"algo.objective={config.objective} needs a critic of all actions; algo.advantage={config.advantage} must "
             "be expected_sarsa"
+        )
+    check_win_bonus(config.shaping, game)
+    shaped = config.rollout_length is not None and (config.shaping.scale.start or config.shaping.scale.end)
+    if shaped and (config.assistant is not None or not game.pays_at_end):
+        other = "an assistant" if config.assistant is not None else f"{game.name}, which pays before its end,"
+        raise InputError(
+            f"algo.shaping.scale with algo.rollout_length and {other} loses what the potential changes between the "
+            "learner's moves; it must be 0"
         )
     for name in ("exploration", "optimism"):
         value = getattr(config, name)

@@ -86,7 +86,8 @@ def test_the_anchor_is_replaced_at_the_end_of_a_period() -> None:
 
 def test_settings_that_do_not_fit_are_refused() -> None:
     """By name."""
-    with pytest.raises(InputError, match=r"algo\.batch_games=1024 is more than algo\.episodes_per_iteration=512"):
-        algorithms.make(RNAD | {"batch_games": 1024}, NETWORK, envs.make("kuhn_poker"))
+    for games in (1024, 200):
+        with pytest.raises(InputError, match=r"algo\.batch_games=.* must divide algo\.episodes_per_iteration=512"):
+            algorithms.make(RNAD | {"batch_games": games}, NETWORK, envs.make("kuhn_poker"))
     with pytest.raises(InputError, match="is for two players"):
         algorithms.make(RNAD, NETWORK, envs.make("rummy500", num_players=3))

@@ -9,8 +9,17 @@ import numpy as np
 import pytest
 from dream_support import CoinGame, Node, coin_trees, random_table, trajectories
 
+import envs
 from dream.equations import schedules
-from dream.equations.reward_shaping import ShapingConfig, shaping_reward, tie_penalty, training_rewards, win_bonus
+from dream.equations.reward_shaping import (
+    ShapingConfig,
+    check_win_bonus,
+    shaping_reward,
+    tie_penalty,
+    training_rewards,
+    win_bonus,
+)
+from envs import InputError
 
 DISCOUNT, SCALE = 0.9, 0.5
 
@@ -139,3 +148,13 @@ def test_who_has_won_is_read_off_all_that_was_paid() -> None:
     options = {"unit": 10.0, "scale": jnp.float32(0.0), "discount": 1.0}
     rewarded = training_rewards(config, rewards, potentials, done, paid=paid, **options)
     np.testing.assert_allclose(rewarded, [[0.5, -0.5], [1.9, -1.9], [0.2, -0.2], [-0.7, -0.3]], rtol=1e-5)
+
+
+@pytest.mark.parametrize("rules", [{"num_players": 3}, {"num_players": 2, "rewards": "points"}])
+def test_a_bonus_for_wins_needs_rewards_that_tell_the_winner(rules: dict) -> None:
+    """With three players second place can earn something, and points are earned by both."""
+    config = ShapingConfig(win_bonus=50.0)
+    check_win_bonus(config, envs.make("rummy500", num_players=2))
+    check_win_bonus(ShapingConfig(), envs.make("rummy500", **rules))
+    with pytest.raises(InputError, match=r"algo\.shaping\.win_bonus=50 is for zero-sum games of two"):
+        check_win_bonus(config, envs.make("rummy500", **rules))
