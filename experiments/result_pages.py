@@ -115,7 +115,7 @@ def _gin_rows() -> list[Line]:
             "simple_bot",
         ),
         "Dueling DREAM with a dense network, five minutes on two cores, against random play": ("laptop", "random"),
-        "`experiment=document_small`, the document's recipe at half of its games, half an hour of a core, the same": (
+        "`experiment=document_small`, the document's recipe at half of its games, an hour of a core, the same": (
             "document_small",
             "random",
         ),
@@ -234,11 +234,17 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "gin_rummy.md", "document-small"): functools.partial(
         tables.against_random_table, "document_small", "document_small", "one core beside other work"
     ),
+    (PAGES / "results" / "gin_rummy.md", "document-small-constant"): functools.partial(
+        tables.against_random_table,
+        "document_small_constant",
+        "document_small iterations=400 algo.learning_rate_decay.end=1",
+        "one core beside other work",
+    ),
     (PAGES / "results" / "gin_rummy.md", "document-small-128"): functools.partial(
         tables.against_random_table,
         "document_small_128",
         "document_small iterations=800 algo.episodes_per_iteration=128 algo.batch_size=512 algo.epochs=40 "
-        "algo.epoch_unit=minibatches",
+        "algo.epoch_unit=minibatches algo.learning_rate_decay.end=1",
         "one core",
     ),
     (PAGES / "results" / "gin_rummy.md", "runs"): tables.strength_table,

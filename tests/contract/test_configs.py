@@ -345,13 +345,14 @@ def test_gin_rummy_file_states_the_rules_of_the_document() -> None:
 
 
 def test_document_small_is_the_documents_recipe() -> None:
-    """Half the games, each decision read once, a narrower network on the newest events, one weight; nothing else."""
+    """Half the games, each decision read once, a step that falls, a narrower network, one weight; nothing else."""
     small, whole = (compose_config("config", overrides).node for overrides in (["experiment=document_small"], []))
-    assert (small.iterations, whole.iterations) == (400, 800)
+    assert (small.iterations, whole.iterations) == (450, 800)
     assert {name for name in whole.algo if small.algo[name] != whole.algo[name]} == {
         "episodes_per_iteration",
         "epochs",
         "epoch_unit",
+        "learning_rate_decay",
         "untaken_weight",
     }
     assert {name for name in whole.network if small.network[name] != whole.network[name]} == {"hidden", "log_window"}
