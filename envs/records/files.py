@@ -65,8 +65,11 @@ def check_lines(path: str | Path) -> None:
     wrong = InputError(f"{path} is there already and does not hold one record per line; choose another file")
     if not path.is_file():
         raise wrong
-    with path.open("rb") as file:
-        first = file.readline(MAX_LINE + 1)
+    try:
+        with path.open("rb") as file:
+            first = file.readline(MAX_LINE + 1)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
     try:
         one = json.loads(first) if first else {"format": FORMAT}
     except (ValueError, RecursionError):

@@ -43,6 +43,10 @@ RUN = {
         ["algo.num_envs=9000"],
         "algo.num_envs=9000 is more than algo.episodes_per_iteration=8192",
     ),
+    "more lanes than traversals": (
+        ["algo=dream", "env=leduc_poker", "algo.num_envs=1000"],
+        "algo.num_envs=1000 is more than algo.traversals=900",
+    ),
     "old algorithm": (["algo=dream_vr"], "algo=dream_vr is now algo=dream"),
     "old key": (["algo.lanes=8"], "algo.lanes is now algo.num_envs"),
     "no tree for Deep CFR": (["algo=deep_cfr"], "algo=deep_cfr needs the whole tree of its game, and gin_rummy is not"),

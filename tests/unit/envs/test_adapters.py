@@ -102,7 +102,7 @@ def test_observations_of_games_from_outside_have_no_bounds(game: Game) -> None:
     assert (least, most) == (-np.inf, np.inf)
 
 
-def test_legal_actions_are_told_in_the_cards_that_are_shown() -> None:
+def test_legal_actions_are_named_by_the_cards_that_are_shown() -> None:
     """Where each player has suits of its own: each discard's card is in the hand above it."""
     pytest.importorskip("gymnasium")
     game = envs.make("mini_gin_rummy", preset="3x4", suit_symmetry=True)
@@ -112,6 +112,7 @@ def test_legal_actions_are_told_in_the_cards_that_are_shown() -> None:
         *_, info = env.step(int(np.flatnonzero(info["action_mask"])[-1]))
         hand, legal = env.render().split("\nlegal: ")
         discards = [text.split("discard ")[1] for text in legal.split(", ") if " discard " in text]
+        assert discards
         assert all(card in hand for card in discards)
         assert all(env.action_name(int(text.split()[0])) in text for text in legal.split(", ") if " discard " in text)
 

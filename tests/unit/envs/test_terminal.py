@@ -46,7 +46,7 @@ def test_a_hand_of_kuhn_by_name_number_and_hint(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_disk_that_refuses_does_not_end_a_match(tmp_path: pathlib.Path) -> None:
-    """The person is told, and the rounds go on."""
+    """The person reads it, and the rounds go on."""
     game, shown = envs.make("kuhn_poker"), []
     read, _ = _person([])
     bot = envs.make_bot("random", game)
