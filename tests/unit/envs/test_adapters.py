@@ -109,7 +109,7 @@ def test_legal_actions_are_named_by_the_cards_that_are_shown() -> None:
     env = gymnasium_adapter.single_player_env(game, "random", 0, render_mode="ansi")
     for seed in range(4):
         _, info = env.reset(seed=seed)
-        *_, info = env.step(int(np.flatnonzero(info["action_mask"])[-1]))
+        env.step(int(np.flatnonzero(info["action_mask"])[0]))  # Takes the upcard; a discard is next.
         hand, legal = env.render().split("\nlegal: ")
         discards = [text.split("discard ")[1] for text in legal.split(", ") if " discard " in text]
         assert discards
