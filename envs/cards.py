@@ -98,3 +98,10 @@ def shuffle(key: Array, num_cards: int = NUM_CARDS) -> Array:
     """
     noise = jax.random.bits(key, (num_cards,)) & ~jnp.uint32(63)
     return (jnp.sort(noise | np.arange(num_cards, dtype=np.uint32)) & 63).astype(jnp.uint8)
+
+
+def shuffle_from(deck: Array, first: Array, key: Array) -> Array:
+    """Returns a deck, uint8[num_cards], whose cards from place `first`, int32, on are shuffled."""
+    place = np.arange(deck.shape[0])
+    noise = jax.random.uniform(key, deck.shape)
+    return deck[jnp.argsort(jnp.where(place < first, place - np.float32(deck.shape[0]), noise))]

@@ -7,7 +7,9 @@ before the turn ends) and for each other player `count`, `known` and `points`. O
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -19,7 +21,7 @@ from envs.boards import Variant, settlement
 from envs.game import Game, State, View
 from envs.rummy500 import actions as ids
 from envs.rummy500.match import MatchRummy500, totals_by_seat
-from envs.rummy500.rules import HAND_VALUES
+from envs.rummy500.rules import HAND_VALUES, HIGH_ACE, LOW_ACE, RummyRules
 from envs.rummy500.state import HAND, IN_RUN, IN_SET, NONE
 
 VARIANTS = tuple(Variant(f"players_{count}", {"num_players": count}) for count in (2, 3, 4))
@@ -40,7 +42,7 @@ def seen(game: Game, view: View) -> dict[str, Any]:
         "phase": game.phases[int(view.drew)],
         "ranks": _RANKS,
         "hand": _named(hand),
-        "melds": _melds(hand),
+        "melds": melds(game.rules, hand),
         "drawn": None,
         "pile": _named(_pile(view.position)),
         "stock": int(view.stock),
@@ -68,10 +70,38 @@ def _named(ids_: Any) -> list[str]:
     return settlement.named(ids_, _RANKS)
 
 
-def _melds(hand: Sequence[int]) -> list[list[str]]:
+def melds(rules: RummyRules, hand: Sequence[int]) -> list[list[str]]:
+    """Returns the disjoint melds of a hand that score most, aces where the rules allow them; [] of a large hand."""
     if len(hand) > _MOST_GROUPED:
         return []
-    return [_named(meld) for meld in settlement.arranged(tuple(hand), _RANKS)[0]]
+    return [_named(meld) for meld in _grouped(tuple(sorted(hand)), rules.ace_slots)[1]]
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _grouped(hand: tuple[int, ...], ace_slots: tuple[bool, bool]) -> tuple[int, tuple[settlement.Meld, ...]]:
+    """Returns the most points that disjoint melds of a sorted hand score, and these melds."""
+    if not hand:
+        return 0, ()
+    best = _grouped(hand[1:], ace_slots)
+    for meld, worth in _with_first(hand, ace_slots):
+        others = _grouped(tuple(card for card in hand if card not in meld), ace_slots)
+        best = max(best, (worth + others[0], (meld, *others[1])), key=lambda found: found[0])
+    return best
+
+
+def _with_first(hand: tuple[int, ...], ace_slots: tuple[bool, bool]) -> Iterator[tuple[settlement.Meld, int]]:
+    """Yields each meld that holds the first card of a sorted hand, and what it scores."""
+    first, held = hand[0], set(hand)
+    same = [card for card in hand[1:] if card % _RANKS == first % _RANKS]
+    for others in itertools.chain(itertools.combinations(same, 2), itertools.combinations(same, 3)):
+        yield (first, *others), int(HAND_VALUES[[first, *others]].sum())
+    low, high = (first % _RANKS != 0 or ace_slots[0]), (first % _RANKS == 0 and ace_slots[1])
+    up = list(itertools.takewhile(held.__contains__, range(first, first - first % _RANKS + _RANKS)))
+    for end in range(3, len(up) + 1) if low else ():
+        yield tuple(up[:end]), int(HAND_VALUES[up[:end]].sum()) - (HIGH_ACE - LOW_ACE) * (first % _RANKS == 0)
+    down = list(itertools.takewhile(held.__contains__, range(first + _RANKS - 1, first, -1)))
+    for start in range(2, len(down) + 1) if high else ():
+        yield (*reversed(down[:start]), first), int(HAND_VALUES[[*down[:start], first]].sum())
 
 
 def _pile(position: np.ndarray) -> list[int]:

@@ -277,6 +277,10 @@ class Rummy500(Game):
             raise InputError(f"{self.name} with reshuffle cannot deal anew what a view does not show")
         return determinize.sample(self.num_players, view, key, self.rules)
 
+    def resample_chance(self, state: RummyState, key: Array) -> RummyState:
+        """Shuffles the stock; a new one made of the pile follows from the whole deck, so from this too."""
+        return dataclasses.replace(state, deck=cards.shuffle_from(state.deck, state.drawn, key))
+
     def encode(self, view: RummyView) -> Array:
         """Returns the observation vector, as in the module's table."""
         players = np.arange(self.num_players)

@@ -163,6 +163,11 @@ class MatchRummy500(Rummy500):
             first=(dealt.current_player - dealt.turns) % self.num_players,
         )
 
+    def resample_chance(self, state: MatchState, key: Array) -> MatchState:
+        """Shuffles the stock, and draws the decks of later rounds anew."""
+        stock_key, seed_key = jax.random.split(key)
+        return dataclasses.replace(super().resample_chance(state, stock_key), seed=jax.random.bits(seed_key))
+
     def encode(self, view: MatchView) -> Array:
         """Returns the observation vector, as the module says."""
         totals = (view.totals.astype(jnp.float32) - _MIDDLE) / np.float32(self.target)

@@ -29,8 +29,9 @@ class RummyRules:
       hand_size: cards dealt to each player.
       random_first: whether the first player is drawn by lot; else it is player 0, as always with `from_deck`.
       ace_in_runs: "both" A-2-3 and Q-K-A, never K-A-2; or only "high", or only "low".
-      take_needs_hand_card: whether a new meld always needs a card that was in hand before cards were taken from the
-        pile; else it needs one only where the discard that follows empties the hand.
+      take_needs_hand_card: whether the cards first laid of a new meld always hold one that was in hand before cards
+        were taken from the pile, of a longer run the first three; else they must only where the discard that follows
+        empties the hand.
       reshuffle: whether an empty stock is made anew of the pile but its newest card; else, and where there is no more
         in the pile, drawing from it ends the round.
       max_turns: the round ends after so many discards.

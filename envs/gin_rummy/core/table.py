@@ -128,14 +128,6 @@ def deal(rules: GinRules, deck: Array) -> Table:
     )
 
 
-def resample_chance(rules: GinRules, table: Table, key: Array) -> Table:
-    """Shuffles the stock."""
-    place = np.arange(rules.num_cards)
-    noise = jax.random.uniform(key, (rules.num_cards,))
-    order = jnp.argsort(jnp.where(place < rules.dealt + table.drawn, place - np.float32(rules.num_cards), noise))
-    return dataclasses.replace(table, deck=table.deck[order])
-
-
 def top_card(table: Table) -> Array:
     """Returns the pile's present top: int32 card id, -1 where the pile is empty."""
     top = table.pile[jnp.maximum(table.pile_size - 1, 0)].astype(jnp.int32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs import dealing
+from envs import cards, dealing
 from envs.game import Game
 from envs.gin_rummy.core.rules import GinRules, match_rules, preset_name
 from envs.gin_rummy.core.table import Table
@@ -49,6 +50,11 @@ class TableGame(Game):
           InputError: it is no permutation of the cards.
         """
         return dealing.dealt(self, dealing.check_deck(deal, self.rules.num_cards))
+
+    def resample_chance(self, state: Any, key: Array) -> Any:
+        """Shuffles the stock."""
+        deck = cards.shuffle_from(state.table.deck, self.rules.dealt + state.table.drawn, key)
+        return dataclasses.replace(state, table=dataclasses.replace(state.table, deck=deck))
 
     def phase(self, state: Any) -> Array:
         """Returns the index into the game's PHASES: int32."""

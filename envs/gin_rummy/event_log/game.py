@@ -205,10 +205,6 @@ class GinRummy(TableGame):
             current_player=jnp.where(view.to_act, seat, 1 - seat),
         )
 
-    def resample_chance(self, state: GinState, key: Array) -> GinState:
-        """Shuffles the stock."""
-        return dataclasses.replace(state, table=table.resample_chance(self.rules, state.table, key))
-
     def replay_actions(self, state: GinState) -> tuple[GinState, Array, Array]:
         """Returns the deal, the actions since and how many there are."""
         _, kind, card = table.read(state.table.log)

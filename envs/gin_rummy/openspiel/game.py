@@ -199,6 +199,10 @@ class OpenSpielGinRummy(Game):
         """Deals anew what a player cannot see, uniformly among what could be, as `determinize.sample` says."""
         return determinize.sample(self.rules, view, key)
 
+    def resample_chance(self, state: OpenSpielState, key: Array) -> OpenSpielState:
+        """Shuffles the stock."""
+        return dataclasses.replace(state, deck=cards.shuffle_from(state.deck, self.rules.dealt + state.drawn, key))
+
     def potential(self, state: OpenSpielState, player: Array) -> Array:
         """Returns -deadwood / 100 of the hand of `player`, the least over one discard if it has drawn."""
         hand = select_player(state.hands, player).astype(jnp.int32)

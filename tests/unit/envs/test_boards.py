@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +11,8 @@ import pytest
 
 import envs
 from envs import boards, cards
-from envs.boards import gin
+from envs.boards import gin, rummy
+from envs.rummy500.rules import RummyRules
 
 
 @pytest.mark.parametrize("knock_form", ["best_discard", "each_discard"])
@@ -74,3 +77,37 @@ def test_the_others_cards_are_counted_as_they_are() -> None:
                 phases.add(shown["phase"])
             state = after
     assert phases >= {"first_upcard", "draw", "discard", "knock", "layoff", "melds"}
+
+
+def _layable(aces: str) -> list[tuple[list[str], int]]:
+    """Lists each meld of rummy 500 with the points it scores, from a suit's row with the ace at both its ends."""
+    row = list(zip("A23456789TJQKA", (1, 2, 3, 4, 5, 6, 7, 8, 9, *[10] * 4, 15), strict=True))
+    places = range({"both": 0, "low": 0, "high": 1}[aces], {"both": 14, "low": 13, "high": 14}[aces])
+    runs = [row[low:end] for low in places for end in range(low + 3, min(low + 13, places[-1] + 1) + 1)]
+    found = [([rank + suit for rank, _ in run], sum(p for _, p in run)) for run in runs for suit in "SHDC"]
+    for (rank, points), size in itertools.product(row[1:], (3, 4)):
+        found += [([rank + suit for suit in suits], size * points) for suits in itertools.combinations("SHDC", size)]
+    return found
+
+
+@pytest.mark.parametrize("aces", ["both", "high", "low"])
+def test_a_hand_of_rummy_500_is_grouped_by_its_own_melds(aces: str) -> None:
+    """They can be laid, share no card and score most, by trying all; an ace stands where the rules allow it."""
+    rules, rng, layable = RummyRules(ace_in_runs=aces), np.random.default_rng(0), _layable(aces)
+    for run, barred in ((["AS", "2S", "3S"], "high"), (["QS", "KS", "AS"], "low")):
+        assert rummy.melds(rules, [cards.card_id(name) for name in run]) == ([] if aces == barred else [run])
+    worth = {frozenset(meld): points for meld, points in layable}
+    likely = np.flatnonzero(np.isin(np.arange(52) % 13, (0, 1, 2, 10, 11, 12)))
+    most = 0
+    for _ in range(60):
+        hand = rng.choice(likely, 10, replace=False)
+        names = {cards.card_name(card) for card in hand}
+        choices = [(frozenset(), 0)]
+        for meld, points in layable:
+            if names.issuperset(meld):
+                choices += [(used | set(meld), total + points) for used, total in choices if not used & set(meld)]
+        found = [frozenset(meld) for meld in rummy.melds(rules, sorted(int(card) for card in hand))]
+        assert sum(map(len, found)) == len(frozenset().union(*found))
+        assert sum(worth[meld] for meld in found) == max(points for _, points in choices)
+        most = max(most, len(found))
+    assert most >= 2
