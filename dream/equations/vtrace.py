@@ -69,11 +69,12 @@ def vtrace(
 def neurd_loss(
     logits: Array, policy: Array, action_values: Array, legal: Array, *, threshold: float, clip: float
 ) -> Array:
-    """Returns NeuRD's loss, whose gradient with respect to a legal logit is minus its advantage: float32[...].
+    """Returns NeuRD's loss, whose gradient by a legal logit is the mean legal advantage less its own: float32[...].
 
         loss = - sum over legal a of y(a) A(a),  A(a) = clip(Q(a) - sum over b of pi(b) Q(b)), y the centred logits,
 
-    with A(a) put to 0 where it would drive y(a) further beyond +-threshold.
+    with A(a) put to 0 where it would drive y(a) further beyond +-threshold. As y is centred, others' advantages still
+    move y(a) there.
 
     Args:
       logits: float32[..., A]; the rest is taken as constant.

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from tree_values import action_values, exact_regret_and_average, tree_of
 
+from dream.algorithms.deep.average import plans_with
 from dream.algorithms.deep.samplers import CorrectionConfig, ExternalSampler, OutcomeSampler, Sampled, WeightConfig
 from dream.game_tree.tabular_policy import row_of, table_index
 from dream.game_tree.tree import Tree
@@ -21,7 +22,7 @@ from dream.game_tree.tree import Tree
 GAMES, BATCHES = 4096, 12
 POWER_ITERATION = 2
 """Samples are of iteration 3: with power 1 they count three times."""
-IN_FULL = CorrectionConfig()
+IN_FULL, BY_REACH = CorrectionConfig(), WeightConfig()
 
 
 def _table(tree: Tree, seed: int) -> np.ndarray:
@@ -36,6 +37,7 @@ def _outcome(
     *,
     weights: WeightConfig,
     values: str,
+    strategy_weights: WeightConfig = BY_REACH,
     correction: CorrectionConfig = IN_FULL,
 ) -> list[Sampled]:
     """Samples by self-play, the policy and the value of histories read off tables."""
@@ -54,7 +56,7 @@ def _outcome(
         exact = q[histories[acting, other.astype(jnp.int32)]]
         return jnp.where(allowed, exact, 0.0) if values == "exact" else jnp.where(allowed, 1.5 - exact, 0.0)
 
-    sampler = OutcomeSampler(tree.game, GAMES, GAMES, 0.5, weights, correction=correction)
+    sampler = OutcomeSampler(tree.game, GAMES, GAMES, 0.5, weights, strategy_weights, correction)
     run = jax.jit(
         functools.partial(
             sampler, policy, None if values == "none" else q_values, jnp.int32(player), jnp.int32(POWER_ITERATION)
@@ -132,6 +134,36 @@ def test_clipped_weights() -> None:
     np.testing.assert_allclose(
         clipped.regrets.weight[clipped.own], np.minimum(free.regrets.weight[free.own], 1.05 * t), rtol=1e-6
     )
+
+
+def _met(tree: Tree, table: np.ndarray, **settings: Any) -> np.ndarray:
+    """Returns the mean weight of player 1's policy at its sets, over its own reach of them: float64[sets]."""
+    samples = _outcome(tree, table, 0, values="none", **settings)
+    index = jax.tree.map(jnp.asarray, table_index(tree))
+    find = jax.jit(jax.vmap(lambda view: row_of(index, view)[0]))
+    total = np.zeros(tree.num_infosets)
+    for sampled in samples:
+        rows = sampled.strategy
+        np.add.at(total, np.asarray(find(rows.view)), np.where(sampled.others, rows.weight, 0.0))
+    plan = plans_with(np.zeros(tree.legal.shape), tree, 1, table, 1.0).sum(axis=1)
+    own = tree.owner == 1
+    return total[own] / plan[own] / (len(samples) * GAMES)
+
+
+@pytest.mark.parametrize(
+    ("average", "agrees"),
+    [
+        (WeightConfig(), True),
+        (WeightConfig(power=2.0), True),
+        (WeightConfig(clip=0.9), False),
+        (WeightConfig(importance=False), False),
+    ],
+)
+def test_an_iteration_counts_in_the_average_by_its_own_reach(average: WeightConfig, agrees: bool) -> None:
+    """Whoever explores and however the regrets' weights are cut; only the average's own settings may lean it."""
+    tree = tree_of("kuhn_poker")
+    met = [_met(tree, _table(tree, seed), weights=WeightConfig(clip=0.5), strategy_weights=average) for seed in (5, 6)]
+    assert (np.abs(met[0] / met[1] - 1).max() < 0.05) == agrees
 
 
 def test_moves_lead_to_what_came_after() -> None:

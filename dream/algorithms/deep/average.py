@@ -61,10 +61,8 @@ class NetworkAverage:
     network: Network
 
     @functools.partial(jax.jit, static_argnums=0)
-    def add(self, buffer: ReservoirBuffer, rows: Row, valid: Array, iteration: Array, key: Array) -> ReservoirBuffer:
+    def add(self, buffer: ReservoirBuffer, rows: Row, valid: Array, key: Array) -> ReservoirBuffer:
         """Offers decisions, rows of a policy, to a player's buffer; `key` is consumed."""
-        power = self.config.average.power - self.config.weights.power
-        rows = rows._replace(weight=rows.weight * (iteration + 1.0) ** power)
         return reservoir.add(buffer, rows, valid, key, kind="reservoir")
 
     @functools.partial(jax.jit, static_argnums=0)

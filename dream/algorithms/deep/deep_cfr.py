@@ -29,7 +29,9 @@ class DeepCfrConfig(DeepConfig):
     fit: FitConfig = FitConfig(steps=750)
     memory: MemoryConfig = MemoryConfig(capacity=1_000_000)
     weights: WeightConfig = WeightConfig(importance=False)
-    average: AverageConfig = AverageConfig(source="network", capacity=1_000_000, fit=FitConfig(steps=5000))
+    average: AverageConfig = AverageConfig(
+        source="network", importance=False, capacity=1_000_000, fit=FitConfig(steps=5000)
+    )
 
 
 def make(config: DeepCfrConfig, network: Any, game: Game, resources: Resources) -> Algorithm:

@@ -9,7 +9,8 @@ Whatever q is off by goes into the regrets: nothing corrects it, unless algo.cor
 refitted every iteration to the newest games, at h' by today's policies.
 Source: McAleer, Farina, Lanctot and Sandholm 2023, "ESCHER: eschewing importance sampling in games by computing a
 history value function to estimate regret". Deviations: the value learns from the regret games, off policy, by expected
-SARSA instead of from games and returns of its own; the average is exact on games with a tree.
+SARSA instead of from games and returns of its own, after an iteration's regrets and not before, so that the first are
+read off a value that knows nothing; the average is exact on games with a tree.
 """
 
 from __future__ import annotations

@@ -124,13 +124,14 @@ class _Deep:
     def sampler(self) -> OutcomeSampler | ExternalSampler:
         config = self.config
         if not self.recipe.outcome_sampling:
-            return ExternalSampler(self.tree, config.traversals, config.weights)
+            return ExternalSampler(self.tree, config.traversals, config.weights, config.average.weights)
         return OutcomeSampler(
             self.game,
             config.traversals,
             num_envs_for(config.num_envs, config.traversals, "traversals"),
             config.exploration,
             config.weights,
+            config.average.weights,
             correction=self.recipe.correction,
             chance_in_baseline=self.recipe.chance_in_baseline,
             shaping=config.shaping if config.is_shaped else None,
@@ -237,9 +238,8 @@ class _Deep:
             return state._replace(plans=plans_with(state.plans, self.tree, player, table, weight))
         other, average = 1 - player, state.average
         buffer = self.network_average.add(
-            average.buffers[other], sampled.strategy, sampled.others, state.iteration,
-            self._key(state, _STRATEGY + player),
-        )  # fmt: skip
+            average.buffers[other], sampled.strategy, sampled.others, self._key(state, _STRATEGY + player)
+        )
         return state._replace(average=average._replace(buffers=with_player(average.buffers, other, buffer)))
 
     def _fit_player(

@@ -33,11 +33,11 @@ ValuesOf = Callable[[Any, Array], Array]
 
 @dataclasses.dataclass(frozen=True)
 class WeightConfig:
-    """Weights of samples in the fit of regrets.
+    """Weights of samples, of regrets or of the average policy.
 
     Attributes:
       power: iteration t counts t^power; 1 is linear CFR.
-      importance: whether a sample counts 1 / (product of xi(a) |A| over the player's own earlier decisions).
+      importance: whether a sample counts 1 / (product of xi(a) |A| over the updated player's earlier decisions).
       clip: the most that factor may be; null for no bound.
     """
 
@@ -111,7 +111,9 @@ class OutcomeSampler:
       game: what is played.
       traversals, num_envs: games, and how many at once.
       exploration: share of uniform play in what the updated player's actions are sampled from.
-      weights: of the samples.
+      weights: of the regrets.
+      strategy_weights: of the opponent's policy; by default without a clip, so that an iteration's share of the average
+        does not depend on how the updated player played.
       correction: of the history value function by the trajectory.
       chance_in_baseline: whether all that an action can lead to is enumerated, so that the baseline covers chance too.
       shaping: of the rewards learned from; None for the game's own.
@@ -122,6 +124,7 @@ class OutcomeSampler:
     num_envs: int
     exploration: float
     weights: WeightConfig
+    strategy_weights: WeightConfig = WeightConfig()
     correction: CorrectionConfig = CorrectionConfig()
     chance_in_baseline: bool = False
     shaping: ShapingConfig | None = None
@@ -162,14 +165,14 @@ class OutcomeSampler:
         q_values = u if self.correction.is_full else self._traced(baseline, steps)
         regrets = estimators.regrets(q_values, d.extras.policy, legal)
         uniform_ratio = behaviour_prob * jnp.sum(legal, axis=-1)
-        factor = uniform_ratio if self.weights.importance else jnp.ones_like(behaviour_prob)
-        reach = by_lane(estimators.sampling_reach)(jnp.where(valid, factor, 1.0), own, done)
+        reach = by_lane(estimators.sampling_reach)(jnp.where(valid, uniform_ratio, 1.0), own, done)
         weight = _weights(self.weights, reach, iteration)
+        strategy_weight = _weights(self.strategy_weights, reach, iteration)
         moves, moved = (None, None) if values is None else transitions(record, d.extras.policy, to_first)
         return Sampled(
             *_flat((
                 Row(d.view, d.legal, regrets, weight), own,
-                Row(d.view, d.legal, d.extras.policy, weight), valid & ~own,
+                Row(d.view, d.legal, d.extras.policy, strategy_weight), valid & ~own,
                 moves, moved,
             )),
             _sampling_metrics(own, valid, weight, regrets, baseline, rewards, value, done, action),
@@ -223,8 +226,8 @@ class OutcomeSampler:
 
 
 def _weights(config: WeightConfig, reach: Array, iteration: Array) -> Array:
-    """Returns t^power / reach, the second factor clipped: float32 like `reach`; t counts from 1."""
-    inverse = 1.0 / reach
+    """Returns t^power / reach, the second factor clipped, or left out: float32 like `reach`; t counts from 1."""
+    inverse = 1.0 / reach if config.importance else jnp.ones_like(reach)
     if config.clip is not None:
         inverse = jnp.minimum(inverse, config.clip)
     return (iteration + 1.0) ** config.power * inverse
@@ -262,12 +265,14 @@ class ExternalSampler:
     Attributes:
       tree: of the game.
       traversals: started at once.
-      weights: of the samples; external sampling needs no importance weights.
+      weights: of the regrets; external sampling needs no importance weights.
+      strategy_weights: of the opponent's policy, the same.
     """
 
     tree: Tree
     traversals: int
     weights: WeightConfig
+    strategy_weights: WeightConfig = WeightConfig()
 
     @functools.cached_property
     def sampling_tree(self) -> SamplingTree:
@@ -287,12 +292,15 @@ class ExternalSampler:
         bits = jax.random.bits(key, (tree.num_draws, self.traversals), jnp.uint32)
         with jax.enable_x64(True):
             met = _traversed(Scheme(True, 0.0, "none"), tree, jnp.asarray(table, jnp.float64), player, bits)
-        weight = jnp.full(met.infoset.shape, (iteration + 1.0) ** self.weights.power, jnp.float32)
+        weight, strategy_weight = (
+            jnp.full(met.infoset.shape, (iteration + 1.0) ** weights.power, jnp.float32)
+            for weights in (self.weights, self.strategy_weights)
+        )
         row = jnp.minimum(met.infoset, self.tree.num_infosets - 1)
         view = jax.tree.map(lambda x: jnp.asarray(x)[row], self.tree.views)
         legal = jnp.packbits(jnp.asarray(self.tree.legal), axis=-1)[row]
         return Sampled(
-            Row(view, legal, met.regrets, weight), met.own, Row(view, legal, met.policy, weight), met.others,
+            Row(view, legal, met.regrets, weight), met.own, Row(view, legal, met.policy, strategy_weight), met.others,
             None, None, {"sampling/regret_second_moment": met.regret_second_moment},
             met.counters._replace(episodes=self.traversals),
         )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 
 from dream.algorithms.deep import learner
 from dream.algorithms.deep.samplers import WeightConfig
-from dream.algorithms.deep.settings import DeepConfig
+from dream.algorithms.deep.settings import AverageConfig, DeepConfig
 from dream.algorithms.types import Algorithm, Resources
 from dream.config.settings import number
 from envs import Game
@@ -24,6 +24,7 @@ class SdCfrConfig(DeepConfig):
     name: str = "sd_cfr"
     traversals: int = number(346, 1)
     weights: WeightConfig = WeightConfig(importance=False)
+    average: AverageConfig = AverageConfig(importance=False)
 
 
 def make(config: SdCfrConfig, network: Any, game: Game, resources: Resources) -> Algorithm:

@@ -39,6 +39,9 @@ class AverageConfig:
         before each game plays; on games with a tree. "network": one fitted to sampled decisions. "auto": the first
         where the game has a tree.
       power: iteration t counts t^power.
+      importance: of the network: whether a decision counts 1 / (product of xi(a) |A| over the updated player's earlier
+        decisions), without which the average leans towards iterations in which that player met it more often.
+      clip: the most that factor may be; null for no bound.
       every: iterations between fits of the network; a run's last iteration has one too.
       capacity: decisions kept for it, for each player.
       fit: how it is fitted.
@@ -46,9 +49,16 @@ class AverageConfig:
 
     source: str = choice("auto", "auto", "exact_mixture", "network")
     power: float = number(1.0, 0)
+    importance: bool = True
+    clip: float | None = number(None, 0, above=True)
     every: int = number(20, 1)
     capacity: int = number(2_000_000, 1)
     fit: FitConfig = FitConfig(steps=4000)
+
+    @property
+    def weights(self) -> WeightConfig:
+        """Of the decisions that the network is fitted to."""
+        return WeightConfig(self.power, self.importance, self.clip)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,7 +70,7 @@ class DeepConfig:
       regrets: how a player's regret network becomes a policy.
       fit: how it is fitted.
       memory: what it is fitted to.
-      weights: of the samples.
+      weights: of the samples of regrets.
       average: the average policy.
     """
 
