@@ -30,7 +30,7 @@ def run_command(
       name: of its primary configuration file.
       prepare: checks a composed configuration, writing nothing, and returns what the job needs; raises InputError.
       job: does the work; what it returns is a sweep's objective, lower is better.
-      complete: adds to the overrides of a single job what follows from them; raises InputError.
+      complete: adds to a job's overrides what follows from them; raises InputError.
     """
     arguments = sys.argv[1:]
     flags = {argument for argument in arguments if argument.startswith("-")}
@@ -40,7 +40,7 @@ def run_command(
         _run_job(job, lambda: prepare(compose_config(name, complete(overrides))))
     elif flags <= _SWEEP:
         try:
-            sweep = Sweep(name, overrides, prepare, job)
+            sweep = Sweep(name, overrides, prepare, job, complete)
         except InputError as error:
             _refuse(error)
         if code := sweep.run():

@@ -1,6 +1,6 @@
 """Sweeps: jobs one after the other, a failed one ending nothing but itself, and one table at the end.
 
-With a sweeper or launcher of Hydra's the jobs are Hydra's to run, in other processes too; a job with a checkpoint in
+With a sweeper or launcher of Hydra's the jobs are Hydra's to run, in other processes too. A job with a checkpoint in
 its folder goes on from there, so that the same command, or a queue that runs a job again, finishes a sweep.
 """
 
@@ -22,13 +22,13 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 
 from dream.config.compose import Composed, compose_config, composed_by_hydra, config_dir, jobs
-from dream.storage.checkpoint import has_checkpoint
 from dream.storage.files import StorageError
 from dream.training.sweeps import FINISHED, load_sweep, settings_in
 from envs.errors import InputError
 
 Prepare = Callable[[Composed], Any]
 Job = Callable[[Any], float | None]
+Complete = Callable[[list[str]], list[str]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Outcome:
 class Sweep:
     """A sweep under way."""
 
-    def __init__(self, name: str, overrides: list[str], prepare: Prepare, job: Job) -> None:
+    def __init__(self, name: str, overrides: list[str], prepare: Prepare, job: Job, complete: Complete) -> None:
         """Plans the jobs.
 
         Args:
@@ -59,10 +59,13 @@ class Sweep:
           overrides: of the command line.
           prepare: checks a composed configuration and returns what the job needs; raises InputError.
           job: does the work; returns the objective.
+          complete: adds to a job's overrides what follows from them.
         Raises:
-          InputError: an override does not parse, or every job is refused.
+          InputError: an override does not parse, every job is refused, or two would go on with the same run.
         """
         self._name, self._prepare, self._job, self._process = name, prepare, job, os.getpid()
+        self._complete = complete
+        _check_resumed(overrides)
         self._outcomes: list[Outcome] = []
         self._planned: list[list[str]] | None = None
         self._fixed: set[str] = set()
@@ -105,7 +108,7 @@ class Sweep:
 
     def _composed(self, number: int, overrides: list[str]) -> Composed:
         """Returns a planned job's configuration with its folder, a number in the sweep's."""
-        composed = compose_config(self._name, overrides)
+        composed = compose_config(self._name, self._complete(overrides))
         if self._folder is None:
             stamped = f"runs/{time.strftime('%Y-%m-%d_%H-%M-%S')}_sweep"
             self._folder = Path(composed.node.get("run_dir") or stamped).expanduser().absolute()
@@ -118,18 +121,9 @@ class Sweep:
             composed, number = composed_by_hydra(node), int(HydraConfig.get().job.num) + 1
             if os.getpid() != self._process:  # a launcher's; it has its own table
                 self._outcomes = []
-            start = functools.partial(self._start_or_go_on, composed)
-            return self._attempt(number, self._label(composed.overrides), start)
+            return self._attempt(number, self._label(composed.overrides), lambda: self._job(self._prepare(composed)))
 
         hydra.main(version_base="1.3", config_path=str(config_dir()), config_name=self._name)(application)()
-
-    def _start_or_go_on(self, composed: Composed) -> float | None:
-        """Does a job of Hydra's, from its newest checkpoint where its folder holds one."""
-        folder = composed.sweep_dir
-        if "resume" in composed.node and folder is not None and has_checkpoint(folder):
-            kept = [text for text in composed.overrides if not text.startswith(("run_dir=", "resume="))]
-            composed = compose_config(self._name, [*kept, f"resume={folder}"])
-        return self._job(self._prepare(composed))
 
     def _draw(self) -> Path | None:
         """Draws the jobs side by side; returns the file, None where there is nothing to compare."""
@@ -197,6 +191,18 @@ def _enumerated(overrides: list[str]) -> list[list[str]]:
         return jobs(overrides)
     except HydraException as error:
         raise InputError(f"{_line(error)}; other sweeps need a sweeper, as in hydra/sweeper=optuna") from error
+
+
+def _check_resumed(overrides: list[str]) -> None:
+    """Raises InputError where two jobs of a sweep would go on with the same run, one from the end of the other."""
+    if not any(text.startswith("resume=") for text in overrides):
+        return
+    resumed = [
+        text for job in _enumerated([text for text in overrides if not text.startswith("hydra")]) for text in job
+        if text.startswith("resume=")
+    ]  # fmt: skip
+    if twice := next((text for text in resumed if resumed.count(text) > 1), None):
+        raise InputError(f"{twice} is given to {resumed.count(twice)} jobs; a sweep can go on with a run only once")
 
 
 def _folder_in(overrides: list[str]) -> Path:

@@ -59,6 +59,14 @@ def read(schema: type[T], node: Any, path: str) -> T:
     return schema(**values)
 
 
+def flat(node: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+    """Returns a nested configuration as one level: dotted name -> value."""
+    found: dict[str, Any] = {}
+    for key, value in node.items():
+        found |= flat(value, _join(path, str(key))) if isinstance(value, Mapping) else {_join(path, str(key)): value}
+    return found
+
+
 def _join(path: str, key: str) -> str:
     return f"{path}.{key}" if path else str(key)
 

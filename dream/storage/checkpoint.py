@@ -50,6 +50,20 @@ class Checkpoint:
     path: Path
     meta: dict[str, Any]
 
+    @property
+    def run_dir(self) -> Path:
+        """The directory of the run that it is of.
+
+        Raises:
+          InputError: it lies outside of a run, as a copy does.
+        """
+        if self.path.parent.name != FOLDER:
+            raise InputError(
+                f"{self.path} is a checkpoint outside of a run; "
+                f"it must be in {FOLDER}/ of a run directory, {FOLDER}/{self.meta['iteration']} say"
+            )
+        return self.path.parent.parent
+
     def restore(self, like: Any) -> Any:
         """Returns the stored state.
 
@@ -250,6 +264,9 @@ def find(reference: str | os.PathLike[str]) -> Checkpoint:
                 "or such a folder"
             )
         path = complete[max(complete)]
+        if has_checkpoint(path):
+            jobs = path.parent / str(min(job for job, folder in complete.items() if has_checkpoint(folder)))
+            raise InputError(f"{reference} is a sweep's folder; name one of its jobs, such as {jobs}")
     return Checkpoint(path, _read_meta(path))
 
 

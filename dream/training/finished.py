@@ -96,7 +96,7 @@ def load_run(reference: str | os.PathLike[str]) -> FinishedRun:
     Returns:
       The FinishedRun, its policies those of the latest checkpoint or of the one named.
     Raises:
-      InputError: there is no run with a readable checkpoint.
+      InputError: there is no run with a readable checkpoint, or a checkpoint outside of a run.
 
     Example:
       >>> run = dream.load_run("runs/leduc")
@@ -105,7 +105,7 @@ def load_run(reference: str | os.PathLike[str]) -> FinishedRun:
       array([1.])
     """
     trained = find(reference)
-    directory = trained.path.parent.parent
+    directory = trained.run_dir
     report = _evaluation(directory / EVALUATION_FILE)
     by_opponent = report.get("by_opponent") or ({report["opponent"]: report} if "opponent" in report else {})
     game = game_of(trained)

@@ -21,6 +21,7 @@ import numpy as np
 
 from dream.compiled import agreement
 from dream.config.schema import HostsConfig
+from dream.config.settings import flat
 from dream.storage.files import StorageError
 from dream.training import meeting
 from dream.training.link import Link
@@ -203,7 +204,7 @@ def same(settings: Mapping[str, Any], found: Mapping[str, Any]) -> None:
     """
     if _link is None:
         return
-    own = {**_flat(settings), **_flat(found)}
+    own = {**flat(settings), **flat(found)}
     for peer, theirs in sorted(_link.gathered(own).items()):
         for name in {**own, **theirs}:
             if own.get(name) != theirs.get(name):
@@ -212,13 +213,6 @@ def same(settings: Mapping[str, Any], found: Mapping[str, Any]) -> None:
                     "it must be the same for all"
                 )
     agreement.agreed("settings", True)
-
-
-def _flat(node: Mapping[str, Any], path: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in node.items():
-        flat |= _flat(value, f"{path}{key}.") if isinstance(value, Mapping) else {f"{path}{key}": value}
-    return flat
 
 
 def where_lost(advice: Callable[[], str]) -> None:

@@ -132,6 +132,8 @@ def _iterate(run: Run, stop: StopRequest, tracker: Tracker) -> None:
     before = {**run.totals, "iteration": run.iteration, "seconds": run.seconds, "compile_seconds": run.compile_seconds}
     progress = RunProgress(Pace(run.config.iterations, run.config.budget, before), run.iteration)
     try:
+        if run.ended and stop.received is None:
+            _finish(run, stop)
         while not run.ended and stop.received is None:
             if not advance(run, stop, tracker, progress):
                 _left(run, stop)
@@ -176,6 +178,11 @@ def _left(run: Run, stop: StopRequest) -> None:
         )
     print(f"{limit} is spent: the iteration under way is left", flush=True)
     run.ended = True
+    _finish(run, stop)
+
+
+def _finish(run: Run, stop: StopRequest) -> None:
+    """Settles and evaluates the last iteration where its record was made before the run was known to end with it."""
     records = metrics.read(run.run_dir) if hosts.leads() else []
     newest, settled = records[-1] if records else {}, run.settle(stop)
     due = bool(settled) or "seconds_evaluate" not in newest

@@ -52,7 +52,7 @@ class Run:
         self.opponents = start.parts.opponents
         self.measurements = Measurements(start.parts)
         self.totals, self.seconds_before, self.compiled_before = dict.fromkeys(metrics.COUNTERS, 0), 0.0, 0.0
-        self.iteration, self.wandb_id, self.saved = 0, uuid.uuid4().hex[:12], None
+        self.iteration, self.wandb_id, self.saved, self.settled = 0, uuid.uuid4().hex[:12], None, False
         self.state = self.algorithm.init(jax.random.key(self.config.seed))
         if start.checkpoint is not None:
             self._restore(start.checkpoint)
@@ -79,7 +79,7 @@ class Run:
         self.totals |= {name: meta["counters"][name] for name in metrics.COUNTERS if name in meta["counters"]}
         self.seconds_before, self.compiled_before = meta["seconds"], meta["compile_seconds"]
         self.iteration = self.saved = meta["iteration"]
-        self.wandb_id = meta["wandb_id"]
+        self.wandb_id, self.settled = meta["wandb_id"], meta.get("settled", True)
         records, damaged = metrics.scan(self.run_dir)
         later = sum(record["iteration"] > self.iteration for record in records)
         dropped = [f"{later} later records"] * bool(later) + [f"{damaged} damaged lines"] * bool(damaged)
@@ -147,7 +147,7 @@ class Run:
             return None
         state, infos, began = batch
         records = self._counted(infos)
-        self.state, self.iteration = state, records[-1]["iteration"]
+        self.state, self.iteration, self.settled = state, records[-1]["iteration"], False
         self.totals = {name: records[-1][name] for name in metrics.COUNTERS}
         took, compiled = self.seconds - began, round(self.compile_seconds, 3)
         for n, record in enumerate(records[:-1], start=1):
@@ -221,21 +221,25 @@ class Run:
         return limit is not None and self.seconds - first > limit + PATIENCE_SECONDS
 
     def settle(self, stop: StopRequest) -> dict[str, int]:
-        """Fits what the learner fits every so many iterations to the last one too; returns the totals after it.
+        """Fits what the learner fits every so many iterations to the last one too, unless that was done before.
 
+        Returns:
+          The totals after it; {} where nothing was to be done, or a signal did not wait for it.
         Raises:
           FloatingPointError: an array of the state is no longer finite; nothing of it is kept.
         """
-        if self.algorithm.settle is None:
+        if self.algorithm.settle is None or self.settled:
             return {}
         done = _driven(self.algorithm.settle(self.state), lambda: stop.is_overdue)
         if done is None:
             return {}
+        self.settled = True
+        if not done[1]:
+            return {}
         if (wrong := _fault(done[0], [])) is not None:
             raise faults.diverged(self.run_dir, self.iteration, wrong)
-        if done[1]:
-            self.state, self.saved = done[0], None
-            self.measurements.forget()
+        self.state, self.saved = done[0], None
+        self.measurements.forget()
         self.totals = {name: total + round(done[1].get(name, 0)) for name, total in self.totals.items()}
         return self.totals
 
@@ -259,6 +263,7 @@ class Run:
             "seconds": self.seconds,
             "compile_seconds": self.compile_seconds,
             "wandb_id": self.wandb_id,
+            "settled": self.settled,
             "group": self.start.group,
             "name": self.start.name,
         }

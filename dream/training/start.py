@@ -27,6 +27,8 @@ from dream.training.beginning import Parts, Start
 from envs import InputError
 
 _ROOT = Path("runs")
+_FREE = {"iterations", "budget", "eval", "checkpoint", "tracking", "hosts", "devices", "resume", "run_dir"}
+"""Settings with which a sweep's job may go on otherwise than it was begun: they decide nothing of what is learned."""
 
 
 def build_run(node: Any) -> Parts:
@@ -73,6 +75,8 @@ def _prepared(composed: Composed) -> Start:
     """Checks a composed configuration of this process."""
     if composed.node.resume is not None:
         return _resume(composed)
+    if composed.sweep_dir is not None and has_checkpoint(composed.sweep_dir):
+        return _go_on(composed, find(composed.sweep_dir))
     parts = build_run(composed.node)
     config = parts.config
     run_dir = _new_run_dir(composed, config.env.name, config.seed)
@@ -120,8 +124,10 @@ def _check_start_over(start: Start) -> None:
 def _resume(composed: Composed) -> Start:
     """Returns the start of a run that goes on: its own configuration with the values given with `resume=`."""
     reference = str(composed.node.resume)
+    if not reference:
+        raise InputError("resume= is empty; it must be a run directory or a checkpoint's folder in one")
     checkpoint = _find_to_resume(reference)
-    run_dir = checkpoint.path.parent.parent
+    run_dir = checkpoint.run_dir
     given = composed.node.run_dir
     if given is not None and Path(given).expanduser().absolute() != run_dir:
         raise InputError(f"run_dir={given} is not the run that resume= goes on with, {run_dir}; leave it out")
@@ -139,7 +145,31 @@ def _resume(composed: Composed) -> Start:
             )
     if node.algo.name != stored.algo.name:
         raise InputError(f"algo.name={node.algo.name} cannot be changed by resume=; the run has {stored.algo.name}")
-    parts = build_run(node)
+    return _start_from(checkpoint, node, choices)
+
+
+def _go_on(composed: Composed, checkpoint: Checkpoint) -> Start:
+    """Returns the start of a sweep's job that goes on from its folder's newest checkpoint.
+
+    Raises:
+      InputError: the folder holds a job with other settings.
+    """
+    start = _start_from(checkpoint, composed.node, composed.choices)
+    asked, stored = (
+        settings.flat({key: value for key, value in node.items() if key not in _FREE})
+        for node in (start.plain, checkpoint.meta["config"])
+    )
+    if other := [name for name in asked if name in stored and asked[name] != stored[name]]:
+        raise InputError(
+            f"run_dir={start.run_dir.parent} holds a job {start.run_dir.name} with {other[0]}={stored[other[0]]}, "
+            f"not {asked[other[0]]}; choose a new folder"
+        )
+    return start
+
+
+def _start_from(checkpoint: Checkpoint, node: DictConfig, choices: dict[str, str]) -> Start:
+    """Returns the start of a run that goes on from a checkpoint with a configuration."""
+    parts, run_dir = build_run(node), checkpoint.run_dir
     config = parts.config
     check_game(checkpoint, parts.game, payoffs=True)
     done = checkpoint.meta["iteration"]
@@ -156,15 +186,7 @@ def _find_to_resume(reference: str) -> Checkpoint:
         raise InputError(
             f"{reference} has no checkpoint yet; the command that made it starts it over, with run_dir={reference}"
         )
-    if jobs := sorted(child.name for child in _children(run_dir) if child.name.isdigit() and has_checkpoint(child)):
-        raise InputError(
-            f"{reference} is a sweep's folder; go on with one of its jobs, as in resume={run_dir / jobs[0]}"
-        )
     return find(reference)
-
-
-def _children(folder: Path) -> list[Path]:
-    return list(folder.iterdir()) if folder.is_dir() else []
 
 
 def _refuse_new_rules(checkpoint: Checkpoint, stored: DictConfig, overrides: Sequence[str]) -> None:

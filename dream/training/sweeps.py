@@ -10,6 +10,7 @@ from typing import Any
 from omegaconf import OmegaConf
 from yaml import YAMLError
 
+from dream.config.settings import flat
 from dream.storage.checkpoint import has_checkpoint
 from dream.storage.files import CONFIG_FILE, EVALUATION_FILE, decoded
 from dream.storage.policies import chosen_name
@@ -31,7 +32,8 @@ def load_sweep(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
     Returns:
       A row for each run by number: `job`, `directory`, `status` ("finished", "stopped" or "begun"), `iteration`, the
       settings in which runs differ by dotted name, counters and seconds of the newest record, and what the final
-      evaluation found: `objective`, `exploitability/<policy>`, `<opponent>/<quantity>` with `.../low` and `.../high`.
+      evaluation found: `objective`, `exploitability/<policy>`, `<opponent>/<quantity>` with `.../low` and `.../high`;
+      of a run that is not finished `objective` is None and the others are missing.
       Any list of such rows is a data frame: pandas.DataFrame(rows).
     Raises:
       InputError: there is no run in the folder.
@@ -44,13 +46,14 @@ def load_sweep(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
     folders = sorted((path for path in _children(Path(folder).expanduser()) if _is_job(path)), key=_number)
     if not folders:
         raise InputError(f"{folder} holds no run; it must be a sweep's folder, with its jobs in 0/, 1/ and so on")
-    settings = [_flat(_read_config(path / CONFIG_FILE)) for path in folders]
+    settings = [flat(_read_config(path / CONFIG_FILE)) for path in folders]
     known = dict.fromkeys(name for config in settings for name in config if name not in _FOLDERS)
     varied = [name for name in known if len({repr(config.get(name)) for config in settings}) > 1]
-    return [
-        _row(path) | {name: config.get(name) for name in varied} | _results(path)
-        for path, config in zip(folders, settings, strict=True)
-    ]
+    rows = []
+    for path, config in zip(folders, settings, strict=True):
+        row = _row(path) | {name: config.get(name) for name in varied}
+        rows.append(row | (_results(path) if row["status"] == FINISHED else {"objective": None}))
+    return rows
 
 
 def settings_in(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,12 +115,3 @@ def _read_config(path: Path) -> dict[str, Any]:
         return OmegaConf.to_container(OmegaConf.load(path))
     except (OSError, ValueError, YAMLError) as error:
         raise InputError(f"{path} cannot be read as a run's configuration ({error})") from error
-
-
-def _flat(node: Any, path: str = "") -> dict[str, Any]:
-    """Returns a nested configuration as one level: dotted name -> value."""
-    if not isinstance(node, Mapping):
-        return {path: node}
-    return {
-        k: v for name, part in node.items() for k, v in _flat(part, f"{path}.{name}" if path else str(name)).items()
-    }

@@ -18,11 +18,12 @@ from hydra.plugins.sweeper import Sweeper
 from dream.commands.main import run_command
 from dream.config.compose import Composed, compose_config
 from dream.evaluation.statistics import Interval
+from dream.storage.checkpoint import find
 from dream.training.beginning import Start
 from dream.training.loop import train
 from dream.training.objective import objective
 from dream.training.signals import StopRequest
-from dream.training.start import job_name, prepare_run
+from dream.training.start import job_name, prepare_run, with_stored_choices
 from envs import InputError
 
 Result = tuple[int, str, str]
@@ -52,11 +53,11 @@ def sweep(
     """Runs `-m` with arguments in this process; returns exit code and output."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str, prepare: Any = _prepare, job: Any = _job) -> Result:
+    def run(*arguments: str, prepare: Any = _prepare, job: Any = _job, complete: Any = list) -> Result:
         monkeypatch.setattr(sys, "argv", ["dream.run", "-m", *arguments])
         code = 0
         try:
-            run_command("config", prepare, job)
+            run_command("config", prepare, job, complete)
         except SystemExit as left:
             code = left.code
         return code, *capfd.readouterr()
@@ -181,21 +182,61 @@ def test_job_name() -> None:
 
 
 def test_a_sweep_in_a_folder_that_is_there(sweep: Callable[..., Result], tmp_path: pathlib.Path) -> None:
-    """Jobs that were done are offered one by one, what is left runs; a run's own folder is no place for a sweep."""
-    command = ("algo=cfr", "env=kuhn_poker", "iterations=1,2", "run_dir=sweep", "eval.opponents=[]")
+    """The same command finishes it, in a folder with any name; a run's own folder is no place for a sweep."""
+    command = ("algo=cfr", "env=kuhn_poker", "iterations=1,2", "run_dir='the=sweep'", "eval.opponents=[]")
+    folder = tmp_path / "the=sweep"
+    code, first, _ = sweep(*command, prepare=prepare_run, job=_train)
+    assert code == 0
+    with pytest.raises(InputError, match=f"is a sweep's folder; name one of its jobs, such as {folder / '0'}"):
+        find(folder)
+    shutil.rmtree(folder / "1")
+    for launcher in ((), ("hydra/launcher=basic",)):
+        code, out, err = sweep(*command, *launcher, prepare=prepare_run, job=_train)
+        assert (code, err) == (0, "")
+        assert "from iteration 1 to 1" in out
+        assert [line.split()[-1] for line in _rows(out)] == [line.split()[-1] for line in _rows(first)]
+    command = [f"run_dir='{tmp_path / 'sweep'}'" if "run_dir" in text else text for text in command]
     assert sweep(*command, prepare=prepare_run, job=_train)[0] == 0
-    code, _, err = sweep(*command, prepare=prepare_run, job=_train)
-    assert (code, err.count("\n")) == (2, 1)
-    assert err.endswith(f"go on with resume={tmp_path / 'sweep' / '0'}\n")
-    assert _train(prepare_run(compose_config("config", [f"resume={tmp_path / 'sweep' / '0'}"]))) is not None
-    with pytest.raises(InputError, match="is a sweep's folder; go on with one of its jobs, as in resume="):
-        prepare_run(compose_config("config", [f"resume={tmp_path / 'sweep'}"]))
-    shutil.rmtree(tmp_path / "sweep" / "1")
-    code, out, _ = sweep(*command, prepare=prepare_run, job=_train)
-    assert code == 1
-    assert [line.split()[2] for line in out.splitlines()[-2:]] == ["refused:", out.split()[-1]]
     code, _, err = sweep(*command[:3], f"run_dir={tmp_path / 'sweep' / '0'}", prepare=prepare_run, job=_train)
     assert (code, "holds a run; a sweep needs a folder of its own" in err) == (2, True)
+
+
+def _rows(out: str) -> list[str]:
+    """Returns the rows of a table of two jobs, which nothing but a picture's path may follow."""
+    return [line for line in out.splitlines() if " iterations=" in line][-2:]
+
+
+@pytest.mark.parametrize("launcher", [(), ("hydra/launcher=basic",)])
+def test_a_job_does_not_go_on_under_other_settings(
+    sweep: Callable[..., Result], tmp_path: pathlib.Path, launcher: tuple[str, ...]
+) -> None:
+    """What it would report is the old settings' number; more iterations it may have."""
+    fixed = ("algo=cfr_plus", "env=kuhn_poker", "run_dir=sweep", "eval.opponents=[]", *launcher)
+    assert sweep("algo.average_power=1,2", "iterations=2", *fixed, prepare=prepare_run, job=_train)[0] == 0
+    code, _, err = sweep("algo.average_power=1,8", "iterations=3", *fixed, prepare=prepare_run, job=_train)
+    assert code == 1
+    assert "holds a job 1 with algo.average_power=2" in err
+    assert "not 8" in err
+    assert err.count("error: ") == 1
+    assert [find(tmp_path / "sweep" / job).meta["iteration"] for job in "01"] == [3, 2]
+
+
+@pytest.mark.parametrize("launcher", [(), ("hydra/launcher=basic",)])
+def test_a_run_is_gone_on_with_once(
+    sweep: Callable[..., Result], tmp_path: pathlib.Path, launcher: tuple[str, ...]
+) -> None:
+    """Two jobs on one run would follow each other; two runs may go on, with settings of their own algorithm."""
+    for seed in (0, 1):
+        made = ["algo=cfr_plus", "env=kuhn_poker", "iterations=1", f"seed={seed}", "eval.opponents=[]"]
+        _train(prepare_run(compose_config("config", [*made, f"run_dir={tmp_path / str(seed)}"])))
+    asked = ("resume=0", "iterations=2,3", *launcher)
+    code, out, err = sweep(*asked, prepare=prepare_run, job=_train, complete=with_stored_choices)
+    assert (code, "job " in out) == (2, False)
+    assert err == "error: resume=0 is given to 2 jobs; a sweep can go on with a run only once\n"
+    if not launcher:
+        both = ("resume=0,1", "iterations=2", "algo.average_power=3")
+        assert sweep(*both, prepare=prepare_run, job=_train, complete=with_stored_choices)[0] == 0
+        assert [find(tmp_path / job).meta["iteration"] for job in "01"] == [2, 2]
 
 
 def _train(start: Start) -> float | None:

@@ -88,6 +88,20 @@ def test_a_fitted_average_knows_the_last_iteration(tmp_path: Path, end: str) -> 
     assert steps[0] - steps[1] == 2 * 5  # of both players' networks, after the second iteration
 
 
+def test_an_end_that_comes_later_is_one_too(tmp_path: Path) -> None:
+    """A run cut back to an earlier checkpoint, its new end, has its average fitted there, once; the record says so."""
+    average = "algo.average={source: network, every: 2, fit: {steps: 5, batch_size: 8}}"
+    settings = ("algo=dream", "algo.traversals=16", "algo.fit.steps=2", "algo.values.steps=2", average)
+    whole = _new(tmp_path / "whole", *settings, "iterations=3")
+    _new(tmp_path, *settings, "iterations=4", "checkpoint.every=1", "checkpoint.keep=9")
+    run = tmp_path / "run"
+    cut = _records(f"resume={run / 'checkpoints' / '3'}", "iterations=3")
+    assert [without_seconds(record) for record in cut] == [without_seconds(record) for record in whole]
+    averages = [load_run(folder).policies["average"].params for folder in (run, tmp_path / "whole" / "run")]
+    chex.assert_trees_all_equal(*averages)
+    assert _records(f"resume={run}") == cut
+
+
 def test_a_run_goes_on_with_a_larger_budget(tmp_path: Path) -> None:
     """It equals one that had the larger budget at once; a spent budget leaves it as it is."""
     settings = ("algo=cfr", "iterations=99")

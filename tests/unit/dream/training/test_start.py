@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from omegaconf import OmegaConf
 
 import envs
 from dream.config.compose import compose_config
+from dream.training.finished import load_run
 from dream.training.start import build_run, prepare_run, with_stored_choices
 from envs import InputError
 
@@ -52,6 +54,23 @@ def test_a_resumed_job_stays_in_its_sweeps_group(stored: Path) -> None:
     """The W&B group is the stored one, not that of a run on its own."""
     start = prepare_run(compose_config("config", with_stored_choices([f"resume={stored}"])))
     assert start.group == "some_sweep"
+
+
+def test_a_checkpoint_outside_of_a_run_is_not_gone_on_from(stored: Path, tmp_path: Path) -> None:
+    """A copy by another name, and one in another run's folder: nothing there is written or read as its run."""
+    for copy in (stored / "best", tmp_path / "other" / "start_from" / "4"):
+        shutil.copytree(stored / "checkpoints" / "4", copy)
+        for use in (lambda copy=copy: prepare_run(compose_config("config", [f"resume={copy}"])),
+                    lambda copy=copy: load_run(copy)):  # fmt: skip
+            with pytest.raises(InputError, match="is a checkpoint outside of a run; it must be in checkpoints/"):
+                use()
+
+
+def test_an_empty_name_is_no_run(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a variable of the shell that is not set; the folder one is in is not meant."""
+    monkeypatch.chdir(stored)
+    with pytest.raises(InputError, match="resume= is empty; it must be a run directory"):
+        prepare_run(compose_config("config", with_stored_choices(["resume="])))
 
 
 def test_choices_that_are_given_stay(stored: Path) -> None:

@@ -45,12 +45,13 @@ def test_every_job_is_a_row(tmp_path: pathlib.Path) -> None:
     assert [row["job"] for row in rows] == [2, 3, 4, 5, 10]
     assert [row["status"] for row in rows] == ["finished", "stopped", "stopped", "begun", "finished"]
     assert [row["iteration"] for row in rows] == [2, 3, 5, 0, 4]
-    assert [row["objective"] for row in rows] == [0.25, None, 0.25, None, -3.0]
+    assert [row["objective"] for row in rows] == [0.25, None, None, None, -3.0]
     assert [(row["seed"], row["algo.rate"]) for row in rows] == [(1, 0.2), (2, 0.2), (2, 0.2), (2, 0.2), (1, 0.1)]
     assert "env.name" not in rows[0]
     assert "run_dir" not in rows[0]
     assert rows[0]["nodes"] == 10
     assert rows[0]["exploitability/average"] == 0.25
+    assert "exploitability/average" not in rows[2], "it is of an earlier iteration than the row"
     assert rows[4]["other/points_per_hand/low"] == -2.0
 
 
