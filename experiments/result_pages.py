@@ -61,8 +61,9 @@ def _rummy500_rows() -> list[Line]:
     for count, own in ((2, "one"), (3, "two")):
         if row := players.get(f"{count}/heuristic/greedy"):
             what = f"Rule-based player `heuristic` of rummy 500 against {own} `greedy`"
-            found.append((what, f"{tables.percent(row['win_rate'])} of rounds", page))
-    rates = [run["final_by_opponent"]["greedy"]["win_rate"] for name, run in shaped.items() if name.startswith("3/")]
+            found.append((what, f"{tables.percent(row['shared_win_rate'])} of rounds", page))
+    greedy = [run["final_by_opponent"]["greedy"] for name, run in shaped.items() if name.startswith("3/")]
+    rates = [report["shared_win_rate"] for report in greedy]
     if rates:
         means = ", ".join(f"{100 * rate['mean']:.1f}" for rate in rates)
         what = "PPO on rummy 500 with the shaped reward, against two `greedy`"

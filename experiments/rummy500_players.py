@@ -49,7 +49,7 @@ def main() -> None:
         games = game.num_players * arguments.deals
         report = match(game, policy, envs.make_bot(opponent, game), games=games, seed=arguments.seed)
         summary = {"num_players": game.num_players, "player": name, "opponent": opponent, "n": games}
-        summary |= {quantity: report[quantity]._asdict() for quantity in ("win_rate", "score")}
+        summary |= {quantity: report[quantity]._asdict() for quantity in ("shared_win_rate", "score")}
         summary["seed"] = arguments.seed
         if arguments.out:
             rows[f"{game.num_players}/{name}/{opponent}"] = summary
@@ -57,7 +57,7 @@ def main() -> None:
         if arguments.json:
             print(json.dumps(summary), flush=True)
         else:
-            won, score = report["win_rate"], report["score"]
+            won, score = report["shared_win_rate"], report["score"]
             texts = {
                 "won": f"{100 * won.mean:.1f} % ({100 * won.low:.1f} to {100 * won.high:.1f})",
                 "score": f"{score.mean:.1f} ({score.low:.1f} to {score.high:.1f})",

@@ -29,7 +29,7 @@ from dream.storage.policies import game_of, policy_of
 from dream.training import metrics
 
 RESULT = Path(__file__).resolve().parent / "results" / "rummy500_shaped.json"
-QUANTITIES = ("win_rate", "score")
+QUANTITIES = ("shared_win_rate", "score")
 RECIPE = ["env=rummy500", "env.rules.reward=shaped", "algo=ppo", "tracking.mode=disabled"]
 MATCH_SEED = 900
 WATCHED = 120

@@ -12,7 +12,7 @@ _COLUMNS = ("players", "seed", "against random: won", "mean score", "against gre
 
 def _of_match(report: dict[str, Any]) -> list[str]:
     """Returns rounds won and the mean score of a match, with their intervals."""
-    return [tables.percent(report["win_rate"]), "{mean:.1f} ({low:.1f} to {high:.1f})".format(**report["score"])]
+    return [tables.percent(report["shared_win_rate"]), "{mean:.1f} ({low:.1f} to {high:.1f})".format(**report["score"])]
 
 
 def shaped_table() -> list[str]:
@@ -31,7 +31,7 @@ def shaped_table() -> list[str]:
         return ["No run is stored: `python experiments/rummy500_shaped.py` makes them."]
     for name, run in stored.items():
         (players, seed), finals = name.split("/"), run["final_by_opponent"]
-        met = [tables.percent(one["win_rate"]) for one in run.get("against_seed", {}).values()]
+        met = [tables.percent(one["shared_win_rate"]) for one in run.get("against_seed", {}).values()]
         rounds, minutes = f"{256 * run['iterations']:,}", f"{run['seconds'] / 60:.1f}"
         cells = [players, seed.removeprefix("seed"), *_of_match(finals["random"]), *_of_match(finals["greedy"])]
         lines.append("| " + " | ".join([*cells, *(met[:1] or [""]), rounds, minutes]) + " |")

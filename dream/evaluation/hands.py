@@ -41,30 +41,25 @@ def seated(game: Game, key: Array, pairs: int) -> tuple[Any, Array, Array]:
 def results(game: Game, states: Any, seats: Array, rewards: Array, length: Array) -> dict[str, Array]:
     """Reports finished rounds [N] from the side of a seat each: float32[N / P, P] by name."""
     reward = rewards[jnp.arange(len(seats)), seats]
-    own = jax.vmap(game.result)(states, seats)
-    if has_opposite_points(game):
-        won = {"win_rate": reward > 0, "loss_rate": reward < 0, "tie_rate": reward == 0}
-        won |= {"points_per_hand": reward * game.reward_scale}
-    else:
-        won = _compared(game, states, seats, rewards)
-    report = {**won, **own, "mean_length": length}
+    mine, best_other = _earned(game, states, seats, rewards)
+    report = {"win_rate": mine > best_other, "loss_rate": mine < best_other, "tie_rate": mine == best_other}
+    report |= {"points_per_hand": reward * game.reward_scale if has_opposite_points(game) else mine}
+    report |= {**jax.vmap(game.result)(states, seats), "mean_length": length}
     return {name: x.astype(jnp.float32).reshape(-1, game.num_players) for name, x in report.items()}
 
 
-def _compared(game: Game, states: Any, seats: Array, rewards: Array) -> dict[str, Array]:
-    """Returns who won by what every player earned: its score where the game reports one, else its reward."""
+def _earned(game: Game, states: Any, seats: Array, rewards: Array) -> tuple[Array, Array]:
+    """Returns what a seat's player earned, and the most of any other: float32[N] each.
+
+    Of two players with opposite points it is the reward, else the score where the game reports one.
+    """
     players, rounds = np.arange(game.num_players), jnp.arange(len(seats))
     earned = rewards * game.reward_scale
-    if SCORE in result_names(game):
+    opposite = game.num_players == 2 and has_opposite_points(game)
+    if SCORE in result_names(game) and not opposite:
         earned = jax.vmap(lambda state: jax.vmap(lambda seat: game.result(state, seat)[SCORE])(players))(states)
     mine = earned[rounds, seats]
-    others = jnp.max(jnp.where(players == seats[:, None], -jnp.inf, earned), axis=1)
-    return {
-        "win_rate": mine > others,
-        "loss_rate": mine < others,
-        "tie_rate": mine == others,
-        "points_per_hand": mine,
-    }
+    return mine, jnp.max(jnp.where(players == seats[:, None], -jnp.inf, earned), axis=1)
 
 
 @functools.partial(jax.jit, static_argnums=0)

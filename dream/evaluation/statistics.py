@@ -79,8 +79,8 @@ def rate_interval(samples: np.ndarray, per_sample: int) -> Interval:
     """Returns a rate and its Wilson interval, the number of trials corrected for their dependence within a sample.
 
     The pairs of mirrored rounds are independent, the rounds of a pair are not. The effective number of trials is
-    p (1 - p) / Var(mean), Var estimated between samples, at most twice and at least half the plain number; Wilson's
-    interval then stays within [0, 1] and has a width where the rate is 0 or 1.
+    p (1 - p) / Var(mean), Var estimated between samples, at most twice the plain number and at least one a sample;
+    Wilson's interval then stays within [0, 1] and has a width where the rate is 0 or 1.
 
     Args:
       samples: float[n], each the rate among `per_sample` trials that may depend on each other; n >= 2.
@@ -89,7 +89,8 @@ def rate_interval(samples: np.ndarray, per_sample: int) -> Interval:
     """
     samples = np.asarray(samples, np.float64)
     mean = float(samples.mean())
-    return wilson(mean, effective_trials(mean, float(samples.var(ddof=1)) / samples.size, samples.size * per_sample))
+    variance = float(samples.var(ddof=1)) / samples.size
+    return wilson(mean, effective_trials(mean, variance, samples.size * per_sample, per_sample))
 
 
 def share_interval(wins: np.ndarray, losses: np.ndarray) -> Interval | None:
@@ -132,10 +133,10 @@ def ratio_interval(parts: np.ndarray, sizes: np.ndarray) -> Interval:
     return Interval(ratio, ratio - half, ratio + half)
 
 
-def effective_trials(mean: float, variance: float, trials: float) -> float:
-    """Returns how many independent trials give a rate this variance, within half and twice the plain number."""
+def effective_trials(mean: float, variance: float, trials: float, per_sample: int = 2) -> float:
+    """Returns how many independent trials give a rate this variance: at most twice as many, at least one a sample."""
     if variance > 0:
-        return float(min(max(mean * (1 - mean) / variance, trials / 2), trials * 2))
+        return float(min(max(mean * (1 - mean) / variance, trials / max(per_sample, 2)), trials * 2))
     return float(trials)
 
 

@@ -173,8 +173,9 @@ class Rollouts:
 
     def _results(self, lane: Lane, reward: Array) -> dict[str, Array]:
         """Returns the results of a game that has ended, the learner's side: float32 by name."""
-        results = {"win_rate": reward > 0, "loss_rate": reward < 0, "tie_rate": reward == 0}
-        results |= {"points": reward * self.game.reward_scale, "games": True}
+        results = {"points": reward * self.game.reward_scale, "games": True}
+        if self.game.num_players == 2 and self.game.zero_sum:
+            results |= {"win_rate": reward > 0, "loss_rate": reward < 0, "tie_rate": reward == 0}
         results |= self.game.result(lane.state, lane.seating.seat)
         return {name: jnp.asarray(x, jnp.float32) for name, x in results.items()}
 

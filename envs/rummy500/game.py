@@ -323,7 +323,7 @@ class Rummy500(Game):
         scores = self.scores(state)
         best = scores == jnp.max(scores)
         by_name = {
-            "win_rate": best[player] / jnp.sum(best),
+            "shared_win_rate": best[player] / jnp.sum(best),
             "went_out_rate": state.went_out == player,
             "score": scores[player],
             "cards_left": sizes(state, self.num_players)[player],

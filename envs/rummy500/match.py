@@ -179,7 +179,7 @@ class MatchRummy500(Rummy500):
         """Returns the share of the match's win, the score of the match, and the rounds it took."""
         best = state.totals == jnp.max(state.totals)
         by_name = {
-            "win_rate": best[player] / jnp.sum(best),
+            "shared_win_rate": best[player] / jnp.sum(best),
             "score": state.totals[player],
             "rounds": state.rounds,
         }

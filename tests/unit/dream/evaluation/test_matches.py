@@ -135,15 +135,20 @@ def test_odd_or_too_few_hands(games: int) -> None:
         match(GAME, make_bot("random", GAME), make_bot("random", GAME), games=games)
 
 
+@pytest.mark.parametrize("num_players", [2, 3])
 @pytest.mark.parametrize("rules", [{"rewards": "points"}, {"reward": "shaped"}], ids=["points", "shaped"])
-def test_who_has_won_where_rewards_are_not_opposite(rules: dict[str, Any]) -> None:
-    """Who has the higher score, as with zero-sum rewards on the same deals; points are the own score, in any case."""
-    common = {"num_players": 2, "hand_size": 5, "max_turns": 16}
+def test_who_has_won_where_rewards_are_not_opposite(rules: dict[str, Any], num_players: int) -> None:
+    """Who has the highest score, as with zero-sum rewards on the same deals; points are the own score, in any case."""
+    common = {"num_players": num_players, "hand_size": 3, "max_turns": 8}
     wanted, found = (
-        matches.play_hands(game, make_bot("greedy", game), make_bot("random", game), games=64, seed=3)
+        matches.play_hands(game, make_bot("greedy", game), make_bot("random", game), games=32 * num_players, seed=3)
         for game in (make("rummy500", **common), make("rummy500", **common, **rules))
     )
     assert 0 < wanted["loss_rate"].mean() < 1
-    for name in ("win_rate", "loss_rate", "tie_rate", "score"):
+    for name in ("win_rate", "loss_rate", "tie_rate", "shared_win_rate", "score"):
         np.testing.assert_array_equal(found[name], wanted[name])
+    won, lost, tied = (wanted[f"{name}_rate"] for name in ("win", "loss", "tie"))
+    assert tied.sum() > 0
+    np.testing.assert_array_equal(won + lost + tied, 1)
+    assert np.all((won <= wanted["shared_win_rate"]) & (wanted["shared_win_rate"] <= won + tied / 2))
     np.testing.assert_array_equal(found["points_per_hand"], wanted["score"])

@@ -57,6 +57,14 @@ def test_rate_interval_covers_with_dependent_hands(correlation: float) -> None:
     assert abs(coverage - 0.95) < _SLACK + 0.005
 
 
+@pytest.mark.parametrize("per_sample", [3, 4, 6])
+def test_rate_interval_covers_where_all_rounds_of_a_deal_are_alike(per_sample: int) -> None:
+    """Each deal is then worth one trial, however many seats it is played from; 200 deals."""
+    rng = np.random.default_rng(10)
+    coverage = _coverage(0.5, lambda: rate_interval((rng.random(200) < 0.5).astype(float), per_sample))
+    assert abs(coverage - 0.95) < _SLACK + 0.01
+
+
 @pytest.mark.parametrize("rate", [0.003, 0.02, 0.3, 0.9, 0.97])
 @pytest.mark.parametrize("correlation", [0.0, 0.6])
 def test_rate_interval_covers_any_rate(rate: float, correlation: float) -> None:

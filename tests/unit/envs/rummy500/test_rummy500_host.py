@@ -144,7 +144,7 @@ def test_greedy_beats_two_random_players() -> None:
     states, _, _ = _rounds(game, jax.random.key(1), 256, 0)
     result = jax.vmap(lambda state: game.result(state, 0))(states)
     assert jnp.all(states.current_player < 0)
-    assert result["win_rate"].mean() > 0.52
+    assert result["shared_win_rate"].mean() > 0.52
 
 
 @pytest.mark.parametrize("every_step", [True, False])

@@ -80,7 +80,7 @@ def test_scores_are_carried_on(match: tuple[MatchRummy500, list[Any], list[int],
     result = {name: float(value) for name, value in game.result(states[-1], 0).items()}
     assert result["score"] == total[0]
     assert result["rounds"] == len(ends)
-    assert result["win_rate"] == (0.5 if total[0] == total[1] else float(total[0] > total[1]))
+    assert result["shared_win_rate"] == (0.5 if total[0] == total[1] else float(total[0] > total[1]))
 
 
 def test_a_match_is_recorded_and_shown(match: tuple[MatchRummy500, list[Any], list[int], np.ndarray]) -> None:
