@@ -13,9 +13,19 @@ import numpy as np
 from jax import Array
 
 from envs.cards import NUM_CARDS
+from envs.errors import InputError, shown
 from envs.rummy500.game import Rummy500
 from envs.rummy500.rules import HAND_VALUES
 from envs.rummy500.state import RummyState, sizes
+
+_MOST = float(np.finfo(np.float32).max)
+"""Rewards are float32."""
+
+
+def check_weight(name: str, value: float) -> None:
+    """Raises InputError unless a weight is a finite number."""
+    if not abs(value) <= _MOST:
+        raise InputError(f"rule {name}={shown(value)} is not valid; it must be a finite number")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +45,15 @@ class ShapedRummy500(Rummy500):
     every_step: bool = True
     reward_scale = 1.0
     zero_sum = False
+
+    def __post_init__(self) -> None:
+        """Checks the weights.
+
+        Raises:
+          InputError: one is not finite.
+        """
+        for name in ("card_weight", "point_weight", "win_weight"):
+            check_weight(name, getattr(self, name))
 
     @property
     def pays_at_end(self) -> bool:

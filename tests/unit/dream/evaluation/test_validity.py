@@ -25,6 +25,7 @@ from dream.game_tree.tabular_policy import tabulate
 from dream.game_tree.tree import build_tree
 from envs import HostPlayer, InputError, Policy, check_once, checks, make, make_bot
 from envs.kuhn_poker import KuhnPoker
+from envs.rummy500 import RummyRules, ShapedRummy500
 
 GAME = make("kuhn_poker")
 RANDOM = make_bot("random", GAME)
@@ -265,13 +266,13 @@ def test_which_games_have_opposite_points() -> None:
         validity.refuse_unopposed(make("gin_rummy_mdp", **rules), "a bound")
     validity.refuse_unopposed(make("rummy500", num_players=2), "a bound")
     mends = {
-        "rewards=zero_sum": {"rewards": "points"},
-        "reward=score": {"reward": "shaped"},
-        "rewards=zero_sum env.rules.reward=score": {"reward": "shaped", "rewards": "points"},
+        "rewards=zero_sum": make("rummy500", num_players=2, rewards="points"),
+        "reward=score": make("rummy500", num_players=2, reward="shaped"),
+        "rewards=zero_sum env.rules.reward=score": ShapedRummy500(RummyRules(num_players=2, rewards="points")),
     }
-    for mend, rules in mends.items():
+    for mend, game in mends.items():
         with pytest.raises(InputError) as error:
-            validity.refuse_unopposed(make("rummy500", num_players=2, **rules), "a bound")
+            validity.refuse_unopposed(game, "a bound")
         assert str(error.value).endswith(f"a bound needs a zero-sum game of two: set env.rules.{mend}")
     with pytest.raises(InputError, match=r"env=rummy500 has 4 players; a bound needs a zero-sum game of two$"):
         validity.refuse_unopposed(make("rummy500", num_players=4), "a bound")

@@ -152,7 +152,8 @@ def test_an_observation_keeps_within_bounds(totals: tuple[int, int]) -> None:
 def test_rules_choose_the_kind() -> None:
     """A round, a match, the shaped reward; identities and rules that `make` takes again."""
     assert envs.make("rummy500") == Rummy500()
-    assert envs.make("rummy500", target=0, max_rounds=9, reward="score", card_weight=0.5) == Rummy500()
+    assert envs.make("rummy500", target=0, max_rounds=40, reward="score", card_weight=0.01) == Rummy500()
+    assert envs.make("rummy500", max_rounds=9) == MatchRummy500(RummyRules(), max_rounds=9)
     assert envs.make("rummy500", target=200) == MatchRummy500(RummyRules(), target=200)
     shaped = envs.make("rummy500", num_players=4, reward="shaped", win_weight=2)
     assert shaped == ShapedRummy500(RummyRules(num_players=4), win_weight=2.0)
@@ -161,6 +162,9 @@ def test_rules_choose_the_kind() -> None:
     for rules, reason in (
         ({"reward": "shapd"}, "did you mean 'shaped'"),
         ({"reward": "shaped", "target": 500}, "single rounds"),
+        ({"card_weight": 0.5, "target": 500}, "single rounds"),
+        ({"target": 0, "max_rounds": 9}, "rule max_rounds=9 is of a match; set target, or leave it out"),
+        ({"reward": "shaped", "max_rounds": 9, "target": 0}, "rule max_rounds=9 is of a match"),
         ({"target": -1}, "out of range"),
         ({"target": "500"}, "must be a int"),
         ({"taget": 500}, "did you mean 'target'"),

@@ -1,14 +1,20 @@
-"""Rewards by points or against the others' mean: what is paid alone."""
+"""Rewards by points, against the others' mean or shaped: what is paid alone, and rules that would change nothing."""
 
 from __future__ import annotations
+
+import math
+import pathlib
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import yaml
 
 import envs
-from envs import Game
+from envs import Game, InputError
+from envs.rummy500 import RummyRules, ShapedRummy500
 
 STEPS = 60
 
@@ -39,3 +45,38 @@ def test_policies_play_under_both_rewards() -> None:
     envs.check_plays(policy, points)
     with pytest.raises(envs.InputError, match="with other rules"):
         envs.check_plays(policy, envs.make("rummy500", hand_size=8, rewards="points"))
+
+
+@pytest.mark.parametrize(
+    ("given", "where"),
+    [
+        ({"card_weight": 0.5}, "reward=shaped"),
+        ({"point_weight": 0}, "reward=shaped"),
+        ({"win_weight": 5.0}, "reward=shaped"),
+        ({"every_step": False}, "reward=shaped"),
+        ({"win_weight": 5.0, "target": 500}, "reward=shaped"),
+        ({"reward": "shaped", "rewards": "points"}, "reward=score"),
+    ],
+)
+def test_rules_that_would_change_nothing_are_refused(given: dict[str, Any], where: str, repo: pathlib.Path) -> None:
+    """Beside all defaults, as on the command line; the rule and what it belongs to are named."""
+    conf = yaml.safe_load((repo / "conf" / "env" / "rummy500.yaml").read_text())["rules"]
+    with pytest.raises(InputError, match=f" is of {where}; set {where}, or leave it out$") as error:
+        envs.make("rummy500", **conf | given)
+    assert str(error.value).startswith(("rule card_weight=0.5 ", "rule point_weight=0.0 ", "rule win_weight=5.0 ",
+                                        "rule every_step=False ", "rule rewards=points "))  # fmt: skip
+
+
+def test_a_weight_alone_chooses_the_shaped_reward() -> None:
+    """Where no reward is named."""
+    assert envs.make("rummy500", card_weight=0.5) == ShapedRummy500(RummyRules(), card_weight=0.5)
+
+
+@pytest.mark.parametrize("name", ["card_weight", "point_weight", "win_weight"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e39, pytest.param(10**400, id="10^400")])
+def test_weights_are_finite(name: str, value: float) -> None:
+    """Also as the rewards' float32."""
+    with pytest.raises(InputError, match=f"^rule {name}=.* is not valid; it must be a finite number$"):
+        envs.make("rummy500", **{name: value})
+    with pytest.raises(InputError, match=f"^rule {name}="):
+        ShapedRummy500(**{name: value})
