@@ -162,9 +162,10 @@ def opened(game: Game, state: State, actions: Sequence[int]) -> dict[str, Any]:
 
 
 def choice(game: Game, view: View, action: int) -> dict[str, Any]:
-    """Shows an action: stock, take (the card and all above it), lay, layoff (and where), discard."""
+    """Shows an action: stock (`ends` the round), take (the card and all above it), lay, layoff (and where), discard."""
     if action == ids.STOCK:
-        return {"kind": "stock"}
+        ends = game.rules.draw_ends(int(view.stock), len(_pile(view.position)))
+        return {"kind": "stock", "ends": True} if ends else {"kind": "stock"}
     if action < ids.SET:
         card = action - ids.TAKE
         pile = _pile(view.position)
@@ -182,10 +183,11 @@ def choice(game: Game, view: View, action: int) -> dict[str, Any]:
 
 def said(game: Game, before: View, action: int, after: View) -> dict[str, Any]:
     """Returns an action as a player hears of it: a stock draw shows its card to the one who drew."""
-    if action == ids.STOCK:
+    shown = choice(game, before, action)
+    if action == ids.STOCK and "ends" not in shown:
         gained = set(cards.cards_in(after.hand)) - set(cards.cards_in(before.hand))
-        return {"kind": "stock", "cards": _named(sorted(gained))}
-    return choice(game, before, action)
+        return {**shown, "cards": _named(sorted(gained))}
+    return shown
 
 
 def hands(game: Game, state: State) -> jax.Array:

@@ -6,9 +6,11 @@ python -m envs.rummy500 --players 3 --opponent greedy --target 500
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import NoReturn
 
 import envs
+from envs import records
 from envs.errors import InputError
 
 
@@ -30,8 +32,7 @@ def main(arguments: list[str] | None = None) -> None:
     from envs.terminal import play_in_terminal  # compiles nothing before the options are read
 
     try:
-        if given.target < 1:
-            raise InputError(f"--target={given.target} is not valid; it must be 1 or more")
+        _check(given)
         game = envs.make("rummy500", num_players=given.players)
         bot = envs.make_bot(given.opponent, game)
         seats = [None, *[bot] * (given.players - 1)]
@@ -40,6 +41,20 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error(str(error))
     except KeyboardInterrupt:
         parser.exit(130)
+
+
+def _check(given: argparse.Namespace) -> None:
+    """Raises InputError where an option is wrong, before anything is played."""
+    if given.target < 1:
+        raise InputError(f"--target={given.target} is not valid; it must be 1 or more")
+    if given.seed is not None and given.seed < 0:
+        raise InputError(f"--seed={given.seed} is not valid; it must be 0 or more")
+    if given.records is None:
+        return
+    path = Path(given.records)
+    if path.is_dir() or not path.parent.is_dir():
+        raise InputError(f"--records={given.records} is not valid; it must be a file in a folder that exists")
+    records.check_lines(path)
 
 
 if __name__ == "__main__":

@@ -370,6 +370,13 @@ class Rummy500(Game):
         """Returns what an action does, e.g. "lay 4C at the high end"."""
         return actions.action_name(int(action))
 
+    def describe_action(self, state: RummyState, action: int, viewer: int | None = None) -> str:
+        """Returns an action's name; of a draw that ends the round, that it does."""
+        stock, pile = _CARDS - int(state.drawn), int(np.sum(np.asarray(state.zone) == PILE))
+        if action == actions.STOCK and self.rules.draw_ends(stock, pile):
+            return "end the round (the stock is empty)"
+        return self.action_name(action)
+
     def scene(self, state: RummyState, viewer: int | None = None) -> drawing.Scene:
         """Returns the hands, the melds on the table, the pile and the stock."""
         return words.scene_of(self.num_players, jax.device_get(state), viewer)

@@ -16,14 +16,14 @@ import jax
 import numpy as np
 
 from envs import cards
-from envs.errors import InputError, unknown
+from envs.errors import InputError, shown, unknown
 from envs.hand_evaluator.combo import Meld, Options, kind_of, lowest
 from envs.hand_evaluator.search import melds_at_lowest
+from envs.rules import build_rules
 from envs.rummy500 import actions
 from envs.rummy500.game import Rummy500
-from envs.rummy500.rules import ACES, HAND_VALUES, HIGH_ACE, LOW_ACE
+from envs.rummy500.rules import ACES, HAND_VALUES, HIGH_ACE, LOW_ACE, RummyRules
 from envs.rummy500.state import HAND, PILE, melds_of
-from envs.rummy500.variants import make
 
 _SUIT_NAMES = ("Spades", "Hearts", "Diamonds", "Clubs")
 _RANK_WORDS = {"ACE": "A", "TEN": "T", "10": "T", "JACK": "J", "QUEEN": "Q", "KING": "K"}
@@ -49,6 +49,19 @@ def parse_card(name: str) -> int:
 def key_of(card: int) -> str:
     """Returns the document's name of a card id, e.g. "TClubs"."""
     return cards.RANKS[card % cards.NUM_RANKS] + _SUIT_NAMES[card // cards.NUM_RANKS]
+
+
+def seed_of(seed: int | None) -> int:
+    """Returns a seed as it is, a random one for None.
+
+    Raises:
+      InputError: no whole number of 32 bits.
+    """
+    if seed is None:
+        return int(np.random.default_rng().integers(2**31))
+    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or not 0 <= seed < 2**32:
+        raise InputError(f"seed={shown(seed)} is not valid; it must be a whole number, 0 to {2**32 - 1}")
+    return int(seed)
 
 
 class Deck:
@@ -231,21 +244,28 @@ class RummyGame:
           deck: 52 cards by name or id, instead of a shuffle: hands in turn, the upcard, the stock; player 0 is first.
           **rules: further fields of `RummyRules`.
         Raises:
-          InputError: too many players, an unknown rule, or no full deck.
+          InputError: too many players, an unknown rule, no full deck, or no seed of 32 bits.
         """
-        self.rules = make(num_players=num_players, **rules)
+        self.rules = Rummy500(build_rules(RummyRules, RummyRules(), {"num_players": num_players, **rules}))
         if deck is not None:
             ids = list(Deck(deck).cards.values())
             if len(ids) != cards.NUM_CARDS:
                 raise InputError(f"deck has {len(ids)} cards; it must have {cards.NUM_CARDS}")
             self.state = self.rules.from_deck(np.array(ids))
         else:
-            seed = int(np.random.default_rng().integers(2**31)) if seed is None else seed
-            self.state = self.rules.init(jax.random.key(seed))
+            self.state = self.rules.init(jax.random.key(seed_of(seed)))
         self.players = tuple(Player(self, seat) for seat in range(num_players))
 
     def begin(self, first: int) -> None:
-        """Lets another player act first; before anyone has acted."""
+        """Lets another player act first; before anyone has acted.
+
+        Raises:
+          InputError: no such player, or someone has acted.
+        """
+        if first not in range(len(self.players)):
+            raise InputError(f"first={shown(first)} is not valid; it must be 0 to {len(self.players) - 1}")
+        if bool(self.state.drew) or int(self.state.turns):
+            raise InputError("a player has acted; who begins is chosen before that")
         self.state = dataclasses.replace(self.state, current_player=np.int32(first))
 
     @property

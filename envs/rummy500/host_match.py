@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from envs.errors import InputError
-from envs.rummy500.host import RummyGame
+from envs.rules import build_rules
+from envs.rummy500.host import RummyGame, seed_of
+from envs.rummy500.rules import RummyRules
 
 
 class RummyMatch:
@@ -29,13 +31,14 @@ class RummyMatch:
           seed: of all deals; a random one by default.
           **rules: further fields of `RummyRules`.
         Raises:
-          InputError: too many players, an unknown rule, or a target below 1.
+          InputError: too many players, an unknown rule, a target below 1, or no seed of 32 bits.
         """
         if type(target) is not int or target < 1:
             raise InputError(f"target={target!r} is not valid; it must be a whole number, 1 or more")
+        self._rules, self._rng = {"num_players": num_players, **rules}, np.random.default_rng(seed_of(seed))
+        checked = build_rules(RummyRules, RummyRules(), self._rules)
         self.target, self.totals, self.history = target, [0] * num_players, list[list[int]]()
-        self._rules, self._rng = {"num_players": num_players, **rules}, np.random.default_rng(seed)
-        self.game = self._dealt(int(self._rng.integers(num_players)) if rules.get("random_first", True) else 0)
+        self.game = self._dealt(int(self._rng.integers(num_players)) if checked.random_first else 0)
 
     def _dealt(self, first: int) -> RummyGame:
         self._first = first

@@ -75,3 +75,7 @@ class RummyRules:
     def ace_slots(self) -> tuple[bool, bool]:
         """Whether an ace may stand below the two, and above the king."""
         return self.ace_in_runs != "high", self.ace_in_runs != "low"
+
+    def draw_ends(self, stock: int, pile: int) -> bool:
+        """Returns whether drawing from the stock ends the round, with so many cards in it and in the pile."""
+        return stock == 0 and not (self.reshuffle and pile > 1)

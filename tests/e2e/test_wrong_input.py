@@ -114,6 +114,18 @@ EXPORT = {
     "unknown policy": (["checkpoint=run", "policy=best"], "known: current"),
     "unknown key": (["checkpoint=run", "uot=a"], "did you mean 'out'"),
 }
+RUMMY500 = {
+    "negative seed": (["--seed=-1"], "--seed=-1 is not valid; it must be 0 or more"),
+    "records in a folder": (
+        ["--records=foreign"],
+        "--records=foreign is not valid; it must be a file in a folder that",
+    ),
+    "records in no folder": (
+        ["--records=no/rounds.jsonl"],
+        "--records=no/rounds.jsonl is not valid; it must be a file",
+    ),
+    "records in a text": (["--records=file"], "file is there already and does not hold one record per line"),
+}
 
 Attempt = Callable[..., str]
 
@@ -185,6 +197,13 @@ def test_evaluate_refuses(name: str, refused: Attempt) -> None:
     """python -m dream.evaluate with one wrong thing."""  # noqa: D403
     arguments, reported = EVALUATE[name]
     assert reported in refused("dream.evaluate", *arguments)
+
+
+@pytest.mark.parametrize("name", RUMMY500)
+def test_rummy500_refuses(name: str, refused: Attempt) -> None:
+    """python -m envs.rummy500 with one wrong thing."""  # noqa: D403
+    arguments, reported = RUMMY500[name]
+    assert reported in refused("envs.rummy500.__main__", *arguments)
 
 
 def _change_meta(checkpoint: pathlib.Path, change: Callable[[dict], None]) -> None:

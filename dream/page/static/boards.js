@@ -2,7 +2,7 @@
 
 import { el } from "./dom.js";
 import { back, die, face, byRank } from "./cards.js";
-import { T, cardName, gameText } from "./strings.js";
+import { T, cardName, choiceText, gameText } from "./strings.js";
 
 export function opponents(table) {
   const { board } = table.match;
@@ -29,7 +29,7 @@ function piles(table, board) {
   return [
     el("div", { class: "place" },
       el("button", { type: "button", class: `card back stock ${stock ? "playable" : ""}`, id: "stock", disabled: !stock,
-        "aria-label": `${T.stock}, ${T.stockLeft(board.stock)}`, onclick: () => table.act(stock) }),
+        "aria-label": stock?.ends ? choiceText(stock) : `${T.stock}, ${T.stockLeft(board.stock)}`, onclick: () => table.act(stock) }),
       el("span", { class: "caption" }, `${T.stock} · ${board.stock}`)),
     el("div", { class: "place pile-place" },
       el("div", { class: `pile ${deep ? "deep" : ""}`, "data-drop": "pile", id: "pile" },

@@ -74,6 +74,8 @@ export const T = {
   pickDraw: "Draw from the stock, or take the discard.",
   pickOffer: "Take the first discard, or pass.",
   pickForced: "Draw from the stock.",
+  pickTake: "The stock is empty: take from the discards, or end the round.",
+  pickEnd: "The stock is empty: end the round.",
   pickAny: "Choose an action.",
   pickPlay: "Lay cards, or choose a card to discard.",
   mustPlay: (card) => `You took ${cardText(card)}: play it before you discard.`,
@@ -274,20 +276,22 @@ const VERBS = {
   done: ["You are done", "is done"],
 };
 
+const ENDS = ["You end the round: the stock is empty", "ends the round: the stock is empty"];
+
 const PLACES = { set: "on its set", low: "at the low end", high: "at the high end" };
 const placeText = (move) => (move.where ? ` ${PLACES[move.where]}` : "");
 
 const bidText = ([quantity, face]) => `${quantity} × ${face}`;
 
 export function moveText(move, isYou) {
-  const verb = VERBS[move.kind];
+  const verb = move.ends ? ENDS : VERBS[move.kind];
   if (!verb) return move.label ?? "moves";
   const about = move.bid ? bidText(move.bid) : cardsText(move.cards ?? []);
   return `${isYou ? verb[0] : verb[1]}${about ? ` ${about}` : ""}${placeText(move)}`;
 }
 
 const LABELS = {
-  stock: () => "Draw from the stock",
+  stock: (c) => (c.ends ? "End the round: the stock is empty" : "Draw from the stock"),
   take: (c) => `Take ${cardsText(c.cards.slice(0, 1))}${c.cards.length > 1 ? ` and ${c.cards.length - 1} above` : ""}`,
   pass: () => "Pass",
   discard: (c) => `Discard ${cardsText(c.cards)}`,

@@ -211,7 +211,8 @@ export class Table {
     if (!["gin", "rummy"].includes(match.board.kind)) return `${T.turnYours}. ${T.pickAny}`;
     if (match.board.duty) return `${T.turnYours}. ${T.mustPlay(match.board.duty)}`;
     const can = (kind) => this.choices(kind).length > 0;
-    const what = can("lay") || can("layoff") ? T.pickPlay : can("discard") ? T.pickDiscard : can("pass") && can("take") ? T.pickOffer : can("take") ? T.pickDraw : can("stock") ? T.pickForced : T.pickAny;
+    const ends = this.choices("stock").some((choice) => choice.ends);
+    const what = can("lay") || can("layoff") ? T.pickPlay : can("discard") ? T.pickDiscard : can("pass") && can("take") ? T.pickOffer : can("take") ? (ends ? T.pickTake : T.pickDraw) : can("stock") ? (ends ? T.pickEnd : T.pickForced) : T.pickAny;
     return `${T.turnYours}. ${what}`;
   }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import jax
@@ -13,6 +14,7 @@ import envs
 from envs import boards, cards
 from envs.boards import gin, rummy
 from envs.rummy500.rules import RummyRules
+from envs.rummy500.state import HAND, PILE, STOCK
 
 
 @pytest.mark.parametrize("knock_form", ["best_discard", "each_discard"])
@@ -111,3 +113,30 @@ def test_a_hand_of_rummy_500_is_grouped_by_its_own_melds(aces: str) -> None:
         assert sum(worth[meld] for meld in found) == max(points for _, points in choices)
         most = max(most, len(found))
     assert most >= 2
+
+
+@pytest.mark.parametrize("stock", ["full", "in hand", "in the pile"])
+@pytest.mark.parametrize("reshuffle", [False, True])
+@pytest.mark.parametrize("target", [0, 500])
+def test_a_draw_that_ends_a_round_of_rummy_500_says_so(stock: str, reshuffle: bool, target: int) -> None:
+    """To the one who draws and to those who hear of it, where the step ends the round and nowhere else."""
+    game = envs.make("rummy500", num_players=2, random_first=False, reshuffle=reshuffle, target=target)
+    state = game.init(jax.random.key(0))
+    if stock != "full":
+        left = state.zone == STOCK
+        place = jnp.where(left, jnp.cumsum(left), state.position) if stock == "in the pile" else state.position
+        zone = jnp.where(left, PILE if stock == "in the pile" else HAND, state.zone)
+        state = dataclasses.replace(
+            state, zone=zone.astype(jnp.int8), position=place.astype(jnp.int8), drawn=jnp.int32(cards.NUM_CARDS)
+        )
+    after, rewards, _ = jax.device_get(jax.jit(game.step)(state, 0))
+    ended, state = bool(np.any(rewards != 0)), jax.device_get(state)
+    assert ended == (stock == "in hand" or (stock == "in the pile" and not reshuffle))
+    assert (game.describe_action(state, 0, 0) == "end the round (the stock is empty)") == ended
+    assert ended or game.describe_action(state, 0, 0) == game.action_name(0)
+    for seat in range(2):
+        before, now = (jax.device_get(game.view(one, np.int32(seat))) for one in (state, after))
+        said = boards.said(game, before, 0, now, seat == 0, state)
+        assert said.get("ends", False) == boards.choice(game, state, before, 0).get("ends", False) == ended
+        assert said["kind"] == boards.choice(game, state, before, 0)["kind"] == "stock"
+        assert len(said["cards"]) == (seat == 0 and not ended)

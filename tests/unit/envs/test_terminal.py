@@ -98,6 +98,20 @@ def _lines_above(text: str) -> int:
     return text[: text.index("\n   1 ")].count("\n")
 
 
+def test_a_draw_from_an_empty_stock_is_the_end_of_the_round() -> None:
+    """Of rummy 500: it is listed and told as such; before it there is a card to draw."""
+    game, shown = envs.make("rummy500", num_players=6, hand_size=8), []
+
+    def draws(prompt: str) -> str:
+        found = [way for way in ("end the round", "draw from the stock") if way in shown[-1]]
+        return found[0] if found else str(shown[-1].count("\n") - _lines_above(shown[-1]))
+
+    play_in_terminal(game, [None] * 6, rounds=1, seed=1, read=draws, write=shown.append)
+    told = [text.split(": ")[1] for text in shown if text.startswith("player") and "stock" in text]
+    assert told == ["draw from the stock"] * 3 + ["end the round (the stock is empty)"]
+    assert sum("   1  end the round (the stock is empty)" in text for text in shown) == 1
+
+
 @pytest.mark.parametrize("name", ["phantom_ttt", "dark_hex"])
 def test_an_opponents_failed_tries_are_not_counted(name: str, tmp_path: pathlib.Path) -> None:
     """A line for each of its turns, though it failed and tried again in some."""

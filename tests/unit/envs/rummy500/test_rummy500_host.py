@@ -16,6 +16,7 @@ from envs.errors import InputError
 from envs.rummy500 import RummyRules, ShapedRummy500, actions
 from envs.rummy500.bots import greedy_policy
 from envs.rummy500.host import BOTH, NO_MELD, RUNS, SETS, Deck, Hand, RummyGame, key_of, parse_card
+from envs.rummy500.host_match import RummyMatch
 
 
 def test_both_spellings_of_a_card() -> None:
@@ -82,6 +83,15 @@ def test_a_round_of_objects() -> None:
         (lambda: RummyGame(2, deck=["2D"]), "deck has 1 cards"),
         (lambda: RummyGame(2, seed=0).step(322), "illegal action 322 .discard AS. of player"),
         (lambda: RummyGame(2, seed=0).step(374), "illegal action 374 .no action."),
+        (lambda: RummyGame(2, seed=0).begin(2), "first=2 is not valid; it must be 0 to 1"),
+        (lambda: RummyGame(2, seed=0).begin(-1), "first=-1 is not valid"),
+        (lambda: RummyGame(target=500), "unknown rule 'target'"),
+        (lambda: RummyGame(reward="shaped"), "unknown rule 'reward'; did you mean 'rewards'"),
+        (lambda: RummyGame(seed=2**70), "seed=1180591620717411303424 is not valid; .* 0 to 4294967295"),
+        (lambda: RummyGame(seed="a"), "seed=a is not valid"),
+        (lambda: RummyMatch(num_players=0), "num_players=0 is not valid; it must be 2 to 6"),
+        (lambda: RummyMatch(num_players="3"), "num_players='3' is a str"),
+        (lambda: RummyMatch(seed=-1), "seed=-1 is not valid; it must be a whole number, 0 to"),
         (lambda: envs.make("rummy500", num_players=1), "num_players=1"),
         (lambda: envs.make("rummy500", players=3), "did you mean 'num_players'"),
         (lambda: envs.make("rummy500", rewards="money"), "unknown rewards 'money'"),
@@ -94,6 +104,19 @@ def test_wrong_input_is_named(call: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as raised:
         call()
     assert "\n" not in str(raised.value)
+
+
+def test_who_begins_is_chosen_before_anyone_acts() -> None:
+    """By a seat of the table; after a draw, and after a whole turn, no more."""
+    game = RummyGame(num_players=2, seed=0)
+    for first in (1, 0):
+        game.begin(first)
+        assert game.current_player == first
+    for _ in range(2):
+        game.step(game.legal_actions()[0])
+        with pytest.raises(InputError, match="a player has acted; who begins is chosen before that"):
+            game.begin(0)
+    assert game.current_player == 1
 
 
 def test_action_names() -> None:
