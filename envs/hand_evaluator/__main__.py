@@ -34,7 +34,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Reads the hand and prints; wrong input gets one line and exit code 2."""
+    """Reads the hand and prints; wrong input gets one line and exit code 2, Ctrl-C ends it with 130."""
     parser = _Parser(prog="python -m envs.hand_evaluator", description=__doc__.splitlines()[0])
     parser.add_argument(
         "cards", nargs="+", help='names such as 3H, 10S, JD, 11D, 3♥, blanks or | between; "*" or joker'
@@ -48,6 +48,13 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     if given.top < 1:
         parser.error(f"--top={given.top} is not valid; it must be at least 1")
+    try:
+        _show(parser, given)
+    except KeyboardInterrupt:
+        parser.exit(130)
+
+
+def _show(parser: _Parser, given: argparse.Namespace) -> None:
     try:
         hand = HandEvaluator(" ".join(given.cards), jokers=True, ace_high=given.ace_high)
         flags = _flags(hand) if given.flags else ""

@@ -11,13 +11,13 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from envs import cards
 from envs.errors import InputError
-from envs.hand_evaluator.combo import MAX_COPIES, RANKS, SUITS, Options, kind_of
+from envs.hand_evaluator.combo import MAX_COPIES, RANKS, SUITS, Options, kind_of, options_of
 from envs.hand_evaluator.search import best_combo, new_memo
 
 _PATTERNS = 3**SUITS
@@ -34,25 +34,35 @@ def best_dump_points(counts: np.ndarray, *, values: Sequence[int] | None = None,
 
     Args:
       counts: int8[B, 52], copies of each card, 0 to 2, ids of `envs.cards`.
-      values: dump points of the ranks A to K.
+      values: dump points of the ranks A to K, whole numbers from 0 to 10^6.
       ace_high: whether an ace may also follow the king.
     Returns:
       int32[B].
     Raises:
-      InputError: counts of another shape, or out of range.
+      InputError: counts of another shape, no whole numbers or out of range, or values that are no table.
     """
-    counts = np.asarray(counts)
+    options = options_of(values, 0, ace_high)
+    counts = _checked(counts)
+    grid = counts.reshape(-1, SUITS, RANKS).astype(np.int32)
+    parts = [_best_points(grid[i : i + _CHUNK], options) for i in range(0, len(grid), _CHUNK)]
+    return np.concatenate([np.zeros(0, np.int32), *parts])
+
+
+def _checked(counts: Any) -> np.ndarray:
+    """Returns counts as an array; raises InputError unless it is [hands, 52] of whole numbers from 0 to 2."""
+    try:
+        counts = np.asarray(counts)
+    except ValueError:
+        raise InputError(f"counts is no array; it must be [hands, {cards.NUM_CARDS}]") from None
     if counts.ndim != 2 or counts.shape[1] != cards.NUM_CARDS:
         raise InputError(f"counts has shape {list(counts.shape)}; it must be [hands, {cards.NUM_CARDS}]")
-    if counts.size and (counts.min() < 0 or counts.max() > MAX_COPIES):
-        hand, card = np.argwhere((counts < 0) | (counts > MAX_COPIES))[0]
-        raise InputError(f"hand {hand} has {counts[hand, card]} of {cards.card_name(card)}; two decks have 0 to 2")
-    table = tuple(int(v) for v in (cards.VALUES if values is None else values))
-    if len(table) != RANKS or min(table) < 0:
-        raise InputError(f"values={list(table)} is not valid; it must be {RANKS} whole numbers, A to K, none negative")
-    grid = counts.reshape(-1, SUITS, RANKS).astype(np.int32)
-    parts = [_best_points(grid[i : i + _CHUNK], Options(table, 0, bool(ace_high))) for i in range(0, len(grid), _CHUNK)]
-    return np.concatenate([np.zeros(0, np.int32), *parts])
+    if counts.dtype.kind not in "biuf":
+        raise InputError(f"counts holds {counts.dtype}; it must hold whole numbers, 0 to {MAX_COPIES}")
+    wrong = np.argwhere(~np.isin(counts, range(MAX_COPIES + 1)))
+    if len(wrong):
+        hand, card = wrong[0]
+        raise InputError(f"hand {hand} has {counts[hand, card]} of {cards.card_name(card)}; two decks have 0, 1 or 2")
+    return counts
 
 
 def _best_points(grid: np.ndarray, options: Options) -> np.ndarray:

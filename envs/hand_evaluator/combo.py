@@ -6,18 +6,21 @@ kind 4 * rank + suit has bits 2 * kind and 2 * kind + 1. Taking a meld out is th
 
 from __future__ import annotations
 
+import numbers
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from envs import cards
-from envs.errors import InputError
+from envs.errors import InputError, shown
 
 JOKER = cards.NUM_CARDS
 """The id of a joker; the cards' own ids are those of `envs.cards`."""
 JOKER_NAME = "*"
 MAX_COPIES = 2
 MAX_JOKERS = 4
+MAX_VALUE = 10**6
+"""Dump points of a card; two decks of such cards fit 32 bits."""
 SUITS, RANKS = cards.NUM_SUITS, cards.NUM_RANKS
 
 
@@ -39,6 +42,32 @@ class Options(NamedTuple):
     values: tuple[int, ...] = tuple(int(v) for v in cards.VALUES)
     joker_value: int = 0
     ace_high: bool = False
+
+
+def options_of(values: Sequence[int] | None, joker_value: int, ace_high: bool) -> Options:
+    """Returns what a table sets, checked.
+
+    Args:
+      values: dump points of the ranks A to K, None for the usual ones.
+      joker_value: dump points of a joker.
+      ace_high: as of `Options`.
+    Raises:
+      InputError: dump points that are no whole numbers from 0 to MAX_VALUE, or not of 13 ranks.
+    """
+    try:
+        table = list(Options().values if values is None else values)
+    except TypeError:
+        table = []
+    if len(table) != RANKS or not all(map(_is_value, table)):
+        right = f"{RANKS} whole numbers, A to K, each 0 to {MAX_VALUE}"
+        raise InputError(f"values={shown(values)} is not valid; it must be {right}")
+    if not _is_value(joker_value):
+        raise InputError(f"joker_value={shown(joker_value)} is not valid; it must be a whole number, 0 to {MAX_VALUE}")
+    return Options(tuple(int(value) for value in table), int(joker_value), bool(ace_high))
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and 0 <= value <= MAX_VALUE
 
 
 class Meld(NamedTuple):
@@ -102,7 +131,7 @@ def read_card(card: str | int) -> int:
         return found[0]
     try:
         number = int(card)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = -1
     if isinstance(card, bool) or not 0 <= number <= JOKER or number != card:
         raise InputError(f"unknown card {card!r}; an id is 0 to {JOKER - 1}, and {JOKER} a joker")

@@ -21,6 +21,7 @@ from envs.hand_evaluator.combo import (
     kind_of,
     lowest,
     name,
+    options_of,
     pack,
     points,
     read_card,
@@ -126,14 +127,15 @@ class HandEvaluator:
         Args:
           cards: names ("3H", "10S", "JD", "11D", "3♥", "*" for a joker) or ids; or a text of them, with blanks, commas
             or bars between them or without.
-          values: dump points of the ranks A to K, none negative; ace 1 to ten and court cards 10 by default.
+          values: dump points of the ranks A to K, whole numbers from 0 to 10^6; ace 1 to ten and court cards 10 by
+            default.
           jokers: whether up to four jokers may be held; each stands for any card, in a meld with a card of its own.
-          joker_value: dump points of a joker.
+          joker_value: dump points of a joker, as of `values`.
           ace_high: whether an ace may follow the king as well as precede the two; not both in one run.
         Raises:
           InputError: an unknown card, a third copy, a joker where there are none, or values that are no table.
         """
-        self._options = _options(values, joker_value, ace_high)
+        self._options = options_of(values, joker_value, ace_high)
         self._wild, self._memo = bool(jokers), search.new_memo()
         code, wild = pack(read_cards(cards) if isinstance(cards, str) else cards)
         if wild and not jokers:
@@ -236,10 +238,12 @@ class HandEvaluator:
 
         Args:
           values: another table than the hand's, dump points of the ranks A to K.
+        Raises:
+          InputError: values that are no table.
         """
         islands = self.islands
         if values is not None:
-            options = _options(values, self._options.joker_value, self._options.ace_high)
+            options = options_of(values, self._options.joker_value, self._options.ace_high)
             memo = search.new_memo()
             islands = tuple(Island(island.code, island.jokers, options, memo) for island in islands)
         return join([island.best for island in islands])
@@ -320,12 +324,3 @@ def _choices(lists: list[Iterable[Combo]]) -> Iterator[tuple[Combo, ...]]:
     for first in lists[0]:
         for rest in _choices(lists[1:]):
             yield first, *rest
-
-
-def _options(values: Sequence[int] | None, joker_value: int, ace_high: bool) -> Options:
-    if values is None:
-        return Options(joker_value=int(joker_value), ace_high=bool(ace_high))
-    table = tuple(int(value) for value in values)
-    if len(table) != RANKS or min(*table, joker_value) < 0:
-        raise InputError(f"values={list(values)} is not valid; it must be {RANKS} whole numbers, A to K, none negative")
-    return Options(table, int(joker_value), bool(ace_high))

@@ -70,8 +70,20 @@ def test_combos_of_a_huge_hand_come_one_by_one() -> None:
         (lambda: HandEvaluator().combos(method="articel"), "did you mean 'article'"),
         (lambda: HandEvaluator(ace_high=True).combos(method="article"), "ace after the king"),
         (lambda: HandEvaluator(values=[1]), "13 whole numbers"),
+        (lambda: HandEvaluator(values=5), "values=5 is not valid; it must be 13 whole numbers"),
+        (lambda: HandEvaluator([float("inf")]), "unknown card inf"),
+        (
+            lambda: HandEvaluator(joker_value=1.5),
+            "joker_value=1.5 is not valid; it must be a whole number, 0 to 1000000",
+        ),
+        (lambda: HandEvaluator(joker_value=-5), "joker_value=-5 is not valid"),
         (lambda: best_dump_points(np.zeros((1, 51))), "counts has shape"),
+        (lambda: best_dump_points([[1, 2], [3]]), "counts is no array"),
+        (lambda: best_dump_points([["1"] * 52]), "counts holds <U1; it must hold whole numbers, 0 to 2"),
         (lambda: best_dump_points(np.full((1, 52), 3)), "hand 0 has 3 of AS"),
+        (lambda: best_dump_points(np.full((1, 52), -1)), "hand 0 has -1 of AS"),
+        (lambda: best_dump_points(np.full((1, 52), 1.5)), "hand 0 has 1.5 of AS; two decks have 0, 1 or 2"),
+        (lambda: best_dump_points(np.full((1, 52), np.nan)), "hand 0 has nan of AS"),
     ],
 )
 def test_wrong_input_is_named(call: Any, message: str) -> None:
@@ -79,6 +91,31 @@ def test_wrong_input_is_named(call: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as raised:
         call()
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("value", [0.5, "a", None, True, -1, 10**6 + 1, 10**9, float("nan")])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda values: HandEvaluator(ARTICLE, values=values),
+        lambda values: HandEvaluator(ARTICLE).best(values),
+        lambda values: best_dump_points(np.zeros((1, 52), int), values=values),
+    ],
+    ids=["hand", "best", "batched"],
+)
+def test_values_are_whole_numbers(value: Any, use: Any) -> None:
+    """Of every rank, by the same rule in all three places; the greatest that there may be are counted."""
+    with pytest.raises(InputError, match=r"^values=.* is not valid; it must be 13 whole numbers, A to K, each 0 to 10"):
+        use([*range(12), value])
+    use(np.full(13, 10**6))
+
+
+def test_the_greatest_values_do_not_overflow() -> None:
+    """Of half the cards of two decks; whole numbers may stand in a float array."""
+    counts = np.zeros((1, 52))
+    counts[0, ::2] = 2.0
+    hand = HandEvaluator([card for card in range(0, 52, 2) for _ in range(2)], values=[10**6] * 13)
+    assert best_dump_points(counts, values=[10**6] * 13)[0] == hand.best().dump_points > 0
 
 
 def test_jokers_come_and_go() -> None:
@@ -107,6 +144,19 @@ def test_command_refuses_wrong_input(arguments: list[str], capsys: pytest.Captur
         main(arguments)
     assert ended.value.code == 2
     assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_command_is_left_by_an_interrupt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a word, by the exit code of a command that was interrupted."""
+
+    def stopped(self: HandEvaluator, level: str, method: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(HandEvaluator, "combos", stopped)
+    with pytest.raises((SystemExit, KeyboardInterrupt)) as ended:
+        main(ARTICLE)
+    assert getattr(ended.value, "code", None) == 130
+    assert capsys.readouterr() == ("", "")
 
 
 HAND_A = "11C 3H 4H 11D 3D 5H 9D 2H 6H 3C 4H 3D 4D 5H 12D 3C"
