@@ -130,16 +130,16 @@ def _serve(prepared: Page) -> None:
     """Serves the page; its address is a line of its own."""
     from dream.page.hub import Hub
     from dream.page.opened import Keeper
-    from dream.page.server import Site, names, serve
+    from dream.page.server import EVERYWHERE, Site, address, serve
 
-    config, port = prepared.config, prepared.listening.getsockname()[1]
-    token = secrets.token_urlsafe(24)
-    host = f"[{config.host}]" if ":" in config.host else config.host
-    address = f"http://{host}:{port}/{token}/"
+    config, token = prepared.config, secrets.token_urlsafe(24)
+    bound, port = prepared.listening.getsockname()[:2]
+    host = bound if bound in EVERYWHERE or ":" in bound else config.host  # as browsers write it, however it was given
+    opened = address(host, port, token)
     keeper = Keeper(prepared.records) if prepared.records else None
-    site = Site(Hub(prepared.catalogue, keeper), token, names(config.host, port))
+    site = Site(Hub(prepared.catalogue, keeper), token, host, port)
     print("Open this address in a browser; whoever knows it can play. Ctrl-C ends.", flush=True)
-    print(address, flush=True)
+    print(opened, flush=True)
     if config.open_browser:
-        webbrowser.open(address)
+        webbrowser.open(opened)
     serve(site, prepared.listening)

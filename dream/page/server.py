@@ -1,18 +1,19 @@
-"""The server: static files and one WebSocket, on this machine alone, for whoever knows the token in the address.
+"""The server: static files and one WebSocket, for whoever knows the token in the address.
 
-Refused are: a request without the token, one whose Host is not this server's (a name that was made to point here), a
-WebSocket opened by a page from elsewhere, and messages that `protocol` does not know. Answers carry headers that forbid
-anything from outside the page.
+By default it is on this machine alone. Refused are: a request without the token, one whose Host is not this server's (a
+name that was made to point here), a WebSocket opened by a page from elsewhere, and messages that `protocol` does not
+know. Answers carry headers that forbid anything from outside the page.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import json
 import secrets
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,10 @@ _HEADERS = {
     "Cache-Control": "no-cache",
 }
 MOST_CONNECTIONS = 256
+EVERYWHERE = ("0.0.0.0", "::")
+"""What stands for all addresses of this machine."""
+_HTTP_PORT = 80
+"""Browsers leave it out."""
 
 
 class Site:
@@ -47,12 +52,12 @@ class Site:
     Attributes:
       hub: the matches.
       token: part of every address.
-      hosts: values of the Host header that are this server's.
     """
 
-    def __init__(self, hub: Hub, token: str, hosts: Sequence[str]) -> None:
-        """Reads the files of the page."""
-        self.hub, self.token, self.hosts = hub, token, frozenset(hosts)
+    def __init__(self, hub: Hub, token: str, host: str, port: int) -> None:
+        """Reads the files of the page; host and port are those it is served at."""
+        self.hub, self.token = hub, token
+        self._host, self._port, self._names = host, port, frozenset(names(host, port))
         self._files = {
             path.relative_to(FILES).as_posix(): (path.read_bytes(), _TYPES[path.suffix])
             for path in sorted(FILES.rglob("*"))
@@ -75,7 +80,12 @@ class Site:
         return Starlette(routes=routes, lifespan=lifespan)
 
     def _is_known(self, token: str, host: str | None) -> bool:
-        return secrets.compare_digest(token.encode(), self.token.encode()) and host in self.hosts
+        return secrets.compare_digest(token.encode(), self.token.encode()) and self._is_own(host)
+
+    def _is_own(self, host: str | None) -> bool:
+        """Returns whether a Host header is this server's; a name that was made to point here is no address."""
+        found = (host or "").lower()
+        return found in self._names or (self._host in EVERYWHERE and _is_address(found, self._port))
 
     async def _file(self, request: Request) -> Response:
         """Answers with a file of the page; there is a fixed list of them, and no path is ever looked up."""
@@ -142,9 +152,37 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def names(host: str, port: int) -> list[str]:
-    """Returns the Host headers by which a browser may call the server."""
-    hosts = {"127.0.0.1", "localhost", "[::1]"} if host in ("127.0.0.1", "::1", "localhost") else {host}
-    return [f"{name}:{port}" for name in sorted(hosts)]
+    """Returns the Host headers by which a browser may call the server; at all addresses they are the names alone."""
+    hosts = {host}
+    if host in ("127.0.0.1", "::1", "localhost"):
+        hosts = {"127.0.0.1", "::1", "localhost"}
+    elif host in EVERYWHERE:
+        hosts = {"localhost", socket.gethostname()}
+    bare = sorted(_bracketed(name).lower() for name in hosts)
+    return [f"{name}:{port}" for name in bare] + (bare if port == _HTTP_PORT else [])
+
+
+def address(host: str, port: int, token: str) -> str:
+    """Returns where a browser finds the page; at all addresses by the machine's name, which others can reach."""
+    name = socket.gethostname() if host in EVERYWHERE else _bracketed(host)
+    return f"http://{name}:{port}/{token}/"
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _is_address(header: str, port: int) -> bool:
+    """Returns whether a Host header is an IP address with a port."""
+    bare = header.removesuffix(f":{port}")
+    if bare == header and port != _HTTP_PORT:
+        return False
+    inner = bare.removeprefix("[").removesuffix("]")
+    try:
+        ipaddress.ip_address(inner)
+    except ValueError:
+        return False
+    return _bracketed(inner) == bare
 
 
 def configured(site: Site) -> uvicorn.Config:

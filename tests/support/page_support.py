@@ -7,6 +7,7 @@ import contextlib
 import functools
 import json
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ from dream.page.catalogue import Catalogue
 from dream.page.compiled import Position
 from dream.page.hub import Hub
 from dream.page.refusals import CODES
-from dream.page.server import FILES, Site, configured, listen, names
+from dream.page.server import FILES, Site, configured, listen
 from envs import Game, boards
 
 TOKEN = "token-of-the-tests"
@@ -28,12 +29,12 @@ PATIENCE = 60.0
 
 
 @contextlib.contextmanager
-def served(keeper: Callable[[Any], None] | None = None) -> Iterator[tuple[Hub, int]]:
+def served(keeper: Callable[[Any], None] | None = None, host: str = "127.0.0.1") -> Iterator[tuple[Hub, int]]:
     """Serves a page until the end; gives the hub and the port."""
     hub = Hub(Catalogue(runs=None), keeper)
-    listening = listen("127.0.0.1", 0)
+    listening = listen(host, 0)
     port = listening.getsockname()[1]
-    server = uvicorn.Server(configured(Site(hub, TOKEN, names("127.0.0.1", port))))
+    server = uvicorn.Server(configured(Site(hub, TOKEN, host, port)))
 
     async def run() -> None:
         hub.loop = asyncio.get_running_loop()
@@ -124,10 +125,10 @@ class Client:
 
 def open_socket(port: int, token: str = TOKEN, origin: str | None = "own", host: str | None = None) -> connect:
     """Returns what opens a WebSocket, as a page from this server does by default, in a `with`."""
-    own = f"http://127.0.0.1:{port}"
-    headers = {} if host is None else {"Host": host}
-    origin = own if origin == "own" else origin
-    return connect(f"ws://127.0.0.1:{port}/{token}/socket", origin=origin, additional_headers=headers, max_size=None)
+    host = host or f"127.0.0.1:{port}"
+    origin = f"http://{host}" if origin == "own" else origin
+    to_here = socket.create_connection(("127.0.0.1", port))
+    return connect(f"ws://{host}/{token}/socket", sock=to_here, origin=origin, max_size=None)
 
 
 def act(match: dict[str, Any], action: int) -> dict[str, Any]:
