@@ -30,6 +30,7 @@ from typing import Any
 
 from dream.page.refusals import RefusedError
 from envs.errors import shown
+from envs.records import MOST_ACTIONS
 
 MOST_BYTES = 8_192
 """Of any message but a record."""
@@ -69,7 +70,7 @@ def _or_none(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 _ID = _text(64)
-_ROUND, _PLY = _whole(0, 100_000), _whole(0, 10_000)
+_ROUND, _PLY = _whole(0, 100_000), _whole(0, MOST_ACTIONS)
 FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
     "hello": {"key": _or_none(_ID)},
     "new": {

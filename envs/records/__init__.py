@@ -16,7 +16,7 @@ A file holds one record per line (.jsonl), or one record or a list of them (.jso
 calls the deal `deck`; it is read too. So are OpenSpiel's histories, see `envs.records.openspiel`.
 """
 
-from envs.records.files import LazyRecords, append, check_lines, parse, read, to_line, write
+from envs.records.files import MOST_ACTIONS, LazyRecords, append, check_lines, parse, read, to_line, write
 from envs.records.openspiel import of_history, to_history
 from envs.records.record import (
     FORMAT,
@@ -37,6 +37,7 @@ from envs.records.record import (
 
 __all__ = [
     "FORMAT",
+    "MOST_ACTIONS",
     "LazyRecords",
     "Record",
     "append",

@@ -20,7 +20,9 @@ from envs.records.record import FORMAT, Record
 
 MAX_BYTES, MAX_WHOLE, MAX_LINE = 2**28, 2**24, 2**20
 """Of a file, of one that is a single JSON value, and of a line."""
-_MOST = {"deal": 2**16, "deck": 52, "actions": 10_000, "players": 16, "about": 64}
+MOST_ACTIONS = 100_000
+"""Of a game, beyond any: a match of rummy 500 has up to 90,400."""
+_MOST = {"deal": 2**16, "deck": 52, "actions": MOST_ACTIONS, "players": 16, "about": 64}
 """Entries, beyond any game's."""
 _MOST_NAME = 1000
 """Characters in a player's name, or in a text of `about`."""
@@ -269,8 +271,8 @@ def _record(place: str, value: Any, game: Game | str | None) -> Record:
         history, named = value["history"], value.get("game", game)
     if not _is_history(history):
         return _from_json(place, value)
-    if len(history) > _MOST["actions"]:
-        raise InputError(f"{place}: a history of {len(history)} numbers; it must have {_MOST['actions']} at most")
+    if len(history) > MOST_ACTIONS:
+        raise InputError(f"{place}: a history of {len(history)} numbers; it must have {MOST_ACTIONS} at most")
     if not isinstance(named, str | Game):
         raise InputError(f"{place}: a history of OpenSpiel's does not name its game; give game=")
     return openspiel.of_history(named, history, place=place)

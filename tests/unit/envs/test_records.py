@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -11,8 +12,10 @@ import xml.etree.ElementTree as ET
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 
 import envs
 from envs import InputError, records
@@ -248,6 +251,39 @@ def test_every_game_is_recorded_and_replayed(
             np.testing.assert_array_equal(ours, theirs)
         assert len(records.moves(back)) == len(one.actions)
         assert records.moves(back)[0].startswith(f"seat {int(states[0].current_player)}: ")
+
+
+def _draws_and_discards(game: envs.Game, seed: int) -> tuple[Any, list[int]]:
+    """A game in which the stock is drawn from and a card discarded, turn for turn: the deal and the actions."""
+
+    def act(carry: tuple[Any, jax.Array, jax.Array]) -> tuple[Any, jax.Array, jax.Array]:
+        state, count, actions = carry
+        discards = jnp.flip(game.legal_actions(state))
+        action = jnp.where(state.drew, game.num_actions - 1 - jnp.argmax(discards), 0)
+        return game.step(state, action)[0], count + 1, actions.at[count].set(action)
+
+    deal = jax.jit(game.init)(jax.random.key(seed))
+    start = (deal, jnp.int32(0), jnp.zeros(game.max_length, jnp.int32))
+    _, count, actions = jax.jit(lambda carry: lax.while_loop(lambda one: one[0].current_player >= 0, act, carry))(start)
+    return deal, actions[:count].tolist()
+
+
+def test_a_long_match_is_read_again(tmp_path: pathlib.Path) -> None:
+    """Of rummy 500, where nobody lays a card. The bound holds for the longest that rules allow, and is one."""
+    game = envs.make("rummy500", num_players=2, target=500, reshuffle=True)
+    deal, actions = _draws_and_discards(game, 0)
+    assert len(actions) > 10_000
+    one = records.record(game, deal, actions)
+    records.write(tmp_path / "match.jsonl", [one])
+    (back,) = records.read(tmp_path / "match.jsonl")
+    assert back.as_json() == one.as_json()
+    records.replay(back)
+    longest = envs.make("rummy500", target=10_000, max_rounds=200, max_turns=200).max_length
+    assert longest == 90_400 <= records.MOST_ACTIONS
+    for count, kept in ((longest, True), (records.MOST_ACTIONS + 1, False)):
+        line = records.to_line(dataclasses.replace(one, actions=(321,) * count))
+        with contextlib.nullcontext() if kept else pytest.raises(InputError, match="it must hold 100000 at most"):
+            records.parse(line)
 
 
 def test_a_result_that_is_another_is_refused_in_every_game(

@@ -6,8 +6,10 @@ import json
 
 import pytest
 
+import envs
 from dream.page import protocol
 from dream.page.refusals import RefusedError
+from envs import records
 
 _NEW = {
     "type": "new",
@@ -28,6 +30,14 @@ def test_a_message_is_read(message: dict) -> None:
     assert set(read) == {"type", *protocol.FIELDS[message["type"]]}
 
 
+def test_every_move_of_the_longest_game_can_be_named() -> None:
+    """A match of rummy 500 by the rules that make it the longest."""
+    longest = envs.make("rummy500", target=10_000, max_rounds=200, max_turns=200).max_length
+    branch = {"type": "branch", "match": "abc", "round": 0, "ply": longest, "action": None}
+    for message in (_ACT | {"ply": longest}, branch):
+        assert protocol.parse(json.dumps(message))["ply"] == longest
+
+
 _WRONG = {
     "no JSON": "{",
     "no object": "[1]",
@@ -39,6 +49,7 @@ _WRONG = {
     "unknown field": json.dumps(_ACT | {"admin": True}),
     "missing field": json.dumps({"type": "act", "match": "abc"}),
     "boolean for a number": json.dumps(_ACT | {"ply": True}),
+    "beyond any game": json.dumps(_ACT | {"ply": records.MOST_ACTIONS + 1}),
     "negative": json.dumps(_ACT | {"ply": -1}),
     "huge": json.dumps(_ACT | {"action": 10**30}),
     "a path as a game": json.dumps(_NEW | {"game": "../../etc/passwd"}),
