@@ -188,6 +188,8 @@ class Game(abc.ABC):
     """How a view names the kind of opponent; None: it cannot."""
     hidden_placement: HiddenPlacement | None = None
     """The game as one of hidden stones, exact without its tree of histories; None: it is none."""
+    begun_by: Callable[[State, Array], State] | None = None
+    """(deal, player) -> the deal with that player to act first; None: who acts first is not drawn by lot."""
     auxiliary: Callable[[State, Array], Array] | None = None
     """(state, player) -> what a network may learn to predict from the player's view: float32, in about [0, 1].
 

@@ -98,11 +98,12 @@ def play_in_terminal(
     named = tuple(names) if names else tuple(alone)
     table = _Table(game, SingleGame(game), tuple(players), named, hint, read, write, rng)
     scores, most = np.zeros(game.num_players), rounds if rounds is not None or people else 1
-    played = 0
+    played, first = 0, None
     try:
         while played != most and (target is None or scores.max() < target):
             if played and people:
                 _answer(table, "Enter for the next round, q to leave: ")
+            first = _dealt(table, first)
             one = _round(table)
             played += 1
             if keep is not None:
@@ -122,10 +123,18 @@ def _keep(table: _Table, file: str | os.PathLike[str], one: records.Record) -> N
         table.write(f"the round was not kept: {file} cannot be written ({error.strerror})")
 
 
-def _round(table: _Table) -> records.Record:
-    """Plays a round to its end and returns its record."""
-    play, players = table.play, table.players
+def _dealt(table: _Table, before: int | None) -> int:
+    """Deals a round and returns who acts first: where a lot draws that, it is the player after the one before."""
+    play, begun_by = table.play, table.game.begun_by
     play.deal(int(table.rng.integers(2**31)))
+    if before is not None and begun_by is not None:
+        play.state = begun_by(play.state, np.int32((before + 1) % table.game.num_players))
+    return play.current_player
+
+
+def _round(table: _Table) -> records.Record:
+    """Plays a round that was dealt to its end and returns its record."""
+    play, players = table.play, table.players
     deal, actions = play.state, []
     hosts = {id(player): (player, seat) for seat, player in enumerate(players) if isinstance(player, HostPlayer)}
     for player, seat in hosts.values():

@@ -45,12 +45,18 @@ class CompiledGame:
     def __init__(self, game: Game) -> None:
         """Compiles nothing yet."""
         self.game = game
-        self._deal = jax.jit(lambda key: self._looked_at(game.init(key)), compiler_options=QUICK)
+        self._deal = jax.jit(self._dealt, compiler_options=QUICK)
         self._look = jax.jit(self._looked_at, compiler_options=QUICK)
         self._step = jax.jit(self._stepped, compiler_options=QUICK)
         state = jax.eval_shape(game.init, jax.random.key(0))
         has_scores = "score" in jax.eval_shape(lambda one: game.result(one, 0), state)
         self._scores = jax.jit(self._scored, compiler_options=QUICK) if has_scores else None
+
+    def _dealt(self, key: jax.Array, first: jax.Array) -> Any:
+        deal = self.game.init(key)
+        if self.game.begun_by is not None:
+            deal = self.game.begun_by(deal, jax.numpy.where(first < 0, deal.current_player, first))
+        return self._looked_at(deal)
 
     def _looked_at(self, state: State) -> Any:
         game = self.game
@@ -64,9 +70,10 @@ class CompiledGame:
         after, rewards, done = self.game.step(state, action)
         return rewards, done, self._looked_at(after)
 
-    def deal(self, seed: int) -> Position:
-        """Deals a round."""
-        return self._position(np.zeros(self.game.num_players), False, self._deal(jax.random.key(seed)))
+    def deal(self, seed: int, first: int | None = None) -> Position:
+        """Deals a round; where a lot draws who acts first, a seat that is given takes its place."""
+        looked = self._deal(jax.random.key(seed), np.int32(-1 if first is None else first))
+        return self._position(np.zeros(self.game.num_players), False, looked)
 
     def look(self, state: State) -> Position:
         """Returns a state in play with what is known of it."""

@@ -1,7 +1,8 @@
 """A match: rounds of one game between chairs, one of which a person may sit in, with a running score.
 
 A chair is who plays, a seat is where in the round; chairs move on by one seat from round to round, so that everyone is
-first in turn. What is shown to the person comes from the view of its seat alone until the round is over.
+first in turn. Where a lot draws who is first, it does so in the first round; the next chair begins the next one.
+What is shown to the person comes from the view of its seat alone until the round is over.
 """
 
 from __future__ import annotations
@@ -258,10 +259,12 @@ class Match:
         if self.is_over:
             raise RefusedError("match_over")
         self.used = time.monotonic()
-        self.round = self._dealt(self.round.number + 1)
+        began = self.chair(int(self.round.deal.current_player))
+        number = self.round.number + 1
+        self.round = self._dealt(number, self.seat_in((began + 1) % len(self.chairs), number))
 
-    def _dealt(self, number: int) -> Round:
-        position = self.compiled.deal(int(self._chance.integers(2**31)))
+    def _dealt(self, number: int, first: int | None = None) -> Round:
+        position = self.compiled.deal(int(self._chance.integers(2**31)), first)
         return Round(number, position.state, position, points=np.zeros(len(self.chairs)))
 
     def _score(self, played: Round) -> None:

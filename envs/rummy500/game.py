@@ -27,7 +27,7 @@ Observation, float32, for P players, others relative to the own seat:
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -107,6 +107,14 @@ class Rummy500(Game):
             return dealt
         first = jax.random.randint(first_key, (), 0, self.num_players, jnp.int32)
         return dataclasses.replace(dealt, current_player=first)
+
+    @property
+    def begun_by(self) -> Callable[[RummyState, Array], RummyState] | None:
+        """How another player is to act first, where the rules draw it by lot."""
+        return self._begun_by if self.rules.random_first else None
+
+    def _begun_by(self, deal: RummyState, player: Array) -> RummyState:
+        return dataclasses.replace(deal, current_player=jnp.asarray(player, jnp.int32))
 
     def from_deck(self, deck: Array) -> RummyState:
         """Deals each hand in turn, then the upcard; the stock follows, its top first. Player 0 acts first.
@@ -364,7 +372,7 @@ class Rummy500(Game):
         first = [*deal[_CARDS:], 0]
         if len(first) > 2 or first[0] not in range(self.num_players):
             raise InputError(f"the deal names no player who acts first; there are 0 to {self.num_players - 1}")
-        return dataclasses.replace(state, current_player=jnp.int32(first[0]))
+        return self._begun_by(state, first[0])
 
     def action_name(self, action: int) -> str:
         """Returns what an action does, e.g. "lay 4C at the high end"."""

@@ -105,6 +105,10 @@ class MatchRummy500(Rummy500):
         """Deals the first round from a deck, as in a single one; the decks of later rounds follow from 0."""
         return self._begun(super().from_deck(deck), jnp.uint32(0))
 
+    def _begun_by(self, deal: MatchState, player: Array) -> MatchState:
+        begun = super()._begun_by(deal, player)
+        return dataclasses.replace(begun, first=begun.current_player)
+
     def _begun(self, dealt: RummyState, seed: Array) -> MatchState:
         fields = {field.name: getattr(dealt, field.name) for field in dataclasses.fields(RummyState)}
         nothing = jnp.zeros(self.num_players, jnp.int32)
@@ -198,8 +202,7 @@ class MatchRummy500(Rummy500):
         seed = deal[-1] if len(deal) > 1 else -1
         if type(seed) is not int or not 0 <= seed < 2**32:
             raise InputError("the deal ends with no number of 32 bits, from which later decks follow")
-        begun = super().from_deal(deal[:-1])
-        return dataclasses.replace(begun, first=begun.current_player, seed=jnp.uint32(seed))
+        return dataclasses.replace(super().from_deal(deal[:-1]), seed=jnp.uint32(seed))
 
     def to_dict(self, state: MatchState) -> dict[str, Any]:
         """Describes the round under way, and the match."""

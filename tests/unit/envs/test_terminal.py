@@ -143,6 +143,20 @@ def test_players_alone_to_a_target() -> None:
     assert not any("1 face down" in text for text in shown if "over" in text and "not turned" not in text)
 
 
+@pytest.mark.parametrize("rules", [{"num_players": 2}, {"num_players": 3}, {"target": 500, "max_rounds": 2}])
+@pytest.mark.parametrize("lot", [True, False])
+def test_after_a_lot_the_next_player_begins(rules: dict[str, int], lot: bool, tmp_path: pathlib.Path) -> None:
+    """Round for round, so that everyone begins equally often; without one player 0 does. The records replay."""
+    game, file = envs.make("rummy500", hand_size=3, max_turns=4, random_first=lot, **rules), tmp_path / "rounds.jsonl"
+    bot, count = envs.make_bot("random", game), game.num_players
+    play_in_terminal(game, [bot] * count, rounds=2 * count, seed=1, keep=file, write=[].append)
+    rounds = records.read(file)
+    began = [int(game.from_deal(one.deal).current_player) for one in rounds]
+    assert began == [(began[0] + number) % count if lot else 0 for number in range(2 * count)]
+    for one in rounds:
+        records.replay(one)
+
+
 def test_the_end_of_the_input_is_a_way_to_leave() -> None:
     """As is q in the middle of a round, which counts for nothing."""
     game = envs.make("kuhn_poker")

@@ -11,7 +11,7 @@ import envs
 from dream.page.compiled import Shelf
 from dream.page.match import Chair, Match, Settings
 from dream.page.refusals import RefusedError
-from envs import boards
+from envs import boards, records
 from envs.batching import QUICK
 
 _SHELF = Shelf()
@@ -51,6 +51,41 @@ def test_a_round_ends_and_is_scored(name: str) -> None:
         if number < 3:
             match.next_round()
     assert len(match.finished) == 4
+
+
+_FEW = {"hand_size": 3, "max_turns": 4}
+
+
+@pytest.mark.parametrize("rules", [{"num_players": 2}, {"num_players": 4}, {"target": 500, "max_rounds": 2}])
+def test_after_a_lot_the_next_chair_begins(rules: dict[str, int]) -> None:
+    """Round for round, so that everyone begins equally often; the records of such rounds replay."""
+    game = envs.make("rummy500", **_FEW, **rules)
+    count, player = game.num_players, Chair("random", _SHELF.player("random", game))
+    match = Match(_SHELF.game(game), [player] * count, Settings("", seed=3))
+    began = []
+    for number in range(2 * count):
+        if number:
+            match.next_round()
+        began.append(match.chair(match.round.position.current))
+        while not match.round.position.done:
+            match.act(match.choose())
+        played = match.finished[-1]
+        records.replay(records.finished(game, played.deal, played.actions, match.points_by_seat(played)))
+    assert began == [(began[0] + number) % count for number in range(2 * count)]
+
+
+def test_the_lot_draws_who_begins_the_first_round() -> None:
+    """Either chair in some match; without a lot it is the first seat, whose chair changes."""
+    game, plain = (envs.make("rummy500", num_players=2, random_first=lot, **_FEW) for lot in (True, False))
+    player = Chair("random", _SHELF.player("random", game))
+    matches = [Match(_SHELF.game(game), [player] * 2, Settings("", seed=seed)) for seed in range(8)]
+    assert {match.round.position.current for match in matches} == {0, 1}
+    match = Match(_SHELF.game(plain), [player] * 2, Settings(""))
+    for number in range(4):
+        assert (match.round.position.current, match.chair(0)) == (0, number % 2)
+        while not match.round.position.done:
+            match.act(match.choose())
+        match.next_round()
 
 
 @pytest.mark.parametrize("name", [name for name in _GAMES if name != "phantom_ttt"])
