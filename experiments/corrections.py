@@ -6,23 +6,23 @@
 
 Own actions are sampled uniformly (--exploration 1) and the value assumes today's policies, in every cell. Each cell and
 seed is a run of `python -m dream.run` under --runs, which is not run again where it has ended; their results go into
-experiments/results/corrections_<game>.json.
+experiments/results/corrections_<game>.json. Cells that it holds and --runs does not are kept.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from run_records import origin
+from run_records import origin, read_json
 
 from dream.storage.files import write_json
 from dream.training import metrics
+from envs import InputError
 
 RESULTS = Path(__file__).resolve().parent / "results"
 SAMPLING = ("regret_second_moment", "effective_sample_size", "baseline_explained_variance")
@@ -56,8 +56,7 @@ def collected(run: Path) -> dict[str, Any]:
     means = {name: sum(r[f"sampling/{name}"] for r in records) / len(records) for name in SAMPLING}
     kept = {name: last[name] for name in (*metrics.COUNTERS, "seconds", "compile_seconds")}
     if (run / "evaluation.json").exists():
-        report = json.loads((run / "evaluation.json").read_text())
-        result = {"final_by_opponent": report["by_opponent"]}
+        result = {"final_by_opponent": read_json(run / "evaluation.json")["by_opponent"]}
     else:
         key = "eval/exploitability/average"
         result = {"exploitability": [record[key] for record in records if record.get(key) is not None][-1]}
@@ -70,6 +69,25 @@ def ended(run: Path, game: str) -> bool:
         return (run / "evaluation.json").exists()
     records = metrics.read(run)
     return bool(records) and records[-1]["nodes"] >= 1e6
+
+
+def store(game: str, folder: Path) -> Path:
+    """Puts the runs of a folder that have ended into the game's result file, beside the cells that it holds.
+
+    Raises:
+      InputError: none has ended, or a file of one or the results is damaged.
+    """
+    runs = sorted(run for run in folder.glob("*/seed*") if ended(run, game))
+    if not runs:
+        raise InputError(f"{folder} holds no finished run; --runs must be the folder that this script trained cells in")
+    target = RESULTS / f"corrections_{game}.json"
+    stored = read_json(target) if target.exists() else {}
+    found = {f"{run.parent.name}/{run.name}": collected(run) for run in runs}
+    for name in found:
+        if name in stored and stored[name] != found[name]:
+            print(f"warning: {name} was stored already; what this run came to replaces it", file=sys.stderr)
+    write_json(target, dict(sorted({**stored, **found}.items())))
+    return target
 
 
 def main() -> None:
@@ -94,10 +112,10 @@ def main() -> None:
             command = [*cell_overrides(given.game, cell, given.exploration), *end]
             if code := subprocess.call([sys.executable, "-m", "dream.run", *command]):
                 sys.exit(code)
-    runs = sorted(run for run in folder.glob("*/seed*") if ended(run, given.game))
-    result = {f"{run.parent.name}/{run.name}": collected(run) for run in runs}
-    write_json(RESULTS / f"corrections_{given.game}.json", result)
-    print(RESULTS / f"corrections_{given.game}.json")
+    try:
+        print(store(given.game, folder))
+    except InputError as error:
+        parser.exit(2, f"error: {error}\n")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import pathlib
+import shutil
 import sys
 from collections.abc import Iterator
 from types import ModuleType, SimpleNamespace
@@ -128,6 +129,39 @@ def test_all_sittings_are_reported(module: ModuleType, resumed: pathlib.Path) ->
         assert found.get("overrides", ["algo=cfr_plus", "seed=0", "iterations=8"])[2] == "iterations=8"
     tables = importlib.import_module("player_tables")
     assert tables._commits([trained, {"git_commit": "c0"}]) == "c0 and c1"
+
+
+def test_cells_that_are_not_there_are_kept(
+    module: ModuleType,
+    resumed: pathlib.Path,
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A folder without runs changes no result; one with a cell adds it, and tells where it replaces a stored one."""
+    script = importlib.import_module("corrections")
+    results = tmp_path / "results"
+    results.mkdir()
+    monkeypatch.setattr(script, "RESULTS", results)
+    stored = results / "corrections_gin_rummy.json"
+    stored.write_text(json.dumps({"0.9_11_1/seed0": {"seconds": 3.0}}))
+    before = _files(results)
+    monkeypatch.setattr(sys, "argv", ["corrections.py", "gin_rummy", "--collect", "--runs", str(tmp_path / "runs")])
+    with pytest.raises(SystemExit) as ended:
+        script.main()
+    line = capsys.readouterr().err
+    assert (ended.value.code, line.count("\n")) == (2, 1)
+    assert "gin_rummy holds no finished run; --runs must be" in line
+    assert _files(results) == before
+    shutil.copytree(resumed, tmp_path / "runs" / "gin_rummy" / "0_1_1" / "seed0")
+    script.main()
+    assert not capsys.readouterr().err
+    found = json.loads(stored.read_text())
+    assert (list(found), found["0.9_11_1/seed0"]) == (["0.9_11_1/seed0", "0_1_1/seed0"], {"seconds": 3.0})
+    stored.write_text(json.dumps({"0_1_1/seed0": {"seconds": 3.0}}))
+    script.main()
+    assert capsys.readouterr().err.startswith("warning: 0_1_1/seed0 was stored already")
+    assert json.loads(stored.read_text())["0_1_1/seed0"]["seconds"] == 1.0
 
 
 def test_wrong_input_is_one_line(
