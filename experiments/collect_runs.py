@@ -2,19 +2,20 @@
 
     python experiments/collect_runs.py experiments/results/laptop runs/<seed 0> runs/<seed 1> runs/<seed 2>
 
-writes <target>.json - seed, final evaluation, curve, seconds, commit and machine of each run - and <target>.svg. With
---keep the runs that the file holds stay, and the new ones, of further seeds, come after them. Of a run that was resumed
-the overrides are those it ended with; `resumed` tells what each later sitting was given.
+writes <target>.json - seed, final evaluation, curve, seconds, commit and machine of each run, and their setting: game,
+recipe and budget - and <target>.svg. With --keep the runs that the file holds stay, and the new ones, of further seeds
+and the same setting, come after them. Of a run that was resumed the overrides are those it ended with; `resumed` tells
+what each later sitting was given.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import sys
 from pathlib import Path
 from typing import Any
 
-from run_records import Run, check_paths, config_of, origin, read_json, read_run
+from run_records import check_alike, check_distinct, config_of, origin, read_json, read_run, run_of
 
 from dream.storage import files
 from dream.storage.files import EVALUATION_FILE
@@ -22,6 +23,9 @@ from dream.training import metrics
 from envs.errors import InputError
 
 CURVE = ("win_rate", "points_per_hand", "knock_rate")
+DRAWN = {"iteration", "seconds", "win_rate"}
+SETTING = ("env", "algo", "network", "iterations", "budget")
+"""Of a run's configuration: what runs that stand in one file have in common."""
 
 
 def collect(run: Path) -> dict[str, Any]:
@@ -61,33 +65,59 @@ def collect(run: Path) -> dict[str, Any]:
     }
 
 
-def check_no_repeats(paths: list[Path]) -> None:
-    """Raises InputError where a run comes twice: its directory, or its seed with the same game and recipe."""
-    check_paths(paths)
-    runs = [read_run(path) for path in paths]
-    for n, run in enumerate(runs):
-        for other in runs[:n]:
-            if _described(run) == _described(other):
-                raise InputError(
-                    f"{other.path} and {run.path} are both seed {run.seed} of {run.learner} by one recipe; "
-                    "each seed must come once"
-                )
-
-
-def _described(run: Run) -> tuple[Any, ...]:
-    return run.seed, run.game.identity, run.recipe
-
-
-def kept(target: Path) -> list[dict[str, Any]]:
-    """Returns the runs of a result file, those of seeds 0, 1 and so on.
+def setting_of(paths: list[Path]) -> dict[str, Any]:
+    """Returns the setting that runs have in common.
 
     Raises:
-      InputError: there is no such file.
+      InputError: they are of several games, recipes or budgets, or a directory or a seed comes twice.
+    """
+    runs = [read_run(path) for path in paths]
+    check_alike(runs)
+    check_distinct(runs)
+    config = config_of(paths[0])
+    return {part: config[part] for part in SETTING if part in config}
+
+
+def kept(target: Path) -> dict[str, Any]:
+    """Returns what a result file holds: `runs`, those of seeds 0, 1 and so on, and `setting`, which older files lack.
+
+    Raises:
+      InputError: there is no such file, or it is of something else.
     """
     path = target.with_suffix(".json")
     if not path.exists():
         raise InputError(f"{path} does not exist; leave out --keep to begin it")
-    return json.loads(path.read_text())["runs"]
+    stored = read_json(path)
+    runs = stored.get("runs") if isinstance(stored, dict) else None
+    if not isinstance(runs, list) or not runs or not all(map(_is_run, runs)):
+        raise InputError(f"{path} holds no runs to add to; --keep must be given a file that this script wrote")
+    return stored
+
+
+def _is_run(one: Any) -> bool:
+    """Returns whether a stored value has what is read of a run again: its seed, and what is drawn."""
+    if not isinstance(one, dict) or not isinstance(one.get("final"), dict) or not isinstance(one.get("curve"), list):
+        return False
+    texts = one.get("overrides")
+    seeded = isinstance(one.get("seed"), int) or (isinstance(texts, list) and all(isinstance(x, str) for x in texts))
+    drawn = all(isinstance(point, dict) and point.keys() >= DRAWN for point in one["curve"])
+    return seeded and drawn and "opponent" in one["final"]
+
+
+def added(target: Path, runs: list[dict[str, Any]], paths: list[Path]) -> dict[str, Any]:
+    """Returns what a result file holds with further runs.
+
+    Raises:
+      InputError: no result file, runs of another setting than its own, or of seeds that do not come next.
+    """
+    stored = kept(target)
+    path, every = target.with_suffix(".json"), [*stored["runs"], *runs]
+    check_seeds(every)
+    if "setting" in stored:
+        check_alike([run_of(path, {**stored["setting"], "seed": seed_of(every[0])}), *map(read_run, paths)])
+    else:
+        print(f"warning: {path} does not tell its setting; the new runs are not compared with it", file=sys.stderr)
+    return {**stored, "runs": every}
 
 
 def seed_of(run: dict[str, Any]) -> int:
@@ -145,16 +175,16 @@ def main() -> None:
     missing = [run for run in arguments.runs if not (run / EVALUATION_FILE).exists()]
     if missing:
         parser.exit(2, f"error: {missing[0]} is not a finished run; it must hold {EVALUATION_FILE}\n")
+    if not arguments.target.parent.is_dir():
+        parser.exit(2, f"error: {arguments.target.parent} is no folder; the target must be in one that is there\n")
     try:
-        check_no_repeats(arguments.runs)
-        runs = [collect(run) for run in arguments.runs]
+        result = {"setting": setting_of(arguments.runs), "runs": [collect(run) for run in arguments.runs]}
         if arguments.keep:
-            runs = [*kept(arguments.target), *runs]
-            check_seeds(runs)
+            result = added(arguments.target, result["runs"], arguments.runs)
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
-    files.write_json(arguments.target.with_suffix(".json"), {"runs": runs})
-    draw(runs, arguments.target.with_suffix(".svg"))
+    files.write_json(arguments.target.with_suffix(".json"), result)
+    draw(result["runs"], arguments.target.with_suffix(".svg"))
     print(arguments.target.with_suffix(".json"))
 
 

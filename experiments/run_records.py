@@ -57,7 +57,15 @@ def read_run(path: Path) -> Run:
     Raises:
       InputError: no run directory, or a game or an algorithm that this version does not have.
     """
-    config = config_of(path)
+    return run_of(path, config_of(path))
+
+
+def run_of(path: Path, config: dict[str, Any]) -> Run:
+    """Returns the run of a configuration; the path is what it is named by.
+
+    Raises:
+      InputError: a game or an algorithm that this version does not have.
+    """
     name, game = game_in(config)
     return Run(path, learner_of(config), config["seed"], name, game, recipe_of(config), budget_of(config))
 

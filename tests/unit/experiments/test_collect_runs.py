@@ -80,7 +80,7 @@ def test_a_run_comes_once(
     assert "given twice" in capsys.readouterr().err
     shutil.copytree(first, tmp_path / "copy")
     assert _called(main, tmp_path / "result", first, tmp_path / "copy") == 2
-    assert "are both seed 0 of cfr_plus by one recipe" in capsys.readouterr().err
+    assert "are both seed 0 of cfr_plus on kuhn_poker" in capsys.readouterr().err
     assert not list(tmp_path.glob("result*"))
 
 
@@ -130,3 +130,64 @@ def test_other_games_are_collected_too(
     (folder / "evaluation.json").write_text(json.dumps({"iteration": 3}))
     assert _called(main, tmp_path / "none", folder) == 2
     assert "was evaluated against nobody" in capsys.readouterr().err
+
+
+def test_runs_of_several_settings_are_refused(
+    main: Callable[[], None],
+    run: Callable[[int], pathlib.Path],
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In one go and with --keep, in one line; an older file does not tell its setting, which is said."""
+    first, other = run(0), run(1)
+    for changed, message in (
+        ({"env__name": "leduc_poker"}, "another game: name is kuhn_poker and leduc_poker"),
+        ({"algo__name": "outcome_mccfr"}, "another recipe: algo.name is cfr_plus and outcome_mccfr"),
+        ({"iterations": 9}, "another budget: iterations is 4 and 9"),
+    ):
+        write_config(other, seed=1, **changed)
+        assert _called(main, tmp_path / "mixed", first, other) == 2
+        assert _called(main, tmp_path / "result", first) == 0
+        before = (tmp_path / "result.json").read_bytes()
+        assert _called(main, tmp_path / "result", other, "--keep") == 2
+        lines = capsys.readouterr().err.splitlines()
+        assert [message in line for line in lines] == [True, True]
+        assert (tmp_path / "result.json").read_bytes() == before
+    assert not (tmp_path / "mixed.json").exists()
+    stored = json.loads(before)
+    del stored["setting"]
+    (tmp_path / "result.json").write_text(json.dumps(stored))
+    assert _called(main, tmp_path / "result", other, "--keep") == 0
+    assert "result.json does not tell its setting" in capsys.readouterr().err
+    assert "setting" not in json.loads((tmp_path / "result.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "content",
+    ['{"a": 1}', '{"runs', "[1]", '{"runs": []}', '{"runs": [{"x": 1}]}', '{"runs": [{"seed": 0, "final": {}}]}'],
+)
+def test_a_file_of_something_else_is_not_added_to(
+    main: Callable[[], None],
+    run: Callable[[int], pathlib.Path],
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+    content: str,
+) -> None:
+    """One line that names it; it stays as it was."""
+    (tmp_path / "other.json").write_text(content)
+    assert _called(main, tmp_path / "other", run(1), "--keep") == 2
+    line = capsys.readouterr().err
+    assert (line.count("\n"), line.startswith(f"error: {tmp_path}/other.json ")) == (1, True)
+    assert (tmp_path / "other.json").read_text() == content
+
+
+def test_a_target_in_no_folder_is_refused(
+    main: Callable[[], None],
+    run: Callable[[int], pathlib.Path],
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """One line."""
+    assert _called(main, tmp_path / "nowhere" / "result", run(0)) == 2
+    line = capsys.readouterr().err
+    assert line == f"error: {tmp_path}/nowhere is no folder; the target must be in one that is there\n"
