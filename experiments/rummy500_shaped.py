@@ -5,28 +5,32 @@
     python experiments/rummy500_shaped.py --players                  nothing is trained: the matches of what is there
 
 A cell is a run of `python -m dream.run` for a number of players and a seed, kept under --runs; one that has ended is
-not run again, one that was interrupted goes on. Its final evaluation, against random and greedy players, goes into
-experiments/results/rummy500_shaped.json as soon as it is there. In the matches each seed meets the next one: one player
-of the first, the other seats by the second, every deal from every seat.
+not run again, one that was interrupted goes on; one of other settings is refused. Its final evaluation, against random
+and greedy players, goes into experiments/results/rummy500_shaped.json as soon as it is there. In the matches each seed
+meets the next one: one player of the first, the other seats by the second, every deal from every seat. Matches of
+weights that are no longer there are played again.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from run_records import origin, read_json
+from omegaconf import OmegaConf
+from run_records import budget_of, config_of, difference, flat, game_in, origin, read_json, recipe_of
 
+from dream.config.compose import compose_config
 from dream.evaluation import match
 from dream.storage.checkpoint import find
 from dream.storage.files import write_json
 from dream.storage.policies import game_of, policy_of
 from dream.training import metrics
+from envs import InputError
 
 RESULT = Path(__file__).resolve().parent / "results" / "rummy500_shaped.json"
 QUANTITIES = ("shared_win_rate", "score")
@@ -34,6 +38,7 @@ RECIPE = ["env=rummy500", "env.rules.reward=shaped", "algo=ppo", "tracking.mode=
 MATCH_SEED = 900
 WATCHED = 120
 """Rounds of the evaluation during training, whole deals for any number of players."""
+_RUN = re.compile(r"(\d+)_players/seed(\d+)")
 
 
 def cell_overrides(players: int, seed: int, iterations: int, games: int) -> list[str]:
@@ -49,10 +54,37 @@ def ended(run: Path) -> bool:
     return (run / "evaluation.json").exists()
 
 
+def begun(run: Path) -> bool:
+    """Returns whether a run has a record."""
+    return (run / metrics.FILE).exists()
+
+
+def run_of(runs: Path, players: int, seed: int) -> Path:
+    """Returns the directory of a cell's run."""
+    return runs / f"{players}_players" / f"seed{seed}"
+
+
+def there(runs: Path) -> list[tuple[int, int]]:
+    """Returns players and seed of the runs that have ended."""
+    paths = [run.relative_to(runs).as_posix() for run in runs.glob("*_players/seed*") if ended(run)]
+    return sorted((int(found[1]), int(found[2])) for found in map(_RUN.fullmatch, paths) if found)
+
+
+def check_asked(run: Path, settings: list[str]) -> None:
+    """Raises InputError unless a run is what overrides ask for: game, recipe, budget, seed and final evaluation."""
+    asked = OmegaConf.to_container(compose_config("config", settings).node, resolve=True)
+    if differing := difference(_told(config_of(run)), _told(asked)):
+        raise InputError(f"{run} is not what was asked for: {differing}; ask for what it is, or give other --runs")
+
+
+def _told(config: dict[str, Any]) -> dict[str, Any]:
+    own = {"seed": config["seed"], "eval.final_games": config.get("eval", {}).get("final_games")}
+    return {**flat(game_in(config)[1].identity), **recipe_of(config), **budget_of(config), **own}
+
+
 def trained(run: Path, settings: list[str]) -> None:
     """Trains a cell to its end."""
-    begun = (run / metrics.FILE).exists()
-    target = [f"resume={run}"] if begun else [*settings, f"run_dir={run}"]
+    target = [f"resume={run}"] if begun(run) else [*settings, f"run_dir={run}"]
     if code := subprocess.call([sys.executable, "-m", "dream.run", *target]):
         sys.exit(code)
 
@@ -78,6 +110,47 @@ def met(run: Path, other: Path, deals: int) -> dict[str, Any]:
     return {"n": games, **{quantity: report[quantity]._asdict() for quantity in QUANTITIES}}
 
 
+def renew(result: dict[str, Any], players: int, seed: int, run: Path) -> None:
+    """Puts in what a cell's run came to; the matches of other weights, its own and those against it, are dropped."""
+    name = f"{players}/seed{seed}"
+    before, found = result.get(name, {}), {**collected(run), "checksum": find(run).meta["checksum"]}
+    known = "checksum" if "checksum" in before else "final_by_opponent"  # older results have no checksum
+    if before and before.get(known) != found[known]:
+        print(f"warning: {name} has other weights than were stored; the matches of those are dropped", file=sys.stderr)
+        for other, one in result.items():
+            if other == name or (other.startswith(f"{players}/") and f"seed{seed}" in one.get("against_seed", {})):
+                one.pop("against_seed", None)
+    result[name] = found | {key: before[key] for key in before if key == "against_seed"}
+
+
+def measure(given: argparse.Namespace) -> None:
+    """Trains the cells asked for, stores all that are there, and plays their matches.
+
+    Raises:
+      InputError: a run of other settings than asked for, or files that are damaged.
+    """
+    result = read_json(given.out) if given.out.exists() else {}
+    cells = dict.fromkeys([*itertools.product(given.players, given.seeds), *there(given.runs)])
+    settings = {cell: cell_overrides(*cell, given.iterations, given.games) for cell in cells}
+    runs = {cell: run_of(given.runs, *cell) for cell in cells}
+    for cell, run in runs.items():
+        if begun(run) or ended(run):
+            check_asked(run, settings[cell])
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    for cell, run in runs.items():
+        if not ended(run):
+            trained(run, settings[cell])
+        renew(result, *cell, run)
+        write_json(given.out, dict(sorted(result.items())))
+    for players, group in itertools.groupby(sorted(cells), key=lambda cell: cell[0]):
+        seeds = [seed for _, seed in group]
+        for seed, other in zip(seeds, [*seeds[1:], *seeds[:1]], strict=True):
+            own = result[f"{players}/seed{seed}"]
+            if seed != other and f"seed{other}" not in own.get("against_seed", {}):
+                own["against_seed"] = {f"seed{other}": met(runs[players, seed], runs[players, other], given.deals)}
+                write_json(given.out, dict(sorted(result.items())))
+
+
 def main() -> None:
     """Runs the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -89,21 +162,10 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs") / "rummy500_shaped", help="where the runs are kept")
     parser.add_argument("--out", type=Path, default=RESULT, help="the result file")
     given = parser.parse_args()
-    result = json.loads(given.out.read_text()) if given.out.exists() else {}
-    for players, seed in itertools.product(given.players, given.seeds):
-        run = given.runs / f"{players}_players" / f"seed{seed}"
-        if not ended(run):
-            trained(run, cell_overrides(players, seed, given.iterations, given.games))
-        name = f"{players}/seed{seed}"
-        result[name] = {**result.get(name, {}), **collected(run)}
-        write_json(given.out, dict(sorted(result.items())))
-    for folder in sorted(given.runs.glob("*_players")):
-        runs = sorted(run for run in folder.glob("seed*") if ended(run))
-        for run, other in zip(runs, [*runs[1:], *runs[:1]], strict=True):
-            name = f"{folder.name.split('_')[0]}/{run.name}"
-            if run != other and other.name not in result[name].get("against_seed", {}):
-                result[name]["against_seed"] = {other.name: met(run, other, given.deals)}
-                write_json(given.out, dict(sorted(result.items())))
+    try:
+        measure(given)
+    except InputError as error:
+        parser.exit(2, f"error: {error}\n")
     print(given.out)
 
 

@@ -7,12 +7,15 @@ import json
 import pathlib
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType, SimpleNamespace
 
 import pytest
 from command_support import REPO, succeed
+from omegaconf import OmegaConf
 from run_folder import write_config, write_metrics, write_sittings
+
+from dream.config.compose import compose_config
 
 NAME = "kuhn_poker/small"
 
@@ -162,6 +165,95 @@ def test_cells_that_are_not_there_are_kept(
     script.main()
     assert capsys.readouterr().err.startswith("warning: 0_1_1/seed0 was stored already")
     assert json.loads(stored.read_text())["0_1_1/seed0"]["seconds"] == 1.0
+
+
+@pytest.fixture
+def shaped(
+    module: ModuleType, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Callable[..., pathlib.Path], Callable[..., int]]:
+    """Makes the run of a seed of rummy 500, of some weights; and calls the script on all of them, for two players."""
+    script = importlib.import_module("rummy500_shaped")
+    monkeypatch.setattr(importlib.import_module("subprocess"), "call", _never)
+    monkeypatch.setattr(script, "find", lambda run: SimpleNamespace(meta=json.loads((run / "meta").read_text())))
+    monkeypatch.setattr(script, "met", lambda run, other, deals: {"of": [script.find(x).meta for x in (run, other)]})
+
+    def make(seed: int, checksum: int = 0, *changed: str) -> pathlib.Path:
+        run = tmp_path / "runs" / "2_players" / f"seed{seed}"
+        run.mkdir(parents=True, exist_ok=True)
+        settings = [*script.cell_overrides(2, seed, 60, 3000), *changed]
+        OmegaConf.save(compose_config("config", settings).node, run / "config.yaml", resolve=True)
+        write_sittings(run, "run.py")
+        write_metrics(run, [{"iteration": 60, "seconds": 1.0, "compile_seconds": 0.1, "decisions": 5}])
+        report = {"n": 3000, **dict.fromkeys(script.QUANTITIES, checksum / 10)}
+        (run / "evaluation.json").write_text(json.dumps({"by_opponent": {"random": report}}))
+        (run / "meta").write_text(json.dumps({"checksum": checksum}))
+        return run
+
+    def call(*arguments: str) -> int:
+        folders = ["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out.json")]
+        monkeypatch.setattr(sys, "argv", ["rummy500_shaped.py", "--players", *arguments, *folders])
+        try:
+            script.main()
+        except SystemExit as ended:
+            return int(ended.code or 0)
+        return 0
+
+    return make, call
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (["iterations=6"], "iterations is 6 and 60"),
+        (["eval.final_games=30"], "eval.final_games is 30 and 3000"),
+        (["env.rules.num_players=3"], "rules.num_players is 3 and 2"),
+        (["env.rules.card_weight=0.5"], "rules.card_weight is 0.5 and 0.01"),
+        (["algo.epochs=9"], "algo.epochs is 9 and 4"),
+        (["network.hidden=[8]"], "network.hidden is [8] and [256, 128]"),
+        (["seed=1"], "seed is 1 and 0"),
+    ],
+)
+def test_a_run_of_other_settings_is_no_cell(
+    shaped: tuple, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], changed: list[str], message: str
+) -> None:
+    """Whether it was asked for, has yet to go on, or would only be met in a match: one line, and nothing is written."""
+    make, call = shaped
+    run = make(0, 0, *changed)
+    assert (call("2", "--seeds", "0"), call()) == (2, 2)
+    (run / "evaluation.json").unlink()
+    assert call("2", "--seeds", "0") == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"error: {run} is not what was asked for: {message}; ask for what it is, or give other --runs"] * 3
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_matches_are_those_of_the_weights_that_are_there(
+    shaped: tuple, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A seed trained again loses its matches and those against it; one of an older file is known by its finals."""
+    make, call = shaped
+    for seed in (0, 1, 2):
+        make(seed)
+
+    def checksums(*arguments: str) -> list[list[int]]:
+        assert call(*arguments) == 0
+        stored = json.loads((tmp_path / "out.json").read_text())
+        return [[x["checksum"] for one in cell["against_seed"].values() for x in one["of"]] for cell in stored.values()]
+
+    assert checksums("2", "--seeds", "0") == [[0, 0]] * 3
+    make(1, 5)
+    assert not capsys.readouterr().err
+    assert checksums() == [[0, 5], [5, 0], [0, 0]]
+    assert capsys.readouterr().err.startswith("warning: 2/seed1 has other weights than were stored")
+    stored = json.loads((tmp_path / "out.json").read_text())
+    for cell in stored.values():
+        del cell["checksum"]
+    stored["2/seed2"]["resumed"] = []
+    (tmp_path / "out.json").write_text(json.dumps(stored))
+    make(2, 7)
+    assert checksums() == [[0, 5], [5, 7], [7, 0]]
+    assert "resumed" not in json.loads((tmp_path / "out.json").read_text())["2/seed2"]
+    assert capsys.readouterr().err.count("warning") == 1
 
 
 def test_wrong_input_is_one_line(
