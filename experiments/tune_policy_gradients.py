@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import functools
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from omegaconf import OmegaConf
+from run_records import read_json
+from yaml import YAMLError
 
 import envs
 from dream import algorithms
@@ -31,6 +32,8 @@ from dream.config.compose import compose_config
 from dream.game_tree.sequence_form import nash_conv
 from dream.game_tree.tabular_policy import tabulate
 from dream.game_tree.tree import build_tree
+from dream.storage.files import why_not, write_json
+from envs import InputError
 
 VARIED = (
     "learning_rate", "entropy_weight", "kl_weight", "clip_epsilon", "gae_lambda", "value_weight", "max_grad_norm",
@@ -38,6 +41,8 @@ VARIED = (
 )  # fmt: skip
 ENDS = {"learning_rate_end": 0.0, "entropy_end": 1.0}
 POINTS = 20
+PARTS = ("algorithm", "settings", "trials")
+"""Of a group."""
 
 
 class Group:
@@ -94,26 +99,66 @@ class Group:
                 "seconds": seconds, "seed": seed}  # fmt: skip
 
 
+def chosen(path: Path, names: list[str]) -> dict[str, dict[str, Any]]:
+    """Returns the groups of a file of trials that are named, all of them where none is.
+
+    Raises:
+      InputError: no such file, one of something else, or a group that it does not have.
+    """
+    try:
+        groups = OmegaConf.to_container(OmegaConf.load(path))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({why_not(error)[0]}); --trials must be a file of groups") from error
+    except (ValueError, YAMLError) as error:
+        raise InputError(f"{path} is damaged ({str(error).splitlines()[0]}); it must be YAML") from error
+    if not isinstance(groups, dict) or not groups:
+        raise InputError(f"{path} holds no groups; it must name some, each with {', '.join(PARTS)}")
+    for name in names or groups:
+        if name not in groups:
+            raise InputError(f"--groups {name} is not in {path}; it must be among {', '.join(map(str, groups))}")
+        parts = groups[name] if isinstance(groups[name], dict) else {}
+        if missing := [part for part in PARTS if part not in parts]:
+            raise InputError(f"group {name} of {path} lacks {missing[0]}; it must have {', '.join(PARTS)}")
+    return {name: groups[name] for name in names or groups}
+
+
+def tried(given: argparse.Namespace) -> None:
+    """Runs the groups asked for, one after the other, and stores each trial when it is done.
+
+    Raises:
+      InputError: as `chosen`; a game, an algorithm or a setting that is not there, or stored results that are damaged.
+    """
+    groups = chosen(given.trials, given.groups)
+    _stored(given.out)  # refused before anything is run
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    for name, node in groups.items():
+        group, found = Group(given.env, node), []
+        for trial in node["trials"]:
+            found.append(group.run(trial, given.decisions, given.seed))
+            print(name, trial, found[-1]["last"], found[-1]["mean_of_last_3"], found[-1]["seconds"], flush=True)
+            stored = _stored(given.out)
+            stored.setdefault(given.env, {})[name] = {**node, "decisions": given.decisions, "trials": found}
+            write_json(given.out, stored)
+
+
+def _stored(path: Path) -> dict[str, Any]:
+    return read_json(path) if path.exists() else {}
+
+
 def main() -> None:
-    """Runs the groups asked for, one after the other, and stores each when it is done."""
+    """Runs the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("env")
     parser.add_argument("--trials", type=Path, required=True, help="the file of groups")
-    parser.add_argument("--groups", nargs="*", help="those to run; by default all")
+    parser.add_argument("--groups", nargs="*", default=[], help="those to run; by default all")
     parser.add_argument("--decisions", type=float, default=2.5e6)
     parser.add_argument("--seed", type=int, default=100, help="none that a result is judged by")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    groups = OmegaConf.to_container(OmegaConf.load(given.trials))
-    for name in given.groups or groups:
-        group, found = Group(given.env, groups[name]), []
-        for trial in groups[name]["trials"]:
-            found.append(group.run(trial, given.decisions, given.seed))
-            print(name, trial, found[-1]["last"], found[-1]["mean_of_last_3"], found[-1]["seconds"], flush=True)
-            stored = json.loads(given.out.read_text()) if given.out.exists() else {}
-            of_game = stored.setdefault(given.env, {})
-            of_game[name] = {**groups[name], "decisions": given.decisions, "trials": found}
-            given.out.write_text(json.dumps(stored, indent=1) + "\n")
+    try:
+        tried(given)
+    except InputError as error:
+        parser.exit(2, f"error: {error}\n")
 
 
 if __name__ == "__main__":

@@ -256,6 +256,89 @@ def test_matches_are_those_of_the_weights_that_are_there(
     assert capsys.readouterr().err.count("warning") == 1
 
 
+@pytest.fixture
+def tune(module: ModuleType, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Calls the script of trials, whose trials are not run, on trials.yaml."""
+    script = importlib.import_module("tune_policy_gradients")
+    done = {"last": 0.5, "mean_of_last_3": 0.5, "seconds": 1.0}
+    group = SimpleNamespace(run=lambda trial, decisions, seed: {"trial": trial, **done})
+    monkeypatch.setattr(script, "Group", lambda env, node: group)
+
+    def call(*arguments: str) -> int:
+        files = ["--trials", str(tmp_path / "trials.yaml"), "--out", str(tmp_path / "results" / "out.json")]
+        monkeypatch.setattr(sys, "argv", ["tune_policy_gradients.py", "kuhn_poker", *files, *arguments])
+        try:
+            script.main()
+        except SystemExit as ended:
+            return int(ended.code or 0)
+        return 0
+
+    return call
+
+
+_GROUPS = "{a: {algorithm: ppo, settings: [], trials: [{x: 1}, {x: 2}]}, b: {algorithm: mmd}}"
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"),
+    [
+        (_GROUPS, ["--groups", "a", "h"], "--groups h is not in {}; it must be among a, b"),
+        (_GROUPS, [], "group b of {} lacks settings; it must have algorithm, settings, trials"),
+        (None, [], "{} cannot be read (No such file or directory); --trials must be a file of groups"),
+        ("", [], "{} holds no groups; it must name some, each with algorithm, settings, trials"),
+        ("a: [", [], "{} is damaged (while parsing a flow node); it must be YAML"),
+        ("a: 5", [], "group a of {} lacks algorithm; it must have algorithm, settings, trials"),
+    ],
+)
+def test_groups_that_are_not_there_are_named(
+    tune: Callable[..., int], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str],
+    content: str | None, arguments: list[str], message: str,
+) -> None:  # fmt: skip
+    """One line, before anything is run."""
+    trials = tmp_path / "trials.yaml"
+    if content is not None:
+        trials.write_text(content)
+    assert tune(*arguments) == 2
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", f"error: {message.format(trials)}\n")
+
+
+def test_trials_are_stored_whole_or_not_at_all(
+    tune: Callable[..., int],
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In a folder that is made, beside other groups; a disk that takes a part of it leaves what was there."""
+    trials, out = tmp_path / "trials.yaml", tmp_path / "results" / "out.json"
+    trials.write_text(_GROUPS)
+    assert tune("--groups", "a") == 0
+    first = json.loads(out.read_text())["kuhn_poker"]["a"]
+    assert [one["trial"] for one in first["trials"]] == [{"x": 1}, {"x": 2}]
+    trials.write_text("c: {algorithm: ppo, settings: [], trials: [{x: 3}]}")
+    assert tune() == 0
+    stored = json.loads(out.read_text())["kuhn_poker"]
+    assert (list(stored), stored["a"]) == (["a", "c"], first)
+    before = out.read_bytes()
+
+    def half(path: pathlib.Path, content: bytes | str) -> None:
+        with path.open("wb") as file:
+            file.write(content[:9].encode() if isinstance(content, str) else content[:9])
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pathlib.Path, "write_bytes", half)
+        patch.setattr(pathlib.Path, "write_text", half)
+        with pytest.raises(OSError, match="No space left"):
+            tune()
+    assert out.read_bytes() == before
+    out.write_text("{")
+    capsys.readouterr()
+    assert tune() == 2
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err.startswith(f"error: {out} is damaged")) == ("", True)
+
+
 def test_wrong_input_is_one_line(
     module: ModuleType, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
