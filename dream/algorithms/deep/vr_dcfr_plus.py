@@ -7,7 +7,7 @@ With D(t) = (t - 1)^alpha / ((t - 1)^alpha + discount_offset), a network is fitt
 R_{t-1} being the last network's prediction. Neither reach nor t weights a sample. The average counts t^power.
 Source: Xu et al. 2026, "VR-DeepPDCFR+"; values of its published configuration. Deviations: the fit goes on from the
 last network, which holds what no new sample shows; the parameters of the last step are kept, not those of the least
-loss of a minibatch.
+loss of a minibatch; gradients are clipped to a norm of 1; outputs do not begin at zero.
 """
 
 from __future__ import annotations
