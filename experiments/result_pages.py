@@ -116,7 +116,7 @@ def _gin_rows() -> list[Line]:
             "simple_bot",
         ),
         "Dueling DREAM with a dense network, five minutes on two cores, against random play": ("laptop", "random"),
-        "`experiment=document_small`, the document's recipe at half of its games, 71 to 91 minutes of a core, the same": (
+        "`experiment=document_small`, the document's recipe with half of its games, 71 to 91 min of a core, the same": (
             "document_small",
             "random",
         ),

@@ -81,7 +81,7 @@ def test_a_cell_is_one_plain_line(script: ModuleType) -> None:
                 assert (recipe["algo"]["tau"], recipe["algo"]["target_update_period"]) == (1, 1)
                 recipe["algo"]["actor"] = node["algo"]["actor"]
             assert recipe["network"] == node["network"]
-            assert node["algo"] | recipe["algo"] == node["algo"]
+            assert OmegaConf.merge(node["algo"], recipe["algo"]) == node["algo"]
 
 
 def test_learners_are_told_apart(script: ModuleType) -> None:

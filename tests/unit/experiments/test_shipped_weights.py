@@ -115,7 +115,7 @@ def resumed(tmp_path: pathlib.Path) -> pathlib.Path:
     counted = dict.fromkeys(("episodes", "nodes", "transitions", "network_rows", "gradient_steps"), 1)
     sampling = ("regret_second_moment", "effective_sample_size", "baseline_explained_variance")
     write_metrics(run, [{"iteration": 8, **spent, **counted, **{f"sampling/{name}": 1.0 for name in sampling}}])
-    report = {"n": 40, "win_rate": 0.5, "score": 1.0}
+    report = {"n": 40, "shared_win_rate": 0.5, "score": 1.0}
     (run / "evaluation.json").write_text(json.dumps({"by_opponent": {"random": report}}))
     return run
 
