@@ -197,10 +197,11 @@ def _check_resumed(overrides: list[str]) -> None:
     """Raises InputError where two jobs of a sweep would go on with the same run, one from the end of the other."""
     if not any(text.startswith("resume=") for text in overrides):
         return
-    resumed = [
-        text for job in _enumerated([text for text in overrides if not text.startswith("hydra")]) for text in job
-        if text.startswith("resume=")
-    ]  # fmt: skip
+    try:
+        planned = _enumerated([text for text in overrides if not text.startswith("hydra")])
+    except InputError as error:
+        raise InputError("resume= is not for a sweeper that picks its own jobs; they are new runs") from error
+    resumed = [text for job in planned for text in job if text.startswith("resume=")]
     if twice := next((text for text in resumed if resumed.count(text) > 1), None):
         raise InputError(f"{twice} is given to {resumed.count(twice)} jobs; a sweep can go on with a run only once")
 

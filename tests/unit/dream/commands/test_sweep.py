@@ -233,6 +233,8 @@ def test_a_run_is_gone_on_with_once(
     code, out, err = sweep(*asked, prepare=prepare_run, job=_train, complete=with_stored_choices)
     assert (code, "job " in out) == (2, False)
     assert err == "error: resume=0 is given to 2 jobs; a sweep can go on with a run only once\n"
+    code, _, err = sweep("hydra/sweeper=optuna", "resume=0", "seed=interval(1,9)", prepare=prepare_run, job=_train)
+    assert (code, err) == (2, "error: resume= is not for a sweeper that picks its own jobs; they are new runs\n")
     if not launcher:
         both = ("resume=0,1", "iterations=2", "algo.average_power=3")
         assert sweep(*both, prepare=prepare_run, job=_train, complete=with_stored_choices)[0] == 0
