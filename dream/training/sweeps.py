@@ -112,6 +112,9 @@ def _results(path: Path) -> dict[str, Any]:
 
 def _read_config(path: Path) -> dict[str, Any]:
     try:
-        return OmegaConf.to_container(OmegaConf.load(path))
+        config = OmegaConf.to_container(OmegaConf.load(path))
     except (OSError, ValueError, YAMLError) as error:
         raise InputError(f"{path} cannot be read as a run's configuration ({error})") from error
+    if not isinstance(config, dict):
+        raise InputError(f"{path} holds no run's configuration; it must be a mapping of settings")
+    return config

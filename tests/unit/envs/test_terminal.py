@@ -99,7 +99,7 @@ def _lines_above(text: str) -> int:
 
 
 def test_a_draw_from_an_empty_stock_is_the_end_of_the_round() -> None:
-    """Of rummy 500: it is listed and told as such; before it there is a card to draw."""
+    """Of rummy 500: it is listed and named as such; before it there is a card to draw."""
     game, shown = envs.make("rummy500", num_players=6, hand_size=8), []
 
     def draws(prompt: str) -> str:
@@ -107,8 +107,8 @@ def test_a_draw_from_an_empty_stock_is_the_end_of_the_round() -> None:
         return found[0] if found else str(shown[-1].count("\n") - _lines_above(shown[-1]))
 
     play_in_terminal(game, [None] * 6, rounds=1, seed=1, read=draws, write=shown.append)
-    told = [text.split(": ")[1] for text in shown if text.startswith("player") and "stock" in text]
-    assert told == ["draw from the stock"] * 3 + ["end the round (the stock is empty)"]
+    named = [text.split(": ")[1] for text in shown if text.startswith("player") and "stock" in text]
+    assert named == ["draw from the stock"] * 3 + ["end the round (the stock is empty)"]
     assert sum("   1  end the round (the stock is empty)" in text for text in shown) == 1
 
 

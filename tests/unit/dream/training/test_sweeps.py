@@ -63,6 +63,14 @@ def test_a_folder_without_runs_is_refused(tmp_path: pathlib.Path) -> None:
             dream.load_sweep(folder)
 
 
+def test_a_configuration_of_something_else_is_refused(tmp_path: pathlib.Path) -> None:
+    """One line that names the file."""
+    _job(tmp_path / "0", {"seed": 1}, 2, None)
+    (tmp_path / "0" / "config.yaml").write_text("[1, 2]")
+    with pytest.raises(InputError, match=r"0/config\.yaml holds no run's configuration"):
+        dream.load_sweep(tmp_path)
+
+
 def test_hundreds_of_runs_are_read_in_seconds(tmp_path: pathlib.Path) -> None:
     """Two hundred, without a checkpoint opened."""
     for number in range(200):

@@ -1,0 +1,281 @@
+"""Scripts that train cells or trials, or play gin: what they keep of runs, and what they refuse."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pathlib
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType, SimpleNamespace
+
+import pytest
+from command_support import REPO
+from omegaconf import OmegaConf
+from run_folder import write_config, write_metrics, write_sittings
+
+from dream.config.compose import compose_config
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _scripts() -> Iterator[None]:
+    """Puts the scripts where they can be imported."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(REPO / "experiments")
+        yield
+
+
+def _called(script: ModuleType, *arguments: str) -> int:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [f"{script.__name__}.py", *arguments])
+        try:
+            script.main()
+        except SystemExit as ended:
+            return int(ended.code or 0)
+    return 0
+
+
+@pytest.fixture
+def resumed(tmp_path: pathlib.Path) -> pathlib.Path:
+    """A run of two sittings that has ended: longer, and of another commit."""
+    run = write_config(tmp_path / "seed0", iterations=8)
+    write_sittings(run, "run.py -m algo=cfr_plus seed=0,1 iterations=4", "run.py resume=x iterations=8")
+    spent = {"seconds": 1.0, "compile_seconds": 0.1, "decisions": 5}
+    counted = dict.fromkeys(("episodes", "nodes", "transitions", "network_rows", "gradient_steps"), 1)
+    sampling = ("regret_second_moment", "effective_sample_size", "baseline_explained_variance")
+    write_metrics(run, [{"iteration": 8, **spent, **counted, **{f"sampling/{name}": 1.0 for name in sampling}}])
+    report = {"n": 40, "shared_win_rate": 0.5, "score": 1.0}
+    (run / "evaluation.json").write_text(json.dumps({"by_opponent": {"random": report}}))
+    return run
+
+
+def test_all_sittings_are_reported(resumed: pathlib.Path) -> None:
+    """By each script that keeps what a run was given, and in the tables: what it ended with, and every commit."""
+    trained = importlib.import_module("shipped_weights").training(resumed)
+    assert trained["command"] == "python -m dream.run algo=cfr_plus seed=0 iterations=8"
+    scripts = [importlib.import_module(name) for name in ("corrections", "rummy500_shaped")]
+    for found in (trained, *(script.collected(resumed) for script in scripts)):
+        assert found["git_commit"] == "c0"
+        (later,) = found["resumed"]
+        assert (later["git_commit"], later["started_at_iteration"], later["overrides"]) == ("c1", 2, ["iterations=8"])
+        assert found.get("overrides", ["algo=cfr_plus", "seed=0", "iterations=8"])[2] == "iterations=8"
+    tables = importlib.import_module("player_tables")
+    assert tables._commits([trained, {"git_commit": "c0"}]) == "c0 and c1"
+
+
+def test_cells_that_are_not_there_are_kept(
+    resumed: pathlib.Path,
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A folder without runs changes no result; one with a cell adds it, and tells where it replaces a stored one."""
+    script = importlib.import_module("corrections")
+    results = tmp_path / "results"
+    results.mkdir()
+    monkeypatch.setattr(script, "RESULTS", results)
+    stored = results / "corrections_gin_rummy.json"
+    stored.write_text(json.dumps({"0.9_11_1/seed0": {"seconds": 3.0}}))
+    before, asked = stored.read_bytes(), ("gin_rummy", "--collect", "--runs", str(tmp_path / "runs"))
+    assert _called(script, *asked) == 2
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    assert "gin_rummy holds no finished run; --runs must be" in line
+    assert ([path.name for path in results.iterdir()], stored.read_bytes()) == ([stored.name], before)
+    shutil.copytree(resumed, tmp_path / "runs" / "gin_rummy" / "0_1_1" / "seed0")
+    assert _called(script, *asked) == 0
+    assert not capsys.readouterr().err
+    found = json.loads(stored.read_text())
+    assert (list(found), found["0.9_11_1/seed0"]) == (["0.9_11_1/seed0", "0_1_1/seed0"], {"seconds": 3.0})
+    stored.write_text(json.dumps({"0_1_1/seed0": {"seconds": 3.0}}))
+    assert _called(script, *asked) == 0
+    assert capsys.readouterr().err.startswith("warning: 0_1_1/seed0 was stored already")
+    assert json.loads(stored.read_text())["0_1_1/seed0"]["seconds"] == 1.0
+
+
+@pytest.fixture
+def shaped(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Callable[..., pathlib.Path], Callable[..., int]]:
+    """Makes the run of a seed of rummy 500, of some weights; and calls the script on all of them, for two players."""
+    script = importlib.import_module("rummy500_shaped")
+    monkeypatch.setattr(importlib.import_module("subprocess"), "call", _never)
+    monkeypatch.setattr(script, "find", lambda run: SimpleNamespace(meta=json.loads((run / "meta").read_text())))
+    monkeypatch.setattr(script, "met", lambda run, other, deals: {"of": [script.find(x).meta for x in (run, other)]})
+
+    def make(seed: int, checksum: int = 0, *changed: str) -> pathlib.Path:
+        run = tmp_path / "runs" / "2_players" / f"seed{seed}"
+        run.mkdir(parents=True, exist_ok=True)
+        settings = [*script.cell_overrides(2, seed, 60, 3000), *changed]
+        OmegaConf.save(compose_config("config", settings).node, run / "config.yaml", resolve=True)
+        write_sittings(run, "run.py")
+        write_metrics(run, [{"iteration": 60, "seconds": 1.0, "compile_seconds": 0.1, "decisions": 5}])
+        report = {"n": 3000, **dict.fromkeys(script.QUANTITIES, checksum / 10)}
+        (run / "evaluation.json").write_text(json.dumps({"by_opponent": {"random": report}}))
+        (run / "meta").write_text(json.dumps({"checksum": checksum}))
+        return run
+
+    def call(*arguments: str) -> int:
+        folders = ["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out.json")]
+        return _called(script, "--players", *arguments, *folders)
+
+    return make, call
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (["iterations=6"], "iterations is 6 and 60"),
+        (["eval.final_games=30"], "eval.final_games is 30 and 3000"),
+        (["env.rules.num_players=3"], "rules.num_players is 3 and 2"),
+        (["env.rules.card_weight=0.5"], "rules.card_weight is 0.5 and 0.01"),
+        (["algo.epochs=9"], "algo.epochs is 9 and 4"),
+        (["network.hidden=[8]"], "network.hidden is [8] and [256, 128]"),
+        (["seed=1"], "seed is 1 and 0"),
+    ],
+)
+def test_a_run_of_other_settings_is_no_cell(
+    shaped: tuple, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], changed: list[str], message: str
+) -> None:
+    """Whether it was asked for, has yet to go on, or would only be met in a match: one line, and nothing is written."""
+    make, call = shaped
+    run = make(0, 0, *changed)
+    assert (call("2", "--seeds", "0"), call()) == (2, 2)
+    (run / "evaluation.json").unlink()
+    assert call("2", "--seeds", "0") == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"error: {run} is not what was asked for: {message}; ask for what it is, or give other --runs"] * 3
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_matches_are_those_of_the_weights_that_are_there(
+    shaped: tuple, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A seed trained again loses its matches and those against it; one of an older file is known by its finals."""
+    make, call = shaped
+    for seed in (0, 1, 2):
+        make(seed)
+
+    def checksums(*arguments: str) -> list[list[int]]:
+        assert call(*arguments) == 0
+        stored = json.loads((tmp_path / "out.json").read_text())
+        return [[x["checksum"] for one in cell["against_seed"].values() for x in one["of"]] for cell in stored.values()]
+
+    assert checksums("2", "--seeds", "0") == [[0, 0]] * 3
+    make(1, 5)
+    assert not capsys.readouterr().err
+    assert checksums() == [[0, 5], [5, 0], [0, 0]]
+    assert capsys.readouterr().err.startswith("warning: 2/seed1 has other weights than were stored")
+    stored = json.loads((tmp_path / "out.json").read_text())
+    for cell in stored.values():
+        del cell["checksum"]
+    stored["2/seed2"]["resumed"] = []
+    (tmp_path / "out.json").write_text(json.dumps(stored))
+    make(2, 7)
+    assert checksums() == [[0, 5], [5, 7], [7, 0]]
+    assert "resumed" not in json.loads((tmp_path / "out.json").read_text())["2/seed2"]
+    assert capsys.readouterr().err.count("warning") == 1
+
+
+@pytest.fixture
+def tune(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Calls the script of trials, whose trials are not run, on trials.yaml."""
+    script = importlib.import_module("tune_policy_gradients")
+    done = {"last": 0.5, "mean_of_last_3": 0.5, "seconds": 1.0}
+    group = SimpleNamespace(run=lambda trial, decisions, seed: {"trial": trial, **done})
+    monkeypatch.setattr(script, "Group", lambda env, node: group)
+
+    def call(*arguments: str) -> int:
+        files = ["--trials", str(tmp_path / "trials.yaml"), "--out", str(tmp_path / "results" / "out.json")]
+        return _called(script, "kuhn_poker", *files, *arguments)
+
+    return call
+
+
+_GROUPS = "{a: {algorithm: ppo, settings: [], trials: [{x: 1}, {x: 2}]}, b: {algorithm: mmd}}"
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"),
+    [
+        (_GROUPS, ["--groups", "a", "h"], "--groups h is not in {}; it must be among a, b"),
+        (_GROUPS, [], "group b of {} lacks settings; it must have algorithm, settings, trials"),
+        (None, [], "{} cannot be read (No such file or directory); --trials must be a file of groups"),
+        ("", [], "{} holds no groups; it must name some, each with algorithm, settings, trials"),
+        ("a: [", [], "{} is damaged (while parsing a flow node); it must be YAML"),
+        ("a: 5", [], "group a of {} lacks algorithm; it must have algorithm, settings, trials"),
+    ],
+)
+def test_groups_that_are_not_there_are_named(
+    tune: Callable[..., int], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str],
+    content: str | None, arguments: list[str], message: str,
+) -> None:  # fmt: skip
+    """One line, before anything is run."""
+    trials = tmp_path / "trials.yaml"
+    if content is not None:
+        trials.write_text(content)
+    assert tune(*arguments) == 2
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", f"error: {message.format(trials)}\n")
+
+
+def test_trials_are_stored_whole_or_not_at_all(
+    tune: Callable[..., int],
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In a folder that is made, beside other groups; a disk that takes a part of it leaves what was there."""
+    trials, out = tmp_path / "trials.yaml", tmp_path / "results" / "out.json"
+    trials.write_text(_GROUPS)
+    assert tune("--groups", "a") == 0
+    first = json.loads(out.read_text())["kuhn_poker"]["a"]
+    assert [one["trial"] for one in first["trials"]] == [{"x": 1}, {"x": 2}]
+    trials.write_text("c: {algorithm: ppo, settings: [], trials: [{x: 3}]}")
+    assert tune() == 0
+    stored = json.loads(out.read_text())["kuhn_poker"]
+    assert (list(stored), stored["a"]) == (["a", "c"], first)
+    before = out.read_bytes()
+
+    def half(path: pathlib.Path, content: bytes | str) -> None:
+        with path.open("wb") as file:
+            file.write(content[:9].encode() if isinstance(content, str) else content[:9])
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pathlib.Path, "write_bytes", half)
+        patch.setattr(pathlib.Path, "write_text", half)
+        with pytest.raises(OSError, match="No space left"):
+            tune()
+    assert out.read_bytes() == before
+    out.write_text("{")
+    capsys.readouterr()
+    assert tune() == 2
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err.startswith(f"error: {out} is damaged")) == ("", True)
+
+
+def test_wrong_input_is_one_line(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the scripts that play gin and train cells: exit code 2, before anything is played or written."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(importlib.import_module("subprocess"), "call", _never)
+    for name, arguments, message in (
+        ("gin_levels", ["--players", "nope", "--out", "o"], "unknown player 'nope'"),
+        ("gin_levels", ["--games", "3", "--out", "o"], "3"),
+        ("gin_ladder", ["--processes", "0"], "processes=0"),
+        ("corrections", ["leduc_poker", "--cells", "0.9"], "--cells 0.9 is not valid"),
+        ("gin_losses", ["--deals", "0", "--out", "o"], "--deals 0 is not valid"),
+    ):
+        assert _called(importlib.import_module(name), *arguments) == 2
+        line = capsys.readouterr().err
+        assert line.startswith("error: ")
+        assert message in line
+        assert line.count("\n") == 1
+        assert not list(tmp_path.iterdir())
+
+
+def _never(*_: object) -> SimpleNamespace:
+    raise AssertionError("nothing is to be run")
