@@ -27,7 +27,7 @@ from run_records import difference, origin
 import dream
 import envs
 from dream.evaluation import match
-from dream.storage import files
+from dream.storage import files, shipped
 from dream.storage.policies import Trained, find, find_player, game_of, policy_of
 from dream.training import metrics
 from envs import Game, InputError
@@ -61,6 +61,13 @@ _POPULATION = (  # of experiment=ppo_gin_rummy
 )  # fmt: skip
 RECIPES = {
     "gin_rummy/strong": Recipe(("experiment=ppo_gin_rummy", "iterations=1500"), _GIN_FIELD),
+    "gin_rummy/points": Recipe(  # goes on from the one above, by what the game pays alone
+        (
+            "experiment=ppo_gin_rummy", "iterations=700", "algo.start_from=gin_rummy/strong",
+            "algo.shaping.win_bonus=0", "algo.learning_rate=5e-4",
+        ),
+        ("gin_rummy/strong", *_GIN_FIELD),
+    ),
     "gin_rummy/laptop": Recipe(("preset=laptop",), _GIN_FIELD, 6000),
     "gin_rummy_openspiel/ppo": Recipe(
         ("experiment=openspiel_ppo_cards",), ("random", "simple_bot", "greedy", "marjj", "lookahead")
@@ -90,7 +97,8 @@ def train(name: str, seed: int, run: Path) -> None:
 
 def field(name: str, game: Game) -> list[str]:
     """Returns the players of a recipe's field that play a game."""
-    return [opponent for opponent in RECIPES[name].field if opponent in envs.bot_names(game)]
+    known = [*envs.bot_names(game), *shipped.names(game.name)]
+    return [opponent for opponent in RECIPES[name].field if opponent in known]
 
 
 def measure(name: str, seed: int, run: Path) -> None:
