@@ -98,26 +98,34 @@ def shipped_table() -> list[str]:
     """Returns the lines of the tables of the players that come with the package, against each player of their field."""
     lines = []
     for name, seeds in sorted((stored("shipped_weights") or {}).items()):
-        if name == LAPTOP:
-            continue
-        for seed, run in sorted(seeds.items()):
-            lines += [
-                f"`{name}`, `{run['command']}`: {run['decisions'] / 1e6:.1f} M decisions in "
-                f"{run['seconds'] / 60:.0f} minutes, {run['device']}, seed {seed}; commit {_commits([run])}.",
-                "",
-                "| against | points per hand | rounds won | lost | gin | knocked | rounds |",
-                "|---|---|---|---|---|---|---|",
-            ]
-            for opponent, result in run["strength"].items():
-                rates = " | ".join(
-                    f"{100 * result[rate]['mean']:.1f} %" for rate in ("loss_rate", "gin_rate", "knock_rate")
-                )
-                lines.append(
-                    f"| `{opponent}` | {signed(result['points_per_hand'])} | {percent(result['win_rate'])} | {rates} | "
-                    f"{result['n']:,} |"
-                )
-            lines.append("")
+        if name != LAPTOP:
+            lines += [*_shipped(name, dict(sorted(seeds.items()))), ""]
     return lines[:-1]
+
+
+def _shipped(name: str, seeds: dict[str, dict[str, Any]]) -> list[str]:
+    """Returns the lines about one player: the seed that is shipped in full, of the others their points."""
+    (first, run), *others = seeds.items()
+    by_seed = [
+        f"seed {seed}: {one['decisions'] / 1e6:.1f} M decisions in {one['seconds'] / 60:.0f} minutes, commit "
+        f"{_commits([one])}"
+        for seed, one in seeds.items()
+    ]
+    lines = [
+        f"`{name}`, `{run['command'].removesuffix(f' seed={first}')} seed=<s>`, {run['device']}; {'; '.join(by_seed)}. "
+        f"{run['strength']['random']['n']:,} rounds per pairing; rates are of seed {first}.",
+        "",
+        f"| against | points per hand, seed {first} | " + "".join(f"seed {seed} | " for seed, _ in others)
+        + "rounds won | lost | gin | knocked |",
+        "|---|---|" + "---|" * len(others) + "---|---|---|---|",
+    ]  # fmt: skip
+    for opponent, result in run["strength"].items():
+        rates = [f"{100 * result[rate]['mean']:.1f} %" for rate in ("loss_rate", "gin_rate", "knock_rate")]
+        met = [one["strength"].get(opponent) for _, one in others]
+        again = ["" if each is None else signed(each["points_per_hand"]) for each in met]
+        cells = [f"`{opponent}`", signed(result["points_per_hand"]), *again, percent(result["win_rate"]), *rates]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
 
 
 def levels_table() -> list[str]:
