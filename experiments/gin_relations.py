@@ -6,8 +6,9 @@
 Rounds are played under the rules of the EAAI 2021 challenge (`env.rules.preset=eaai`), mirrored, in blocks of deals
 that are kept in the working folder: a second call goes on where the first one stopped. Each pairing gets blocks in
 turn, the one farthest below its number of deals first. The chance to win a game to 100 comes from all rounds played
-(dream/evaluation/game_chances.py). The result file, by default the stored one, is written at the end of every call. A
-block keeps the rules, the checksums of its players and the commit of their code; one of others is refused.
+(dream/evaluation/game_chances.py). The result file, by default the stored one, is written at the end of every call:
+pairings of this working folder replace what it says of them, the others stay. A block keeps the rules, the checksums of
+its players and the commit of their code, and so does its pairing's record; one of others is refused.
 """
 
 from __future__ import annotations
@@ -67,9 +68,13 @@ RELATIONS = (
     Relation("gin_rummy/strong", "eaai_simple", None, 8192, 2048),
     Relation("gin_rummy/strong", "marjj", None, 8192, 1024),
     Relation("gin_rummy/strong", "patient", None, 8192, 2048),
+    Relation("gin_rummy/strong", "mc:512", None, 1024, 64),
+    Relation("gin_rummy/points", "eaai_simple", None, 8192, 2048),
+    Relation("gin_rummy/points", "marjj", None, 8192, 1024),
+    Relation("gin_rummy/points", "patient", None, 8192, 2048),
 )
-"""Ours comes last; it was trained where gin pays 50. Published figures: jdh8's gin-rummy-engine, README, CHANGELOG and
-docs/strong-opponents.md."""
+"""Ours come last; they were trained where gin pays 50. Published figures: jdh8's gin-rummy-engine, README, CHANGELOG
+and docs/strong-opponents.md."""
 
 
 LIMITS = tuple(range(0, 11, 2))
@@ -146,15 +151,21 @@ def _played_for(
             break
         one = min(open_, key=lambda one: _played(work, one) / one.deals)
         _play(game, one, work, made[one])
-    records = [_report(game, one, work) for one in RELATIONS if _played(work, one)]
-    names = sorted({name for one in RELATIONS for name in (one.player, one.opponent)})
-    stored = {"seed": SEED, "preset": "eaai", "target": 100, "made": blocks.made_by(game, names), "relations": records}
+    records = [_report(game, one, work) | {"made": made[one]} for one in RELATIONS if _played(work, one)]
     before = json.loads(out.read_text()) if out.exists() else {}
+    found = {_pairing(record): record for record in [*before.get("relations", []), *records]}
+    order = {one[:2]: number for number, one in enumerate(RELATIONS)}
+    kept = sorted(found.values(), key=lambda record: order.get(_pairing(record), len(order)))
+    stored = {"seed": SEED, "preset": "eaai", "target": 100, "relations": kept}
     by_score = [score_aware(game, opponent) for opponent in ("eaai_simple",)] if aware else []
     stored["patient_by_score"] = by_score or before.get("patient_by_score", [])
     out.parent.mkdir(parents=True, exist_ok=True)
     write_text(out, json.dumps(stored, indent=1) + "\n")
     return records
+
+
+def _pairing(record: dict[str, Any]) -> tuple[str, str]:
+    return record["player"], record["opponent"]
 
 
 def _file(work: pathlib.Path, one: Relation, number: int) -> pathlib.Path:

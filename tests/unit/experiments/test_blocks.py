@@ -78,7 +78,7 @@ def test_rounds_of_other_weights_rules_or_code_are_refused(
     monkeypatch.setattr(scripts.blocks, "checksum", lambda name, game: None if name == "greedy" else 1)
     assert relations() == 0
     result = (tmp_path / "result.json").read_text()
-    assert json.loads(result)["made"]["checksum of gin_rummy/strong"] == 1
+    assert json.loads(result)["relations"][0]["made"]["checksum of gin_rummy/strong"] == 1
     capsys.readouterr()
     for name, value, message in (
         ("checksum", lambda name, game: None if name == "greedy" else 2, "checksum of gin_rummy/strong is 1 and 2"),
@@ -109,6 +109,17 @@ def test_relations_are_written_where_they_are_asked_for(relations: Callable[...,
     assert relations("--out", tmp_path / "mine" / "found.json") == 0
     assert json.loads((tmp_path / "mine" / "found.json").read_text())["relations"]
     assert (tmp_path / "result.json").read_text() == "{}"
+
+
+def test_pairings_that_were_not_played_stay(relations: Callable[..., int], tmp_path: pathlib.Path) -> None:
+    """Another pairing's record is kept as it is, and one of this pairing is replaced."""
+    other = {"player": "patient", "opponent": "marjj", "deals": 4096}
+    old = {"player": "greedy", "opponent": "gin_rummy/strong", "deals": 8}
+    (tmp_path / "result.json").write_text(json.dumps({"relations": [other, old]}))
+    assert relations() == 0
+    found = json.loads((tmp_path / "result.json").read_text())["relations"]
+    assert found[1] == other
+    assert [one["deals"] for one in found] == [16, 4096]
 
 
 def test_other_rules_are_other_rounds(scripts: SimpleNamespace, tmp_path: pathlib.Path) -> None:
