@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """Plays search with a policy against that policy and against the search levels; stores what comes out.
 
-    python experiments/gin_search.py --policy gin_rummy/strong --seconds 3600
+    python experiments/gin_search.py --policy gin_rummy/points --seconds 3600
 
 Mirrored deals, in blocks that are kept in the working folder: a second call goes on where the first one stopped. All
 players meet an opponent on the same deals, so that what one of them wins more than the policy itself is compared deal
-by deal. Each pairing gets blocks in turn, the one farthest below its number of deals first; the ablations are played
-against the policy alone. experiments/results/gin_search.json is written at the end of every call.
+by deal. Against the policy itself gains are estimated too, by paired playouts where the two decide differently
+(dream/evaluation/gains.py); they are part of the time. Each pairing gets blocks in turn, the one farthest below its
+number of deals first; the ablations are played against the policy alone. experiments/results/gin_search.json is written
+at the end of every call.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import json
 import pathlib
 import time
@@ -23,6 +26,7 @@ import blocks
 import numpy as np
 
 import envs
+from dream.evaluation.gains import CHANGED, GAIN, play_for_gains
 from dream.evaluation.matches import play_hands
 from dream.evaluation.standings import Result
 from dream.evaluation.statistics import mean_interval
@@ -35,6 +39,8 @@ ROOT = pathlib.Path(__file__).resolve().parent
 RESULT = ROOT / "results" / "gin_search.json"
 SEED = 195
 KEPT = ("points_per_hand", "gin_rate", "knock_rate", "undercut_rate", "mean_length")
+PLAYOUTS = 2
+"""Pairs of them for each decision that differs: how much a decision is worth varies more by deal than by playout."""
 POLICY, SEARCH = "policy", "search"
 LEVELS = ("lv4", "lv5", "lv7")
 VARIANTS: dict[str, dict[str, Any] | None] = {
@@ -47,9 +53,11 @@ VARIANTS: dict[str, dict[str, Any] | None] = {
     "uniform worlds, to the end": {"weighted": False, "cut": -1},
     "no evidence": {"evidence": 0.0},
     "evidence 1": {"evidence": 1.0},
+    "evidence 3": {"evidence": 3.0},
     "likely candidates": {"least_probability": 1e-6},
     "cut after 2": {"cut": 2},
     "512 worlds": {"worlds": 512},
+    "512 worlds, evidence 3": {"worlds": 512, "evidence": 3.0},
 }
 """Player -> what it changes of the usual search settings; None for the policy without search."""
 
@@ -60,6 +68,11 @@ class Pairing(NamedTuple):
     player: str
     opponent: str
     deals: int
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """What is kept of each round, by name."""
+        return (*KEPT, GAIN, CHANGED) if self.opponent == POLICY else KEPT
 
 
 def pairings(deals: int) -> list[Pairing]:
@@ -120,15 +133,18 @@ class Bench:
         seed = zlib.crc32(json.dumps([SEED, one.opponent, number]).encode())
         players = [self.player(name) for name in (one.player, one.opponent)]
         started, busy = time.monotonic(), time.process_time()
-        values = play_hands(self.game, *players, games=2 * self.block, seed=seed)
+        play = functools.partial(play_for_gains, playouts=PLAYOUTS) if one.opponent == POLICY else play_hands
+        values = play(self.game, *players, games=2 * self.block, seed=seed)
         spent = np.array([time.monotonic() - started, time.process_time() - busy])
-        blocks.write(self.file(one, number), {"seconds": spent, **{name: np.asarray(values[name]) for name in KEPT}})
+        blocks.write(
+            self.file(one, number), {"seconds": spent, **{name: np.asarray(values[name]) for name in one.kept}}
+        )
         print(f"{one.player} {one.opponent} block {number}: {spent[0]:.0f} s, {spent[1]:.0f} s of a core", flush=True)
 
     def values(self, one: Pairing) -> dict[str, np.ndarray]:
         """Returns all rounds of a pairing by name, and the seconds of its blocks."""
         parts = [blocks.read(self.file(one, n)) for n in range(self.played(one))]
-        rounds = {name: np.concatenate([part[name] for part in parts]) for name in KEPT}
+        rounds = {name: np.concatenate([part[name] for part in parts]) for name in one.kept}
         return rounds | {"seconds": np.stack([part["seconds"] for part in parts])}
 
 
@@ -144,10 +160,12 @@ def report(bench: Bench, one: Pairing) -> dict[str, Any]:
         "deals": len(points),
         "points_per_hand": list(found["points_per_hand"]),
         "win_rate_excluding_ties": list(found["win_rate_excluding_ties"] or ()),
-        **{name: float(values[name].mean()) for name in KEPT[1:]},
+        **{name: float(values[name].mean()) for name in one.kept[1:] if name != GAIN},
         "seconds": values["seconds"][:, 0].tolist(),
         "core_seconds": values["seconds"][:, 1].tolist(),
     }
+    if one.opponent == POLICY:
+        record[GAIN] = list(mean_interval(values[GAIN].astype(float).mean(axis=1)))
     if one.player != POLICY and one.opponent != POLICY and bench.played(same):
         other = bench.values(same)["points_per_hand"].astype(float)
         both = min(len(points), len(other))
@@ -173,7 +191,7 @@ def _check_known(option: str, names: list[str] | None, known: list[str]) -> None
 def main() -> None:
     """Plays for so many seconds, and writes the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--policy", default="gin_rummy/strong", help="any player by name, run or file")
+    parser.add_argument("--policy", default="gin_rummy/points", help="any player by name, run or file")
     parser.add_argument("--preset", default="dream", help="rules of the rounds")
     parser.add_argument("--deals", type=int, default=1024, help="of each pairing")
     parser.add_argument("--block", type=int, default=128, help="deals played at once")

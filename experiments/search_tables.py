@@ -19,9 +19,11 @@ def search_table() -> list[str]:
     policy = found["policy"]
     stage = "" if policy["iteration"] is None else f", iteration {policy['iteration']}"
     lines = [
-        f"`{found['command']}`: the policy is `{policy['name']}`{stage}; mirrored deals, 95 % intervals by deal.",
+        f"`{found['command']}`: the policy is `{policy['name']}`{stage}; mirrored deals, 95 % intervals by deal. "
+        "Gains are by the policy's own result against the same opponent on the same deals; against the policy itself "
+        "by paired playouts where the two decide differently, whose time is counted.",
         "",
-        "| player | against | points per hand | more than the policy | rounds won, excluding ties | deals | "
+        "| player | against | points per hand | gain over the policy | rounds won, excluding ties | deals | "
         "core ms per round |",
         "|---|---|---|---|---|---|---|",
     ]
@@ -29,12 +31,12 @@ def search_table() -> list[str]:
         # The first block of a pairing compiles.
         blocks = x["core_seconds"][1:] or x["core_seconds"]
         per_round = 1000 * sum(blocks) / len(blocks) / (2 * x["deals"] / len(x["core_seconds"]))
-        more = _signed(x["more_than_policy"]) if "more_than_policy" in x else ""
+        gain = x.get("gain", x.get("more_than_policy"))
         cells = [
             x["player"],
             x["opponent"],
             _signed(x["points_per_hand"]),
-            more,
+            "" if gain is None else _signed(gain),
             _percent(x["win_rate_excluding_ties"]),
         ]
         lines.append("| " + " | ".join([*cells, f"{x['deals']:,}", f"{per_round:.0f}"]) + " |")

@@ -35,6 +35,12 @@ def _rounds(game: envs.Game, *players: object, games: int, seed: int) -> dict[st
     return {"points_per_hand": points, **dict.fromkeys(names, np.zeros_like(points))}
 
 
+def _gains(game: envs.Game, *players: object, games: int, seed: int, playouts: int) -> dict[str, np.ndarray]:
+    """The same, with gains that nobody estimates."""
+    rounds = _rounds(game, *players, games=games, seed=seed)
+    return rounds | dict.fromkeys(("gain", "changed_decisions"), rounds["points_per_hand"])
+
+
 def _called(script: ModuleType, *arguments: object) -> int:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["script.py", *map(str, arguments)])
@@ -146,6 +152,7 @@ def test_a_block_that_is_cut_off_is_not_there(
     played = {"points": np.zeros(2)}
     monkeypatch.setattr(scripts.gin_losses, "played", lambda *_: played)
     monkeypatch.setattr(scripts.gin_search, "play_hands", _rounds)
+    monkeypatch.setattr(scripts.gin_search, "play_for_gains", _gains)
     monkeypatch.setattr(scripts.gin_search.Bench, "player", lambda bench, name: name)
     work = ["--work", tmp_path / "work", "--out", tmp_path / "out.json"]
     calls = (
