@@ -116,14 +116,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=600, help="no block is begun after so many")
     parser.add_argument("--only", default="", help="pairings whose first player's name begins so")
+    parser.add_argument("--against", default="", help="pairings whose second player's name begins so")
     parser.add_argument("--aware", action="store_true", help="also what patient wins with limits by the score")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("runs/gin_relations"))
     parser.add_argument("--out", type=pathlib.Path, default=RESULT)
     arguments = parser.parse_args()
-    relations = [one for one in RELATIONS if one.player.startswith(arguments.only)]
+    begun = (arguments.only, arguments.against)
+    relations = [one for one in RELATIONS if all(name.startswith(x) for name, x in zip(one[:2], begun, strict=True))]
     if not relations:
-        known = ", ".join(dict.fromkeys(one.player for one in RELATIONS))
-        parser.exit(2, f"error: --only {arguments.only} begins no first player's name; known: {known}\n")
+        known = ", ".join(f"{one.player} against {one.opponent}" for one in RELATIONS)
+        parser.exit(2, f"error: --only {begun[0]!r} --against {begun[1]!r} begin no pairing's names; known: {known}\n")
     try:
         records = _played_for(arguments.seconds, relations, arguments.work, arguments.out, aware=arguments.aware)
     except envs.InputError as error:
