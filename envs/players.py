@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import functools
 import importlib
+import importlib.metadata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +14,8 @@ from envs.cards import NUM_CARDS
 from envs.errors import InputError, unknown
 from envs.game import Game, Policy, State
 
+GROUP = "dream_rummy.players"
+"""Entry points of distributions that bring players of their games: <game>.<player> = "module:function"."""
 _EVERYWHERE: dict[str, str] = {"random": "envs.random_play:uniform_policy"}
 """Name -> "module:function", players of every game; the function takes the player's options and returns the Policy."""
 _RULE_BOTS = (
@@ -49,7 +53,7 @@ _FOR_ITS_RULES: dict[str, tuple[str, ...]] = {
 _FULL_DECK: dict[str, tuple[str, ...]] = {"gin_rummy": ("lookahead", "marjj", *_RULE_BOTS, *_SEARCH_LEVELS)}
 """Game -> the players that play it with the full deck alone."""
 _added: dict[str, dict[str, str | Callable[..., Policy]]] = {}
-"""Game -> name -> player, registered with a game; each is given the game first."""
+"""Game -> name -> player, registered with a game; each is given the game first, as those of entry points are."""
 _TRANSLATED: dict[str, str] = {
     "gin_rummy_mdp": "envs.gin_rummy.mdp.players",
     "gin_rummy_openspiel": "envs.gin_rummy.players.translation",
@@ -96,8 +100,25 @@ def add_bots(game: str, bots: Mapping[str, str | Callable[..., Policy]]) -> None
     _added.setdefault(game, {}).update(bots)
 
 
+@functools.cache
+def _offered() -> dict[str, dict[str, str]]:
+    """Returns the players that installed distributions offer: game -> name -> "module:function"."""
+    found: dict[str, dict[str, str]] = {}
+    for entry in importlib.metadata.entry_points(group=GROUP):
+        game, dot, name = entry.name.partition(".")
+        if dot and name:
+            found.setdefault(game, {}).setdefault(name, entry.value)
+    return found
+
+
+def _from_outside(game: str) -> dict[str, str | Callable[..., Policy]]:
+    """Returns the players of a game that a package offers or a program has registered; our own names are not theirs."""
+    own = {*_EVERYWHERE, *_OF_GAME.get(game, {})}
+    return {name: given for name, given in (_offered().get(game, {}) | _added.get(game, {})).items() if name not in own}
+
+
 def _players(game: Game) -> dict[str, str | Callable[..., Policy]]:
-    known = _EVERYWHERE | _OF_GAME.get(game.name, {}) | _added.get(game.name, {})
+    known = _from_outside(game.name) | _EVERYWHERE | _OF_GAME.get(game.name, {})
     return {name: player for name, player in known.items() if not _lacks_cards(name, game)}
 
 
@@ -142,10 +163,13 @@ def make_bot(name: str, game: Game, **options: Any) -> Policy:
         player = translator.translated(make_bot(name, translator.original(game), **options), game)
         return dataclasses.replace(player, game=game)
     maker = given = _players(game)[name]
-    takes_game = name in _FOR_ITS_RULES.get(game.name, ()) or name in _added.get(game.name, {})
+    takes_game = name in _FOR_ITS_RULES.get(game.name, ()) or name in _from_outside(game.name)
     if isinstance(given, str):
         module, _, function = given.partition(":")
-        maker = getattr(importlib.import_module(module), function)
+        try:
+            maker = getattr(importlib.import_module(module), function)
+        except (ImportError, AttributeError) as error:
+            raise InputError(f"player {name!r} of {game.name} ({given}) cannot be loaded: {error}") from error
     try:
         player = maker(game, **options) if takes_game else maker(**options)
     except TypeError as error:

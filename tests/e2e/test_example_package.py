@@ -98,7 +98,7 @@ def test_an_algorithm_without_a_yaml_file(nim: types.ModuleType, monkeypatch: py
 
 
 def test_the_commands_find_the_installed_package(tmp_path: pathlib.Path) -> None:
-    """Installed next to the project, its entry point is enough for `python -m dream.run env=nim`."""
+    """Installed next to the project, its entry points are enough for `python -m dream.run env=nim` and its player."""
     pytest.importorskip("hatchling")
     target = tmp_path / "installed"
     offline = {**os.environ, "PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
@@ -107,7 +107,7 @@ def test_the_commands_find_the_installed_package(tmp_path: pathlib.Path) -> None
     assert done.returncode == 0, done.stdout + done.stderr
     command = [sys.executable, "-m", "dream.run", "env=nim", "env.rules.heap=5", "algo=cfr", "iterations=2"]
     done = subprocess.run(
-        [*command, *SMALL, "run_dir=run"],
+        [*command, *SMALL, "eval.opponents=[expert]", "run_dir=run"],
         cwd=tmp_path,
         env=environment(PYTHONPATH=os.pathsep.join([str(target), str(REPO)])),
         capture_output=True,
@@ -115,4 +115,6 @@ def test_the_commands_find_the_installed_package(tmp_path: pathlib.Path) -> None
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert json.loads((tmp_path / "run" / "evaluation.json").read_text())["exact"]["average"]["exploitability"] < 1
+    report = json.loads((tmp_path / "run" / "evaluation.json").read_text())
+    assert report["exact"]["average"]["exploitability"] < 1
+    assert "expert" in json.dumps(report)

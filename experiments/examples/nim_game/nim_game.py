@@ -136,5 +136,5 @@ def expert(game: Nim) -> envs.Policy:
 
 
 def register() -> None:
-    """Makes the game and its player known to a program; an installed package does it by its entry point."""
+    """Makes the game and its player known to a program; an installed package does it by its entry points."""
     envs.register("nim", make, bots={"expert": expert})

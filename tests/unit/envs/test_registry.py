@@ -14,7 +14,7 @@ import pytest
 from dream_support import CoinGame
 
 import envs
-from envs import registry
+from envs import players, registry
 from envs.gin_rummy.core.rules import GinRules
 
 
@@ -139,9 +139,11 @@ def test_every_player_can_be_built() -> None:
 @pytest.fixture
 def outside() -> Iterator[None]:
     """A registry that looks for installed packages anew, before the test and after it."""
-    registry._offered.cache_clear()
+    for module in (registry, players):
+        module._offered.cache_clear()
     yield
-    registry._offered.cache_clear()
+    for module in (registry, players):
+        module._offered.cache_clear()
 
 
 def make_coin(flat: bool = False) -> CoinGame:
@@ -237,3 +239,25 @@ def test_distributions_offer_games(monkeypatch: pytest.MonkeyPatch) -> None:
     text = _refusal(lambda: envs.make("broken"))
     place = "game 'broken' of distribution dist-of-coins (no_such_module:make)"
     assert text == f"{place} cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'"
+
+
+@pytest.mark.usefixtures("outside")
+def test_players_of_installed_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Known by their entry points without a call; a broken one is one line, and names of our own stay ours."""
+    offered = {
+        "coin.first": f"{__name__}:_always_first",
+        "coin.broken": "no_such_module:make",
+        "coin.random": "no_such_module:make",
+    }
+    entries = [importlib.metadata.EntryPoint(name, value, players.GROUP) for name, value in offered.items()]
+    monkeypatch.setattr(
+        importlib.metadata, "entry_points", lambda group: [entry for entry in entries if entry.group == group]
+    )
+    envs.register("coin", make_coin)
+    game = envs.make("coin")
+    assert envs.bot_names(game) == ["broken", "first", "random"]
+    assert envs.bot_names(envs.make("kuhn_poker")) == ["random"]
+    assert envs.make_bot("first", game, action=1)(None, np.ones(2, bool)).tolist() == [0, 1]
+    assert envs.make_bot("random", game)(None, np.ones(2, bool)).tolist() == [0.5, 0.5]
+    text = _refusal(lambda: envs.make_bot("broken", game))
+    assert text == "player 'broken' of coin (no_such_module:make) cannot be loaded: No module named 'no_such_module'"
