@@ -68,9 +68,14 @@ def print_ladder(entries: list[dict[str, Any]], game: Game, rounds: int, rules: 
         columns += [f"rating by games to {rules.target}", "95 % interval", "rank by games"]
     for column in columns:
         table.add_column(column, justify="left" if column == "player" else "right")
-    finer = max("+.2f", points_form(entries))
+    finer, names = max("+.2f", points_form(entries)), short_names(entry["name"] for entry in entries)
     for entry in entries:
-        cells = [entry["name"], *_cells(entry, ".0f"), *_cells(entry["points"], finer), str(entry["points_rank"])]
+        cells = [
+            names[entry["name"]],
+            *_cells(entry, ".0f"),
+            *_cells(entry["points"], finer),
+            str(entry["points_rank"]),
+        ]
         if rules is not None:
             cells += [*_cells(entry["games"], ".0f"), str(entry["games_rank"])]
         table.add_row(*cells)

@@ -61,3 +61,15 @@ def test_tables_and_figures_tell_players_apart(
     monkeypatch.setattr(ladder_plot, "has_matplotlib", lambda: False)
     (path,) = ladder_plot.plot_ladder(entries, "chips", "ladder", tmp_path, "svg")
     assert all(f">{text}<" in path.read_text() for text in ("x/run", "y/run", shown))
+
+
+def test_long_paths_do_not_crowd_out_the_ratings(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs in one deep folder are told apart in both tables of a terminal with 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    folder = "/a/folder/that/is/deep/in/other/folders"
+    print_ladder(_entries([f"{folder}/first", f"{folder}/second"], 4.0), envs.make("kuhn_poker"), 8, None)
+    ratings, _, cross = capsys.readouterr().out.partition("against the column's")
+    for table in (ratings, cross):
+        assert all(f" {name} " in table for name in ("first", "second"))
