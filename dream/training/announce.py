@@ -10,6 +10,8 @@ from typing import Any
 
 import jax
 
+import envs
+from dream.evaluation.validity import has_opposite_points
 from dream.networks import make_network
 from envs import Game, InputError
 
@@ -49,26 +51,42 @@ def plan(settings: Mapping[str, Any], game: Game, *, tabular: bool, run_dir: Pat
     ]
 
 
-def next_steps(run_dir: Path, *, env: str, opponent: str, finished: bool, wandb: bool) -> list[str]:
-    """Returns the commands that make sense after a run.
+def next_steps(
+    run_dir: Path, game: Game, rules: Mapping[str, Any], *, opponent: str, finished: bool, wandb: bool
+) -> list[str]:
+    """Returns the commands that make sense after a run; those that need a zero-sum game of two only where it is one.
 
     Args:
       run_dir: of the run.
-      env: the option of the group env.
+      game: what was played.
+      rules: the game's, as the run was given them.
       opponent: a rule-based player of the game.
       finished: whether the run came to its end, and was not interrupted.
       wandb: whether there are offline W&B files to send.
     """
     place = shlex.quote(os.path.relpath(run_dir) if run_dir.is_relative_to(Path.cwd()) else str(run_dir))
     steps = [] if finished else [("go on", f"python -m dream.run resume={place}")]
-    steps += [
-        ("evaluate", f"python -m dream.evaluate checkpoint={place} opponent={opponent}"),
-        ("exploit", f"python -m dream.exploit checkpoint={place}"),
-        ("rate", f"python -m dream.ladder env={env} players=[{opponent},{place}]"),
-    ]
+    steps.append(("evaluate", f"python -m dream.evaluate checkpoint={place} opponent={opponent}"))
+    if game.num_players == 2 and has_opposite_points(game):
+        steps.append(("exploit", f"python -m dream.exploit checkpoint={place}"))
+        env = " ".join([f"env={game.name}", *_changed_rules(game.name, rules)])
+        steps.append(("rate", f"python -m dream.ladder {env} players=[{opponent},{place}]"))
     if wandb:
         steps.append(("send to W&B", f"wandb sync {place}/wandb/offline-run-*"))
     return [f"  {name + ':':<13}{command}" for name, command in steps]
+
+
+def _changed_rules(name: str, rules: Mapping[str, Any]) -> list[str]:
+    """Returns the overrides that make a game of these rules, without those that change nothing."""
+    needed: dict[str, Any] = {}
+    for rule, value in rules.items():
+        try:
+            changes = envs.make(name, **needed, **{rule: value}) != envs.make(name, **needed)
+        except InputError:  # not without a later one
+            changes = True
+        if changes:
+            needed[rule] = value
+    return [shlex.quote(f"env.rules.{rule}={value}") for rule, value in needed.items()]
 
 
 def uneven(settings: Mapping[str, Any], sizes: Mapping[int, int]) -> list[str]:

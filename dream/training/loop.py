@@ -206,8 +206,8 @@ def _draw(run: Run) -> list[Path]:
 def _suggest(run: Run, *, finished: bool) -> None:
     """Prints what can be done with a run next."""
     sent = run.config.tracking.mode != "disabled" and any(run.run_dir.glob("wandb/offline-run-*"))
-    env = run.start.choices.get("env", run.game.name)
-    for line in announce.next_steps(run.run_dir, env=env, opponent="random", finished=finished, wandb=sent):
+    rules = run.start.plain["env"].get("rules", {})
+    for line in announce.next_steps(run.run_dir, run.game, rules, opponent="random", finished=finished, wandb=sent):
         print(line, flush=True)
 
 

@@ -122,10 +122,29 @@ def test_next_steps(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> 
     """Commands that can be pasted; W&B's only where there is something to send."""
     monkeypatch.chdir(tmp_path)
     place = tmp_path / "my runs" / "a"
-    lines = next_steps(place, env="leduc_poker", opponent="random", finished=True, wandb=True)
+    leduc = envs.make("leduc_poker")
+    lines = next_steps(place, leduc, {}, opponent="random", finished=True, wandb=True)
     assert [line.split()[0] for line in lines] == ["evaluate:", "exploit:", "rate:", "send"]
     assert lines[1].endswith("python -m dream.exploit checkpoint='my runs/a'")
     assert lines[3].endswith("wandb sync 'my runs/a'/wandb/offline-run-*")
-    lines = next_steps(tmp_path / "b", env="leduc_poker", opponent="random", finished=False, wandb=False)
+    lines = next_steps(tmp_path / "b", leduc, {}, opponent="random", finished=False, wandb=False)
     assert lines[0].endswith("python -m dream.run resume=b")
     assert not any("wandb" in line for line in lines)
+
+
+def test_next_steps_fit_the_game(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    """A ladder by the run's own rules; neither ladder nor bound where the game is no zero-sum one of two."""
+    monkeypatch.chdir(tmp_path)
+    for name, rules, told in (
+        ("gin_rummy", {"preset": "dream"}, "env=gin_rummy players"),
+        ("gin_rummy", {"preset": "eaai", "knock_limit": 9}, "env.rules.preset=eaai env.rules.knock_limit=9 players"),
+        ("gin_rummy_mdp", {"reward": "categorical"}, "env=gin_rummy_mdp env.rules.reward=categorical players"),
+        ("rummy500", {"num_players": 2, "target": 500, "max_rounds": 40}, "players=2 env.rules.target=500 players"),
+        ("rummy500", {"num_players": 3}, None),
+        ("rummy500", {"num_players": 2, "rewards": "points"}, None),
+    ):
+        lines = next_steps(
+            tmp_path / "a", envs.make(name, **rules), rules, opponent="random", finished=True, wandb=False
+        )
+        assert [line.split()[0] for line in lines] == ["evaluate:", "exploit:", "rate:"][: None if told else 1]
+        assert told is None or told in lines[-1]
