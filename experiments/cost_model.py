@@ -142,6 +142,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--link", type=float, default=LINK, help="bytes/s between machines (default %(default)g)")
     parser.add_argument("--latency", type=float, default=LATENCY, help="seconds of a message (default %(default)g)")
+    parser.add_argument("--out", type=Path, default=RESULT, help="file to write (default: the one the tables are of)")
     arguments = parser.parse_args()
     report: dict[str, Any] = {"link": arguments.link, "latency": arguments.latency, "recipes": {}}
     for name, overrides in RECIPES.items():
@@ -152,8 +153,8 @@ def main() -> None:
             "by_devices": {str(n): cost for n, cost in by_devices.items()},
             "timed": timed(size, by_devices, arguments.link, arguments.latency),
         }
-    write_json(RESULT, report)
-    print(RESULT)
+    write_json(arguments.out, report)
+    print(arguments.out)
 
 
 if __name__ == "__main__":
