@@ -89,7 +89,11 @@ def side_by_side(
     runs = {"one": (one, read(one)), "other": (other, read(other))}
     chosen = {}
     for limit in LIMITS:
-        shared = min(max(totals[limit] for totals in kept.values()) for _, kept in runs.values())
+        most = {run: max(totals[limit] for totals in kept.values()) for run, kept in runs.values()}
+        for run, total in most.items():
+            if not total:
+                raise InputError(f"{run} counts no {limit}, as solvers of game trees do; learners that play games do")
+        shared = min(most.values())
         for name, (run, kept) in runs.items():
             within = [n for n, totals in kept.items() if totals[limit] <= shared]
             if not within:

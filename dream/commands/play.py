@@ -99,8 +99,16 @@ def _terminal(config: PlayConfig, records: Path | None) -> Terminal:
     seats = config.seats or (_YOU, *[best] * (game.num_players - 1))
     if len(seats) != game.num_players:
         raise InputError(f"seats={list(seats)} names {len(seats)}; {game.name} has {game.num_players} seats")
-    players = tuple(None if name == _YOU else find_opponent(name, game) for name in seats)
+    players = tuple(None if name == _YOU else _seated(name, game) for name in seats)
     return Terminal(game, tuple(seats), players, config.target, config.seed, records)
+
+
+def _seated(name: str, game: Game) -> Policy | HostPlayer:
+    """Returns the player of a seat in the terminal; a wrong name is refused with the person's besides."""
+    try:
+        return find_opponent(name, game)
+    except InputError as error:
+        raise InputError(f"{error}; a person is named {_YOU}") from error
 
 
 def play(prepared: Page | Terminal) -> None:

@@ -67,7 +67,12 @@ def find(reference: str | os.PathLike[str]) -> Trained:
     if (ours := shipped.path_of(reference)) is not None:
         return policy_file.read(ours, Path.cwd())
     path = Path(reference).expanduser().absolute()
-    return policy_file.read(path, path.parent) if path.is_file() else checkpoint.find(reference)
+    if not path.exists():
+        raise InputError(
+            f"{reference} does not exist; it must be a run directory, a checkpoint's folder, a policy's file or one of "
+            f"{', '.join(shipped.names())}"
+        )
+    return policy_file.read(path, path.parent) if path.is_file() else checkpoint.find(path)
 
 
 def game_of(trained: Trained) -> Game:

@@ -68,6 +68,8 @@ def test_no_checkpoint_within_a_limit_is_refused(entrants: Callable, tmp_path: p
     late = _run(tmp_path / "late", 100, 5.0, (10,))
     with pytest.raises(InputError, match="late kept nothing to compare within 10 seconds"):
         entrants(one, late)
+    with pytest.raises(InputError, match="solver counts no decisions, as solvers of game trees do"):
+        entrants(one, _run(tmp_path / "solver", 0, 1.0, (10,)))
     with pytest.raises(InputError, match="holds no checkpoint"):
         entrants(one, _run(tmp_path / "empty", 1, 1.0, ()))
 

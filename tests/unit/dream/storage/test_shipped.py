@@ -47,6 +47,10 @@ def test_a_player_is_found_by_name(place: pathlib.Path) -> None:
     np.testing.assert_array_equal(own(view, legal), find_player("kuhn_poker/steady", game)(view, legal))
     with pytest.raises(InputError, match=r"unknown player 'kuhn_poker/x'; .*random, .*, kuhn_poker/steady, the path"):
         find_player("kuhn_poker/x", game)
+    with pytest.raises(
+        InputError, match=r"kuhn_poker/x does not exist; .* a policy's file or one of kuhn_poker/steady$"
+    ):
+        dream.load_policy("kuhn_poker/x")
     pathlib.Path("kuhn_poker/steady").mkdir(parents=True)
     with pytest.raises(InputError, match=r"holds no complete checkpoint|is not a"):
         dream.load_policy("kuhn_poker/steady")
