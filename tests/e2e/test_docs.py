@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 from command_support import REPO
 
+import envs
 from dream.config.compose import compose_config, jobs
 
 DOCS = REPO / "docs"
@@ -116,3 +117,17 @@ def test_links(page: pathlib.Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+def test_table_of_games() -> None:
+    """Every game has a row with its own numbers of players, actions and inputs, and whether it can be enumerated."""
+    rows = re.findall(r"^\| \[`(\w+)`\]\([^|]*(.*)\|$", (DOCS / "games" / "index.md").read_text(), re.MULTILINE)
+    assert sorted(name for name, _ in rows) == envs.names()
+    for name, row in rows:
+        players, actions, observation, enumerable = (cell.strip() for cell in row.split("|")[1:5])
+        game = envs.make(name)
+        least, _, most = players.partition(" to ")
+        assert int(least) <= game.num_players <= int(most or least), name
+        told = (int(cell.split()[0].replace(",", "")) for cell in (actions, observation))
+        assert tuple(told) == (game.num_actions, game.observation_size), name
+        assert enumerable.startswith("yes") == isinstance(game, envs.EnumerableGame), name
