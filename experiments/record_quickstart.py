@@ -19,7 +19,7 @@ PAGE = ROOT / "docs" / "quickstart.md"
 STEP = re.compile(
     r"^    python -m (?P<command>dream\.[^\n]*)\n(?P<output>\n```text\n.*?^```\n)?", re.MULTILINE | re.DOTALL
 )
-SKIPPED = ("resume=", "preset=laptop")
+SKIPPED = ("resume=", "preset=laptop", "experiment=")
 """In commands that are not run: they would change what the others show, or take long."""
 MOST_LINES = 40
 
