@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import pathlib
 from typing import Any
 
 import pytest
@@ -79,3 +80,13 @@ def test_passes_are_counted_in_minibatches(model: Any) -> None:
     """One pass over 8,192 games of at most 80 moves is 320 minibatches of 2,048; 40 minibatches are 40."""
     steps = [model.sizes(overrides)["gradient_steps"] for overrides in ([], ["preset=h200"])]
     assert steps == [40, 320]
+
+
+def test_another_link_is_kept_apart(model: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    """With --out the file that the tables are made of stays as it was."""
+    monkeypatch.setattr(model, "RECIPES", {})
+    monkeypatch.setattr(model, "RESULT", tmp_path / "stored.json")
+    monkeypatch.setattr("sys.argv", ["cost_model.py", "--link", "1e9", "--out", str(tmp_path / "mine.json")])
+    model.main()
+    assert json.loads((tmp_path / "mine.json").read_text())["link"] == 1e9
+    assert not (tmp_path / "stored.json").exists()
