@@ -71,14 +71,23 @@ def _rummy500_rows() -> list[Line]:
     return found
 
 
-def _strongest_rows() -> list[Line]:
-    """Returns the lines about the strongest player of gin rummy."""
-    seeds = sorted(tables.stored("shipped_weights")["gin_rummy/strong"].items())
+def _points_line(name: str) -> Line:
+    """Returns the line about a player of the package: points per hand against three others, by seed."""
+    seeds = sorted(tables.stored("shipped_weights")[name].items())
     opponents = ("lookahead", "marjj", "camper")
-    met = [[run["strength"][name]["points_per_hand"] for name in opponents] for _, run in seeds]
+    met = [[run["strength"][opponent]["points_per_hand"] for opponent in opponents] for _, run in seeds]
     points = [", ".join(f"{x['mean']:+.1f}" for x in of_seed) for of_seed in met]
     half = max(x["high"] - x["low"] for of_seed in met for x in of_seed) / 2
     again = f"; trained again: {'; '.join(points[1:])}" if points[1:] else ""
+    return (
+        f"`{name}`, by policy alone, against " + ", ".join(f"`{opponent}`" for opponent in opponents),
+        f"{points[0]} points per hand{again} (each ±{half:.1f})",
+        GIN,
+    )
+
+
+def _strongest_rows() -> list[Line]:
+    """Returns the lines about the strongest players of gin rummy."""
     to_100 = {
         one["opponent"]: one["game_win_rate"]
         for one in tables.stored("gin_relations")["relations"]
@@ -86,11 +95,8 @@ def _strongest_rows() -> list[Line]:
     }
     games = {name: [100 * x for x in to_100[name]] for name in ("eaai_simple", "marjj")}
     return [
-        (
-            "`gin_rummy/strong`, by policy alone, against " + ", ".join(f"`{name}`" for name in opponents),
-            f"{points[0]} points per hand{again} (each ±{half:.1f})",
-            GIN,
-        ),
+        _points_line("gin_rummy/points"),
+        _points_line("gin_rummy/strong"),
         (
             "The same in games to 100 under EAAI's rules, against " + ", ".join(f"`{name}`" for name in games),
             ", ".join(f"{mean:.1f} % ({low:.1f} to {high:.1f})" for mean, low, high in games.values()),

@@ -28,7 +28,7 @@ class Level(NamedTuple):
 LEVELS = {
     "gin_rummy": (
         Level("random"), Level("greedy", 0.4), Level("greedy", 0.15), Level("greedy"), Level("lookahead"),
-        Level("camper"), Level("marjj"), Level("gin_rummy/strong"),
+        Level("camper"), Level("marjj"), Level("gin_rummy/strong"), Level("gin_rummy/points"),
     ),
 }  # fmt: skip
 """Game -> its levels by its default rules, the weakest first; measured by experiments/gin_levels.py."""

@@ -30,7 +30,7 @@ def test_a_level_is_its_player() -> None:
     """In a match as by the player's own name; a level's mistakes are spread over all legal actions."""
     game = envs.make("gin_rummy")
     assert level("level:4", game) == ("greedy", 0.0)
-    assert level(names(game)[-1], game) == ("gin_rummy/strong", 0.0)
+    assert level(names(game)[-1], game) == ("gin_rummy/points", 0.0)
     fourth, greedy = (dream.evaluate(name, "random", games=64, game=game) for name in ("level:4", "greedy"))
     assert fourth.points_per_hand == greedy.points_per_hand
     state = game.init(jax.random.key(0))
@@ -39,10 +39,10 @@ def test_a_level_is_its_player() -> None:
     assert chances == pytest.approx(0.6 * own + 0.4 * np.asarray(legal) / np.sum(legal))
 
 
-@pytest.mark.parametrize("name", ["level:0", "level:9", "level:", "level:two", "level:²"])
+@pytest.mark.parametrize("name", ["level:0", "level:10", "level:", "level:two", "level:²"])
 def test_there_is_no_such_level(name: str) -> None:
     """In one line that says which there are, and of another game that there are none."""
-    with pytest.raises(InputError, match=f"unknown level '{name}'; it must be level:1 to level:8"):
+    with pytest.raises(InputError, match=f"unknown level '{name}'; it must be level:1 to level:9"):
         find_player(name, envs.make("gin_rummy"))
     for game in (envs.make("kuhn_poker"), envs.make("gin_rummy", preset="eaai")):
         with pytest.raises(InputError, match=f"{game.name} by these rules has none"):
