@@ -44,7 +44,7 @@ def play_on(
       needed: whether anybody asks; if not, nothing is played.
     Returns:
       float32, rewards from here on, and the policy's win_bonus if the end pays the player, the negative if it costs;
-      NaN where what the policy gave was not finite.
+      NaN where what the policy gave was not finite; what it gives once the game is over does not count.
     """
     bonus = policy.win_bonus if isinstance(policy, ValuedPolicy) else 0.0
     knows_value = isinstance(policy, ValuedPolicy) and policy.value is not None
@@ -61,7 +61,7 @@ def play_on(
             is_left = ~done & (t >= cut) & (to_act == seat)
             rest = jnp.where(is_left, policy.value(policy.params, view), 0.0)
         gained = rewards[seat] + win_bonus(rewards[seat], done, bonus)
-        gained = jnp.where(jnp.isfinite(jnp.sum(probs)), gained, jnp.nan)
+        gained = jnp.where(done | jnp.isfinite(jnp.sum(probs)), gained, jnp.nan)
         return t + 1, state, action, won + gained, rest, done | is_left
 
     start = (jnp.int32(0), state, jnp.int32(action), jnp.float32(0), jnp.float32(0), ~jnp.bool_(needed))

@@ -11,8 +11,11 @@ import pytest
 
 import envs
 from dream import algorithms
+from dream.evaluation.gains import GAIN, play_for_gains
 from dream.networks.policy import ValuedPolicy
+from dream.search import SearchSettings, make_search
 from dream.search.playouts import play_on
+from envs import Policy
 
 GAME = envs.make("kuhn_poker")
 
@@ -53,3 +56,19 @@ def test_the_end_pays_the_bonus_too() -> None:
     start = GAME.from_deck(jnp.array([2, 0, 1]))
     won = [play_on(GAME, passes, start, jnp.int32(0), jnp.int32(seat), jax.random.key(0), 9) for seat in (0, 1)]
     np.testing.assert_allclose(won, [2.5, -2.5])
+
+
+def _of_legal(params: Any, view: Any, legal: Any) -> Any:
+    """Each legal action alike; no numbers once the game is over, as there is none."""
+    return jnp.where(jnp.any(legal), legal / jnp.maximum(jnp.sum(legal), 1), jnp.nan)
+
+
+def test_a_policy_without_answer_after_the_end_is_played_on_by() -> None:
+    """Nobody acts there; to the end of the game, by a search, and for gains over it."""
+    policy, start = Policy(_of_legal), GAME.from_deck(jnp.array([2, 0, 1]))
+    assert abs(play_on(GAME, policy, start, jnp.int32(1), jnp.int32(0), jax.random.key(0), 9)) in (1, 2)
+    player = make_search(policy, GAME, SearchSettings(worlds=32, pulls=16, particles=8))
+    assert float(jnp.max(jax.jit(player)(_view(), jnp.array([True, True])))) == 1
+    gained = play_for_gains(GAME, Policy(lambda params, view, legal: jnp.array([0.0, 1.0])), policy, games=16)[GAIN]
+    assert np.isfinite(gained).all()
+    assert gained.any()
