@@ -69,6 +69,9 @@ def play_for_gains(
     rounds = jax.device_get(_play(game, player, plain, match_key(seed), games // 2, playouts))
     refuse_faults(rounds.pop("faults"))
     refuse_rewards(game, rounds["points_per_hand"])
+    if not np.all(np.isfinite(rounds[GAIN])):
+        # What the players met themselves was fine.
+        refuse_faults(np.array([[True, False, False, False]]), ("in playouts the opponent's policy",))
     return rounds
 
 

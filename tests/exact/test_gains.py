@@ -77,3 +77,14 @@ def test_other_games_and_numbers_are_refused() -> None:
     for pair, whose in (((wrong, Policy(_first)), "first player"), ((Policy(_first), wrong), "opponent")):
         with pytest.raises(InputError, match=f"the {whose}'s policy gives probabilities that are not finite"):
             play_for_gains(kuhn, *pair, games=4)
+
+
+def test_a_policy_without_answer_in_playouts_alone_is_refused() -> None:
+    """It has none for a pass that is answered by a bet: the player bets first, and bets at nothing."""
+
+    def policy(params: None, view: object, legal: np.ndarray) -> np.ndarray:
+        return jnp.where(view.bets == 9, jnp.nan, jnp.array([0.5, 0.5]))
+
+    player = Policy(lambda params, view, legal: jnp.where(jnp.arange(2) == view.seat, 0.0, 1.0))
+    with pytest.raises(InputError, match="in playouts the opponent's policy gives probabilities that are not finite"):
+        play_for_gains(envs.make("kuhn_poker"), player, Policy(policy), games=64)
