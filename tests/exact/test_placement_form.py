@@ -104,7 +104,7 @@ def test_information_sets_are_those_of_the_tree(forms: tuple[TreeForm, Placement
         assert ours == theirs
 
 
-@pytest.mark.parametrize("variant", ["cfr", "cfr_plus", "dcfr", "dcfr forgetting", "pcfr_plus"])
+@pytest.mark.parametrize("variant", ["cfr", "cfr_plus", "dcfr", "dcfr forgetting", "dcfr of high power", "pcfr_plus"])
 def test_every_iterate_of_cfr_is_that_on_the_tree(variant: str) -> None:
     """Regrets, averages and last regrets after 1, 2 and 7 iterations, in every information set."""
     tree_form, form = _forms("five-abrupt")
@@ -113,6 +113,7 @@ def test_every_iterate_of_cfr_is_that_on_the_tree(variant: str) -> None:
         "cfr_plus": CfrConfig("cfr_plus", plus=True, average_power=1.0),
         "dcfr": CfrConfig("dcfr", average_power=2.0, positive_power=1.5, negative_power=0.0),
         "dcfr forgetting": CfrConfig("dcfr", average_power=2.0, positive_power=1.5, negative_power=-0.5),
+        "dcfr of high power": CfrConfig("dcfr", positive_power=400.0, negative_power=-400.0),
         "pcfr_plus": CfrConfig("pcfr_plus", plus=True, predictive=True, average_power=2.0),
     }[variant]
     tree = tree_form.tree

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -148,6 +149,7 @@ def test_cfr_has_openspiels_exploitability_on_leduc(variant: dict, after: dict[i
         {"plus": True, "average_power": 1.0},
         {"average_power": 1.0, "positive_power": 1.0, "negative_power": 1.0},
         {"average_power": 2.0, "positive_power": 1.5, "negative_power": 0.0},
+        {"average_power": 2.0, "positive_power": math.inf, "negative_power": -math.inf},
         {"plus": True, "predictive": True, "average_power": 2.0},
     ],
 )

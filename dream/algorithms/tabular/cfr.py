@@ -37,6 +37,9 @@ from dream.game_tree.tabular_policy import normalised, table_index, table_policy
 from dream.game_tree.tree import Tree
 from envs import EnumerableGame, Game, Policy
 
+MOST_POWER = 20
+"""Of an iteration's number: higher ones are more than a float64 holds."""
+
 
 @dataclasses.dataclass(frozen=True)
 class CfrConfig:
@@ -49,14 +52,14 @@ class CfrConfig:
       predictive: whether the last regret is expected to come again.
       average_power: the policy of iteration t enters the average with weight t^average_power.
       positive_power, negative_power: alpha and beta of discounted CFR: before each iteration's regret is added,
-        regrets are multiplied by t^power / (t^power + 1); None for no discount.
+        regrets are multiplied by t^power / (t^power + 1); None for no discount. Both may be infinite.
     """
 
     name: str
     updates: int = number(1, 1)
     plus: bool = False
     predictive: bool = False
-    average_power: float = number(0.0, 0)
+    average_power: float = number(0.0, 0, MOST_POWER)
     positive_power: float | None = None
     negative_power: float | None = None
 
@@ -110,7 +113,9 @@ def _discounted(config: CfrConfig, regrets: Array, t: Array) -> Array:
     before = t - 1 + (t <= 1)  # what was before the first iteration is 0, whatever the factor
 
     def factor(power: float | None) -> Array | float:
-        return 1.0 if power is None else before**power / (before**power + 1)
+        if power is None:
+            return 1.0
+        return 1 / (1 + before**-power) if power > MOST_POWER else before**power / (before**power + 1)
 
     positive, negative = factor(config.positive_power), factor(config.negative_power)
     return positive * regrets.clip(min=0) + negative * regrets.clip(max=0)

@@ -34,7 +34,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dream.algorithms.tabular.cfr import Tabular
+from dream.algorithms.tabular.cfr import MOST_POWER, Tabular
 from dream.algorithms.tabular.iterations import run_iterations
 from dream.algorithms.types import Algorithm, Metrics, Resources, needs_tree
 from dream.compiled.bounded import BoundedCalls
@@ -54,7 +54,7 @@ class ExternalConfig:
     baseline: str = choice("none", *BASELINES)
     baseline_rate: float = number(0.5, 0, 1, above=True)
     plus: bool = False
-    average_power: float = number(0.0, 0)
+    average_power: float = number(0.0, 0, MOST_POWER)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

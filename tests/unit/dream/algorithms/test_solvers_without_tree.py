@@ -9,8 +9,11 @@ import pytest
 import envs
 from dream.algorithms.tabular import mmd
 from dream.algorithms.tabular.cfr import CfrConfig, make
+from dream.algorithms.tabular.mccfr import ExternalConfig
 from dream.algorithms.types import Resources
+from dream.config import settings
 from dream.game_tree.forms import exact_form
+from envs import InputError
 from envs.game import EnumerableGame
 
 OPENING = "012345/67"
@@ -55,3 +58,10 @@ def test_mmd_needs_no_tree() -> None:
     assert form.values(table).nash_conv < before
     played = form.tabulate(learner.policies(state)["current"])
     assert form.values(played).nash_conv == pytest.approx(form.values(table).nash_conv, abs=1e-6)
+
+
+@pytest.mark.parametrize("schema", [CfrConfig, ExternalConfig])
+def test_weights_beyond_numbers_are_refused(schema: type) -> None:
+    """Iteration 200 to the power of 400 is infinite."""
+    with pytest.raises(InputError, match=r"average_power=400\.0 is out of range"):
+        settings.read(schema, {"name": "cfr", "average_power": 400.0}, "algo")
