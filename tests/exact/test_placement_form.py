@@ -18,10 +18,12 @@ from dream.algorithms.tabular.cfr import CfrConfig, CfrState, run_updates, run_u
 from dream.algorithms.types import Resources
 from dream.game_tree.exact import round_robin
 from dream.game_tree.forms import TreeForm
-from dream.game_tree.placement.form import PlacementForm, placement_form
+from dream.game_tree.placement.form import PlacementForm, kept_form, placement_form
 from dream.game_tree.sequence_form import sequence_form
 from dream.game_tree.tree import build_tree
 from envs import Policy
+from envs.phantom.rules import PhantomRules
+from envs.phantom.tic_tac_toe import PhantomTicTacToe
 
 SMALL = {
     "hex-classical": lambda: envs.make("dark_hex", board_size=2),
@@ -238,3 +240,18 @@ def _entries(form: PlacementForm, sample: dict[str, Any]) -> tuple[list[int], np
     tried = {int(cell) for cell in text[::2]}
     cells = [cell for cell in range(9) if cell not in tried]
     return cells, stage.entries.start + np.arange(stage.width) * len(stage.lists) + row
+
+
+def test_a_kept_form_is_of_what_the_game_does_now() -> None:
+    """The same game, in which another cell has come to win since."""
+
+    class Changing(PhantomTicTacToe):
+        """Wins with one cell alone, once that is said."""
+
+    game = Changing(PhantomRules(opening="0134/2678"))
+    form = kept_form(game)
+    assert kept_form(game) is form
+    Changing.winning = ((1 << 3,), (1 << 3,))
+    after, anew = kept_form(game), placement_form(game)
+    assert after is not form
+    assert after.values(after.uniform()) == anew.values(anew.uniform()) != form.values(form.uniform())

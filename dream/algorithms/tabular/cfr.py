@@ -261,7 +261,7 @@ class TabularWithoutTree:
     config: Any
     game: Game
 
-    @property
+    @functools.cached_property
     def form(self) -> PlacementForm:
         """The game's sequences, built when first asked for."""
         return kept_form(self.game)

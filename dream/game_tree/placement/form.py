@@ -19,6 +19,7 @@ from dream.game_tree.tabular_policy import table_index, table_policy
 from envs import check_plays
 from envs.errors import InputError
 from envs.game import Game, HiddenPlacement, Policy
+from envs.traces import forget_other_traces
 
 Table = tuple[np.ndarray, np.ndarray]
 """Action probabilities of each player's entries: float64[E] each."""
@@ -283,9 +284,13 @@ def _apply(policy: Policy, views: Any, legal: Array) -> Array:
     return jax.vmap(policy)(views, legal)
 
 
-@functools.lru_cache(maxsize=1)
 def kept_form(game: Game) -> PlacementForm:
-    """Returns a game's form, built when first asked for; the last one stays in memory."""
+    """Returns a game's form: from memory, where the last one is of a game that does the same; else built."""
+    return _kept(game, forget_other_traces(game))
+
+
+@functools.lru_cache(maxsize=1)
+def _kept(game: Game, source: str) -> PlacementForm:
     return placement_form(game)
 
 
