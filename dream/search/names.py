@@ -7,6 +7,8 @@ from typing import NamedTuple
 from envs import InputError
 
 PREFIX = "search:"
+_MOST_DIGITS = 18
+"""Of a number of worlds: Python itself refuses to read one of thousands."""
 
 
 class SearchName(NamedTuple):
@@ -25,10 +27,12 @@ def parse(reference: str) -> SearchName:
     """Reads a name; what follows the last colon is a number of worlds if it consists of digits.
 
     Raises:
-      InputError: no policy in it.
+      InputError: no policy in it, or a number of too many digits.
     """
     inner = reference.removeprefix(PREFIX)
     before, colon, last = inner.rpartition(":")
+    if colon and last.isdecimal() and len(last) > _MOST_DIGITS:
+        raise InputError(f"search.worlds={last[:_MOST_DIGITS]}... is out of range; it has {len(last)} digits")
     policy, worlds = (before, int(last)) if colon and last.isdecimal() else (inner, None)
     if not policy:
         raise InputError(f"player {reference!r} names no policy; it must be {PREFIX}<run, file or player>[:<worlds>]")

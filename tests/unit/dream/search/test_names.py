@@ -53,6 +53,7 @@ def test_a_search_player_is_evaluated_by_name() -> None:
         ("search:", "names no policy"),
         ("search:nobody", "unknown player 'nobody'"),
         ("search:random:9999999", r"search\.worlds=9999999 is out of range"),
+        (f"search:random:{'9' * 5000}", r"search\.worlds=9{18}\.\.\. is out of range; it has 5000 digits"),
         ("search:search:random", "cannot search with another one"),
     ],
 )
