@@ -233,3 +233,22 @@ def test_words_tell_the_suits() -> None:
     assert words["hands"][0] == ["AD", "AC", "2C", "3C"]
     assert words["suits"] == ["CDSH", "SHDC"]
     assert words["stock_in_order"]
+
+
+def test_a_round_is_replayed_by_the_names_of_who_acted() -> None:
+    """Rounds of random play: the deal and its actions lead to the state they are taken from."""
+    game = envs.make("mini_gin_rummy", preset="3x4")
+    step, legal, replay = jax.jit(game.step), jax.jit(game.legal_actions), jax.jit(game.replay_actions)
+    renamed = 0
+    for seed in range(8):
+        rng, state, after, done = np.random.default_rng(seed), None, game.init(jax.random.key(seed)), False
+        while not done:
+            state = after
+            after, _, done = step(state, np.int32(rng.choice(np.flatnonzero(legal(state)))))
+        again, actions, count = replay(state)
+        for action in actions[: int(count)]:
+            again = step(again, action)[0]
+        for one, two in zip(jax.tree.leaves(again), jax.tree.leaves(state), strict=True):
+            np.testing.assert_array_equal(one, two)
+        renamed += bool(np.any(np.asarray(state.labels) != np.arange(SUITS)))
+    assert renamed

@@ -249,6 +249,17 @@ class MiniGinRummy(GinRummy, EnumerableGame):
             raise InputError(f"{self.name} with suit_symmetry cannot deal anew what a view does not show")
         return super().determinize(view, key)
 
+    def replay_actions(self, state: MiniState) -> tuple[MiniState, Array, Array]:
+        """Returns the deal, the actions since and how many there are, cards in the names of who acted."""
+        deal, actions, count = super().replay_actions(state)
+        if not self.rules.suit_symmetry:
+            return deal, actions, count
+        actor = jnp.roll(table.read(state.table.log).actor, -1)[:, None]
+        labels, ranks = jnp.where(actor == 1, state.labels[1], state.labels[0]), self.rules.num_ranks
+        named = jax.vmap(lambda card, names: suits.rename_card(card, names, ranks))(actions - _DISCARDS, labels)
+        actions = jnp.where(actions < _DISCARDS, actions, _DISCARDS + named)
+        return dataclasses.replace(deal, labels=state.labels), actions, count
+
     def to_dict(self, state: MiniState) -> dict[str, Any]:
         """Describes the round in words, as gin_rummy; a stock without order by ascending id, and the players' suits."""
         board = jax.device_get(state.table)
