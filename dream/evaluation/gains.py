@@ -137,8 +137,9 @@ def _advantage(
     def playout(key: Array) -> Array:
         deal_key, keep_key, act_key, play_key = jax.random.split(key, 4)
         dealt = game.resample_chance(state, deal_key)
-        differs = jax.random.uniform(keep_key) * chances[action] >= usual[action]
-        other = jnp.where(differs, sample_action(act_key, jnp.maximum(usual - chances, 0.0)), action)
+        rest = jnp.maximum(usual - chances, 0.0)
+        differs = (jax.random.uniform(keep_key) * chances[action] >= usual[action]) & jnp.any(rest > 0)
+        other = jnp.where(differs, sample_action(act_key, rest), action)
 
         def won(first: Array) -> Array:
             return play_on(game, policy, dealt, first, seat, play_key, game.max_length, differs)
