@@ -91,7 +91,7 @@ def side_by_side(
     for limit in LIMITS:
         most = {run: max(totals[limit] for totals in kept.values()) for run, kept in runs.values()}
         for run, total in most.items():
-            if not total:
+            if not total and any(most.values()):
                 raise InputError(f"{run} counts no {limit}, as solvers of game trees do; learners that play games do")
         shared = min(most.values())
         for name, (run, kept) in runs.items():
