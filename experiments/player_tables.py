@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -156,10 +157,11 @@ def _called(player: str) -> str:
 
 
 def bound_table() -> list[str]:
-    """Returns the lines of the lower bounds on the exploitability of the strongest player and of the dense agent."""
+    """Returns the lines of the lower bounds on the exploitability of the strongest players and of the dense agent."""
+    strongest = [[*_bound(stored(f"gin_rummy_{name}_bound")), ""] for name in ("points", "strong")]
     dense = stored("gin_rummy_bound")
     dense |= {"policy": dense["policy"].replace("preset=laptop", "experiment=dueling_dream_dense")}
-    return [*_bound(stored("gin_rummy_strong_bound")), "", *_bound(dense)]
+    return [*itertools.chain(*strongest), *_bound(dense)]
 
 
 def _bound(result: dict[str, Any]) -> list[str]:

@@ -86,29 +86,33 @@ def _points_line(name: str) -> Line:
     )
 
 
+def _games_line(name: str, opponents: tuple[str, ...]) -> Line:
+    """Returns the line about a player's games to 100."""
+    found = {
+        one["opponent"]: [100 * x for x in one["game_win_rate"]]
+        for one in tables.stored("gin_relations")["relations"]
+        if one["player"] == name
+    }
+    return (
+        "The same in games to 100 under EAAI's rules, against " + ", ".join(f"`{opponent}`" for opponent in opponents),
+        ", ".join("{:.1f} % ({:.1f} to {:.1f})".format(*found[opponent]) for opponent in opponents),
+        GIN,
+    )
+
+
 def _strongest_rows() -> list[Line]:
     """Returns the lines about the strongest players of gin rummy."""
-    to_100 = {
-        one["opponent"]: one["game_win_rate"]
-        for one in tables.stored("gin_relations")["relations"]
-        if one["player"] == "gin_rummy/strong"
-    }
-    games = {name: [100 * x for x in to_100[name]] for name in ("eaai_simple", "marjj")}
+    bound = tables.stored("gin_rummy_points_bound")["exploitability"]
     return [
         _points_line("gin_rummy/points"),
-        _points_line("gin_rummy/strong"),
-        (
-            "The same in games to 100 under EAAI's rules, against " + ", ".join(f"`{name}`" for name in games),
-            ", ".join(f"{mean:.1f} % ({low:.1f} to {high:.1f})" for mean, low, high in games.values()),
-            GIN,
-        ),
+        _games_line("gin_rummy/points", ("eaai_simple", "marjj")),
         (
             "Lower bound on its exploitability, by a learned response that starts from it",
-            "{mean:.1f} points per hand ({low:.1f} to {high:.1f})".format(
-                **tables.stored("gin_rummy_strong_bound")["exploitability"]
-            ),
+            "{mean:.1f} points per hand ({low:.1f} to {high:.1f})".format(**bound),
             GIN,
         ),
+        _points_line("gin_rummy/strong"),
+        _games_line("gin_rummy/strong", ("eaai_simple", "marjj", "mc:512")),
     ]
 
 
