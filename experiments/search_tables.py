@@ -18,15 +18,17 @@ def search_table() -> list[str]:
         return _missing("gin_search")
     policy = found["policy"]
     stage = "" if policy["iteration"] is None else f", iteration {policy['iteration']}"
+    paired = any("gain" in x for x in found["pairings"])
     lines = [
         f"`{found['command']}`: the policy is `{policy['name']}`{stage}; mirrored deals, 95 % intervals by deal. "
-        "Gains are by the policy's own result against the same opponent on the same deals; against the policy itself "
-        "by paired playouts where the two decide differently, whose time is counted.",
+        "Gains are over the policy's own result against the same opponent on the same deals"
+        + ("; against the policy itself by paired playouts where the two decide differently, whose time is counted."
+           if paired else "."),
         "",
         "| player | against | points per hand | gain over the policy | rounds won, excluding ties | deals | "
         "core ms per round |",
         "|---|---|---|---|---|---|---|",
-    ]
+    ]  # fmt: skip
     for x in found["pairings"]:
         # The first block of a pairing compiles.
         blocks = x["core_seconds"][1:] or x["core_seconds"]

@@ -128,6 +128,6 @@ def test_table_of_games() -> None:
         game = envs.make(name)
         least, _, most = players.partition(" to ")
         assert int(least) <= game.num_players <= int(most or least), name
-        told = (int(cell.split()[0].replace(",", "")) for cell in (actions, observation))
-        assert tuple(told) == (game.num_actions, game.observation_size), name
+        stated = (int(cell.split()[0].replace(",", "")) for cell in (actions, observation))
+        assert tuple(stated) == (game.num_actions, game.observation_size), name
         assert enumerable.startswith("yes") == isinstance(game, envs.EnumerableGame), name

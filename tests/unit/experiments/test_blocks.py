@@ -128,6 +128,19 @@ def test_pairings_that_were_not_played_stay(relations: Callable[..., int], tmp_p
     assert [one["deals"] for one in found] == [16, 4096]
 
 
+def test_one_pairing_can_be_asked_for(
+    relations: Callable[..., int], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By how both names begin; where none does so, one line names the pairings, and nothing is written."""
+    assert relations("--only", "greedy", "--against", "mc") == 2
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    assert "--against 'mc' begin no pairing's names; known: greedy against gin_rummy/strong" in line
+    assert not (tmp_path / "result.json").exists()
+    assert relations("--only", "greedy", "--against", "gin_rummy") == 0
+    assert (tmp_path / "result.json").exists()
+
+
 def test_other_rules_are_other_rounds(scripts: SimpleNamespace, tmp_path: pathlib.Path) -> None:
     """By the game's identity; the same comes back as it was written."""
     plain, eaai = (

@@ -41,6 +41,11 @@ def test_each_pairing_is_a_row(scripts: tuple) -> None:
     assert tables.search_table()[-1] == (
         "| search | lv5 | +1.00 (-2.00 to +4.00) | +0.50 (-0.50 to +1.50) | 50.0 % (40.0 to 60.0) | 32 | 188 |"
     )
+    assert "paired playouts" not in tables.search_table()[0]
+    stored["pairings"].append(pairing | {"opponent": "policy", "gain": [0.25, -0.25, 0.75]})
+    (folder / "gin_search.json").write_text(json.dumps(stored))
+    assert "paired playouts" in tables.search_table()[0]
+    assert "| search | policy | +1.00 (-2.00 to +4.00) | +0.25 (-0.25 to +0.75) |" in tables.search_table()[-1]
 
 
 def test_where_points_go_is_a_column_for_each_player_and_opponent(scripts: tuple) -> None:

@@ -66,7 +66,7 @@ def test_tables_and_figures_tell_players_apart(
 def test_long_paths_do_not_crowd_out_the_ratings(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Runs in one deep folder are told apart in both tables of a terminal with 80 columns."""
+    """Runs in one deep folder have different names in both tables of a terminal with 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
     folder = "/a/folder/that/is/deep/in/other/folders"
     print_ladder(_entries([f"{folder}/first", f"{folder}/second"], 4.0), envs.make("kuhn_poker"), 8, None)

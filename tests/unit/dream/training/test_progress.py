@@ -135,7 +135,7 @@ def test_next_steps(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> 
 def test_next_steps_fit_the_game(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
     """A ladder by the run's own rules; neither ladder nor bound where the game is no zero-sum one of two."""
     monkeypatch.chdir(tmp_path)
-    for name, rules, told in (
+    for name, rules, suggested in (
         ("gin_rummy", {"preset": "dream"}, "env=gin_rummy players"),
         ("gin_rummy", {"preset": "eaai", "knock_limit": 9}, "env.rules.preset=eaai env.rules.knock_limit=9 players"),
         ("gin_rummy_mdp", {"reward": "categorical"}, "env=gin_rummy_mdp env.rules.reward=categorical players"),
@@ -146,5 +146,5 @@ def test_next_steps_fit_the_game(monkeypatch: pytest.MonkeyPatch, tmp_path: path
         lines = next_steps(
             tmp_path / "a", envs.make(name, **rules), rules, opponent="random", finished=True, wandb=False
         )
-        assert [line.split()[0] for line in lines] == ["evaluate:", "exploit:", "rate:"][: None if told else 1]
-        assert told is None or told in lines[-1]
+        assert [line.split()[0] for line in lines] == ["evaluate:", "exploit:", "rate:"][: None if suggested else 1]
+        assert suggested is None or suggested in lines[-1]
