@@ -69,6 +69,9 @@ RECIPES = {
         ("gin_rummy/strong", *_GIN_FIELD),
     ),
     "gin_rummy/laptop": Recipe(("preset=laptop",), _GIN_FIELD, 6000),
+    "gin_rummy/laptop_self_play": Recipe(  # what the rule-based players of the population are worth
+        ("preset=laptop", "algo.opponents=[past_self]", "algo.shares=null"), _GIN_FIELD, 6000
+    ),
     "gin_rummy_openspiel/ppo": Recipe(
         ("experiment=openspiel_ppo_cards",), ("random", "simple_bot", "greedy", "marjj", "lookahead")
     ),
