@@ -13,8 +13,10 @@ import envs
 from dream.evaluation.statistics import t_interval
 from dream.storage import levels
 
-LAPTOP = "gin_rummy/laptop"
-"""The player of `preset=laptop` among the measured ones; it does not come with the package."""
+LAPTOP, SELF_PLAY = "gin_rummy/laptop", "gin_rummy/laptop_self_play"
+"""The player of `preset=laptop` and the same trained against itself alone; they do not come with the package."""
+POPULATION = ("simple_bot", "marjj", "camper", "eaai_simple")
+"""The rule-based players that the first of them meets in training."""
 
 
 def laptop_field_table() -> list[str]:
@@ -39,6 +41,55 @@ def laptop_field_table() -> list[str]:
         won = np.mean([x["win_rate"]["mean"] for x in results])
         by_seed = ", ".join(f"{x:+.1f}" for x in points)
         lines.append(f"| `{opponent}` | {signed(t_interval(points)._asdict())} | {by_seed} | {100 * won:.1f} % |")
+    return lines
+
+
+def population_table() -> list[str]:
+    """Returns the lines of the table of what the rule-based players in training are worth, over seeds."""
+    found = stored("shipped_weights") or {}
+    population, alone = ([run for _, run in sorted(found.get(name, {}).items())] for name in (LAPTOP, SELF_PLAY))
+    if not alone:
+        return []
+    command = alone[0]["command"].removesuffix(" seed=0")
+    lines = [
+        f"`{command} seed=<s>`, {len(alone)} seeds, beside the {len(population)} of the table above: the same recipe and "
+        f"as many decisions, against itself as it was in all rounds. {alone[0]['strength']['random']['n']:,} rounds with "
+        "each seed; points per hand, means over seeds with 95 % t-intervals, and rounds won:",
+        "",
+        "| against | met in training | the population's | rounds won | against itself alone | rounds won |",
+        "|---|---|---|---|---|---|",
+    ]
+    for opponent in alone[0]["strength"]:
+        cells = [f"`{opponent}`", "yes" if opponent in POPULATION else ""]
+        for runs in (population, alone):
+            results = [run["strength"][opponent] for run in runs]
+            points = np.array([one["points_per_hand"]["mean"] for one in results])
+            won = np.mean([one["win_rate"]["mean"] for one in results])
+            cells += [signed(t_interval(points)._asdict()), f"{100 * won:.1f} %"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def scores_table() -> list[str]:
+    """Returns the lines of the table of what knowing the score is worth."""
+    found = stored("gin_scores")
+    if found is None:
+        return ["Nothing is stored yet; `python experiments/gin_scores.py` plays it."]
+    names = [f"`{name}`" for name in found["players"]]
+    lines = [
+        f"`{found['command']}`: games to 100 under EAAI's rules, {found['matches'][0]['deals']:,} mirrored deals with "
+        "each player; the choice follows from one half of them, all figures from the other. 95 % intervals:",
+        "",
+        f"| against | {' | '.join(f'{name} alone' for name in names)} | chosen by the score | gain over the better one "
+        f"| scores at which {names[0]} plays |",
+        "|---|" + "---|" * (len(names) + 3),
+    ]
+    for match in found["matches"]:
+        rates = ["{:.1f} % ({:.1f} to {:.1f})".format(*(100 * x for x in one))
+                 for one in (*match["alone"], match["by_score"])]  # fmt: skip
+        gain = "{:+.2f} ({:+.2f} to {:+.2f}) points of a percent".format(*(100 * x for x in match["gain"]))
+        cells = [f"`{match['opponent']}`", *rates, gain, f"{100 * match['share'][0]:.0f} %"]
+        lines.append("| " + " | ".join(cells) + " |")
     return lines
 
 
@@ -99,7 +150,7 @@ def shipped_table() -> list[str]:
     """Returns the lines of the tables of the players that come with the package, against each player of their field."""
     lines = []
     for name, seeds in sorted((stored("shipped_weights") or {}).items()):
-        if name != LAPTOP:
+        if name not in (LAPTOP, SELF_PLAY):
             lines += [*_shipped(name, dict(sorted(seeds.items()))), ""]
     return lines[:-1]
 

@@ -24,7 +24,15 @@ from comparison_tables import (
     with_a_tree_table,
 )
 from phantom_tables import costs_table, peer_table, random_play_table, solvers_table, wide_network_table
-from player_tables import accumulating_table, bound_table, laptop_field_table, levels_table, shipped_table
+from player_tables import (
+    accumulating_table,
+    bound_table,
+    laptop_field_table,
+    levels_table,
+    population_table,
+    scores_table,
+    shipped_table,
+)
 from rummy500_tables import players_table, shaped_table
 from scaling_tables import cost_table, seconds_table
 from search_tables import losses_table, search_table
@@ -238,6 +246,8 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (README, "results"): headline_table,
     (PAGES / "results" / "gin_rummy.md", "shipped"): shipped_table,
     (PAGES / "results" / "gin_rummy.md", "laptop-preset"): laptop_field_table,
+    (PAGES / "results" / "gin_rummy.md", "population"): population_table,
+    (PAGES / "results" / "gin_rummy.md", "scores"): scores_table,
     (PAGES / "results" / "gin_rummy.md", "accumulating"): accumulating_table,
     (PAGES / "results" / "gin_rummy.md", "laptop"): functools.partial(
         tables.against_random_table, "laptop", "dueling_dream_dense", "two cores, seeds 3 and 4 one"

@@ -16,11 +16,15 @@ Its variance is that of the influence of a deal: with N(a, b, f) the expected nu
 
 It uses every round, where games composed of them one after the other leave the last ones unfinished; games.py plays
 such games one by one.
+
+A player that knows the score may choose before each round which of several policies plays it. With each policy's own
+q, V of the best choice is the maximum over policies of the sum above (`best_by_score`).
 Source: the influence function as in Hampel 1974; V and N by dynamic programming over scores.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -72,7 +76,7 @@ def game_chance(points: np.ndarray, rules: MatchRules) -> GameChance | None:
     gains = _gains(points, rules)
     if gains is None:
         return None
-    value = _values(gains, rules.target)
+    value, _ = _values([gains], rules.target)
     visits = _visits(gains, rules.target)
     influence = np.zeros(len(points))
     for first in (0, 1):
@@ -83,6 +87,31 @@ def game_chance(points: np.ndarray, rules: MatchRules) -> GameChance | None:
     rounds = sum(float(visits[first].sum()) / gains.scored[first] for first in (0, 1))
     variance = float(np.var(influence, ddof=1)) / len(points)
     return GameChance(float(value[0, 0, 0] + value[1, 0, 0]) / 2, variance, rounds)
+
+
+def best_by_score(points: Sequence[np.ndarray], rules: MatchRules) -> np.ndarray:
+    """Returns which policy plays best at each score: int64[2, T, T] by who acts first and both scores.
+
+    Args:
+      points: of each policy, as of `game_chance`.
+      rules: how rounds make a game.
+    Raises:
+      ValueError: a policy all of whose rounds in a seat are tied.
+    """
+    return _values(_all_gains(points, rules), rules.target)[1]
+
+
+def chance_by_score(points: Sequence[np.ndarray], rules: MatchRules, choice: np.ndarray) -> float:
+    """Returns the chance to win a game where a policy is chosen by the score; arguments of and as `best_by_score`."""
+    value, _ = _values(_all_gains(points, rules), rules.target, choice)
+    return float(value[:, 0, 0].mean())
+
+
+def _all_gains(points: Sequence[np.ndarray], rules: MatchRules) -> list[_Gains]:
+    found = [_gains(np.asarray(one), rules) for one in points]
+    if any(one is None for one in found):
+        raise ValueError("all rounds of a seat are tied; games would not end")
+    return found
 
 
 def _gains(points: np.ndarray, rules: MatchRules) -> _Gains | None:
@@ -108,17 +137,27 @@ def _diagonals(target: int, *, down: bool) -> list[tuple[np.ndarray, np.ndarray]
     return found[::-1] if down else found
 
 
-def _values(gains: _Gains, target: int) -> np.ndarray:
-    """Returns V: float64[2, T + T, T + T] by who acts first and both scores, what is over included."""
-    value = np.zeros((2, 2 * target, 2 * target))
+def _values(gains: Sequence[_Gains], target: int, choice: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Returns V and the policy that plays.
+
+    Args:
+      gains: of each policy.
+      target: the score that ends a game.
+      choice: as returned; None: the best one.
+    Returns:
+      (float64[2, T + T, T + T] by who acts first and both scores, what is over included; int64[2, T, T], the policy).
+    """
+    value, best = np.zeros((2, 2 * target, 2 * target)), np.zeros((2, target, target), np.int64)
     value[:, target:, :] = 1.0
-    sizes = np.arange(1, target + 1)
+    sizes, after = np.arange(1, target + 1), gains[0]
     for a, b in _diagonals(target, down=True):
         for first in (0, 1):
-            ahead = value[gains.after_won[first]][a[:, None] + sizes, b[:, None]]
-            behind = value[gains.after_lost[first]][a[:, None], b[:, None] + sizes]
-            value[first, a, b] = ahead @ gains.won[first] + behind @ gains.lost[first]
-    return value
+            ahead = value[after.after_won[first]][a[:, None] + sizes, b[:, None]]
+            behind = value[after.after_lost[first]][a[:, None], b[:, None] + sizes]
+            each = np.stack([ahead @ one.won[first] + behind @ one.lost[first] for one in gains])
+            best[first, a, b] = each.argmax(axis=0) if choice is None else choice[first, a, b]
+            value[first, a, b] = np.take_along_axis(each, best[first, a, b][None], axis=0)[0]
+    return value, best
 
 
 def _visits(gains: _Gains, target: int) -> np.ndarray:

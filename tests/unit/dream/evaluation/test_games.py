@@ -11,7 +11,7 @@ import pytest
 
 import dream
 import envs
-from dream.evaluation.game_chances import game_chance
+from dream.evaluation.game_chances import best_by_score, chance_by_score, game_chance
 from dream.evaluation.games import OPPONENT, POLICY, Composer, games_report, match_games
 from envs import InputError, MatchRules
 from envs.gin_rummy.core.rules import MATCHES
@@ -91,6 +91,30 @@ def test_the_chance_is_that_of_all_orders(name: str) -> None:
     assert found is not None
     both = np.array([_enumerated(rules, ROUNDS, Standing(first)) for first in (POLICY, OPPONENT)])
     np.testing.assert_allclose([found.win, found.rounds], both.mean(axis=0), rtol=1e-12)
+
+
+def _best(rules: MatchRules, policies: list[np.ndarray], standing: Standing) -> float:
+    """Returns the chance to win where each round is played by the policy that is best for what follows."""
+    winner = winner_of(rules, standing)
+    if winner is not None:
+        return float(winner == POLICY)
+    paid = ([int(row[standing.first]) for row in points if row[standing.first]] for points in policies)
+    return max(np.mean([_best(rules, policies, after_round(rules, standing, one)) for one in ones]) for ones in paid)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_choice_by_score_is_the_best_of_all_orders(name: str) -> None:
+    """The dynamic programme over policies against every choice in every order; better than either policy alone."""
+    rules, policies = RULES[name], [ROUNDS, np.array([[1, -1], [4, -3], [4, -4], [1, 1]])]
+    choice = best_by_score(policies, rules)
+    exact = np.mean([_best(rules, policies, Standing(first)) for first in (POLICY, OPPONENT)])
+    assert chance_by_score(policies, rules, choice) == pytest.approx(exact, rel=1e-12)
+    for number, points in enumerate(policies):
+        alone = game_chance(points, rules)
+        assert alone is not None
+        same = np.full_like(choice, number)
+        assert chance_by_score(policies, rules, same) == pytest.approx(alone.win, rel=1e-12)
+        assert exact > alone.win + 0.1
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Computes what knowing the score is worth: games to 100 where the score says which of two policies plays a round.
+
+    python experiments/gin_scores.py --deals 16384
+
+Each policy plays the same mirrored deals against each opponent under the rules of the EAAI 2021 challenge. From one half
+of the deals follows which policy is best at each score (dream/evaluation/game_chances.py), from the other half what
+games come to with that choice and with each policy alone. Intervals are by the jackknife over blocks of the second
+half, whose deals all three share. experiments/results/gin_scores.json is written at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import blocks
+import numpy as np
+
+import envs
+from dream.evaluation.game_chances import best_by_score, chance_by_score
+from dream.evaluation.matches import play_hands
+from dream.evaluation.statistics import Z95
+from dream.storage.files import write_text
+from dream.storage.policies import find_player
+
+RESULT = Path(__file__).resolve().parent / "results" / "gin_scores.json"
+SEED = 239
+PLAYERS = ("gin_rummy/strong", "gin_rummy/points")
+OPPONENTS = ("eaai_simple", "marjj", "patient", "gin_rummy/strong")
+_BLOCKS = 32
+
+
+def worth(points: Sequence[np.ndarray], rules: envs.MatchRules) -> dict[str, Any]:
+    """Returns the chance to win games by the score and by each policy alone, and how much more the first is.
+
+    Args:
+      points: int[n, 2] of each policy, the same deals in both; n >= 128.
+      rules: how rounds make a game.
+    Returns:
+      `by_score`, `alone` (of each policy), `gain` over the better one alone, each (mean, low, high); `share`, of all
+      scores, at which each policy plays.
+    """
+    half = len(points[0]) // 2
+    watched, judged = [one[:half] for one in points], [one[half:] for one in points]
+    choice = best_by_score(watched, rules)
+    same = [np.full_like(choice, number) for number in range(len(points))]
+    better = max(range(len(points)), key=lambda number: chance_by_score(watched, rules, same[number]))
+
+    def chances(rows: np.ndarray) -> np.ndarray:
+        kept = [one[rows] for one in judged]
+        alone = [chance_by_score(kept, rules, one) for one in same]
+        by_score = chance_by_score(kept, rules, choice)
+        return np.array([by_score, *alone, by_score - alone[better]])
+
+    by_score, *alone, gain = _jackknife(chances, len(judged[0]))
+    shares = [float(np.mean(choice == number)) for number in range(len(points))]
+    return {"by_score": by_score, "alone": alone, "gain": gain, "better_alone": better, "share": shares}
+
+
+def _jackknife(values: Callable[[np.ndarray], np.ndarray], count: int) -> list[list[float]]:
+    """Returns (mean, low, high) of each value of all rows, leaving out a block of them at a time.
+
+    Source: Efron and Stein 1981, for the variance; the bias is left in, of the order of 1 / count.
+    """
+    block = np.arange(count) * _BLOCKS // count
+    found = values(np.arange(count))
+    without = np.stack([values(np.flatnonzero(block != number)) for number in range(_BLOCKS)])
+    half = Z95 * np.sqrt((_BLOCKS - 1) * np.var(without, axis=0))
+    return np.stack([found, found - half, found + half], axis=1).tolist()
+
+
+def main() -> None:
+    """Plays the deals and writes what follows from them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--deals", type=int, default=16384, help="of each player against each opponent; both halves")
+    parser.add_argument("--players", nargs="+", default=PLAYERS, help="between which the score chooses")
+    parser.add_argument("--opponents", nargs="+", default=OPPONENTS)
+    parser.add_argument("--out", type=Path, default=RESULT)
+    arguments = parser.parse_args()
+    if arguments.deals < 128:
+        parser.exit(2, f"error: --deals={arguments.deals} is out of range; it must be at least 128\n")
+    game = envs.make("gin_rummy", preset="eaai")
+    try:
+        made = blocks.made_by(game, {*arguments.players, *arguments.opponents})
+        players = {name: find_player(name, game) for name in (*arguments.players, *arguments.opponents)}
+    except envs.InputError as error:
+        parser.exit(2, f"error: {error}\n")
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    records = []
+    for opponent in arguments.opponents:
+        started, seed = time.monotonic(), zlib.crc32(f"{SEED} {opponent}".encode())
+        points = []
+        for name in arguments.players:
+            hands = play_hands(game, players[name], players[opponent], games=2 * arguments.deals, seed=seed)
+            points.append(np.rint(hands["points_per_hand"]).astype(int))
+        record = {"opponent": opponent, "deals": arguments.deals} | worth(points, game.match_rules())
+        records.append(record | {"seconds": time.monotonic() - started})
+        print(record, flush=True)
+    command = f"python experiments/gin_scores.py --deals {arguments.deals}"
+    stored = {"seed": SEED, "command": command, "made": made, "players": list(arguments.players), "matches": records}
+    write_text(arguments.out, json.dumps(stored, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
