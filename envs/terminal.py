@@ -87,10 +87,12 @@ def play_in_terminal(
     Returns:
       The scores by seat.
     Raises:
-      InputError: not as many players as seats, or a player does what is not legal.
+      InputError: not as many players or names as seats, or a player does what is not legal.
     """
     if len(players) != game.num_players:
         raise InputError(f"{len(players)} players; {game.name} here has {game.num_players} seats")
+    if names and len(names) != game.num_players:
+        raise InputError(f"{len(names)} names; {game.name} here has {game.num_players} seats")
     people = sum(player is None for player in players)
     alone = [("you" if people == 1 else f"player {n}") if player is None else f"player {n}"
              for n, player in enumerate(players)]  # fmt: skip

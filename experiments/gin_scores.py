@@ -3,10 +3,10 @@
 
     python experiments/gin_scores.py --deals 16384
 
-Each policy plays the same mirrored deals against each opponent under the rules of the EAAI 2021 challenge. From one half
-of the deals follows which policy is best at each score (dream/evaluation/game_chances.py), from the other half what
-games come to with that choice and with each policy alone. Intervals are by the jackknife over blocks of the second
-half, whose deals all three share. experiments/results/gin_scores.json is written at the end.
+Each policy plays the same mirrored deals against each opponent under the rules of the EAAI 2021 challenge. From one
+half of the deals follows which policy is best at each score (dream/evaluation/game_chances.py), from the other half
+what games come to with that choice and with each policy alone. Intervals are by the jackknife over blocks of the
+second half, whose deals all three share. experiments/results/gin_scores.json is written at the end.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def worth(points: Sequence[np.ndarray], rules: envs.MatchRules) -> dict[str, Any
       points: int[n, 2] of each policy, the same deals in both; n >= 128.
       rules: how rounds make a game.
     Returns:
-      `by_score`, `alone` (of each policy), `gain` over the better one alone, each (mean, low, high); `share`, of all
+      `by_score`, `alone` (of each policy), `gain` over the better one alone, each (mean, low, high);
+      `gain_where_chosen`, the gain on the deals that the choice follows from, which is too high; `share`, of all
       scores, at which each policy plays.
     """
     half = len(points[0]) // 2
@@ -59,8 +60,15 @@ def worth(points: Sequence[np.ndarray], rules: envs.MatchRules) -> dict[str, Any
         return np.array([by_score, *alone, by_score - alone[better]])
 
     by_score, *alone, gain = _jackknife(chances, len(judged[0]))
-    shares = [float(np.mean(choice == number)) for number in range(len(points))]
-    return {"by_score": by_score, "alone": alone, "gain": gain, "better_alone": better, "share": shares}
+    alone_there = chance_by_score(watched, rules, same[better])
+    return {
+        "by_score": by_score,
+        "alone": alone,
+        "gain": gain,
+        "gain_where_chosen": chance_by_score(watched, rules, choice) - alone_there,
+        "better_alone": better,
+        "share": [float(np.mean(choice == number)) for number in range(len(points))],
+    }
 
 
 def _jackknife(values: Callable[[np.ndarray], np.ndarray], count: int) -> list[list[float]]:

@@ -52,9 +52,10 @@ def population_table() -> list[str]:
         return []
     command = alone[0]["command"].removesuffix(" seed=0")
     lines = [
-        f"`{command} seed=<s>`, {len(alone)} seeds, beside the {len(population)} of the table above: the same recipe and "
-        f"as many decisions, against itself as it was in all rounds. {alone[0]['strength']['random']['n']:,} rounds with "
-        "each seed; points per hand, means over seeds with 95 % t-intervals, and rounds won:",
+        f"`{command} seed=<s>`, {len(alone)} seeds, beside the {len(population)} of the table above: the same recipe "
+        "and as many decisions, against itself as it was in all rounds. "
+        f"{alone[0]['strength']['random']['n']:,} rounds with each seed; points per hand, means over seeds with 95 % "
+        "t-intervals, and rounds won:",
         "",
         "| against | met in training | the population's | rounds won | against itself alone | rounds won |",
         "|---|---|---|---|---|---|",
@@ -80,15 +81,16 @@ def scores_table() -> list[str]:
         f"`{found['command']}`: games to 100 under EAAI's rules, {found['matches'][0]['deals']:,} mirrored deals with "
         "each player; the choice follows from one half of them, all figures from the other. 95 % intervals:",
         "",
-        f"| against | {' | '.join(f'{name} alone' for name in names)} | chosen by the score | gain over the better one "
-        f"| scores at which {names[0]} plays |",
-        "|---|" + "---|" * (len(names) + 3),
+        f"| against | {' | '.join(f'{name} alone' for name in names)} | chosen by the score | gain over the better "
+        f"one, percentage points | the same on the deals it was chosen by | scores at which {names[0]} plays |",
+        "|---|" + "---|" * (len(names) + 4),
     ]
     for match in found["matches"]:
         rates = ["{:.1f} % ({:.1f} to {:.1f})".format(*(100 * x for x in one))
                  for one in (*match["alone"], match["by_score"])]  # fmt: skip
-        gain = "{:+.2f} ({:+.2f} to {:+.2f}) points of a percent".format(*(100 * x for x in match["gain"]))
-        cells = [f"`{match['opponent']}`", *rates, gain, f"{100 * match['share'][0]:.0f} %"]
+        gain = "{:+.2f} ({:+.2f} to {:+.2f})".format(*(100 * x for x in match["gain"]))
+        there = f"{100 * match['gain_where_chosen']:+.2f}"
+        cells = [f"`{match['opponent']}`", *rates, gain, there, f"{100 * match['share'][0]:.0f} %"]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 

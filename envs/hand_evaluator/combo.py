@@ -184,8 +184,10 @@ def pack(hand: Iterable[Any]) -> tuple[int, int]:
     Returns:
       (code, jokers).
     Raises:
-      InputError: an unknown card, a third copy of one, or too many jokers.
+      InputError: no cards, an unknown card, a third copy of one, or too many jokers.
     """
+    if not isinstance(hand, Iterable):
+        raise InputError(f"a hand is a text or a list of cards, such as '3H 4H 11C'; this is {hand!r}")
     code, jokers = 0, 0
     for given in hand:
         card = read_card(given)

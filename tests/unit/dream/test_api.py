@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import doctest
 import importlib
 import json
@@ -99,6 +100,8 @@ def test_a_lower_bound(run: dream.FinishedRun) -> None:
     assert report.learned.low <= report.learned.mean < report.learned.high
     assert report.local is None
     assert report.record["learned"]["n"] == 8
+    assert str(dataclasses.replace(report, is_exact=False)).startswith("exploitability at least ")
+    assert "at least" not in str(report)
 
 
 REFUSED: dict[str, tuple[Callable[[dream.FinishedRun], Any], str]] = {

@@ -169,3 +169,5 @@ def test_the_end_of_the_input_is_a_way_to_leave() -> None:
     assert shown[-1] == "left the table"
     with pytest.raises(InputError, match="1 players; kuhn_poker here has 2 seats"):
         play_in_terminal(game, [None])
+    with pytest.raises(InputError, match="1 names; kuhn_poker here has 2 seats"):
+        play_in_terminal(game, [None, None], names=["Ann"], read=gone, write=shown.append)

@@ -135,6 +135,15 @@ def test_command_shows_grid_and_combos(capsys: pytest.CaptureFixture[str]) -> No
     assert "15 cards, islands: 5" in shown
     assert "3 combos (maximal), best 39 points" in shown
     assert shown.index("3H 4H 5H ") < shown.index("3H 4H 5H 6H 7H")
+    main(["3H", "4H", "5H"])
+    assert "1 combo (maximal), best 0 points" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("hand", [None, 5])
+def test_no_hand_is_refused(hand: Any) -> None:
+    """In one line, not by a traceback of what was tried with it."""
+    with pytest.raises(InputError, match="a hand is a text or a list of cards"):
+        HandEvaluator(hand)
 
 
 @pytest.mark.parametrize("arguments", [["3H", "3H", "3H"], ["14H"], ["3H", "--level", "l2"], ["3H", "--top", "0"], []])
