@@ -49,8 +49,9 @@ COMMANDS = {
         "evaluate",
         "play a trained policy against an opponent",
         "Plays a match of mirrored deals between a trained policy and an opponent. Prints win rate and points per hand "
-        "with 95 % intervals and writes them to evaluations/ in the run directory. With records= it plays nothing: it "
-        "reads rounds that were played, by people too, and reports what each player won.",
+        "with 95 % intervals and writes them to evaluations/ in the run directory, of a player that is no run in the "
+        "current folder. With records= it plays nothing: it reads rounds that were played, by people too, and reports "
+        "what each player won.",
     ),
     "exploit": Command(
         "exploit",
