@@ -34,6 +34,7 @@ SEED = 239
 PLAYERS = ("gin_rummy/strong", "gin_rummy/points")
 OPPONENTS = ("eaai_simple", "marjj", "patient", "gin_rummy/strong")
 _BLOCKS = 32
+"""Of the deals that judge, for the jackknife."""
 
 
 def worth(points: Sequence[np.ndarray], rules: envs.MatchRules) -> dict[str, Any]:
@@ -111,6 +112,9 @@ def main() -> None:
         records.append(record | {"seconds": time.monotonic() - started})
         print(record, flush=True)
     command = f"python experiments/gin_scores.py --deals {arguments.deals}"
+    for name, usual in (("players", PLAYERS), ("opponents", OPPONENTS)):
+        given = getattr(arguments, name)
+        command += "" if tuple(given) == usual else f" --{name} {' '.join(given)}"
     stored = {"seed": SEED, "command": command, "made": made, "players": list(arguments.players), "matches": records}
     write_text(arguments.out, json.dumps(stored, indent=1) + "\n")
 
