@@ -64,12 +64,13 @@ class Measurements:
         return chosen_policy(self._algorithm.policies(state))
 
     def watched(self, state: Any, iteration: int, stop: StopRequest) -> dict[str, float]:
-        """Returns what is measured while the run goes on, under eval/; only the time where a signal asks to leave."""
+        """Returns what is measured while the run goes on, under eval/, and how long it took; {} where a signal came."""
         began = time.perf_counter()
         try:
             flat = self._flat(state, iteration, stop)
         except _LeftError:
-            flat, self.reports = {}, {}
+            self.reports = {}
+            return {}
         return flat | {"seconds_evaluate": time.perf_counter() - began}
 
     def _flat(self, state: Any, iteration: int, stop: StopRequest) -> dict[str, float]:

@@ -18,7 +18,7 @@ from command_support import without_seconds
 
 from dream.config.compose import compose_config
 from dream.storage.checkpoint import find
-from dream.training import metrics, run_state
+from dream.training import measuring, metrics, run_state
 from dream.training.beginning import Start
 from dream.training.finished import load_run
 from dream.training.loop import train
@@ -206,6 +206,26 @@ def test_a_signal_ends_a_long_iteration_between_two_calls(tmp_path: Path) -> Non
     went_on = _records(f"resume={start.run_dir}")
     whole = _new(tmp_path / "whole", "algo=cfr", "iterations=3")
     assert [without_seconds(record) for record in went_on] == [without_seconds(record) for record in whole]
+
+
+def test_a_last_evaluation_that_a_signal_left_is_made_up_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run that goes on ends with the record of one that nothing disturbed."""
+    settings = ("algo=cfr", "iterations=3", "eval.opponents=[random]", "eval.games=8", "eval.final_games=8")
+    (*_, undisturbed) = _new(tmp_path / "whole", *settings)
+    stop = StopRequest(grace=0.0, listen=False)
+
+    def interrupted(*_: Any, progress: Callable[[int], None], **__: Any) -> Any:
+        stop.received = signal.SIGTERM
+        while True:
+            progress(0)
+
+    start = _prepared(tmp_path, *settings[1:])
+    with monkeypatch.context() as patch:
+        patch.setattr(measuring, "match", interrupted)
+        train(start, stop)
+    assert not any(name.startswith("eval/") for name in metrics.read(start.run_dir)[-1])
+    (*_, newest) = _records(f"resume={start.run_dir}")
+    assert without_seconds(newest) == without_seconds(undisturbed)
 
 
 def _with_budget(start: Start, seconds: float) -> Start:
