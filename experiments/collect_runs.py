@@ -141,6 +141,17 @@ def check_seeds(runs: list[dict[str, Any]]) -> None:
         raise InputError(f"the runs are of seeds {seeds}; they must be of 0, 1, 2 and so on, in this order")
 
 
+def check_opponents(runs: list[dict[str, Any]]) -> None:
+    """Raises InputError unless all runs were evaluated against the same opponents, in the same order."""
+    first, *others = [(seed_of(run), list(run.get("final_by_opponent", [run["final"]["opponent"]]))) for run in runs]
+    for seed, met in others:
+        if met != first[1]:
+            raise InputError(
+                f"seed {first[0]} was evaluated against {', '.join(first[1])}, seed {seed} against {', '.join(met)}; "
+                "it must be the same eval.opponents for all"
+            )
+
+
 def draw(runs: list[dict[str, Any]], path: Path) -> None:
     """Draws win rate against iterations and against seconds, one line per seed."""
     import matplotlib
@@ -181,6 +192,7 @@ def main() -> None:
         result = {"setting": setting_of(arguments.runs), "runs": [collect(run) for run in arguments.runs]}
         if arguments.keep:
             result = added(arguments.target, result["runs"], arguments.runs)
+        check_opponents(result["runs"])
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
     files.write_json(arguments.target.with_suffix(".json"), result)

@@ -162,6 +162,27 @@ def test_runs_of_several_settings_are_refused(
     assert "setting" not in json.loads((tmp_path / "result.json").read_text())
 
 
+def test_runs_that_met_other_opponents_are_refused(
+    main: Callable[[], None],
+    run: Callable[[int], pathlib.Path],
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Their curves and rates are of different matches; in one go and with --keep, in one line."""
+    first, other = run(0), run(1)
+    report = json.loads((other / "evaluation.json").read_text())
+    for met in (["solved"], ["random", "solved"], ["solved", "random"]):
+        changed = {"opponent": met[0], "by_opponent": {name: {"win_rate": 0.6} for name in met}}
+        (other / "evaluation.json").write_text(json.dumps(report | changed))
+        assert _called(main, tmp_path / "mixed", first, other) == 2
+        assert _called(main, tmp_path / "result", first) == 0
+        assert _called(main, tmp_path / "result", other, "--keep") == 2
+        message = f"error: seed 0 was evaluated against random, seed 1 against {', '.join(met)}; it must be the same"
+        assert [line.startswith(message) for line in capsys.readouterr().err.splitlines()] == [True, True]
+    assert not (tmp_path / "mixed.json").exists()
+    assert [one["seed"] for one in json.loads((tmp_path / "result.json").read_text())["runs"]] == [0]
+
+
 @pytest.mark.parametrize(
     "content",
     ['{"a": 1}', '{"runs', "[1]", '{"runs": []}', '{"runs": [{"x": 1}]}', '{"runs": [{"seed": 0, "final": {}}]}'],
