@@ -78,13 +78,18 @@ def setting_of(paths: list[Path]) -> dict[str, Any]:
     return {part: config[part] for part in SETTING if part in config}
 
 
+def _file(target: Path, ending: str) -> Path:
+    """Returns a file of the target: its name, which may hold points, and an ending."""
+    return target.with_name(target.name.removesuffix(".json") + ending)
+
+
 def kept(target: Path) -> dict[str, Any]:
     """Returns what a result file holds: `runs`, those of seeds 0, 1 and so on, and `setting`, which older files lack.
 
     Raises:
       InputError: there is no such file, or it is of something else.
     """
-    path = target.with_suffix(".json")
+    path = _file(target, ".json")
     if not path.exists():
         raise InputError(f"{path} does not exist; leave out --keep to begin it")
     stored = read_json(path)
@@ -111,7 +116,7 @@ def added(target: Path, runs: list[dict[str, Any]], paths: list[Path]) -> dict[s
       InputError: no result file, runs of another setting than its own, or of seeds that do not come next.
     """
     stored = kept(target)
-    path, every = target.with_suffix(".json"), [*stored["runs"], *runs]
+    path, every = _file(target, ".json"), [*stored["runs"], *runs]
     check_seeds(every)
     if "setting" in stored:
         check_alike([run_of(path, {**stored["setting"], "seed": seed_of(every[0])}), *map(read_run, paths)])
@@ -195,9 +200,9 @@ def main() -> None:
         check_opponents(result["runs"])
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
-    files.write_json(arguments.target.with_suffix(".json"), result)
-    draw(result["runs"], arguments.target.with_suffix(".svg"))
-    print(arguments.target.with_suffix(".json"))
+    files.write_json(_file(arguments.target, ".json"), result)
+    draw(result["runs"], _file(arguments.target, ".svg"))
+    print(_file(arguments.target, ".json"))
 
 
 if __name__ == "__main__":

@@ -202,6 +202,17 @@ def test_a_file_of_something_else_is_not_added_to(
     assert (tmp_path / "other.json").read_text() == content
 
 
+def test_a_target_keeps_its_whole_name(
+    main: Callable[[], None], run: Callable[[int], pathlib.Path], tmp_path: pathlib.Path
+) -> None:
+    """A point in it is no ending, so that two targets are two results; .json may be given, and is."""
+    for target in ("rate_0.1", "rate_0.2.json"):
+        assert _called(main, tmp_path / target, run(0)) == 0
+        assert _called(main, tmp_path / target, run(1), "--keep") == 0
+    wanted = [f"rate_{rate}.{ending}" for rate in (0.1, 0.2) for ending in ("json", "svg")]
+    assert sorted(path.name for path in tmp_path.glob("rate*")) == wanted
+
+
 def test_a_target_in_no_folder_is_refused(
     main: Callable[[], None],
     run: Callable[[int], pathlib.Path],
