@@ -54,6 +54,7 @@ class Algorithm:
       settle: TrainState -> (TrainState, counters), as a generator like `calls`: what the learner fits every so many
         iterations alone is fitted to the last one, before a run's last measurement. None where nothing is left behind.
       traceable: whether `init` may be traced: the shapes of a state can then be had without compiling or computing it.
+      plays: whether it plays games and counts them; False where it goes through all of a game at once.
     """
 
     init: Callable[[Any], TrainState]
@@ -66,6 +67,7 @@ class Algorithm:
     tables: Callable[[TrainState], dict[str, Any]] | None = None
     settle: Callable[[TrainState], Generator[None, None, tuple[TrainState, Metrics]]] | None = None
     traceable: bool = False
+    plays: bool = True
 
     def like(self) -> TrainState:
         """Returns shapes and dtypes of a state, a state itself where `init` cannot be traced: to restore one by."""

@@ -40,6 +40,11 @@ def build_run(node: Any) -> Parts:
     config = settings.read(RunConfig, node, "")
     game = envs.make(config.env.name, **config.env.rules)
     algorithm = algorithms.make(config.algo, config.network, game, RESOURCES)
+    if config.budget.episodes is not None and not algorithm.plays:
+        raise InputError(
+            f"budget.episodes={config.budget.episodes:g} ends no run of algo={config.algo['name']}, which plays no "
+            "games; use budget.nodes instead"
+        )
     for name in ("games", "final_games"):
         if game.num_players == 2 and getattr(config.eval, name) % 2:
             raise InputError(f"eval.{name}={getattr(config.eval, name)} is odd; it must be even: deals are mirrored")

@@ -201,6 +201,7 @@ class Tabular:
     config: Any
     game: Game
     resources: Resources
+    plays = False
 
     @functools.cached_property
     def tree(self) -> Tree:
@@ -220,7 +221,7 @@ class Tabular:
     @property
     def algorithm(self) -> Algorithm:
         """The solver as a learner; it has `init`, `several` and `policies`."""
-        return Algorithm(self.init, self.iterate, self.policies, several=self.several, most=MOST)
+        return Algorithm(self.init, self.iterate, self.policies, several=self.several, most=MOST, plays=self.plays)
 
     def iterate(self, state: Any) -> tuple[Any, Metrics]:
         """Returns the state after an iteration, and its metrics."""
@@ -269,7 +270,7 @@ class TabularWithoutTree:
     @property
     def algorithm(self) -> Algorithm:
         """The solver as a learner; it has `init`, `iterate` and `tables`."""
-        return Algorithm(self.init, self.iterate, self.policies, tables=self.tables)
+        return Algorithm(self.init, self.iterate, self.policies, tables=self.tables, plays=False)
 
     def policies(self, state: Any) -> dict[str, Policy]:
         """Returns the policies that play the tables."""

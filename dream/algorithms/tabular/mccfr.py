@@ -194,6 +194,8 @@ def make(config: ExternalConfig, network: Any, game: Game, resources: Resources)
 class _Mccfr(Tabular):
     """MCCFR on the tree's arrays."""
 
+    plays = True
+
     def init(self, key: Array) -> MccfrState:
         zeros = np.zeros(self.tree.legal.shape)
         sizes = {"none": 1, "average": zeros.shape, "history": self.tree.num_histories + 1}

@@ -139,6 +139,15 @@ def _prepared(folder: Path, *overrides: str) -> Start:
     return prepare_run(compose_config("config", list(settings)))
 
 
+@pytest.mark.parametrize(("algo", "env"), [("cfr_plus", "kuhn_poker"), ("tabular_mmd", "kuhn_poker"),
+                                           ("pcfr_plus", "phantom_ttt"), ("tabular_mmd", "phantom_ttt")])  # fmt: skip
+def test_a_solver_that_plays_no_games_has_no_budget_of_them(tmp_path: Path, algo: str, env: str) -> None:
+    """It would never be reached; nothing is written."""
+    with pytest.raises(InputError, match=rf"budget\.episodes=9 ends no run of algo={algo}, .* use budget\.nodes"):
+        _new(tmp_path, f"algo={algo}", f"env={env}", "iterations=1", "budget.episodes=9")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_budget_ends_a_long_iteration_between_two_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was finished before it is kept, evaluated and saved, and equals a run of that length."""
     monkeypatch.setattr(run_state, "PATIENCE_SECONDS", 0.1)
