@@ -15,11 +15,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from run_records import check_alike, check_distinct, config_of, origin, read_json, read_run, run_of
+from run_records import check_alike, check_distinct, config_of, flat, origin, read_json, read_run, run_of
 
 from dream.storage import files
 from dream.storage.files import EVALUATION_FILE
 from dream.training import metrics
+from dream.training.sweeps import is_over
 from envs.errors import InputError
 
 CURVE = ("win_rate", "points_per_hand", "knock_rate")
@@ -40,13 +41,18 @@ def collect(run: Path) -> dict[str, Any]:
             f"{run}/{EVALUATION_FILE} is of iteration {report['iteration']}, the run's last record of "
             f"{records[-1]['iteration'] if records else 'none'}; finish it with resume={run}"
         )
+    config = config_of(run)
+    if not is_over(flat(config), records[-1]):
+        raise InputError(
+            f"{run} has done {report['iteration']} of {config['iterations']} iterations; finish it with resume={run}"
+        )
     if "opponent" not in report:
         raise InputError(f"{run} was evaluated against nobody; it must have eval.opponents")
     prefix = f"eval/{report['opponent']}/"
     points = [record for record in records if prefix + CURVE[0] in record]
     opponents = report.get("by_opponent", {})
     return {
-        "seed": config_of(run)["seed"],
+        "seed": config["seed"],
         "final": {name: value for name, value in report.items() if name != "by_opponent"},
         **({"final_by_opponent": opponents} if len(opponents) > 1 else {}),
         "curve": [

@@ -51,7 +51,7 @@ def load_sweep(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
     varied = [name for name in known if len({repr(config.get(name)) for config in settings}) > 1]
     rows = []
     for path, config in zip(folders, settings, strict=True):
-        row = _row(path) | {name: config.get(name) for name in varied}
+        row = _row(path, config) | {name: config.get(name) for name in varied}
         rows.append(row | (_results(path) if row["status"] == FINISHED else {"objective": None}))
     return rows
 
@@ -73,11 +73,25 @@ def _number(path: Path) -> int:
     return int(path.name)
 
 
-def _row(path: Path) -> dict[str, Any]:
+def is_over(config: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
+    """Returns whether a run that was evaluated at its newest record was at its end there, and has got no more to do.
+
+    Args:
+      config: of the run, one level by dotted name.
+      record: the newest.
+    """
+    if config.get("budget.seconds") is not None:  # they may have been spent after the record
+        return True
+    limits = {name: config.get(f"budget.{name}") for name in ("nodes", "episodes")}
+    spent = any(limit is not None and record.get(name, 0) >= limit for name, limit in limits.items())
+    return spent or record["iteration"] >= config.get("iterations", 0)
+
+
+def _row(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
     records, _ = metrics.scan(path)
     newest = records[-1] if records else {"iteration": 0}
     status = STOPPED if has_checkpoint(path) else BEGUN
-    if _evaluation(path).get("iteration") == newest["iteration"]:
+    if _evaluation(path).get("iteration") == newest["iteration"] and is_over(config, newest):
         status = FINISHED
     row = {"job": _number(path), "directory": str(path), "status": status, "iteration": newest["iteration"]}
     return row | {name: newest[name] for name in _KEPT if name in newest}

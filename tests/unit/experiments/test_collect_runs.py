@@ -31,10 +31,10 @@ def run(tmp_path: pathlib.Path) -> Callable[[int], pathlib.Path]:
     def make(seed: int) -> pathlib.Path:
         folder = write_config(tmp_path / f"seed{seed}", seed=seed)
         rates = dict.fromkeys(("win_rate", "points_per_hand", "knock_rate"), 0.5 + seed / 10)
-        (folder / "evaluation.json").write_text(json.dumps({"opponent": "random", "iteration": 3, **rates}))
+        (folder / "evaluation.json").write_text(json.dumps({"opponent": "random", "iteration": 4, **rates}))
         write_sittings(folder, f"run experiment=x seed={seed} run_dir=y")
         spent = {"seconds": 1.0, "compile_seconds": 0.5, "decisions": 7}
-        record = {"iteration": 3, **spent, **{f"eval/random/{name}": rate for name, rate in rates.items()}}
+        record = {"iteration": 4, **spent, **{f"eval/random/{name}": rate for name, rate in rates.items()}}
         write_metrics(folder, [record])
         return folder
 
@@ -127,7 +127,7 @@ def test_other_games_are_collected_too(
     assert _called(main, tmp_path / "result", folder) == 0
     (point,) = json.loads((tmp_path / "result.json").read_text())["runs"][0]["curve"]
     assert "knock_rate" not in point
-    (folder / "evaluation.json").write_text(json.dumps({"iteration": 3}))
+    (folder / "evaluation.json").write_text(json.dumps({"iteration": 4}))
     assert _called(main, tmp_path / "none", folder) == 2
     assert "was evaluated against nobody" in capsys.readouterr().err
 
@@ -143,7 +143,7 @@ def test_runs_of_several_settings_are_refused(
     for changed, message in (
         ({"env__name": "leduc_poker"}, "another game: name is kuhn_poker and leduc_poker"),
         ({"algo__name": "outcome_mccfr"}, "another recipe: algo.name is cfr_plus and outcome_mccfr"),
-        ({"iterations": 9}, "another budget: iterations is 4 and 9"),
+        ({"iterations": 2}, "another budget: iterations is 4 and 2"),
     ):
         write_config(other, seed=1, **changed)
         assert _called(main, tmp_path / "mixed", first, other) == 2
@@ -200,6 +200,19 @@ def test_a_file_of_something_else_is_not_added_to(
     line = capsys.readouterr().err
     assert (line.count("\n"), line.startswith(f"error: {tmp_path}/other.json ")) == (1, True)
     assert (tmp_path / "other.json").read_text() == content
+
+
+def test_a_run_that_is_to_go_on_is_refused(
+    main: Callable[[], None],
+    run: Callable[[int], pathlib.Path],
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Evaluated at its former end, it is no run of the iterations that its configuration tells now."""
+    write_config(run(0), seed=0, iterations=9)
+    assert _called(main, tmp_path / "result", tmp_path / "seed0") == 2
+    assert "seed0 has done 4 of 9 iterations; finish it with resume=" in capsys.readouterr().err
+    assert not (tmp_path / "result.json").exists()
 
 
 def test_a_target_keeps_its_whole_name(

@@ -55,6 +55,24 @@ def test_every_job_is_a_row(tmp_path: pathlib.Path) -> None:
     assert rows[4]["other/points_per_hand/low"] == -2.0
 
 
+def test_a_job_that_is_to_go_on_is_not_finished(tmp_path: pathlib.Path) -> None:
+    """Evaluated at its former end, and given more iterations or nodes since; what a budget has ended is finished."""
+    exact, budget = {"average": {"exploitability": 0.5}}, {"nodes": None, "episodes": None, "seconds": None}
+    for number, settings in enumerate(
+        (
+            {"iterations": 4, "budget": budget},
+            {"iterations": 9, "budget": budget},
+            {"iterations": 9, "budget": budget | {"nodes": 30}},
+            {"iterations": 9, "budget": budget | {"nodes": 31}},
+            {"iterations": 9, "budget": budget | {"seconds": 2.0}},
+        )
+    ):
+        _job(tmp_path / str(number), settings, 4, {"iteration": 4, "exact": exact})
+    rows = dream.load_sweep(tmp_path)
+    assert [row["status"] for row in rows] == ["finished", "stopped", "finished", "stopped", "finished"]
+    assert [row["objective"] for row in rows] == [0.5, None, 0.5, None, 0.5]
+
+
 def test_a_folder_without_runs_is_refused(tmp_path: pathlib.Path) -> None:
     """A run's own folder and one that is not there are none."""
     _job(tmp_path / "run", {"seed": 1}, 2, None)
