@@ -61,10 +61,12 @@ class Sweep:
           job: does the work; returns the objective.
           complete: adds to a job's overrides what follows from them.
         Raises:
-          InputError: an override does not parse, every job is refused, or two would go on with the same run.
+          InputError: an override does not parse, every job is refused, two would go on with the same run, or there are
+            several folders.
         """
         self._name, self._prepare, self._job, self._process = name, prepare, job, os.getpid()
         self._complete = complete
+        _check_folder(overrides)
         _check_resumed(overrides)
         self._outcomes: list[Outcome] = []
         self._planned: list[list[str]] | None = None
@@ -191,6 +193,13 @@ def _enumerated(overrides: list[str]) -> list[list[str]]:
         return jobs(overrides)
     except HydraException as error:
         raise InputError(f"{_line(error)}; other sweeps need a sweeper, as in hydra/sweeper=optuna") from error
+
+
+def _check_folder(overrides: list[str]) -> None:
+    """Raises InputError where a sweep is given several folders."""
+    folders = _enumerated([text for text in overrides if text.startswith("run_dir=")])
+    if len(folders) > 1:
+        raise InputError(f"run_dir= has {len(folders)} values; a sweep has one folder, and each job its own in it")
 
 
 def _check_resumed(overrides: list[str]) -> None:

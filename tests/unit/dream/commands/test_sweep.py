@@ -109,6 +109,18 @@ def test_a_sweep_that_is_refused_whole_writes_nothing(sweep: Callable[..., Resul
     assert not (tmp_path / "sweep").exists()
 
 
+@pytest.mark.parametrize("launcher", [(), ("hydra/launcher=basic",)])
+def test_a_sweep_has_one_folder(
+    sweep: Callable[..., Result], tmp_path: pathlib.Path, launcher: tuple[str, ...]
+) -> None:
+    """All jobs would be in the first of several, and half of them be the others once more."""
+    code, out, err = sweep("seed=6,8", "run_dir=one,two", *launcher)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("error: run_dir= has 2 values; a sweep has one folder")
+    assert not list(tmp_path.iterdir())
+    assert sweep("seed=6,8", "run_dir='one,two'")[0] == 0
+
+
 def test_a_range_without_end_needs_a_sweeper(sweep: Callable[..., Result]) -> None:
     """Hydra's own sweeper cannot try all of an interval: one line."""
     code, out, err = sweep("seed=interval(1,9)")
