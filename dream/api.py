@@ -160,6 +160,8 @@ def _player(policy: Policy | Reference, name: str | None, game: Game | None) -> 
         return game, policy
     place = search_names.policy_in(os.fspath(policy))
     if game is not None and place in by_name(game):
+        if name is not None:
+            raise InputError(f"name={name} chooses among a run's policies; leave it out with {place}")
         return game, find_player(os.fspath(policy), game)
     trained = find(place)
     if game is None:

@@ -115,6 +115,10 @@ REFUSED: dict[str, tuple[Callable[[dream.FinishedRun], Any], str]] = {
     "games of text": (lambda run: dream.evaluate(run, games="many"), "must be a whole number"),
     "unknown policy": (lambda run: dream.evaluate(run, name="best"), "unknown policy 'best'"),
     "name of a policy": (lambda run: dream.evaluate(run.policies["average"], name="average"), "leave it out"),
+    "name of a rule-based player's policy": (
+        lambda run: dream.evaluate("random", name="average", game=run.game),
+        "name=average chooses among a run's policies; leave it out with random",
+    ),
     "method": (lambda run: dream.exploit(run, method="guess"), "unknown method 'guess'"),
     "setting": (lambda run: dream.exploit(run, ["local.gams=4"]), "unknown setting"),
     "a policy alone": (lambda run: dream.export_policy(run.policies["average"]), "cannot be exported by itself"),
