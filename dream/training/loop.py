@@ -58,6 +58,8 @@ def train(start: Start, stop: StopRequest) -> Run:
     print(f"{run.run_dir} · iteration {run.iteration} · {run.seconds:.0f} s", flush=True)
     if not finished and (run.run_dir / files.EVALUATION_FILE).exists():
         print(f"{files.EVALUATION_FILE} there is of an earlier iteration", flush=True)
+    for line in run.unsaved if not finished else ():
+        print(line, flush=True)
     if start.checkpoint is not None or start.name == run.run_dir.name:  # a sweep ends with a table instead
         _suggest(run, finished=finished)
     return run

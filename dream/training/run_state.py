@@ -283,7 +283,15 @@ class Run:
             return f"none was finished before it; the same command with run_dir={self.run_dir} starts over"
         if not here and self.saved is None:
             return f"nothing is saved yet; the same command with run_dir={self.run_dir} starts over"
-        return f"iteration {self.saved} is saved; go on with resume={self.run_dir}"
+        return "; ".join([f"iteration {self.saved} is saved", *self.unsaved, f"go on with resume={self.run_dir}"])
+
+    @property
+    def unsaved(self) -> list[str]:
+        """A line where the settings that the run goes on with are in no checkpoint yet, else nothing."""
+        begun = self.start.checkpoint
+        if begun is None or self.saved != begun.meta["iteration"] or self.start.plain == begun.meta["config"]:
+            return []
+        return ["the settings it went on with are in no checkpoint yet; give them again"]
 
 
 def _driven(calls: Generator[None, None, Any], left: Callable[[], bool]) -> Any:

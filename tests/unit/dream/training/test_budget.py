@@ -217,6 +217,24 @@ def test_a_signal_ends_a_long_iteration_between_two_calls(tmp_path: Path) -> Non
     assert [without_seconds(record) for record in went_on] == [without_seconds(record) for record in whole]
 
 
+def test_settings_that_no_checkpoint_holds_yet_are_to_be_given_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A resumed run that is left before an iteration is done has them nowhere; without new ones it says nothing."""
+    run, lost = tmp_path / "run", "the settings it went on with are in no checkpoint yet; give them again"
+    _new(tmp_path, "algo=cfr", "iterations=2")
+    for given, done in ((["iterations=9"], False), (["iterations=9", "algo.updates=2"], False), ([], False),
+                        (["iterations=3"], True)):  # fmt: skip
+        start = prepare_run(compose_config("config", with_stored_choices([f"resume={run}", *given])))
+        stop = StopRequest(listen=False)
+        stop.received = None if done else signal.SIGTERM
+        capsys.readouterr()
+        ended = train(start, stop)
+        said = bool(given) and not done
+        assert (lost in capsys.readouterr().out) == said
+        assert (lost in ended.rescue()) == said
+
+
 def test_a_last_evaluation_that_a_signal_left_is_made_up_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run that goes on ends with the record of one that nothing disturbed."""
     settings = ("algo=cfr", "iterations=3", "eval.opponents=[random]", "eval.games=8", "eval.final_games=8")
