@@ -37,13 +37,15 @@ def checksum(name: str, game: Game) -> int | None:
 
 
 def commit() -> str | None:
-    """Returns the commit that last changed the code of players and rules, and a sum of changes since; None without."""
+    """Returns the commit that last changed players or rules, and a sum of changes and new files since; None if none."""
     try:
         found = _git("log", "-1", "--format=%H", "--", *_CODE).strip()
-        changes = _git("diff", "HEAD", "--", *_CODE)
+        changes = _git("diff", "HEAD", "--", *_CODE).encode()
+        new = _git("ls-files", "--others", "--exclude-standard", "-z", "--", *_CODE).split("\0")[:-1]
+        changes += b"".join(name.encode() + (_ROOT / name).read_bytes() for name in new)
     except (OSError, subprocess.CalledProcessError):
         return None
-    return f"{found}+{zlib.crc32(changes.encode()):08x}" if changes else found or None
+    return f"{found}+{zlib.crc32(changes):08x}" if changes else found or None
 
 
 def _git(*arguments: str) -> str:

@@ -6,6 +6,7 @@ import importlib
 import json
 import pathlib
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType, SimpleNamespace
@@ -153,6 +154,28 @@ def test_other_rules_are_other_rounds(scripts: SimpleNamespace, tmp_path: pathli
         InputError, match=r"a\.npz was played by other players, rules or code: game\.rules\.\w+ is .* delete it"
     ):
         scripts.blocks.check(tmp_path / "a.npz", eaai)
+
+
+def test_code_that_git_does_not_know_yet_is_code(
+    scripts: SimpleNamespace, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new file, and each change of it, is another commit's; what git ignores is not."""
+    for folder in ("dream", "envs"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "known.py").write_text("x = 1\n")
+    (tmp_path / ".gitignore").write_text("*.pyc\n")
+    author = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    for arguments in (["init", "-q"], ["add", "."], [*author, "commit", "-q", "-m", "x"]):
+        subprocess.run(["git", "-C", str(tmp_path), *arguments], check=True)
+    monkeypatch.setattr(scripts.blocks, "_ROOT", tmp_path)
+    found = [scripts.blocks.commit()]
+    for content in ("y = 1\n", "y = 2\n"):
+        (tmp_path / "dream" / "new player.py").write_text(content)
+        found.append(scripts.blocks.commit())
+    assert len(set(found)) == 3
+    (tmp_path / "dream" / "new player.py").unlink()
+    (tmp_path / "dream" / "new.pyc").write_text(content)
+    assert scripts.blocks.commit() == found[0]
 
 
 def test_a_block_that_is_cut_off_is_not_there(
