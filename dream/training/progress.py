@@ -169,9 +169,8 @@ def _evaluated(record: dict[str, Any]) -> str:
     """Returns win rates and exploitability in a few words."""
     words = ""
     for name, value in record.items():
-        parts = name.split("/")
         if name.startswith("eval/") and name.endswith("/win_rate"):
-            words += f"  wins against {parts[1]} {100 * value:.1f} %"
+            words += f"  wins against {name.removeprefix('eval/').removesuffix('/win_rate')} {100 * value:.1f} %"
         elif name.startswith("eval/exploitability/"):
-            words += f"  exploitability of {parts[2]} {value:.4g}"
+            words += f"  exploitability of {name.removeprefix('eval/exploitability/')} {value:.4g}"
     return words

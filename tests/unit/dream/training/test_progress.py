@@ -83,6 +83,18 @@ def test_lines_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) ->
     assert second.startswith("the first iteration took 41 s")
 
 
+def test_an_opponent_by_its_place_has_its_whole_name(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two of a game's players, or two runs of a folder, are two."""
+    rates = {"eval/gin_rummy/strong/win_rate": 0.5, "eval/gin_rummy/points/win_rate": 0.25, "eval//runs/a/win_rate": 1}
+    progress = RunProgress(Pace(9, BudgetConfig(), BEFORE), 0)
+    progress.show(_record(9, 50.0, 35.5, **rates, **{"eval/exploitability/average": 0.5}))
+    line, *_ = capsys.readouterr().out.splitlines()
+    assert line.endswith(
+        "wins against gin_rummy/strong 50.0 %  wins against gin_rummy/points 25.0 %  wins against /runs/a 100.0 %"
+        "  exploitability of average 0.5"
+    )
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(0.0432, "0.043 s"), (42, "42 s"), (150, "2 min"), (7200, "2.0 h"), (86400 * 9, "9.0 days"), (5940, "99 min")],
