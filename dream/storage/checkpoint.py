@@ -263,10 +263,10 @@ def find(reference: str | os.PathLike[str]) -> Checkpoint:
                 f"{reference} holds no complete checkpoint; it must be a run directory with {FOLDER}/<iteration>/, "
                 "or such a folder"
             )
+        if jobs := [job for job, folder in complete.items() if has_checkpoint(folder)]:
+            job = path / str(min(jobs))
+            raise InputError(f"{reference} is a sweep's folder; name one of its jobs, such as {job}")
         path = complete[max(complete)]
-        if has_checkpoint(path):
-            jobs = path.parent / str(min(job for job, folder in complete.items() if has_checkpoint(folder)))
-            raise InputError(f"{reference} is a sweep's folder; name one of its jobs, such as {jobs}")
     return Checkpoint(path, _read_meta(path))
 
 

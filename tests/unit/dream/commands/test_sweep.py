@@ -199,6 +199,7 @@ def test_a_sweep_in_a_folder_that_is_there(sweep: Callable[..., Result], tmp_pat
     folder = tmp_path / "the=sweep"
     code, first, _ = sweep(*command, prepare=prepare_run, job=_train)
     assert code == 0
+    (folder / "9").mkdir()  # of a job without a checkpoint yet
     with pytest.raises(InputError, match=f"is a sweep's folder; name one of its jobs, such as {folder / '0'}"):
         find(folder)
     shutil.rmtree(folder / "1")
