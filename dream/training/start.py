@@ -84,6 +84,8 @@ def _prepared(composed: Composed) -> Start:
         return _go_on(composed, find(composed.sweep_dir))
     parts = build_run(composed.node)
     config = parts.config
+    if (learner := config.algo["name"]) != (chosen := composed.choices["algo"]):
+        raise InputError(f"algo.name={learner} has the settings of algo={chosen}; choose algo={learner}")
     run_dir = _new_run_dir(composed, config.env.name, config.seed)
     if composed.sweep_dir and (run_dir.parent / files.CONFIG_FILE).is_file():
         raise InputError(f"run_dir={run_dir.parent} holds a run; a sweep needs a folder of its own")

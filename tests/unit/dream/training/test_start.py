@@ -66,6 +66,14 @@ def test_a_checkpoint_outside_of_a_run_is_not_gone_on_from(stored: Path, tmp_pat
                 use()
 
 
+def test_a_learner_is_chosen_with_its_settings() -> None:
+    """By name alone it would be another learner under that name: CFR+ that floors no regret."""
+    command = ["env=kuhn_poker", "algo=cfr", "algo.name=cfr_plus"]
+    with pytest.raises(InputError, match=r"algo\.name=cfr_plus has the settings of algo=cfr; choose algo=cfr_plus"):
+        prepare_run(compose_config("config", command))
+    assert prepare_run(compose_config("config", [*command, "algo=cfr_plus"])).parts.config.algo["plus"]
+
+
 def test_an_empty_name_is_no_run(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As of a variable of the shell that is not set; the folder one is in is not meant."""
     monkeypatch.chdir(stored)
