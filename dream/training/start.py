@@ -80,6 +80,8 @@ def _prepared(composed: Composed) -> Start:
     """Checks a composed configuration of this process."""
     if composed.node.resume is not None:
         return _resume(composed)
+    if composed.node.run_dir == "":
+        raise InputError("run_dir= is empty; it must be a folder for the run, or be left out")
     if composed.sweep_dir is not None and has_checkpoint(composed.sweep_dir):
         return _go_on(composed, find(composed.sweep_dir))
     parts = build_run(composed.node)

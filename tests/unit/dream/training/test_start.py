@@ -79,6 +79,10 @@ def test_an_empty_name_is_no_run(stored: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(stored)
     with pytest.raises(InputError, match="resume= is empty; it must be a run directory"):
         prepare_run(compose_config("config", with_stored_choices(["resume="])))
+    (stored.parent / "empty").mkdir()
+    monkeypatch.chdir(stored.parent / "empty")
+    with pytest.raises(InputError, match="run_dir= is empty; it must be a folder"):
+        prepare_run(compose_config("config", ["run_dir="]))
 
 
 def test_choices_that_are_given_stay(stored: Path) -> None:
