@@ -36,6 +36,8 @@ def collect(run: Path) -> dict[str, Any]:
       InputError: no finished run, or one that was evaluated against nobody.
     """
     report, records = read_json(run / EVALUATION_FILE), metrics.read(run)
+    if not isinstance(report, dict) or "iteration" not in report:
+        raise InputError(f"{run / EVALUATION_FILE} holds no evaluation of a run; make it again with resume={run}")
     if not records or report["iteration"] != records[-1]["iteration"]:
         raise InputError(
             f"{run}/{EVALUATION_FILE} is of iteration {report['iteration']}, the run's last record of "

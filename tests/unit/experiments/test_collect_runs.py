@@ -215,6 +215,21 @@ def test_a_run_that_is_to_go_on_is_refused(
     assert not (tmp_path / "result.json").exists()
 
 
+@pytest.mark.parametrize("content", ["{}", "[1]", '"iteration"', '{"iter'])
+def test_an_evaluation_that_is_none_is_refused(
+    main: Callable[[], None],
+    run: Callable[[int], pathlib.Path],
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+    content: str,
+) -> None:
+    """One line that names the file."""
+    (run(0) / "evaluation.json").write_text(content)
+    assert _called(main, tmp_path / "result", tmp_path / "seed0") == 2
+    line = capsys.readouterr().err
+    assert (line.count("\n"), line.startswith(f"error: {tmp_path}/seed0/evaluation.json ")) == (1, True)
+
+
 def test_a_target_keeps_its_whole_name(
     main: Callable[[], None], run: Callable[[int], pathlib.Path], tmp_path: pathlib.Path
 ) -> None:
