@@ -46,11 +46,11 @@ def set_aside_after(run_dir: Path, iteration: int) -> list[Path]:
     found = [run_dir / EVALUATION_FILE]
     for folder in (EVALUATIONS, EXPLOITABILITY):
         found += sorted((run_dir / folder).glob("*.json"))
-    late = [path for path in found if not path.name.endswith(_STALE) and (_iteration(path) or 0) > iteration]
+    late = [path for path in found if not path.name.endswith(_STALE) and (iteration_of(path) or 0) > iteration]
     return [path.replace(path.with_name(path.stem + _STALE)) for path in late]
 
 
-def _iteration(path: Path) -> int | None:
+def iteration_of(path: Path) -> int | None:
     """Returns the iteration that a report is of; None where there is none, or no report that can be read."""
     try:
         report = decoded(path.read_bytes())

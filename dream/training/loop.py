@@ -14,6 +14,7 @@ from dream.evaluation.report import report_table
 from dream.storage import files
 from dream.storage.checkpoint import find, newest
 from dream.storage.lock import RunLock
+from dream.storage.reports import iteration_of
 from dream.training import announce, faults, hosts, metrics
 from dream.training.beginning import Start
 from dream.training.objective import objective
@@ -56,7 +57,8 @@ def train(start: Start, stop: StopRequest) -> Run:
     if not hosts.leads():
         return run
     print(f"{run.run_dir} · iteration {run.iteration} · {run.seconds:.0f} s", flush=True)
-    if not finished and (run.run_dir / files.EVALUATION_FILE).exists():
+    evaluated = iteration_of(run.run_dir / files.EVALUATION_FILE)
+    if not finished and evaluated not in (None, run.iteration):
         print(f"{files.EVALUATION_FILE} there is of an earlier iteration", flush=True)
     for line in run.unsaved if not finished else ():
         print(line, flush=True)

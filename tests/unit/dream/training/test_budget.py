@@ -231,7 +231,9 @@ def test_settings_that_no_checkpoint_holds_yet_are_to_be_given_again(
         capsys.readouterr()
         ended = train(start, stop)
         said = bool(given) and not done
-        assert (lost in capsys.readouterr().out) == said
+        out = capsys.readouterr().out
+        assert (lost in out) == said
+        assert "of an earlier iteration" not in out, "the run was evaluated where it was left"
         assert (lost in ended.rescue()) == said
 
 
