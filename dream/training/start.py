@@ -86,7 +86,8 @@ def _prepared(composed: Composed) -> Start:
         return _go_on(composed, find(composed.sweep_dir))
     parts = build_run(composed.node)
     config = parts.config
-    if (learner := config.algo["name"]) != (chosen := composed.choices["algo"]):
+    named = any(text.lstrip("+").startswith("algo.name=") for text in composed.overrides)
+    if named and (learner := config.algo["name"]) != (chosen := composed.choices["algo"]):
         raise InputError(f"algo.name={learner} has the settings of algo={chosen}; choose algo={learner}")
     run_dir = _new_run_dir(composed, config.env.name, config.seed)
     if composed.sweep_dir and (run_dir.parent / files.CONFIG_FILE).is_file():
