@@ -108,14 +108,26 @@ def _games_line(name: str, opponents: tuple[str, ...]) -> Line:
     )
 
 
+def _search_line() -> Line:
+    """Returns the line about a search against the policy it searches with."""
+    found = tables.stored("gin_search")
+    one = next(x for x in found["pairings"] if (x["player"], x["opponent"]) == ("search", "policy"))
+    name, points = (
+        found["policy"]["name"],
+        "{:+.1f} points per hand ({:+.1f} to {:+.1f})".format(*one["points_per_hand"]),
+    )
+    return f"`search:gin_rummy/{name}` against `gin_rummy/{name}`", points, GIN
+
+
 def _strongest_rows() -> list[Line]:
     """Returns the lines about the strongest players of gin rummy."""
     bound = tables.stored("gin_rummy_points_bound")["exploitability"]
     return [
         _points_line("gin_rummy/points"),
         _games_line("gin_rummy/points", ("eaai_simple", "marjj")),
+        _search_line(),
         (
-            "Lower bound on its exploitability, by a learned response that starts from it",
+            "Lower bound on the exploitability of `gin_rummy/points`, by a learned response that starts from it",
             "{mean:.1f} points per hand ({low:.1f} to {high:.1f})".format(**bound),
             GIN,
         ),
