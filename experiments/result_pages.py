@@ -116,7 +116,11 @@ def _search_line() -> Line:
         found["policy"]["name"],
         "{:+.1f} points per hand ({:+.1f} to {:+.1f})".format(*one["points_per_hand"]),
     )
-    return f"`search:gin_rummy/{name}` against `gin_rummy/{name}`", points, GIN
+    return (
+        f"`search:gin_rummy/{name}` against `gin_rummy/{name}`; against `lv5` it wins less than its policy",
+        points,
+        GIN,
+    )
 
 
 def _strongest_rows() -> list[Line]:

@@ -159,7 +159,7 @@ def test_other_rules_recipes_and_budgets_are_no_seeds(
     """Neither in one go nor joined with what is stored, where older files tell the game and budget by their values."""
     for name, changed, message in (
         ("recipe", {"algo__average_power": 3.0}, "another recipe: algo.average_power"),
-        ("iterations", {"iterations": 30}, "another budget: iterations is 20 and 30"),
+        ("iterations", {"iterations": 10}, "another budget: iterations is 20 and 10"),
         ("nodes", {"budget__nodes": 5}, "another budget: budget.nodes is None and 5"),
     ):
         wrong = _changed(sweeps, tmp_path / name, 7, **changed)
