@@ -187,6 +187,7 @@ def draw(runs: list[dict[str, Any]], path: Path) -> None:
     panels[0].legend()
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
 
 
 def main() -> None:
