@@ -24,6 +24,7 @@ import numpy as np
 
 import envs
 from dream.evaluation.game_chances import best_by_score, chance_by_score
+from dream.evaluation.games import whole_points
 from dream.evaluation.matches import play_hands
 from dream.evaluation.statistics import Z95
 from dream.storage.files import write_text
@@ -107,7 +108,7 @@ def main() -> None:
         points = []
         for name in arguments.players:
             hands = play_hands(game, players[name], players[opponent], games=2 * arguments.deals, seed=seed)
-            points.append(np.rint(hands["points_per_hand"]).astype(int))
+            points.append(whole_points(hands["points_per_hand"]))
         record = {"opponent": opponent, "deals": arguments.deals} | worth(points, game.match_rules())
         records.append(record | {"seconds": time.monotonic() - started})
         print(record, flush=True)

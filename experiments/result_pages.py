@@ -109,16 +109,13 @@ def _games_line(name: str, opponents: tuple[str, ...]) -> Line:
 
 
 def _search_line() -> Line:
-    """Returns the line about a search against the policy it searches with."""
+    """Returns the line about a search against the policy it searches with, and what it wins more against another."""
     found = tables.stored("gin_search")
-    one = next(x for x in found["pairings"] if (x["player"], x["opponent"]) == ("search", "policy"))
-    name, points = (
-        found["policy"]["name"],
-        "{:+.1f} points per hand ({:+.1f} to {:+.1f})".format(*one["points_per_hand"]),
-    )
+    name, met = found["policy"]["name"], {x["opponent"]: x for x in found["pairings"] if x["player"] == "search"}
     return (
-        f"`search:gin_rummy/{name}` against `gin_rummy/{name}`; against `lv5` it wins less than its policy",
-        points,
+        f"`search:gin_rummy/{name}` against `gin_rummy/{name}`; what it wins more than that against `lv5`",
+        "{:+.1f} points per hand ({:+.1f} to {:+.1f}); ".format(*met["policy"]["points_per_hand"])
+        + "{:+.1f} ({:+.1f} to {:+.1f})".format(*met["lv5"]["more_than_policy"]),
         GIN,
     )
 

@@ -102,7 +102,14 @@ def best_by_score(points: Sequence[np.ndarray], rules: MatchRules) -> np.ndarray
 
 
 def chance_by_score(points: Sequence[np.ndarray], rules: MatchRules, choice: np.ndarray) -> float:
-    """Returns the chance to win a game where a policy is chosen by the score; arguments of and as `best_by_score`."""
+    """Returns the chance to win a game where the score says which policy plays: float in [0, 1], seats even.
+
+    Args:
+      points, rules: as of `best_by_score`.
+      choice: int64[2, T, T], as it returns.
+    Raises:
+      ValueError: as it does.
+    """
     value, _ = _values(_all_gains(points, rules), rules.target, choice)
     return float(value[:, 0, 0].mean())
 

@@ -109,7 +109,9 @@ def _combos(hand: HandEvaluator, combos: list[Combo], level: str, top: int) -> T
     """Returns the combos, best first."""
     more = len(combos) > _MOST_COMBOS
     shown = heapq.nsmallest(top, combos, key=best_first)
-    count = f"more than {_MOST_COMBOS:,} combos" if more else f"{len(combos):,} combo{'s' * (len(combos) != 1)}"
+    count = (
+        f"more than {_MOST_COMBOS:,} combos" if more else f"{len(combos):,} {'combo' if len(combos) == 1 else 'combos'}"
+    )
     best = hand.best()
     table = Table(title=f"{count} ({level}), best {best.dump_points} points", title_justify="left")
     for column in ("points", "cards", "runs", "sets", "dump"):
