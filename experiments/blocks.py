@@ -37,7 +37,7 @@ def checksum(name: str, game: Game) -> int | None:
 
 
 def commit() -> str | None:
-    """Returns the commit that last changed players or rules, and a sum of changes and new files since; None without git."""
+    """Returns the commit that last changed players or rules, and a sum of changes since; None without git."""
     try:
         found = _git("log", "-1", "--format=%H", "--", *_CODE).strip()
         changes = _git("diff", "HEAD", "--", *_CODE).encode()
