@@ -41,7 +41,7 @@ def recorded_reports(rounds: Iterable[Record], progress: Callable[[int], None] =
         game, state = records.replay(one)
         key = json.dumps([one.game, one.rules], sort_keys=True)
         group = found.setdefault(key, {"game": game, "rules": dict(one.rules), "samples": {}})
-        names = records.player_names(one, game.num_players)
+        names = records.player_names(one, game.num_players, whole=True)
         sample = (one.about["pair"], frozenset(names)) if "pair" in one.about else n
         for name, values in zip(names, _by_seat(game, state, one), strict=True):
             group["samples"].setdefault(name, {}).setdefault(sample, []).append(values)
@@ -96,7 +96,7 @@ def print_reports(reports: list[Report]) -> None:
         title = f"{report['game']}, {report['rounds']} rounds"
         table = Table(title=title, title_justify="left", caption="95 % intervals")
         for column in ("player", "rounds", f"{report['unit']} per hand", "won"):
-            table.add_column(column, justify="left" if column == "player" else "right")
+            table.add_column(column, justify="left" if column == "player" else "right", overflow="fold")
         for name, player in report["players"].items():
             points, won = player["points_per_hand"], player["win_rate"]
             table.add_row(name, f"{player['rounds']:,}", _text(points, 1, ""), _text(won, 100, " %"))

@@ -317,9 +317,11 @@ def scene(given: Record, *, checked: bool = True) -> drawing.Scene:
     return dataclasses.replace(last, lines=(*last.lines, *lines))
 
 
-def player_names(given: Record, num_players: int) -> list[str]:
-    """Returns who played by seat, "player 0" and so on where that is not known; long names are cut."""
+def player_names(given: Record, num_players: int, *, whole: bool = False) -> list[str]:
+    """Returns who played by seat, "player 0" and so on where that is not known; long names are cut unless `whole`."""
     seats = range(num_players)
     if len(given.players) != num_players:
         return [f"player {seat}" for seat in seats]
+    if whole:
+        return list(given.players)
     return [name if len(name) <= _MOST_NAME else f"{name[:_MOST_NAME]}..." for name in given.players]

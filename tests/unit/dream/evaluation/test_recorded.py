@@ -62,6 +62,18 @@ def test_rounds_of_people(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture)
     assert alone["players"]["anna"]["points_per_hand"] == {"mean": 2.0, "low": None, "high": None}
 
 
+def test_players_whose_names_begin_alike_are_two() -> None:
+    """As two checkpoints of a run in a deep folder are, whose names differ at their end alone."""
+    game = envs.make("kuhn_poker")
+    one, other = (f"/home/somebody/work/project/runs/2026-01-01_10-00-00/checkpoints/{n}" for n in (100, 200))
+    rounds = [records.record(game, [2, 0, 1], [1, 1], players=(one, other)) for _ in range(2)]
+    (report,) = recorded_reports(rounds)
+    assert {name: player["points_per_hand"]["mean"] for name, player in report["players"].items()} == {
+        one: 2.0,
+        other: -2.0,
+    }
+
+
 def test_what_is_refused(tmp_path: pathlib.Path) -> None:
     """A result that is not the game's, a file without rounds, and settings of a match."""
     path, empty = tmp_path / "rounds.jsonl", tmp_path / "empty.jsonl"
