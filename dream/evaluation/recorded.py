@@ -14,7 +14,8 @@ from rich.table import Table
 
 from dream.evaluation.hands import results
 from dream.evaluation.statistics import Interval, effective_trials, ratio_interval, wilson
-from envs import Game, records
+from envs import Game, InputError, records
+from envs.errors import shown
 from envs.game import State
 from envs.records import Record
 
@@ -34,7 +35,7 @@ def recorded_reports(rounds: Iterable[Record], progress: Callable[[int], None] =
     Returns:
       A report for each game and its rules, in order of appearance. A quantity of a single sample has no interval.
     Raises:
-      InputError: a round that cannot be replayed, or whose result is another.
+      InputError: a round that cannot be replayed, whose result is another, or whose `pair` is no number or text.
     """
     found: dict[str, dict[str, Any]] = {}
     for n, one in enumerate(rounds):
@@ -42,12 +43,19 @@ def recorded_reports(rounds: Iterable[Record], progress: Callable[[int], None] =
         key = json.dumps([one.game, one.rules], sort_keys=True)
         group = found.setdefault(key, {"game": game, "rules": dict(one.rules), "samples": {}})
         names = records.player_names(one, game.num_players, whole=True)
-        sample = (one.about["pair"], frozenset(names)) if "pair" in one.about else n
+        sample = (_pair(one), frozenset(names)) if "pair" in one.about else n
         for name, values in zip(names, _by_seat(game, state, one), strict=True):
             group["samples"].setdefault(name, {}).setdefault(sample, []).append(values)
         group["rounds"] = group.get("rounds", 0) + 1
         progress(n + 1)
     return [_report(**group) for group in found.values()]
+
+
+def _pair(one: Record) -> str | float:
+    pair = one.about["pair"]
+    if not isinstance(pair, str | int | float):
+        raise InputError(f"{one.place}: about pair is {shown(pair)}; it must be a number or a text")
+    return pair
 
 
 def _by_seat(game: Game, state: State, one: Record) -> list[dict[str, float]]:

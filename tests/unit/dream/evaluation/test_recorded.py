@@ -75,11 +75,14 @@ def test_players_whose_names_begin_alike_are_two() -> None:
 
 
 def test_what_is_refused(tmp_path: pathlib.Path) -> None:
-    """A result that is not the game's, a file without rounds, and settings of a match."""
+    """A result that is not the game's, a pair without a name, a file without rounds, and settings of a match."""
     path, empty = tmp_path / "rounds.jsonl", tmp_path / "empty.jsonl"
     one = records.record(envs.make("kuhn_poker"), [2, 0, 1], [1, 1])
     records.write(path, [one, dataclasses.replace(one, result={"points": [1.0, -1.0]})])
     empty.write_text("")
+    for pair in ([1, 2], None):
+        with pytest.raises(InputError, match=r"record: about pair is .*; it must be a number or a text"):
+            recorded_reports([dataclasses.replace(one, about={"pair": pair})])
     with pytest.raises(InputError, match=r"record 2: result points=\[1.0, -1.0\]; the game played gives"):
         recorded_reports(records.read(path))
     with pytest.raises(InputError, match="holds no rounds"):
