@@ -111,7 +111,7 @@ class _Seats:
         self._seed(seed, chosen)
         self._illegal &= ~chosen
         observations, _ = self._call(np.where(chosen, DEAL, HOLD), np.zeros(self.num_envs, np.int32))
-        return observations, self._infos()
+        return observations, self._infos(self._illegal)
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict]:
         """Plays the seat's actions and the others' after them."""
@@ -127,13 +127,12 @@ class _Seats:
         observations, rewards = self._call(kinds, np.where(legal, actions, 0))
         rewards = np.where(self._illegal, self._table.game.worst_reward, rewards.astype(np.float64))
         over, self._over = self._over.copy(), self._over & (self._mode != "SameStep")
-        infos = self._infos()
+        infos = self._infos(self._illegal)
         if self._mode == "SameStep" and over.any():
             final = _final(observations, self._mask, over)
             illegal, self._illegal = self._illegal, np.zeros(self.num_envs, bool)
             observations, _ = self._call(np.where(over, DEAL, HOLD), np.zeros(self.num_envs, np.int32))
-            self._illegal = illegal
-            infos = self._infos() | final
+            infos = self._infos(illegal) | final
         return observations, rewards, over, np.zeros(self.num_envs, bool), infos
 
     def _reset_mask(self, options: dict | None) -> np.ndarray:
@@ -180,10 +179,10 @@ class _Seats:
             return np.asarray(x)
         return np.concatenate([np.asarray(x.addressable_data(n)) for n in range(self._devices)])
 
-    def _infos(self) -> dict[str, Any]:
+    def _infos(self, illegal: np.ndarray) -> dict[str, Any]:
         infos = {"action_mask": self._mask.copy(), "_action_mask": np.ones(self.num_envs, bool)}
-        if self._illegal.any():
-            infos |= {"illegal_action": self._illegal.copy(), "_illegal_action": self._illegal.copy()}
+        if illegal.any():
+            infos |= {"illegal_action": illegal.copy(), "_illegal_action": illegal.copy()}
         return infos
 
 

@@ -189,6 +189,21 @@ def test_an_illegal_action_ends_its_game() -> None:
     assert infos["action_mask"][[1, 2]].any(axis=1).all()
 
 
+def test_a_game_dealt_anew_after_an_illegal_action_goes_on() -> None:
+    """Where the same step deals it, a reset of other games leaves it as it is."""
+    env = vector_env(LEDUC, "random", num_envs=3, autoreset_mode="SameStep")
+    _, infos = env.reset(seed=0)
+    actions = infos["action_mask"].argmax(axis=1)
+    actions[1] = 99
+    _, _, over, _, infos = env.step(actions)
+    assert (over[1], infos["illegal_action"][1]) == (True, True)
+    mask = infos["action_mask"][1]
+    _, infos = env.reset(options={"reset_mask": np.array([True, False, False])})
+    assert "illegal_action" not in infos
+    np.testing.assert_array_equal(infos["action_mask"][1], mask)
+    env.step(infos["action_mask"].argmax(axis=1))
+
+
 def test_views_say_what_vectors_say() -> None:
     """A dict of small numbers, from which the game's encoding gives the same vectors."""
     vectors, views = (vector_env(LEDUC, "random", num_envs=6, observation=kind) for kind in ("vector", "view"))
