@@ -108,6 +108,8 @@ class _Seats:
     ) -> tuple[Any, dict[str, Any]]:
         """Deals all games anew, or those of options["reset_mask"], bool[N]; seeds are as for SyncVectorEnv."""
         chosen = self._reset_mask(options)
+        if not (self._seeded or chosen.all()):
+            raise InputError("the first reset deals all games; leave out options['reset_mask']")
         self._seed(seed, chosen)
         self._illegal &= ~chosen
         observations, _ = self._call(np.where(chosen, DEAL, HOLD), np.zeros(self.num_envs, np.int32))
@@ -115,6 +117,8 @@ class _Seats:
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict]:
         """Plays the seat's actions and the others' after them."""
+        if not self._seeded:
+            raise InputError("no game has been dealt; call reset")
         actions, fresh = np.asarray(actions), self._over.copy()
         if actions.shape != (self.num_envs,):
             raise InputError(f"actions of shape {actions.shape} are not valid; it must be ({self.num_envs},)")

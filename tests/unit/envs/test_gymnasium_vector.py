@@ -204,6 +204,18 @@ def test_a_game_dealt_anew_after_an_illegal_action_goes_on() -> None:
     env.step(infos["action_mask"].argmax(axis=1))
 
 
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+def test_games_that_were_never_dealt_are_not_played(mode: str) -> None:
+    """Before the first reset a step is refused, and that reset deals all games."""
+    env = vector_env(LEDUC, "random", num_envs=2, autoreset_mode=mode)
+    with pytest.raises(InputError, match="call reset"):
+        env.step(np.zeros(2, int))
+    with pytest.raises(InputError, match="the first reset deals all games"):
+        env.reset(seed=0, options={"reset_mask": np.array([True, False])})
+    _, infos = env.reset(seed=0, options={"reset_mask": np.ones(2, bool)})
+    assert infos["action_mask"].any(axis=1).all()
+
+
 def test_views_say_what_vectors_say() -> None:
     """A dict of small numbers, from which the game's encoding gives the same vectors."""
     vectors, views = (vector_env(LEDUC, "random", num_envs=6, observation=kind) for kind in ("vector", "view"))
