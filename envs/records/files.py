@@ -50,13 +50,23 @@ def write(path: str | Path, records: Sequence[Record]) -> None:
 
 
 def append(path: str | Path, one: Record) -> None:
-    """Adds a record to a file that holds one per line, on a line of its own even where the last one has no end."""
-    with Path(path).open("a+b") as file:
+    """Adds a record, whole or not at all, to a file of one per line; its line is its own even after one without an end.
+
+    Raises:
+      OSError: the disk refused.
+    """
+    with Path(path).open("a+b", buffering=0) as file:
         end = file.seek(0, os.SEEK_END)
         if end:
             file.seek(end - 1)
         begins = b"" if not end or file.read(1) == b"\n" else b"\n"
-        file.write(begins + to_line(one).encode())
+        rest = memoryview(begins + to_line(one).encode())
+        try:
+            while rest:  # a disk that fills up takes a part, and refuses the next
+                rest = rest[file.write(rest) :]
+        except OSError:
+            file.truncate(end)
+            raise
 
 
 def check_lines(path: str | Path) -> None:

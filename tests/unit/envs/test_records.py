@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import resource
 import signal
 import xml.etree.ElementTree as ET
 from typing import Any
@@ -154,6 +155,22 @@ def test_an_added_record_has_a_line_of_its_own(made: records.Record, tmp_path: p
     records.append(path, made)
     assert len(path.read_text().splitlines()) == len(records.read(path)) == 2
     records.check_lines(path)
+
+
+def test_a_record_is_added_whole_or_not_at_all(made: records.Record, tmp_path: pathlib.Path) -> None:
+    """A disk that takes a part of a line leaves the file as it was, and readable once there is room again."""
+    path = tmp_path / "hands.jsonl"
+    records.append(path, made)
+    before, usual = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 50, usual[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            records.append(path, made)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    assert path.read_bytes() == before
+    records.append(path, made)
+    assert len(records.read(path)) == 2
 
 
 def test_a_file_of_other_content_is_not_written_to(made: records.Record, tmp_path: pathlib.Path) -> None:
