@@ -81,9 +81,10 @@ def _page(config: PlayConfig, records: Path | None) -> Page:
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise InputError(f"the page needs {', '.join(missing)}; install the extra: pip install 'dream-rummy[play]'")
-    for setting in ("seats", "target"):
+    for setting in ("seats", "target", "seed"):
         if getattr(config, setting) is not None:
-            raise InputError(f"{setting} is of the terminal; on the page it is chosen there. Add terminal=true")
+            instead = "every deal is a random one" if setting == "seed" else "it is chosen there"
+            raise InputError(f"{setting} is of the terminal; on the page {instead}. Add terminal=true")
     from dream.page.server import listen
 
     if config.host not in _LOOPBACK and not config.anyone:
@@ -94,6 +95,8 @@ def _page(config: PlayConfig, records: Path | None) -> Page:
 
 
 def _terminal(config: PlayConfig, records: Path | None) -> Terminal:
+    if config.players:
+        raise InputError("players is of the page; in the terminal it is said who sits where: seats=[you,<player>]")
     game = envs.make(config.env.name, **config.env.rules)
     best = Catalogue(runs=None).advisor(game)
     seats = config.seats or (_YOU, *[best] * (game.num_players - 1))

@@ -32,7 +32,7 @@ def test_a_hand_against_a_player_by_name(
 
 
 def test_what_cannot_be_is_one_line(tmp_path: pathlib.Path) -> None:
-    """Too many players, an unknown game or player, a folder that is not there, a file of something else."""
+    """Too many players, an unknown game or player, a folder that is not there, a file of something else, a page's."""
     (tmp_path / "config.yaml").write_text("name: run\n")
     for given, reason in (
         (["env=kuhn_poker", "seats=[you,random,random]"], "has 2 seats"),
@@ -40,6 +40,15 @@ def test_what_cannot_be_is_one_line(tmp_path: pathlib.Path) -> None:
         (["env=kuhn_poker", "seats=[you,greedyy]"], "'greedyy'; .*; a person is named you$"),
         (["env=kuhn_poker", f"records={tmp_path / 'no' / 'file'}"], "folder that exists"),
         (["env=kuhn_poker", f"records={tmp_path / 'config.yaml'}"], "choose another file"),
+        (["env=kuhn_poker", "players=[random]"], r"players is of the page; .* seats=\[you,<player>\]"),
     ):
         with pytest.raises(InputError, match=reason):
             prepare_play(compose_config("play", ["terminal=true", *given]))
+
+
+@pytest.mark.parametrize("given", ["seats=[you,random]", "target=100", "seed=3", "seed=0"])
+def test_what_the_page_would_not_heed_is_refused(given: str) -> None:
+    """What is of the terminal alone."""
+    pytest.importorskip("uvicorn")
+    with pytest.raises(InputError, match=f"{given.partition('=')[0]} is of the terminal"):
+        prepare_play(compose_config("play", [given]))
