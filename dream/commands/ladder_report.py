@@ -79,7 +79,7 @@ def print_ladder(entries: list[dict[str, Any]], game: Game, rounds: int, rules: 
         if rules is not None:
             cells += [*_cells(entry["games"], ".0f"), str(entry["games_rank"])]
         table.add_row(*cells)
-    Console(force_jupyter=False).print(table)
+    Console(force_jupyter=False, markup=False, emoji=False).print(table)
     title, form = f"{unit} of the row's player against the column's", points_form(entries)
     _cross_table(entries, "points_against", title, lambda x: format(x, form))
     if rules is not None:
@@ -114,4 +114,4 @@ def _cross_table(entries: list[dict[str, Any]], key: str, title: str, shown: Any
     for n, entry in enumerate(entries):
         cells = ("" if mean is None else shown(mean) for mean in entry[key].values())
         cross.add_row(str(n + 1), names[entry["name"]], *cells)
-    Console(force_jupyter=False).print(cross)
+    Console(force_jupyter=False, markup=False, emoji=False).print(cross)

@@ -108,7 +108,7 @@ def print_reports(reports: list[Report]) -> None:
         for name, player in report["players"].items():
             points, won = player["points_per_hand"], player["win_rate"]
             table.add_row(name, f"{player['rounds']:,}", _text(points, 1, ""), _text(won, 100, " %"))
-        Console(force_jupyter=False).print(table)
+        Console(force_jupyter=False, markup=False, emoji=False).print(table)
 
 
 def _text(interval: dict[str, float | None], times: int, unit: str) -> str:

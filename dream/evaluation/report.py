@@ -73,4 +73,4 @@ def report_table(title: str, report: dict[str, Any]) -> None:
         if isinstance(value, Interval):
             mean, low, high = (f"{100 * x:.2f} %" if name.endswith("_rate") else f"{x:.2f}" for x in value)
             table.add_row(name.replace("_", " ").removesuffix(" rate"), mean, f"{low} to {high}")
-    Console(force_jupyter=False).print(table)
+    Console(force_jupyter=False, markup=False, emoji=False).print(table)

@@ -12,7 +12,9 @@ from dream.commands import ladder_plot
 from dream.commands.ladder_report import ladder_entries, points_form, print_ladder
 from dream.commands.short_names import short_names
 from dream.evaluation.ratings import bradley_terry, point_ratings
+from dream.evaluation.report import report_table
 from dream.evaluation.standings import Result
+from dream.evaluation.statistics import Interval
 
 
 @pytest.mark.parametrize(
@@ -73,3 +75,17 @@ def test_long_paths_do_not_crowd_out_the_ratings(
     ratings, _, cross = capsys.readouterr().out.partition("against the column's")
     for table in (ratings, cross):
         assert all(f" {name} " in table for name in ("first", "second"))
+
+
+def test_a_name_that_looks_like_markup_is_printed_as_it_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In both tables, and by the report of a match, where what would end a style is no error."""
+    monkeypatch.setenv("COLUMNS", "200")
+    names = ["algo=[self]", "algo=[random]"]
+    print_ladder(_entries(names, 4.0), envs.make("kuhn_poker"), 8, None)
+    ratings, _, cross = capsys.readouterr().out.partition("against the column's")
+    for table in (ratings, cross):
+        assert all(name in table for name in names)
+    report_table("runs/[a/b] against [/b]", {"n": 4, "n_pairs": 2, "win_rate": Interval(0.5, 0.4, 0.6)})
+    assert "runs/[a/b] against [/b]" in capsys.readouterr().out

@@ -12,7 +12,7 @@ import envs
 from dream.commands.evaluate import play_match, prepare_match
 from dream.config.compose import compose_config
 from dream.evaluation import match
-from dream.evaluation.recorded import recorded_reports
+from dream.evaluation.recorded import print_reports, recorded_reports
 from envs import InputError, records
 
 
@@ -72,6 +72,15 @@ def test_players_whose_names_begin_alike_are_two() -> None:
         one: 2.0,
         other: -2.0,
     }
+
+
+def test_names_are_printed_as_they_are(capsys: pytest.CaptureFixture) -> None:
+    """Also what rich would take for a style, its end or an emoji."""
+    names = ("[self]", "[/b]:dog:")
+    rounds = [records.record(envs.make("kuhn_poker"), [2, 0, 1], [1, 1], players=names)] * 2
+    print_reports(recorded_reports(rounds))
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in names)
 
 
 def test_what_is_refused(tmp_path: pathlib.Path) -> None:
