@@ -47,9 +47,13 @@ FOLDER = EVALUATIONS
 
 @dataclasses.dataclass(frozen=True)
 class Match:
-    """A match to be played, the file for its report, and of which trained players that is."""
+    """A match to be played, the file for its report, and of which trained players that is.
+
+    Records call the checkpoint by `name`: as it was given, with its policy where that was named too.
+    """
 
     config: EvaluateConfig
+    name: str
     checkpoint: Trained
     game: Game
     policy: Policy
@@ -119,7 +123,9 @@ def prepared(config: EvaluateConfig) -> Match:
     path = report_dir(checkpoint) / FOLDER / _file_name(checkpoint, name, config)
     check_can_be_folder(path.parent, f"the folder {path.parent}")
     player = searching(config.checkpoint, policies[name], game)
-    return Match(dataclasses.replace(config, policy=name), checkpoint, game, player, opponent, path, players)
+    recorded = config.checkpoint if config.policy is None else f"{config.checkpoint} ({name})"
+    config = dataclasses.replace(config, policy=name)
+    return Match(config, recorded, checkpoint, game, player, opponent, path, players)
 
 
 def play_match(prepared: Match | Recorded) -> None:
@@ -169,10 +175,10 @@ def _play(prepared: Match) -> None:
 
 
 def _line(prepared: Match, played: dict[str, Any]) -> str:
-    """Returns the record of a round as a line, the players by the names they were given."""
+    """Returns the record of a round as a line."""
     game, seat = prepared.game, played["seat"]
     players = [prepared.config.opponent] * game.num_players
-    players[seat] = prepared.config.checkpoint
+    players[seat] = prepared.name
     about = {name: value for name, value in played.items() if name not in ("deal", "actions", "won", "history")}
     one = records.finished(game, played["deal"], played["actions"], played["won"], players, about=about)
     return records.to_line(one)

@@ -28,9 +28,10 @@ import envs
 from dream.api import _interrupts
 from dream.commands.evaluate import play_match, prepare_match
 from dream.config.compose import compose_config
+from dream.evaluation.recorded import recorded_reports
 from dream.game_tree import build_tree, nash_conv, table_index, table_policy, tabulate
 from dream.networks import make_network
-from envs import InputError
+from envs import InputError, records
 
 REPO = pathlib.Path(__file__).resolve().parents[3]
 KUHN = ["env=kuhn_poker", "algo=cfr_plus", "iterations=6", "eval.every=2", "eval.games=8", "eval.final_games=8"]
@@ -254,6 +255,19 @@ def test_each_opponents_report_is_kept(run: dream.FinishedRun, capsys: pytest.Ca
     assert {report["opponent"] for report in reports.values()} == set(opponents)
     assert all(math.isfinite(report["points_per_hand"]["mean"]) for report in reports.values())
     assert "per hand" in capsys.readouterr().out
+
+
+def test_records_tell_two_policies_of_a_run_apart(run: dream.FinishedRun, tmp_path: pathlib.Path) -> None:
+    """The report of the records is that of the match between them, not that of one player in both seats."""
+    folder, rounds = shutil.copytree(run.directory, tmp_path / "run"), tmp_path / "rounds.jsonl"
+    given = [f"checkpoint='{folder}'", f"opponent='{folder}'", "policy=current", "games=40", f"histories='{rounds}'"]
+    match = prepare_match(compose_config("evaluate", given))
+    play_match(match)
+    played = json.loads(match.path.read_text())["points_per_hand"]["mean"]
+    (report,) = recorded_reports(records.read(rounds))
+    points = {name: player["points_per_hand"]["mean"] for name, player in report["players"].items()}
+    assert played
+    assert points == {f"{folder} (current)": pytest.approx(played), f"{folder}": pytest.approx(-played)}
 
 
 @pytest.mark.parametrize("kind", ["folder", "file"])
