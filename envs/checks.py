@@ -39,7 +39,7 @@ _FAULTS = {
     "seat": "view: `seat` is not the player whose view it is",
     "observation": "encode: the observation holds a number that is not finite",
     "resampled": "view: it changes when resample_chance deals again what nobody has seen",
-    "determinized": "view: it changes when determinize deals again what the player cannot see",
+    "determinized": "view: it changes when determinize or likely_world deals again what the player cannot see",
     "potential": "potential: it is not finite",
     "phase": "phase: it is not an index into phases",
     "chance": "outcomes: probabilities are below 0, or do not sum to 1",
@@ -323,7 +323,9 @@ def _look(game: Game, state: Any, bits: Array, *, determinizes: bool) -> tuple[A
     if determinizes:
         seat = jnp.maximum(player, 0)
         view = jax.tree.map(lambda x: x[seat], views)
-        faults["determinized"] = ~over & _differs(game.view(game.determinize(view, _key(~bits)), seat), view)
+        worlds = game.determinize(view, _key(~bits)), game.likely_world(view, _key(~bits))[0]
+        differ = [_differs(game.view(world, seat), view) for world in worlds]
+        faults["determinized"] = ~over & (differ[0] | differ[1])
     return after, faults
 
 

@@ -134,7 +134,7 @@ class HiddenPlacement:
     view: Callable[[int, np.ndarray, np.ndarray], View]
 
 
-_TRACED_ONCE = frozenset({"init", "step", "legal_actions", "view", "encode", "determinize", "outcomes"})
+_TRACED_ONCE = frozenset({"init", "step", "legal_actions", "view", "encode", "determinize", "likely_world", "outcomes"})
 
 
 def _traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -359,6 +359,19 @@ class Game(abc.ABC):
           InputError: the game cannot.
         """
         raise InputError(f"{self.name} cannot deal anew what a view does not show")
+
+    def likely_world(self, view: View, key: Array) -> tuple[State, Array]:
+        """Deals anew what a player cannot see, if possible so that the others have what players have by then.
+
+        Args:
+          view, key: as of `determinize`.
+        Returns:
+          A state that `determinize` might return, and float32, the logarithm of a weight by which such states count as
+          if drawn uniformly; 0 where they are.
+        Raises:
+          InputError: as it does.
+        """
+        return self.determinize(view, key), jnp.float32(0)
 
     def resample_chance(self, state: State, key: Array) -> State:
         """Deals again what chance has not shown anyone yet; the state itself where there is nothing of the kind.

@@ -47,10 +47,12 @@ VARIANTS: dict[str, dict[str, Any] | None] = {
     POLICY: None,
     SEARCH: {},
     "greedy": {"worlds": 0},
-    "uniform worlds": {"weighted": False},
+    "uniform worlds": {"weighted": False, "likely": False},
+    "uniform deals": {"likely": False},
+    "likely alike": {"weighted": False},
     "with the bonus": {"counts_bonus": True},
     "to the end": {"cut": -1},
-    "uniform worlds, to the end": {"weighted": False, "cut": -1},
+    "uniform worlds, to the end": {"weighted": False, "likely": False, "cut": -1},
     "no evidence": {"evidence": 0.0},
     "evidence 1": {"evidence": 1.0},
     "evidence 3": {"evidence": 3.0},
@@ -77,7 +79,7 @@ class Pairing(NamedTuple):
 
 def pairings(deals: int) -> list[Pairing]:
     """Returns what is played: the policy and its search against the levels, and every variant against the policy."""
-    against_levels = [Pairing(player, level, deals) for level in LEVELS for player in (SEARCH, POLICY)]
+    against_levels = [Pairing(player, level, deals) for level in LEVELS for player in VARIANTS]
     return [Pairing(name, POLICY, deals) for name in VARIANTS if name != POLICY] + against_levels
 
 

@@ -1,7 +1,7 @@
 """What a player makes of a position: probabilities, expected points of each action, beliefs about hidden cards.
 
-Everything here is computed from a view. Worlds are deals drawn uniformly among those that would have shown the same
-view (`Game.determinize`).
+Everything here is computed from a view. Worlds are deals that would have shown the same view, where the game can draw
+such as players come to (`Game.likely_world`), else all alike.
 
 - Expected points of an action: the mean over worlds of what the seat wins when it plays the action and everyone then
   plays by a policy. All actions are tried in the same worlds, so that their differences are paired. As each world is
@@ -98,7 +98,7 @@ class Adviser:
         deal_key, play_key = jax.random.split(key)
 
         def in_world(keys: tuple[Array, Array]) -> Array:
-            world = self.game.determinize(view, keys[0])
+            world, _ = self.game.likely_world(view, keys[0])
             start = (jnp.int32(0), jnp.zeros(len(actions)))
 
             def body(carry: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -135,10 +135,11 @@ class Adviser:
         board = boards.board_of(self.game)
 
         def one(world_key: Array) -> tuple[Array, Array]:
-            world = self.game.determinize(view, world_key)
+            world, correction = self.game.likely_world(view, world_key)
             if not weighted:
                 return board.hands(self.game, world), jnp.float32(0)
-            return board.hands(self.game, world), log_likelihood(self.game, self._playout, world, seat, MISTAKES)
+            log = log_likelihood(self.game, self._playout, world, seat, MISTAKES)
+            return board.hands(self.game, world), log + correction
 
         return lax.map(one, jax.random.split(key, BELIEF_WORLDS))
 

@@ -3,7 +3,8 @@
 For a decision it
 
 - takes the policy's most probable actions as candidates, the first of which is what it plays without evidence;
-- draws worlds that fit its view and weighs them by how likely the others' actions were under the policy (worlds.py);
+- draws worlds that fit its view, such as players come to, and weighs them by how likely the others' actions were under
+  the policy (worlds.py);
 - compares the candidates on the same worlds by sequential halving (halving.py), both sides going on by the policy for a
   few actions, where its value judges (playouts.py); without a value, to the end of the game;
 - plays the candidate of greatest mean gain over the first, if that gain is more than `evidence` standard errors.
@@ -16,7 +17,6 @@ with other random numbers.
 from __future__ import annotations
 
 import dataclasses
-import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -31,7 +31,7 @@ from dream.networks.policy import ValuedPolicy
 from dream.search import halving
 from dream.search.halving import Tally
 from dream.search.playouts import play_on
-from dream.search.worlds import Belief, resample, sample_belief
+from dream.search.worlds import Belief, drawn_worlds, resample, sample_belief
 from envs import Game, InputError, Policy
 from envs.batching import on_cpu, where_needed
 from envs.game import View
@@ -62,6 +62,8 @@ class SearchSettings:
         the game pays counts alone, and a value with that bonus in it is of no use: games are played to their end.
       evidence: standard errors by which another action must be better than the policy's own.
       weighted: whether worlds are weighed; else all count alike.
+      likely: whether worlds are such as players come to, where the game knows such (Game.likely_world); else all deals
+        that fit the view are drawn alike.
       mistakes: share of uniform play in what is believed of the others.
       effective_share: of the particles that must have weight, effectively; the weights are softened until they do.
       seed: of all that is random.
@@ -76,6 +78,7 @@ class SearchSettings:
     counts_bonus: bool = False
     evidence: float = number(2.0, 0)
     weighted: bool = True
+    likely: bool = True
     mistakes: float = number(0.1, 0, 1)
     effective_share: float = number(0.25, 0, 1)
     seed: int = number(0, 0, 2**32 - 1)
@@ -126,7 +129,7 @@ class Search:
 
     Attributes:
       game: what is played.
-      pulls, particles, candidates, weighted: as of SearchSettings.
+      pulls, particles, candidates, weighted, likely: as of SearchSettings.
     """
 
     game: Game
@@ -134,6 +137,7 @@ class Search:
     particles: int
     candidates: int
     weighted: bool
+    likely: bool
 
     def __call__(self, params: SearchParams, view: View, legal: Array) -> Array:
         """Returns the chosen action's probability 1, float32[A]; NaN where the policy or its value gives no answer."""
@@ -161,11 +165,10 @@ class Search:
         if self.weighted:
             belief = sample_belief(
                 self.game, params.policy, view, deal_key, count=self.particles, mistakes=params.mistakes,
-                least_effective=params.least_effective,
+                least_effective=params.least_effective, likely=self.likely,
             )  # fmt: skip
         else:
-            keys = jax.random.split(deal_key, self.particles)
-            worlds = jax.vmap(functools.partial(self.game.determinize, view))(keys)
+            worlds, _ = drawn_worlds(self.game, view, deal_key, self.particles, self.likely)
             belief = Belief(worlds, jnp.full(self.particles, 1 / self.particles, jnp.float32))
         return Question(view, actions, valid, belief, play_key)
 
@@ -236,5 +239,5 @@ def make_search(policy: Policy, game: Game, settings: SearchSettings = SearchSet
         least_effective=np.float32(settings.effective_share * settings.particles),
         seed=np.uint32(settings.seed),
     )
-    search = Search(game, pulls, settings.particles, settings.candidates, settings.weighted)
+    search = Search(game, pulls, settings.particles, settings.candidates, settings.weighted, settings.likely)
     return Policy(search, params, game)

@@ -5,7 +5,8 @@ the chance of the deal and of every draw in a world w, the same for all of them,
 
     P(w | view)  is proportional to  c(w) * product over the others' actions a so far of pi(a | their view then in w)
 
-by Bayes' rule; the own actions are the same in all worlds and cancel out. A mixture (1 - m) pi + m / (legal actions)
+by Bayes' rule; the own actions are the same in all worlds and cancel out. `Game.likely_world` draws from another density
+q, nearer to that, and gives log 1/q, which is added. A mixture (1 - m) pi + m / (legal actions)
 stands for pi, as nobody plays exactly by the policy that is believed in. `determinize` may fail to find a world that
 could be, and then returns one on which some of the actions seen were not legal: its likelihood is 0.
 """
@@ -39,7 +40,15 @@ class Belief(NamedTuple):
 
 
 def sample_belief(
-    game: Game, policy: Policy, view: View, key: Array, *, count: int, mistakes: Array, least_effective: Array
+    game: Game,
+    policy: Policy,
+    view: View,
+    key: Array,
+    *,
+    count: int,
+    mistakes: Array,
+    least_effective: Array,
+    likely: bool = False,
 ) -> Belief:
     """Draws worlds and weighs them.
 
@@ -51,11 +60,20 @@ def sample_belief(
       count: N.
       mistakes: m, float32.
       least_effective: effective number of worlds that the weights are softened to leave, as of `tempered`.
+      likely: whether worlds are drawn by `Game.likely_world`; else by `Game.determinize`.
     """
-    worlds = jax.vmap(lambda one: game.determinize(view, one))(jax.random.split(key, count))
+    worlds, corrections = drawn_worlds(game, view, key, count, likely)
     seat = view.seat.astype(jnp.int32)
     logs = jax.vmap(lambda world: log_likelihood(game, policy, world, seat, mistakes))(worlds)
-    return Belief(worlds, tempered(logs, least_effective))
+    return Belief(worlds, tempered(logs + corrections, least_effective))
+
+
+def drawn_worlds(game: Game, view: View, key: Array, count: int, likely: bool) -> tuple[State, Array]:
+    """Draws worlds, and the logarithms of the weights that make them uniform: states [N], float32[N]."""
+    keys = jax.random.split(key, count)
+    if likely:
+        return jax.vmap(lambda one: game.likely_world(view, one))(keys)
+    return jax.vmap(lambda one: game.determinize(view, one))(keys), jnp.zeros(count, jnp.float32)
 
 
 def log_likelihood(game: Game, policy: Policy, world: State, seat: Array, mistakes: Array | float) -> Array:

@@ -16,6 +16,8 @@ from jax import Array, lax
 import envs
 from envs import InputError
 from envs.game import Game
+from envs.gin_rummy.core import determinize
+from envs.gin_rummy.event_log.state import DISCARD
 from envs.random_play import uniform_action
 
 NUM_HANDS, STEPS = 48, 48
@@ -38,15 +40,16 @@ def _replayed(game: Game, state: Any) -> Any:
     return lax.fori_loop(0, min(len(actions), STEPS + 1), body, deal)
 
 
-@functools.partial(jax.jit, static_argnums=0)
-def _checks(game: Game, key: Array, style: Array) -> dict[str, Array]:
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _checks(game: Game, likely: bool, key: Array, style: Array) -> dict[str, Array]:
     """Plays a hand and deals anew for both players before each action: what holds, bool[T, 2], and whether in play."""
     deal_key, play_key, hidden_key = jax.random.split(key, 3)
 
     def body(state: Any, t: Array) -> tuple[Any, dict[str, Array]]:
         def one(seat: Array) -> dict[str, Array]:
             view = game.view(state, seat)
-            other = game.determinize(view, jax.random.fold_in(hidden_key, 2 * t + seat))
+            other_key = jax.random.fold_in(hidden_key, 2 * t + seat)
+            other = game.likely_world(view, other_key)[0] if likely else game.determinize(view, other_key)
             acts = state.current_player == seat
             return {
                 "view": _same(view, game.view(other, seat)),
@@ -67,13 +70,13 @@ def _checks(game: Game, key: Array, style: Array) -> dict[str, Array]:
     return lax.scan(body, game.init(deal_key), jnp.arange(min(game.max_length, STEPS)))[1]
 
 
-@pytest.fixture(scope="module", params=["gin_rummy", *REDUCED])
+@pytest.fixture(scope="module", params=["gin_rummy", *REDUCED, "gin_rummy, likely"])
 def checked(request: pytest.FixtureRequest) -> dict[str, np.ndarray]:
     """What holds at the decisions of many hands: bool[decisions, 2]."""
-    name = request.param
+    name, likely, _ = request.param.partition(", likely")
     game = envs.make(REDUCED[name], preset=name) if name in REDUCED else envs.make(name)
     keys = jax.random.split(jax.random.key(7), NUM_HANDS)
-    found = jax.device_get(jax.vmap(functools.partial(_checks, game))(keys, jnp.arange(NUM_HANDS)))
+    found = jax.device_get(jax.vmap(functools.partial(_checks, game, bool(likely)))(keys, jnp.arange(NUM_HANDS)))
     in_play = found.pop("in_play")
     return {what: held[in_play] for what, held in found.items()}
 
@@ -134,6 +137,30 @@ def test_all_consistent_deals_are_equally_likely() -> None:
     np.testing.assert_array_equal(found, kinds)
     chi_square = np.sum((seen - 200) ** 2 / 200)
     assert abs(chi_square - len(kinds)) < 5 * np.sqrt(2 * len(kinds))
+
+
+def test_likely_deals_have_the_density_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the same hand: each deal as often as exp(-b deadwood) among all of them, and all alike once weighed."""
+    monkeypatch.setattr(determinize, "_MOST_SHARPNESS", 0.3)
+    monkeypatch.setattr(determinize, "_SHARPNESS_PER_TURN", 0.3)
+    game, deck, actions = _history()
+    state = functools.reduce(lambda state, action: game.step(state, action)[0], actions, game.from_deck(deck))
+    view = game.view(state, 0)
+    draw = jax.jit(jax.vmap(lambda key: determinize.sample_likely(game.rules, view, view.phase == DISCARD, key)))
+    boards, logs = draw(jax.random.split(jax.random.key(2), 40_000))
+    decks, deadwood = np.array(boards.deck), np.asarray(boards.deadwood)[:, 1]
+    np.testing.assert_allclose(logs, 0.3 * deadwood, rtol=1e-6)
+    decks[:, 3:6].sort(axis=1)
+    decks[:, :3] = deck[:3]
+    _, first, kind = np.unique(decks, axis=0, return_index=True, return_inverse=True)
+    assert len(first) > 20
+    wanted = np.exp(-0.3 * deadwood[first]) / np.exp(-0.3 * deadwood[first]).sum()
+    assert wanted.max() > 2 * wanted.min()
+    expected = wanted * len(decks)
+    chi_square = np.sum((np.bincount(kind) - expected) ** 2 / expected)
+    assert abs(chi_square - len(first)) < 5 * np.sqrt(2 * len(first))
+    weighed = np.bincount(kind, np.exp(logs)) / np.exp(logs).sum()
+    np.testing.assert_allclose(weighed, 1 / len(first), rtol=0.3)
 
 
 def test_a_game_that_cannot_says_so() -> None:

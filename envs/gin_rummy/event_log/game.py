@@ -195,8 +195,14 @@ class GinRummy(TableGame):
 
     def determinize(self, view: GinView, key: Array) -> GinState:
         """Deals anew what a player cannot see, uniformly among the deals on which the round looked the same to it."""
-        drawn = view.phase == DISCARD
-        board = determinize.sample(self.rules, view, drawn, key)
+        return self._seen_as(view, determinize.sample(self.rules, view, view.phase == DISCARD, key))
+
+    def likely_world(self, view: GinView, key: Array) -> tuple[GinState, Array]:
+        """Deals anew what a player cannot see so that the opponent has melded by now, as `sample_likely` says."""
+        board, log_weight = determinize.sample_likely(self.rules, view, view.phase == DISCARD, key)
+        return self._seen_as(view, board), log_weight
+
+    def _seen_as(self, view: GinView, board: Table) -> GinState:
         seat = view.seat.astype(jnp.int32)
         return dataclasses.replace(
             self.from_deck(board.deck),

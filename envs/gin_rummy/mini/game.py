@@ -245,9 +245,21 @@ class MiniGinRummy(GinRummy, EnumerableGame):
         Raises:
           InputError: with suit symmetry, where a view does not show what the opponent calls the suits.
         """
+        self._check_deals_anew()
+        return super().determinize(view, key)
+
+    def likely_world(self, view: GinView, key: Array) -> tuple[MiniState, Array]:
+        """Deals anew what a player cannot see so that the opponent has melded by now.
+
+        Raises:
+          InputError: as `determinize` does.
+        """
+        self._check_deals_anew()
+        return super().likely_world(view, key)
+
+    def _check_deals_anew(self) -> None:
         if self.rules.suit_symmetry:
             raise InputError(f"{self.name} with suit_symmetry cannot deal anew what a view does not show")
-        return super().determinize(view, key)
 
     def replay_actions(self, state: MiniState) -> tuple[MiniState, Array, Array]:
         """Returns the deal, the actions since and how many there are, cards in the names of who acted."""

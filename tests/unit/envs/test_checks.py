@@ -180,7 +180,7 @@ PLAYED = {
     "no such phase": (lambda: _with(phases=("first", "second")), "phase: it is not an index into phases"),
     "a view that leaks": (
         lambda: _with(Dealt, view=lambda sound, state, player: sound(state, player)._replace(tag=_word(state.coin))),
-        "view: it changes when determinize deals again what the player cannot see",
+        "view: it changes when determinize or likely_world deals again what the player cannot see",
     ),
     "a stock that shows": (
         lambda: _with(Dealt, resample_chance=lambda sound, state, key: dataclasses.replace(state, tag=_bits(key))),

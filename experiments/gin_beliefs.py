@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Compares what is believed of the opponent's hand with the hand it holds, in rounds between players by name.
+
+    python experiments/gin_beliefs.py
+
+A player meets each opponent, and is stopped at its first decision after so many actions. There worlds are drawn, as
+uniform deals and as likely ones (Game.likely_world), and once weighed by the player's own policy as a search does, once
+not. experiments/results/gin_beliefs.json is written at the end: mean deadwood, how often it is within the knock limit,
+and the mean log score of who holds each card that was never seen, in nats, lower is better.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import blocks
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+import envs
+from dream.equations.sampling import sample_action
+from dream.evaluation.statistics import mean_interval
+from dream.search import SearchSettings
+from dream.search.worlds import drawn_worlds, log_likelihood, tempered
+from dream.storage.files import write_text
+from dream.storage.policies import find_player
+from envs import Game, Policy, cards
+from envs.gin_rummy.melding import melds
+
+RESULT = Path(__file__).resolve().parent / "results" / "gin_beliefs.json"
+SEED = 241
+PLAYER = "gin_rummy/points"
+OPPONENTS = ("gin_rummy/points", "lookahead", "marjj")
+TIMES = (12, 20, 28)
+"""Actions of both players before the decision."""
+KINDS = ("uniform deals", "uniform deals, weighed", "likely deals", "likely deals, weighed")
+SETTINGS = SearchSettings()
+
+
+def stopped(game: Game, player: Policy, opponent: Policy, time: int, key: Array) -> tuple[Any, Array]:
+    """Plays a round to the first decision of seat 0 after `time` actions: the state, and whether there is one, bool."""
+    deal_key, play_key = jax.random.split(key)
+
+    def is_asked(n: Array, state: Any) -> Array:
+        return (n >= time) & (state.current_player == 0)
+
+    def body(at: tuple[Array, Any]) -> tuple[Array, Any]:
+        n, state = at
+        view, legal = game.view(state, jnp.maximum(state.current_player, 0)), game.legal_actions(state)
+        probs = jnp.where(state.current_player == 0, player(view, legal), opponent(view, legal))
+        return n + 1, game.step(state, sample_action(jax.random.fold_in(play_key, n), probs))[0]
+
+    n, state = jax.lax.while_loop(
+        lambda at: (at[1].current_player >= 0) & ~is_asked(*at), body, (jnp.int32(0), game.init(deal_key))
+    )
+    return state, is_asked(n, state)
+
+
+def believed(game: Game, policy: Policy, key: Array, state: Any) -> dict[str, Array]:
+    """Returns by name what is true of the other hand, and seat 0's beliefs: float32[1 + len(KINDS)]."""
+    view, truth = game.view(state, 0), game.view(state, 1).hand
+    hidden = ~cards.to_cards(view.hand | view.pile | view.known)
+    deadwood = melds.deadwood(truth.astype(jnp.int32))
+    found = [[deadwood, deadwood <= game.rules.knock_limit, 0.0]]
+    for likely in (False, True):
+        worlds, corrections = drawn_worlds(game, view, key, SETTINGS.particles, likely)
+        hands = jax.vmap(lambda world: game.view(world, 1).hand)(worlds)
+        held, left = jax.vmap(cards.to_cards)(hands), jax.vmap(melds.deadwood)(hands.astype(jnp.int32))
+        likelihood = functools.partial(log_likelihood, game, policy, seat=jnp.int32(0), mistakes=SETTINGS.mistakes)
+        logs = jax.vmap(likelihood)(worlds)
+        count = len(logs)
+        for weights in (jnp.full(count, 1 / count), tempered(logs + corrections, SETTINGS.effective_share * count)):
+            chance = jnp.clip(weights @ held, 0.5 / count, 1 - 0.5 / count)
+            score = -jnp.where(cards.to_cards(truth), jnp.log(chance), jnp.log1p(-chance))
+            mean = jnp.sum(jnp.where(hidden, score, 0)) / jnp.sum(hidden)
+            found.append([weights @ left, weights @ (left <= game.rules.knock_limit), mean])
+    return dict(zip(("deadwood", "may_knock", "log_score"), jnp.asarray(found).T, strict=True))
+
+
+def measured(game: Game, player: Policy, opponent: Policy, time: int, decisions: int, seed: int) -> dict[str, Any]:
+    """Returns the means over decisions by name, each (mean, low, high) of the truth and of each of KINDS."""
+    keys = jax.random.split(jax.random.key(seed), 2 * decisions)
+    play = jax.jit(jax.vmap(functools.partial(stopped, game, player, opponent, time)))
+    states, asked = play(keys)
+    chosen = np.flatnonzero(asked)[:decisions]
+    states = jax.tree.map(lambda x: x[chosen], states)
+    look = jax.jit(lambda keys, states: jax.lax.map(lambda at: believed(game, player, *at), (keys, states)))
+    found = jax.device_get(look(jax.random.split(jax.random.key(seed + 1), len(chosen)), states))
+    kinds = ("truth", *KINDS)
+    return {
+        "decisions": len(chosen),
+        **{name: {kind: list(mean_interval(values[:, n].astype(float))) for n, kind in enumerate(kinds)}
+           for name, values in found.items()},
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Plays the rounds and writes what was believed in them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--decisions", type=int, default=256, help="of each opponent and time, at most")
+    parser.add_argument("--out", type=Path, default=RESULT)
+    arguments = parser.parse_args()
+    if arguments.decisions < 2:
+        parser.exit(2, f"error: --decisions={arguments.decisions} is out of range; it must be at least 2\n")
+    game = envs.make("gin_rummy")
+    made = blocks.made_by(game, {PLAYER, *OPPONENTS})
+    player, records = find_player(PLAYER, game), []
+    for name in OPPONENTS:
+        for time in TIMES:
+            seed = zlib.crc32(f"{SEED} {name} {time}".encode())
+            found = measured(game, player, find_player(name, game), time, arguments.decisions, seed)
+            records.append({"opponent": name, "actions": time, **found})
+            print(records[-1], flush=True)
+    command = f"python experiments/gin_beliefs.py --decisions {arguments.decisions}"
+    stored = {"seed": SEED, "command": command, "player": PLAYER, "made": made, "beliefs": records}
+    write_text(arguments.out, json.dumps(stored, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
