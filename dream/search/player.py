@@ -6,7 +6,8 @@ For a decision it
 - draws worlds that fit its view, such as players come to, and weighs them by how likely the others' actions were under
   the policy (worlds.py);
 - compares the candidates on the same worlds by sequential halving (halving.py), both sides going on by the policy for a
-  few actions, where its value judges (playouts.py); without a value, to the end of the game;
+  few actions, where its value judges (playouts.py); without a value, to the end of the game. The opponent may be taken
+  for another player, in worlds and playouts;
 - plays the candidate of greatest mean gain over the first, if that gain is more than `evidence` standard errors.
 
 All that is random follows from a hash of the view and a seed, so that what it does depends on nothing but what it has
@@ -88,7 +89,8 @@ class SearchParams(NamedTuple):
     """Settings that one compiled program serves all values of.
 
     Attributes:
-      policy: by which everybody plays on, and candidates are chosen.
+      policy: by which candidates are chosen, and the player plays on.
+      opponent: by which the others are taken to play; None: by `policy`.
       brackets: int32, at most.
       cut: int32.
       least_probability, evidence, mistakes, least_effective: float32.
@@ -96,6 +98,7 @@ class SearchParams(NamedTuple):
     """
 
     policy: Policy
+    opponent: Policy | None
     brackets: Any
     cut: Any
     least_probability: Any
@@ -164,8 +167,8 @@ class Search:
         deal_key, play_key = jax.random.split(key_of_view(params.seed, view))
         if self.weighted:
             belief = sample_belief(
-                self.game, params.policy, view, deal_key, count=self.particles, mistakes=params.mistakes,
-                least_effective=params.least_effective, likely=self.likely,
+                self.game, params.opponent or params.policy, view, deal_key, count=self.particles,
+                mistakes=params.mistakes, least_effective=params.least_effective, likely=self.likely,
             )  # fmt: skip
         else:
             worlds, _ = drawn_worlds(self.game, view, deal_key, self.particles, self.likely)
@@ -181,7 +184,9 @@ class Search:
         def one(arm: Array, world: Array, needed: Array) -> Array:
             state = jax.tree.map(lambda x: x[drawn[world]], question.belief.worlds)
             key = jax.random.fold_in(play_key, world)
-            return play_on(self.game, params.policy, state, question.actions[arm], seat, key, params.cut, needed)
+            return play_on(
+                self.game, params.policy, state, question.actions[arm], seat, key, params.cut, needed, params.opponent
+            )
 
         return halving.bracket(tally, question.valid, self.pulls, jax.vmap(one))
 
@@ -205,13 +210,16 @@ def is_sound(question: Question, tally: Tally) -> Array:
     return jnp.all(jnp.isfinite(question.belief.weights)) & jnp.all(jnp.isfinite(tally.sums + tally.values))
 
 
-def make_search(policy: Policy, game: Game, settings: SearchSettings = SearchSettings()) -> Policy:
+def make_search(
+    policy: Policy, game: Game, settings: SearchSettings = SearchSettings(), opponent: Policy | None = None
+) -> Policy:
     """Builds the player.
 
     Args:
       policy: whose choices it starts from; with a value (ValuedPolicy) playouts are cut by it.
       game: of two players, zero-sum, with `determinize` and, for weights, `replay_actions`.
       settings: what it takes into account.
+      opponent: whom it takes the other player for; one that plays by `policy` too, if None.
     Raises:
       InputError: a setting out of range, a game of another kind, or a policy that is a search player itself.
     """
@@ -231,6 +239,7 @@ def make_search(policy: Policy, game: Game, settings: SearchSettings = SearchSet
     pulls = max(pulls, 2 * min(settings.candidates, game.num_actions))
     params = SearchParams(
         policy=policy,
+        opponent=opponent,
         brackets=np.int32(-(-settings.worlds // pulls)),
         cut=np.int32(settings.cut if settings.cut >= 0 else game.max_length),
         least_probability=np.float32(settings.least_probability),

@@ -29,12 +29,13 @@ def play_on(
     key: Array,
     cut: Array | int,
     needed: Array | bool = True,
+    opponent: Policy | None = None,
 ) -> Array:
     """Plays an action, and then everyone plays by a policy that sees its own view alone.
 
     Args:
       game: what is played.
-      policy: everyone's; where it is a ValuedPolicy that knows a value, a game is left where it stands at the player's
+      policy: the player's; if a ValuedPolicy that knows a value, a game is left where it stands at the player's
         first decision after `cut` actions, and is worth what the player expects there.
       state: in play.
       action: int32, the first one.
@@ -42,6 +43,7 @@ def play_on(
       key: of all that is sampled.
       cut: int32, actions after the first before the value is asked; a policy without value plays to the end.
       needed: whether anybody asks; if not, nothing is played.
+      opponent: the others' policy; the player's own if None.
     Returns:
       float32, rewards from here on, and the policy's win_bonus if the end pays the player, the negative if it costs;
       NaN where what the policy gave was not finite; what it gives once the game is over does not count.
@@ -54,7 +56,10 @@ def play_on(
         state, rewards, done = game.step(state, action)
         to_act = jnp.maximum(state.current_player, 0)
         view = game.view(state, to_act)
-        probs = policy(view, game.legal_actions(state))
+        legal = game.legal_actions(state)
+        probs = policy(view, legal)
+        if opponent is not None:
+            probs = jnp.where(to_act == seat, probs, opponent(view, legal))
         action = sample_action(jax.random.fold_in(key, t), probs)
         rest, is_left = jnp.float32(0), jnp.bool_(False)
         if knows_value:

@@ -5,10 +5,10 @@ the chance of the deal and of every draw in a world w, the same for all of them,
 
     P(w | view)  is proportional to  c(w) * product over the others' actions a so far of pi(a | their view then in w)
 
-by Bayes' rule; the own actions are the same in all worlds and cancel out. `Game.likely_world` draws from another density
-q, nearer to that, and gives log 1/q, which is added. A mixture (1 - m) pi + m / (legal actions)
-stands for pi, as nobody plays exactly by the policy that is believed in. `determinize` may fail to find a world that
-could be, and then returns one on which some of the actions seen were not legal: its likelihood is 0.
+by Bayes' rule; the own actions are the same in all worlds and cancel out. `Game.likely_world` draws from another
+density q, nearer to that one, and gives log 1/q, which is added. A mixture (1 - m) pi + m / (legal actions) stands for
+pi, as nobody plays exactly by the policy that is believed in. `determinize` may fail to find a world that could be, and
+then returns one on which some of the actions seen were not legal: its likelihood is 0.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from jax import Array, lax
 import envs
 from envs import InputError
 from envs.game import Game
-from envs.gin_rummy.core import determinize
+from envs.gin_rummy.core import determinize, likely
 from envs.gin_rummy.event_log.state import DISCARD
 from envs.random_play import uniform_action
 
@@ -141,8 +141,8 @@ def test_all_consistent_deals_are_equally_likely() -> None:
 
 def test_likely_deals_have_the_density_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
     """On the same hand: each deal as often as exp(-b deadwood) among all of them, and all alike once weighed."""
-    monkeypatch.setattr(determinize, "_MOST_SHARPNESS", 0.3)
-    monkeypatch.setattr(determinize, "_SHARPNESS_PER_TURN", 0.3)
+    monkeypatch.setattr(likely, "_MOST_SHARPNESS", 0.3)
+    monkeypatch.setattr(likely, "_SHARPNESS_PER_TURN", 0.3)
     game, deck, actions = _history()
     state = functools.reduce(lambda state, action: game.step(state, action)[0], actions, game.from_deck(deck))
     view = game.view(state, 0)

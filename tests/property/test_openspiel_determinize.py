@@ -40,10 +40,15 @@ def _same(one: Any, two: Any) -> Array:
 
 @functools.partial(jax.jit, static_argnums=0)
 def _kept(game: Game, decks: Array, actions: Array, key: Array) -> dict[str, Array]:
-    """Returns what holds of states dealt anew at every action, for one player each: bool[T, LANES] each."""
+    """Returns what holds of states dealt anew at every action, for one player each: bool[T, LANES] each.
 
-    def one(state: Any, action: Array, key: Array, seat: Array) -> tuple[Any, dict[str, Array]]:
-        other = game.determinize(game.view(state, seat), key)
+    Every other pair of lanes has likely deals.
+    """
+
+    def one(state: Any, action: Array, key: Array, seat: Array, likely: Array) -> tuple[Any, dict[str, Array]]:
+        view = game.view(state, seat)
+        pair = game.determinize(view, key), game.likely_world(view, key)[0]
+        other = jax.tree.map(lambda one, two: jnp.where(likely, two, one), *pair)
         acts = state.current_player == seat
         held = cards.to_cards(other.hands[0]).astype(int) + cards.to_cards(other.hands[1])
         stock = jnp.zeros(cards.NUM_CARDS, int).at[other.deck].add(np.arange(52) >= game.rules.dealt + other.drawn)
@@ -59,7 +64,7 @@ def _kept(game: Game, decks: Array, actions: Array, key: Array) -> dict[str, Arr
 
     def body(states: Any, step: tuple[Array, Array]) -> tuple[Any, dict[str, Array]]:
         keys = jax.random.split(jax.random.fold_in(key, step[1]), LANES)
-        return jax.vmap(one)(states, step[0], keys, np.arange(LANES) % 2)
+        return jax.vmap(one)(states, step[0], keys, np.arange(LANES) % 2, np.arange(LANES) % 4 > 1)
 
     return lax.scan(body, jax.vmap(game.from_deck)(decks), (actions, np.arange(actions.shape[0])))[1]
 

@@ -5,9 +5,6 @@ upcard where they were, and every card that the opponent discarded in the oppone
 uniformly among all consistent deals, how the opponent's choices came about left aside, and gives the whole table: the
 opponent's draws are in the log, so its views along the round can be computed too. A game that shows more of the hidden
 cards, such as that a knock was possible, says by `accepts` which deals are consistent.
-
-Uniform deals hold no trace of what the opponent kept and let go: after seven turns its hand has some 50 points of
-deadwood in them, and some 23 at the table. `sample_likely` leads a deal towards less, by a Markov chain.
 """
 
 from __future__ import annotations
@@ -21,17 +18,13 @@ import numpy as np
 from jax import Array, lax
 
 from envs import cards
-from envs.gin_rummy.core import table
+from envs.gin_rummy.core import likely, table
 from envs.gin_rummy.core.rejection import first_accepted
 from envs.gin_rummy.core.rules import GinRules
 from envs.gin_rummy.core.table import Table
 from envs.gin_rummy.melding import melds
 
 _NEVER = 1 << 10
-_SWAPS = 64
-"""Steps of the Markov chain by which a deal becomes a likely one."""
-_SHARPNESS_PER_TURN, _MOST_SHARPNESS = 0.025, 0.15
-"""Per point of deadwood: with these the mean deadwood is that of hands in play, `gin_rummy/points` or `lookahead`'s."""
 
 
 class LoggedView(Protocol):
@@ -99,10 +92,7 @@ def sample(
 
 
 def sample_likely(rules: GinRules, view: LoggedView, drawn: Array, key: Array) -> tuple[Table, Array]:
-    """Draws a table as an opponent that keeps what melds would have it: with density exp(-b deadwood), nearly.
-
-    b grows with the turns that the opponent has had. A Metropolis chain from a uniform deal swaps a card that the
-    opponent holds with one of the stock, both never seen.
+    """Draws a table on which the opponent has melded by now: with density exp(-b deadwood), nearly, as likely.py says.
 
     Args:
       rules, view, drawn, key: as of `sample`.
@@ -113,42 +103,17 @@ def sample_likely(rules: GinRules, view: LoggedView, drawn: Array, key: Array) -
     deck, theirs = _fill(rules, places, view, fill_key)
     actor, kind, _ = table.read(view.log)
     draws = (kind == table.DRAW_STOCK) | (kind == table.DRAW_DISCARD)
-    turns = jnp.sum(draws & (actor != view.seat.astype(jnp.int32)))
-    sharpness = jnp.minimum(_SHARPNESS_PER_TURN * turns, _MOST_SHARPNESS)
-    deck, deadwood = _led(rules, view, places, deck, theirs, sharpness, chain_key)
-    return _as_table(rules, view, drawn, places, deck, theirs), sharpness * deadwood
-
-
-def _led(
-    rules: GinRules, view: LoggedView, places: _Places, deck: Array, theirs: Array, sharpness: Array, key: Array
-) -> tuple[Array, Array]:
-    """Returns the deck after the chain, int32[cards], and the opponent's deadwood on it, int32."""
-    ids = np.arange(rules.num_cards)
-    held = theirs & places.hidden[deck]
-    stock = (places.fixed < 0) & (places.since == _NEVER)
-    ours, others = (jnp.nonzero(these, size=rules.num_cards, fill_value=0)[0] for these in (held, stock))
-    counts = jnp.maximum(jnp.stack([jnp.sum(held), jnp.sum(stock)]), 1).astype(jnp.uint32)
-    possible = jnp.any(held) & jnp.any(stock)
-    hand = cards.to_mask(jnp.any(theirs[:, None] & (deck[:, None] == ids), axis=0), rules.num_ranks) | view.known
-    bits = jax.random.bits(key, (_SWAPS, 2))
-    luck = -jnp.log(jax.random.uniform(jax.random.fold_in(key, 0), (_SWAPS,), minval=1e-12))
-
-    def swap(n: Array, at: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        deck, hand, deadwood = at
-        one, two = ours[bits[n, 0] % counts[0]], others[bits[n, 1] % counts[1]]
-        swapped = hand ^ _bits(deck[one], rules) ^ _bits(deck[two], rules)
-        after = melds.deadwood(swapped)
-        fine = possible & (sharpness * (after - deadwood) < luck[n])
-        other = deck.at[one].set(deck[two]).at[two].set(deck[one])
-        return jnp.where(fine, other, deck), jnp.where(fine, swapped, hand), jnp.where(fine, after, deadwood)
-
-    hand = hand.astype(jnp.int32)
-    deck, _, deadwood = lax.fori_loop(0, _SWAPS, swap, (deck, hand, melds.deadwood(hand)))
-    return deck, deadwood
-
-
-def _bits(card: Array, rules: GinRules) -> Array:
-    return cards.card_mask(card, rules.num_ranks).astype(jnp.int32)
+    b = likely.sharpness(jnp.sum(draws & (actor != view.seat.astype(jnp.int32))))
+    # Cards that the opponent has shown since stay where they were dealt or drawn.
+    mine, stock = theirs & places.hidden[deck], (places.fixed < 0) & (places.since == _NEVER)
+    sizes = rules.hand_size + 1, rules.num_cards - 2 * rules.hand_size
+    at = [jnp.nonzero(these, size=size, fill_value=0)[0] for these, size in zip((mine, stock), sizes, strict=True)]
+    hidden = likely.Hidden(deck[at[0]], jnp.sum(mine), deck[at[1]], jnp.sum(stock))
+    led, deadwood = likely.led(rules, hidden, view.known, b, chain_key)
+    for places_of, cards_of, count in ((at[0], led.held, led.held_count), (at[1], led.stock, led.stock_count)):
+        counts = np.arange(len(places_of)) < count
+        deck = deck.at[jnp.where(counts, places_of, rules.num_cards)].set(cards_of, mode="drop")
+    return _as_table(rules, view, drawn, places, deck, theirs), b * deadwood
 
 
 def _their_hands(rules: GinRules, view: LoggedView, places: _Places, deck: Array) -> Array:

@@ -29,6 +29,7 @@ from jax import Array, lax
 
 from envs import cards
 from envs.batching import where_needed
+from envs.gin_rummy.core import likely
 from envs.gin_rummy.core.rejection import MOST_PROPOSALS, PARTICLES, annealed, first_accepted
 from envs.gin_rummy.melding import melds
 from envs.gin_rummy.openspiel import ids, meld_ids
@@ -61,6 +62,30 @@ def sample(rules: OpenSpielRules, view: OpenSpielView, key: Array) -> OpenSpielS
     )  # fmt: skip
     held = jnp.where(laid, _stopped_hand(rules, view, hidden, key), held)
     return _state(rules, view, hidden, hidden.known | cards.to_mask(held, rules.num_ranks), key)
+
+
+def sample_likely(rules: OpenSpielRules, view: OpenSpielView, key: Array) -> tuple[OpenSpielState, Array]:
+    """Draws a state with density exp(-b deadwood of the opponent), nearly, as core/likely.py says.
+
+    Args:
+      rules, view, key: as of `sample`.
+    Returns:
+      The state, and float32, the logarithm of a weight that makes the states uniform again. Once somebody has knocked
+      what the knock says is known, and they are uniform.
+    """
+    hidden, (hand_key, chain_key) = _hidden(rules, view), jax.random.split(key)
+    chosen = _any_hand(rules, hidden, hand_key)
+    b = likely.sharpness((rules.num_cards - rules.dealt - view.stock.astype(jnp.int32)) // 2)
+    sides = (chosen, rules.hand_size + 1), (hidden.unseen & ~chosen, rules.num_cards - 2 * rules.hand_size)
+    held, stock = (jnp.nonzero(these, size=size, fill_value=0)[0] for these, size in sides)
+    deal = likely.Hidden(held, jnp.sum(chosen), stock, jnp.sum(sides[1][0]))
+    led, deadwood = likely.led(rules, deal, hidden.known, b, chain_key)
+    counts = np.arange(len(held)) < led.held_count
+    chosen = jnp.zeros(rules.num_cards, bool).at[jnp.where(counts, led.held, rules.num_cards)].set(True, mode="drop")
+    state = _state(rules, view, hidden, hidden.known | cards.to_mask(chosen, rules.num_ranks), key)
+    in_play = (view.phase == ids.FIRST_UPCARD) | (view.phase == ids.DRAW) | (view.phase == ids.DISCARD)
+    state = jax.tree.map(lambda one, other: jnp.where(in_play, one, other), state, sample(rules, view, key))
+    return state, jnp.where(in_play, b * deadwood, 0.0)
 
 
 class _Hidden(NamedTuple):

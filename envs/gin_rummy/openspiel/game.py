@@ -199,6 +199,10 @@ class OpenSpielGinRummy(Game):
         """Deals anew what a player cannot see, uniformly among what could be, as `determinize.sample` says."""
         return determinize.sample(self.rules, view, key)
 
+    def likely_world(self, view: OpenSpielView, key: Array) -> tuple[OpenSpielState, Array]:
+        """Deals anew what a player cannot see so that the opponent has melded by now, as `sample_likely` says."""
+        return determinize.sample_likely(self.rules, view, key)
+
     def resample_chance(self, state: OpenSpielState, key: Array) -> OpenSpielState:
         """Shuffles the stock."""
         return dataclasses.replace(state, deck=cards.shuffle_from(state.deck, self.rules.dealt + state.drawn, key))

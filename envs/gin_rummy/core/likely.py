@@ -1,0 +1,79 @@
+"""Hands that an opponent is likely to hold by now: a Markov chain that leads a uniform hand towards less deadwood.
+
+Uniform deals hold no trace of what the opponent kept and let go: after seven turns its hand has some 50 points of
+deadwood in them, and some 23 at the table (experiments/gin_beliefs.py). The chain's hands h have density exp(-b d(h))
+with d the deadwood, and b grows with the turns.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from envs import cards
+from envs.gin_rummy.core.rules import DeckRules
+from envs.gin_rummy.melding import melds
+
+_SWAPS = 64
+"""Steps of the chain."""
+_SHARPNESS_PER_TURN, _MOST_SHARPNESS = 0.025, 0.15
+"""Per point of deadwood: with these the mean deadwood is that of `gin_rummy/points` and of `lookahead` in play."""
+
+
+class Hidden(NamedTuple):
+    """Cards whose place is not known.
+
+    Attributes:
+      held: int32[n], the opponent's; the first `held_count` count.
+      stock: int32[m], of the stock; the first `stock_count` count.
+    """
+
+    held: Array
+    held_count: Array
+    stock: Array
+    stock_count: Array
+
+
+def sharpness(turns: Array) -> Array:
+    """Returns b after so many turns of the opponent, per point of deadwood: float32."""
+    return jnp.minimum(_SHARPNESS_PER_TURN * turns, _MOST_SHARPNESS)
+
+
+def led(rules: DeckRules, hidden: Hidden, known: Array, b: Array, key: Array) -> tuple[Hidden, Array]:
+    """Runs the chain: a Metropolis step swaps a card of the opponent's with one of the stock.
+
+    Args:
+      rules: sizes of the deck.
+      hidden: a uniform deal.
+      known: uint16[4], suit masks of what the opponent holds besides.
+      b: float32, per point of deadwood.
+      key: consumed.
+    Returns:
+      A deal, and the opponent's deadwood, int32.
+    """
+    bits_key, luck_key = jax.random.split(key)
+    bits = jax.random.bits(bits_key, (_SWAPS, 2))
+    luck = jax.random.exponential(luck_key, (_SWAPS,))
+    counts = jnp.maximum(jnp.stack([hidden.held_count, hidden.stock_count]), 1).astype(jnp.uint32)
+    possible = (hidden.held_count > 0) & (hidden.stock_count > 0)
+    counts_held = jnp.arange(hidden.held.shape[0]) < hidden.held_count
+    hand = known.astype(jnp.int32) | jnp.sum(jnp.where(counts_held, jax.vmap(_bits(rules))(hidden.held).T, 0), axis=1)
+
+    def swap(n: Array, at: tuple[Array, ...]) -> tuple[Array, ...]:
+        held, stock, hand, deadwood = at
+        i, j = bits[n, 0] % counts[0], bits[n, 1] % counts[1]
+        swapped = hand ^ _bits(rules)(held[i]) ^ _bits(rules)(stock[j])
+        after = melds.deadwood(swapped)
+        fine = possible & (b * (after - deadwood) < luck[n])
+        new = held.at[i].set(stock[j]), stock.at[j].set(held[i]), swapped, after
+        return jax.tree.map(lambda one, other: jnp.where(fine, one, other), new, at)
+
+    held, stock, _, deadwood = lax.fori_loop(0, _SWAPS, swap, (hidden.held, hidden.stock, hand, melds.deadwood(hand)))
+    return hidden._replace(held=held, stock=stock), deadwood
+
+
+def _bits(rules: DeckRules) -> Any:
+    return lambda card: cards.card_mask(card, rules.num_ranks).astype(jnp.int32)
