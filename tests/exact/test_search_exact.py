@@ -17,6 +17,7 @@ from dream.game_tree.tabular_policy import row_of, table_index
 from dream.game_tree.tree import Tree
 from dream.networks.policy import ValuedPolicy
 from dream.search import SearchSettings, halving, make_search, worlds
+from envs import Policy
 from envs.random_play import uniform
 
 NAMES = ("kuhn_poker", "leduc_poker")
@@ -30,26 +31,36 @@ class Exact(NamedTuple):
     Attributes:
       tree: its payoffs have the bonus for wins in them.
       policy: the table as a ValuedPolicy that knows the exact values.
+      opponent: the others' table; None: the same.
       belief: float64[N], each history's chance given its information set, by Bayes' rule.
-      values: float64[I, A], of each action to the set's owner, everyone playing the table afterwards.
+      values: float64[I, A], of each action to the set's owner, everyone playing by table afterwards.
       next_sets: float64[I, A, I], chances of the opponent's next information set, where it is the next to act.
     """
 
     tree: Tree
     policy: ValuedPolicy
+    opponent: Policy | None
     belief: np.ndarray
     values: np.ndarray
     next_sets: np.ndarray
 
 
-def _exact(name: str, mistakes: float, fully_mixed: bool = False) -> Exact:
-    """Works everything out from the tree; `mistakes` is the others' share of uniform play in beliefs alone."""
+def _exact(name: str, mistakes: float, fully_mixed: bool = False, opponent: int | None = None) -> Exact:
+    """Works everything out from the tree.
+
+    Args:
+      name: of the game.
+      mistakes: the others' share of uniform play in beliefs alone.
+      fully_mixed: whether the table leaves nothing out.
+      opponent: seed of the others' table.
+    """
     tree = tree_of(name)
     tree = dataclasses.replace(tree, payoff=tree.payoff + WIN_BONUS * np.sign(tree.payoff))
     table = random_table(tree, 5)
     if fully_mixed:
         table = 0.8 * table + 0.2 * uniform(tree.legal)
-    believed = (1 - mistakes) * table + mistakes * uniform(tree.legal)
+    theirs = table if opponent is None else random_table(tree, opponent)
+    believed = (1 - mistakes) * theirs + mistakes * uniform(tree.legal)
     reach = np.ones((tree.num_histories, 2))
     for n in range(tree.levels[1], tree.num_histories):
         up = tree.parent[n]
@@ -62,17 +73,22 @@ def _exact(name: str, mistakes: float, fully_mixed: bool = False) -> Exact:
     total = np.bincount(sets, weight[inside], tree.num_infosets)
     belief = np.where(tree.infoset >= 0, weight / np.where(total > 0, total, 1)[tree.infoset], 0.0)
     values, next_sets = np.zeros(tree.legal.shape), np.zeros((*tree.legal.shape, tree.num_infosets))
-    q = action_values(tree, table)[:-1] * np.where(tree.player == 0, 1, -1)[:, None]
+    owners = np.zeros(tree.num_infosets, int)
+    owners[sets] = owner
+    played = [np.where((owners == seat)[:, None], table, theirs) for seat in (0, 1)]  # by whose search it is
+    of_actions, of_histories = ([f(tree, one) for one in played] for f in (action_values, history_values))
+    q = np.where((tree.player == 0)[:, None], of_actions[0][:-1], -of_actions[1][:-1])
     np.add.at(values, sets, belief[inside, None] * q[inside])
     later = np.arange(tree.levels[1], tree.num_histories)
     later = later[(tree.infoset[later] >= 0) & (tree.player[later] != tree.player[tree.parent[later]])]
     up = tree.parent[later]
     share = belief[up] * tree.chance[later] / tree.chance[up]
     np.add.at(next_sets, (tree.infoset[up], tree.action[later], tree.infoset[later]), share)
-    history = history_values(tree, table) * np.where(tree.player == 0, 1, -1)
+    history = np.where(tree.player == 0, of_histories[0], -of_histories[1])
     of_set = np.bincount(sets, belief[inside] * history[inside], tree.num_infosets)
     params = jax.tree.map(jnp.asarray, {**table_index(tree), "table": table, "values": of_set})
-    return Exact(tree, ValuedPolicy(_play, params, tree.game, _value, WIN_BONUS), belief, values, next_sets)
+    other = None if opponent is None else Policy(_play, {**params, "table": jnp.asarray(theirs)}, tree.game)
+    return Exact(tree, ValuedPolicy(_play, params, tree.game, _value, WIN_BONUS), other, belief, values, next_sets)
 
 
 def _play(params: Any, view: Any, legal: Any) -> Any:
@@ -121,10 +137,11 @@ def test_beliefs_are_bayes_rule_on_the_tree(name: str) -> None:
     assert moved >= 3, "the policy says nothing of the hidden cards; the test would pass without weights"
 
 
+@pytest.mark.parametrize("opponent", [None, 6])
 @pytest.mark.parametrize("name", NAMES)
-def test_values_of_actions_converge_to_the_exact_ones(name: str) -> None:
-    """Against a fixed policy, played to the end or cut at the player's next decision by the exact value there."""
-    exact = _exact(name, 0.0)
+def test_values_of_actions_converge_to_the_exact_ones(name: str, opponent: int | None) -> None:
+    """Against its own policy or another, to the end or cut at the player's next decision by the exact value there."""
+    exact = _exact(name, 0.0, opponent=opponent)
     tree, game = exact.tree, exact.tree.game
     settings = SearchSettings(
         worlds=PULLS, pulls=PULLS, particles=WORLDS, candidates=game.num_actions, least_probability=0.0, mistakes=0.0,
@@ -140,7 +157,7 @@ def test_values_of_actions_converge_to_the_exact_ones(name: str) -> None:
 
     largest = np.abs(tree.payoff).max()
     for cut in (-1, 0, 1):
-        player, errors = make_search(exact.policy, game, dataclasses.replace(settings, cut=cut)), []
+        player, errors = make_search(exact.policy, game, dataclasses.replace(settings, cut=cut), exact.opponent), []
         for infoset in _sets(tree, exact, 8):
             view = jax.tree.map(lambda x, n=infoset: x[n], tree.views)
             actions, valid, tally = jax.device_get(look(player.apply, player.params, view, tree.legal[infoset]))
