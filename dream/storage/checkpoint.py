@@ -1,7 +1,8 @@
 """Checkpoints: a training state and what it needs to be understood, written whole or not at all.
 
 A run directory keeps them in checkpoints/<iteration>/, each with `state` (arrays) and `meta` (JSON); orbax writes into
-a temporary folder and renames it last, so that a killed process leaves only complete ones.
+a temporary folder and renames it last, so that a killed process leaves only complete ones. One that is written again is
+written beside the old one, which stays until the new one is whole.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import jax
 import numpy as np
 
 from dream.compiled import devices
-from dream.storage import old_states
+from dream.storage import old_states, replacing
 from dream.storage.checkpoint_meta import FOLDER, FORMAT, META_FILE, DamagedMetaError, first_line, read_meta, signed
 from dream.storage.files import decoded, write_json
 from dream.storage.finite import not_finite
@@ -32,6 +33,9 @@ from envs.errors import InputError
 
 _SUMS_FILE = "files.json"
 """Size and CRC-32 of every file of the state, written last: damage is found before anything tries to read it."""
+
+_BESIDE = ".rewritten"
+"""Among the checkpoints: where one is written whose place is taken."""
 
 _NUMBER = re.compile(r"os_error_code='(\d{1,4})'")
 """The system's error in what the writer of arrays says."""
@@ -194,20 +198,25 @@ class CheckpointWriter:
         """
         import orbax.checkpoint as ocp
 
-        options = ocp.CheckpointManagerOptions(
-            max_to_keep=keep, create=False, enable_async_checkpointing=False, multiprocessing_options=_alone()
-        )
         self._ocp = ocp
         self._folder = Path(run_dir).absolute() / FOLDER
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._manager = ocp.CheckpointManager(self._folder, options=options)
+        shutil.rmtree(self._folder / _BESIDE, ignore_errors=True)
+        replacing.mend(self._folder)
+        self._manager = self._manager_of(self._folder, keep)
+
+    def _manager_of(self, folder: Path, keep: int) -> Any:
+        options = self._ocp.CheckpointManagerOptions(
+            max_to_keep=keep, create=False, enable_async_checkpointing=False, multiprocessing_options=_alone()
+        )
+        return self._ocp.CheckpointManager(folder, options=options)
 
     def save(self, iteration: int, state: Any, meta: dict[str, Any]) -> None:
         """Writes one checkpoint, in the place of any of this iteration; returns when it is complete.
 
         Raises:
           FloatingPointError: the state holds numbers that are not finite; nothing is written.
-          OSError: the disk refused; checkpoints of other iterations are as they were.
+          OSError: the disk refused; the checkpoints that were there are as they were.
         """
         if (wrong := not_finite(state)) is not None:
             raise FloatingPointError(f"iteration {iteration} is not saved: {wrong}")
@@ -224,12 +233,17 @@ class CheckpointWriter:
             raise
 
     def _write(self, iteration: int, items: Any) -> None:
-        if iteration in self._manager.all_steps():
-            self._manager.delete(iteration)
-        self._manager.save(iteration, args=items, force=True)
-        self._manager.wait_until_finished()
-        path = self._folder / str(iteration)
-        write_json(path / _SUMS_FILE, _file_sums(path))
+        if iteration not in self._manager.all_steps():
+            _write_by(self._manager, self._folder / str(iteration), items)
+            return
+        beside = self._folder / _BESIDE
+        beside.mkdir()
+        try:
+            with self._manager_of(beside, keep=1) as manager:
+                _write_by(manager, beside / str(iteration), items)
+            replacing.put_in_place(beside / str(iteration), self._folder / str(iteration))
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
 
     def drop_after(self, iteration: int) -> list[int]:
         """Deletes the checkpoints past an iteration, those of work that is done anew; returns their iterations."""
@@ -241,6 +255,13 @@ class CheckpointWriter:
     def close(self) -> None:
         """Frees the writer."""
         self._manager.close()
+
+
+def _write_by(manager: Any, path: Path, items: Any) -> None:
+    """Writes a checkpoint by the manager of its folder, then the sums of its files."""
+    manager.save(int(path.name), args=items, force=True)
+    manager.wait_until_finished()
+    write_json(path / _SUMS_FILE, _file_sums(path))
 
 
 def find(reference: str | os.PathLike[str]) -> Checkpoint:
@@ -310,10 +331,16 @@ def newest(run_dir: str | Path) -> int | None:
 
 
 def _complete(folder: Path) -> dict[int, Path]:
-    """Returns iteration -> folder of the checkpoints that were written to their end."""
+    """Returns iteration -> folder of the checkpoints that were written to their end.
+
+    One that was moved aside counts where nothing has taken its place yet.
+    """
     if not folder.is_dir():
         return {}
-    return {int(child.name): child for child in folder.iterdir() if child.name.isdigit() and child.name.isascii()}
+    children = list(folder.iterdir())
+    aside = {name: child for child in children if (name := replacing.aside_of(child)) is not None}
+    named = aside | {child.name: child for child in children}
+    return {int(name): child for name, child in named.items() if name.isdigit() and name.isascii()}
 
 
 def _read_meta(path: Path) -> dict[str, Any]:

@@ -131,6 +131,48 @@ def test_a_later_state_of_the_same_iteration_replaces_the_old_one(writer: Checkp
     np.testing.assert_array_equal(find(tmp_path / "run").restore({"x": jnp.zeros(4)})["x"], 1)
 
 
+def test_a_checkpoint_stays_until_its_replacement_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The only one of a run, written again: what the disk refuses takes nothing, and no moment is without one."""
+    run_dir, moves = tmp_path / "run", []
+    made, rename = CheckpointWriter(run_dir, keep=1), Path.rename
+    made.save(4, {"x": jnp.zeros(4)}, META)
+
+    def moved(path: Path, target: Path) -> Path:
+        done = rename(path, target)
+        moves.append(sound_checkpoint(run_dir).meta["iteration"])
+        return done
+
+    with monkeypatch.context() as patch:
+        patch.setattr("orbax.checkpoint.CheckpointManager.save", lambda *_, **__: os.stat("/no/such/place"))
+        with pytest.raises(FileNotFoundError):
+            made.save(4, {"x": jnp.ones(4)}, META)
+    np.testing.assert_array_equal(find(run_dir).restore({"x": jnp.zeros(4)})["x"], 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", moved)
+        made.save(4, {"x": jnp.ones(4)}, META)
+    made.close()
+    assert len(moves) >= 2
+    assert set(moves) == {4}
+    np.testing.assert_array_equal(find(run_dir).restore({"x": jnp.zeros(4)})["x"], 1)
+    assert [path.name for path in (run_dir / FOLDER).iterdir()] == ["4"]
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_a_replacement_that_was_cut_off_is_ended(saved: Path, tmp_path: Path, taken: bool) -> None:
+    """The checkpoint that was moved aside is read while its place is free; the next writer leaves one of the two."""
+    run_dir = tmp_path / "run"
+    shutil.copytree(saved, run_dir)
+    (run_dir / FOLDER / "10").rename(run_dir / FOLDER / "10.replaced")
+    shutil.copytree(run_dir / FOLDER / "10.replaced", run_dir / FOLDER / ".rewritten" / "10")
+    if taken:
+        (run_dir / FOLDER / ".rewritten" / "10").rename(run_dir / FOLDER / "10")
+    assert find(run_dir).path.name == ("10" if taken else "10.replaced")
+    _assert_equal(find(run_dir).restore(_state(0)), _state(10))
+    CheckpointWriter(run_dir, keep=2).close()
+    assert sorted(path.name for path in (run_dir / FOLDER).iterdir()) == ["10", "5"]
+    _assert_equal(find(run_dir).restore(_state(0)), _state(10))
+
+
 def test_leftovers_of_a_killed_process_are_passed_over(saved: Path, tmp_path: Path) -> None:
     """Unfinished folders, as orbax leaves them, and files of others are no checkpoints and do not hinder new ones."""
     run_dir = tmp_path / "run"
