@@ -10,9 +10,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from omegaconf import OmegaConf
+
 from dream.algorithms.sizes import suggested
 from dream.algorithms.types import Algorithm, Resources, TrainState
 from dream.config import registered, renamed, settings
+from dream.config.tuned import config_dir
 from envs import Game, Policy, check_once
 from envs.errors import InputError
 
@@ -82,7 +85,8 @@ def make(config: Any, network: Any, game: Game, resources: Resources | None = No
     """Builds a learner.
 
     Args:
-      config: the configuration's `algo` node or a plain dict, with a `name`.
+      config: the configuration's `algo` node or a plain dict, with a `name`; a setting that it lacks is that of
+        conf/algo/<name>.yaml.
       network: the configuration's `network` node or a plain dict.
       game: what it learns to play.
       resources: where opponents and trees come from; by default memory alone.
@@ -96,7 +100,7 @@ def make(config: Any, network: Any, game: Game, resources: Resources | None = No
 
 
 def read_settings(config: Any) -> tuple[Make, Any]:
-    """Returns a learner's builder and its settings, checked.
+    """Returns a learner's builder and its settings, checked; those that are missing are of conf/algo/<name>.yaml.
 
     Raises:
       InputError: an unknown algorithm or setting, or a value out of range.
@@ -105,7 +109,13 @@ def read_settings(config: Any) -> tuple[Make, Any]:
     if not isinstance(name, str):
         raise InputError(f"algo={config!r} must be a configuration node or a dict with a `name`")
     schema, build = _load(name)
-    return build, settings.read(schema, config, "algo")
+    return build, settings.read(schema, config, "algo", _of_file(name))
+
+
+@functools.cache
+def _of_file(name: str) -> dict[str, Any]:
+    """Returns what conf/algo holds of an algorithm; variants of one dataclass, as of CFR, differ there alone."""
+    return OmegaConf.to_container(OmegaConf.load(config_dir() / "algo" / f"{name}.yaml")) if name in _REGISTRY else {}
 
 
 def _entry_points() -> dict[str, importlib.metadata.EntryPoint]:

@@ -28,13 +28,14 @@ def choice(default: str, *options: str) -> Any:
     return dataclasses.field(default=default, metadata={"options": options})
 
 
-def read(schema: type[T], node: Any, path: str) -> T:
+def read(schema: type[T], node: Any, path: str, defaults: Mapping[str, Any] = types.MappingProxyType({})) -> T:
     """Builds settings from a configuration node.
 
     Args:
       schema: a dataclass whose fields are scalars, optional scalars, tuples, dicts or such dataclasses.
       node: an OmegaConf node or a plain mapping; a missing key takes the field's default.
       path: where the node stands, for messages, e.g. "algo".
+      defaults: values of missing keys that come before the fields' own.
     Returns:
       An instance of `schema`.
     Raises:
@@ -47,6 +48,7 @@ def read(schema: type[T], node: Any, path: str) -> T:
             raise InputError(f"{str(error).splitlines()[0]}; a value after $ must name another setting") from error
     if not isinstance(node, Mapping):
         raise InputError(f"{path}={node!r} must hold {', '.join(f.name for f in dataclasses.fields(schema))}")
+    node = {**defaults, **node}
     fields = {field.name: field for field in dataclasses.fields(schema)}
     hints = typing.get_type_hints(schema)
     for key in node:

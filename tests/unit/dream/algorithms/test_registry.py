@@ -11,11 +11,14 @@ from typing import Any
 
 import jax
 import pytest
+from omegaconf import OmegaConf
 
 import envs
 from dream import algorithms
 from dream.algorithms.ppo import PpoConfig
 from dream.algorithms.types import Algorithm, Resources
+from dream.config import settings
+from dream.config.compose import config_dir
 from envs import Game, InputError, Policy
 
 
@@ -61,6 +64,20 @@ def test_every_learner_can_be_left_in_an_iteration() -> None:
         name: algorithms.make({"name": name, **given.get(name, {})}, network, kuhn) for name in algorithms.names()
     }
     assert [name for name, learner in learners.items() if learner.calls is None and learner.several is None] == []
+
+
+@pytest.mark.parametrize("name", sorted(algorithms._REGISTRY))
+def test_a_name_alone_has_the_settings_of_its_file(name: str) -> None:
+    """A caller that says cfr_plus gets CFR+, as on the command line, not CFR under its name."""
+    schema, node = algorithms.settings_of(name), OmegaConf.load(config_dir() / "algo" / f"{name}.yaml")
+    assert algorithms.read_settings({"name": name})[1] == settings.read(schema, node, "algo")
+
+
+def test_what_is_given_comes_before_the_file() -> None:
+    """Of a node of the configuration as of a dict."""
+    for given in (dict, OmegaConf.create):
+        read = algorithms.read_settings(given({"name": "cfr_plus", "average_power": 2.0}))[1]
+        assert (read.plus, read.average_power) == (True, 2.0)
 
 
 @pytest.mark.parametrize("name", sorted(algorithms._REGISTRY))
