@@ -16,7 +16,7 @@ from dream.commands.ladder_play import MATCHES, Rounds
 from dream.commands.ladder_plot import plot_ladder
 from dream.commands.ladder_report import ladder_entries, print_ladder
 from dream.config import settings
-from dream.config.compose import Composed
+from dream.config.compose import Composed, check_names
 from dream.config.schema import LadderConfig
 from dream.evaluation.games import game_rules
 from dream.evaluation.matches import check_games
@@ -64,6 +64,7 @@ def prepare_ladder(composed: Composed) -> Ladder:
     Raises:
       InputError: a wrong setting, a player that cannot be loaded, or a folder that holds something else.
     """
+    check_names(composed, "env")
     config = settings.read(LadderConfig, composed.node, "")
     game = envs.make(config.env.name, **config.env.rules)
     refuse_unopposed(game, "a ladder")

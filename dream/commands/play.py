@@ -11,7 +11,7 @@ from pathlib import Path
 
 import envs
 from dream.config import settings
-from dream.config.compose import Composed
+from dream.config.compose import Composed, check_names
 from dream.config.schema import PlayConfig
 from dream.page.catalogue import Catalogue
 from dream.storage.policies import find_opponent
@@ -68,6 +68,7 @@ def prepare_play(composed: Composed) -> Page | Terminal:
     Raises:
       InputError: a wrong setting, a player that cannot be loaded, a port that is taken, or a package that is missing.
     """
+    check_names(composed, "env")
     config = settings.read(PlayConfig, composed.node, "")
     records = None if config.records is None else Path(config.records).expanduser().absolute()
     if records is not None and (records.is_dir() or not records.parent.is_dir()):

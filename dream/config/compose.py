@@ -21,7 +21,9 @@ from dream.config import registered, renamed, tuned
 from dream.config.tuned import config_dir
 from envs.errors import InputError
 
-__all__ = ["Composed", "compose_config", "composed_by_hydra", "config_dir", "groups_of", "jobs", "update"]
+__all__ = [
+    "Composed", "check_names", "compose_config", "composed_by_hydra", "config_dir", "groups_of", "jobs", "update",
+]  # fmt: skip
 
 _COMPOSE_ERRORS = (HydraException, OmegaConfBaseException, ValueError)
 OmegaConf.register_new_resolver("first", lambda *values: next(v for v in values if v is not None), replace=True)
@@ -79,6 +81,16 @@ def groups_of(name: str) -> dict[str, list[str]]:
     defaults = OmegaConf.load(config_dir() / f"{name}.yaml").get("defaults", [])
     groups = [key for item in defaults if OmegaConf.is_dict(item) for key in item if not _is_derived(str(key))]
     return {group: sorted(file.stem for file in (config_dir() / group).glob("*.yaml")) for group in groups}
+
+
+def check_names(composed: Composed, *groups: str) -> None:
+    """Raises InputError where <group>.name= names another option than was chosen, whose settings the group then has."""
+    for group in groups:
+        if not any(text.lstrip("+").startswith(f"{group}.name=") for text in composed.overrides):
+            continue
+        name, chosen = OmegaConf.to_container(composed.node[group])["name"], composed.choices[group]
+        if name != chosen and name in registered.names(group):
+            raise InputError(f"{group}.name={name} has the settings of {group}={chosen}; choose {group}={name}")
 
 
 def _is_derived(group: str) -> bool:

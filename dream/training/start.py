@@ -17,7 +17,7 @@ import envs
 from dream import algorithms
 from dream.compiled.agreement import agreed
 from dream.config import settings
-from dream.config.compose import Composed, update
+from dream.config.compose import Composed, check_names, update
 from dream.config.schema import HostsConfig, RunConfig
 from dream.storage import files, lock
 from dream.storage.checkpoint import Checkpoint, find, has_checkpoint, newest
@@ -84,11 +84,9 @@ def _prepared(composed: Composed) -> Start:
         raise InputError("run_dir= is empty; it must be a folder for the run, or be left out")
     if composed.sweep_dir is not None and has_checkpoint(composed.sweep_dir):
         return _go_on(composed, find(composed.sweep_dir))
+    check_names(composed, "env", "algo")
     parts = build_run(composed.node)
     config = parts.config
-    named = any(text.lstrip("+").startswith("algo.name=") for text in composed.overrides)
-    if named and (learner := config.algo["name"]) != (chosen := composed.choices["algo"]):
-        raise InputError(f"algo.name={learner} has the settings of algo={chosen}; choose algo={learner}")
     run_dir = _new_run_dir(composed, config.env.name, config.seed)
     if composed.sweep_dir and (run_dir.parent / files.CONFIG_FILE).is_file():
         raise InputError(f"run_dir={run_dir.parent} holds a run; a sweep needs a folder of its own")

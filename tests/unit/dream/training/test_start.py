@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,10 @@ import pytest
 from omegaconf import OmegaConf
 
 import envs
-from dream.config.compose import compose_config
+from dream.commands.exploit import prepare_exploit
+from dream.commands.ladder import prepare_ladder
+from dream.commands.play import prepare_play
+from dream.config.compose import Composed, compose_config
 from dream.training.finished import load_run
 from dream.training.start import build_run, prepare_run, with_stored_choices
 from envs import InputError
@@ -72,6 +76,31 @@ def test_a_learner_is_chosen_with_its_settings() -> None:
     with pytest.raises(InputError, match=r"algo\.name=cfr_plus has the settings of algo=cfr; choose algo=cfr_plus"):
         prepare_run(compose_config("config", command))
     assert prepare_run(compose_config("config", [*command, "algo=cfr_plus"])).parts.config.algo["plus"]
+
+
+def test_a_game_is_chosen_with_its_sizes() -> None:
+    """By name alone it would be played with the sizes that are tuned for another, or its rules be called unknown."""
+    for other in ("leduc_poker", "gin_rummy"):
+        command = [f"env={other}", "algo=dream", "env.name=kuhn_poker"]
+        with pytest.raises(InputError, match=rf"env\.name=kuhn_poker has the settings of env={other}; choose env=kuhn"):
+            prepare_run(compose_config("config", command))
+    assert prepare_run(compose_config("config", [*command, "env=kuhn_poker"])).parts.game.name == "kuhn_poker"
+    with pytest.raises(InputError, match="unknown game 'kun_poker'; did you mean 'kuhn_poker'"):
+        prepare_run(compose_config("config", ["env.name=kun_poker"]))
+
+
+@pytest.mark.parametrize(
+    ("name", "prepare", "given"),
+    [
+        ("ladder", prepare_ladder, []),
+        ("play", prepare_play, ["terminal=true"]),
+        ("exploit", prepare_exploit, ["checkpoint=random"]),
+    ],
+)
+def test_a_game_is_chosen_with_its_rules(name: str, prepare: Callable[[Composed], object], given: list[str]) -> None:
+    """As everywhere."""
+    with pytest.raises(InputError, match=r"env\.name=kuhn_poker has the settings of env=leduc_poker"):
+        prepare(compose_config(name, [*given, "env=leduc_poker", "env.name=kuhn_poker"]))
 
 
 def test_an_empty_name_is_no_run(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
