@@ -18,9 +18,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from run_records import origin, read_json
+from run_records import finished, origin, read_json
 
-from dream.storage.files import write_json
+from dream.storage.files import EVALUATION_FILE, write_json
 from dream.training import metrics
 from envs import InputError
 
@@ -55,20 +55,12 @@ def collected(run: Path) -> dict[str, Any]:
     last = records[-1]
     means = {name: sum(r[f"sampling/{name}"] for r in records) / len(records) for name in SAMPLING}
     kept = {name: last[name] for name in (*metrics.COUNTERS, "seconds", "compile_seconds")}
-    if (run / "evaluation.json").exists():
-        result = {"final_by_opponent": read_json(run / "evaluation.json")["by_opponent"]}
+    report = read_json(run / EVALUATION_FILE)
+    if "by_opponent" in report:
+        result = {"final_by_opponent": report["by_opponent"]}
     else:
-        key = "eval/exploitability/average"
-        result = {"exploitability": [record[key] for record in records if record.get(key) is not None][-1]}
+        result = {"exploitability": report["exact"]["average"]["exploitability"]}
     return {**result, "sampling": means, "iterations": last["iteration"], **kept, **origin(run)}
-
-
-def ended(run: Path, game: str) -> bool:
-    """Returns whether a run has ended."""
-    if game == "gin_rummy":
-        return (run / "evaluation.json").exists()
-    records = metrics.read(run)
-    return bool(records) and records[-1]["nodes"] >= 1e6
 
 
 def store(game: str, folder: Path) -> Path:
@@ -77,7 +69,7 @@ def store(game: str, folder: Path) -> Path:
     Raises:
       InputError: none has ended, or a file of one or the results is damaged.
     """
-    runs = sorted(run for run in folder.glob("*/seed*") if ended(run, game))
+    runs = sorted(run for run in folder.glob("*/seed*") if finished(run))
     if not runs:
         raise InputError(f"{folder} holds no finished run; --runs must be the folder that this script trained cells in")
     target = RESULTS / f"corrections_{game}.json"
@@ -88,6 +80,19 @@ def store(game: str, folder: Path) -> Path:
             print(f"warning: {name} was stored already; what this run came to replaces it", file=sys.stderr)
     write_json(target, dict(sorted({**stored, **found}.items())))
     return target
+
+
+def train(given: argparse.Namespace, folder: Path) -> None:
+    """Trains the cells asked for that have not ended."""
+    for cell in given.cells:
+        for seed in given.seeds:
+            run = folder / f"{cell.replace(':', '_')}_{given.exploration:g}" / f"seed{seed}"
+            if finished(run):
+                continue
+            end = [f"seed={seed}", f"run_dir={run}", "tracking.mode=disabled"]
+            command = [*cell_overrides(given.game, cell, given.exploration), *end]
+            if code := subprocess.call([sys.executable, "-m", "dream.run", *command]):
+                sys.exit(code)
 
 
 def main() -> None:
@@ -103,16 +108,9 @@ def main() -> None:
     if wrong := [cell for cell in given.cells if not _CELL.fullmatch(cell)]:
         parser.exit(2, f"error: --cells {wrong[0]} is not valid; it must be <trace>:<clip>, such as 0.9:11 or 1:null\n")
     folder = given.runs / given.game
-    for cell in () if given.collect else given.cells:
-        for seed in given.seeds:
-            run = folder / f"{cell.replace(':', '_')}_{given.exploration:g}" / f"seed{seed}"
-            if ended(run, given.game):
-                continue
-            end = [f"seed={seed}", f"run_dir={run}", "tracking.mode=disabled"]
-            command = [*cell_overrides(given.game, cell, given.exploration), *end]
-            if code := subprocess.call([sys.executable, "-m", "dream.run", *command]):
-                sys.exit(code)
     try:
+        if not given.collect:
+            train(given, folder)
         print(store(given.game, folder))
     except InputError as error:
         parser.exit(2, f"error: {error}\n")

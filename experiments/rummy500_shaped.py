@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
-from run_records import budget_of, config_of, difference, flat, game_in, origin, read_json, recipe_of
+from run_records import budget_of, config_of, difference, finished, flat, game_in, origin, read_json, recipe_of
 
 from dream.config.compose import compose_config
 from dream.evaluation import match
 from dream.storage.checkpoint import find
-from dream.storage.files import write_json
+from dream.storage.files import EVALUATION_FILE, write_json
 from dream.storage.policies import game_of, policy_of
 from dream.training import metrics
 from envs import InputError
@@ -49,11 +49,6 @@ def cell_overrides(players: int, seed: int, iterations: int, games: int) -> list
     ]  # fmt: skip
 
 
-def ended(run: Path) -> bool:
-    """Returns whether a run has ended."""
-    return (run / "evaluation.json").exists()
-
-
 def begun(run: Path) -> bool:
     """Returns whether a run has a record."""
     return (run / metrics.FILE).exists()
@@ -66,7 +61,7 @@ def run_of(runs: Path, players: int, seed: int) -> Path:
 
 def there(runs: Path) -> list[tuple[int, int]]:
     """Returns players and seed of the runs that have ended."""
-    paths = [run.relative_to(runs).as_posix() for run in runs.glob("*_players/seed*") if ended(run)]
+    paths = [run.relative_to(runs).as_posix() for run in runs.glob("*_players/seed*") if finished(run)]
     return sorted((int(found[1]), int(found[2])) for found in map(_RUN.fullmatch, paths) if found)
 
 
@@ -83,15 +78,17 @@ def _told(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def trained(run: Path, settings: list[str]) -> None:
-    """Trains a cell to its end."""
+    """Trains a cell to its end; raises InputError where it was left before that."""
     target = [f"resume={run}"] if begun(run) else [*settings, f"run_dir={run}"]
     if code := subprocess.call([sys.executable, "-m", "dream.run", *target]):
         sys.exit(code)
+    if not finished(run):
+        raise InputError(f"{run} was left before its end; the same command goes on")
 
 
 def collected(run: Path) -> dict[str, Any]:
     """Returns what is kept of one run that has ended."""
-    report = read_json(run / "evaluation.json")
+    report = read_json(run / EVALUATION_FILE)
     last = metrics.read(run)[-1]
     finals = {
         name: {"n": one["n"], **{quantity: one[quantity] for quantity in QUANTITIES}}
@@ -134,11 +131,11 @@ def measure(given: argparse.Namespace) -> None:
     settings = {cell: cell_overrides(*cell, given.iterations, given.games) for cell in cells}
     runs = {cell: run_of(given.runs, *cell) for cell in cells}
     for cell, run in runs.items():
-        if begun(run) or ended(run):
+        if begun(run) or (run / EVALUATION_FILE).exists():
             check_asked(run, settings[cell])
     given.out.parent.mkdir(parents=True, exist_ok=True)
     for cell, run in runs.items():
-        if not ended(run):
+        if not finished(run):
             trained(run, settings[cell])
         renew(result, *cell, run)
         write_json(given.out, dict(sorted(result.items())))

@@ -18,8 +18,10 @@ from yaml import YAMLError
 
 import envs
 from dream.algorithms import read_settings
-from dream.storage.files import CONFIG_FILE, VERSIONS_FILE, decoded
+from dream.storage.files import CONFIG_FILE, EVALUATION_FILE, VERSIONS_FILE, decoded
 from dream.storage.old_configs import current_config
+from dream.training import metrics
+from dream.training.sweeps import is_finished
 from envs import Game, InputError
 
 _MADE = ("git_commit", "device", "jax", "load_1_minute")
@@ -82,6 +84,18 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path} cannot be read ({error.strerror}); {path.parent} must be a run directory") from error
     except ValueError as error:
         raise InputError(f"{path} is damaged ({error}); it must be JSON") from error
+
+
+def finished(run: Path) -> bool:
+    """Returns whether there is a run that has done all that its configuration asks for, and was evaluated there.
+
+    Raises:
+      InputError: there is a final evaluation, but no configuration of a run.
+    """
+    if not (run / EVALUATION_FILE).exists():
+        return False
+    records = metrics.scan(run)[0]
+    return bool(records) and is_finished(run, flat(config_of(run)), records[-1])
 
 
 def config_of(run: Path) -> dict[str, Any]:

@@ -87,11 +87,21 @@ def is_over(config: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
     return spent or record["iteration"] >= config.get("iterations", 0)
 
 
+def is_finished(run: Path, config: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
+    """Returns whether a run has its final evaluation, of its newest record, and was at its end there.
+
+    Args:
+      run: its directory.
+      config, record: as of `is_over`.
+    """
+    return _evaluation(run).get("iteration") == record["iteration"] and is_over(config, record)
+
+
 def _row(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
     records, _ = metrics.scan(path)
     newest = records[-1] if records else {"iteration": 0}
     status = STOPPED if has_checkpoint(path) else BEGUN
-    if _evaluation(path).get("iteration") == newest["iteration"] and is_over(config, newest):
+    if is_finished(path, config, newest):
         status = FINISHED
     row = {"job": _number(path), "directory": str(path), "status": status, "iteration": newest["iteration"]}
     return row | {name: newest[name] for name in _KEPT if name in newest}

@@ -46,7 +46,7 @@ def resumed(tmp_path: pathlib.Path) -> pathlib.Path:
     sampling = ("regret_second_moment", "effective_sample_size", "baseline_explained_variance")
     write_metrics(run, [{"iteration": 8, **spent, **counted, **{f"sampling/{name}": 1.0 for name in sampling}}])
     report = {"n": 40, "shared_win_rate": 0.5, "score": 1.0}
-    (run / "evaluation.json").write_text(json.dumps({"by_opponent": {"random": report}}))
+    (run / "evaluation.json").write_text(json.dumps({"iteration": 8, "by_opponent": {"random": report}}))
     return run
 
 
@@ -94,6 +94,41 @@ def test_cells_that_are_not_there_are_kept(
     assert json.loads(stored.read_text())["0_1_1/seed0"]["seconds"] == 1.0
 
 
+@pytest.mark.parametrize("change", ["longer", "gone on", "of before"])
+def test_a_run_that_goes_on_is_no_cell(
+    resumed: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch, change: str,
+) -> None:  # fmt: skip
+    """Its final evaluation is of fewer iterations than it was asked for, or has done."""
+    script = importlib.import_module("corrections")
+    monkeypatch.setattr(script, "RESULTS", tmp_path)
+    run = tmp_path / "runs" / "gin_rummy" / "0_1_1" / "seed0"
+    shutil.copytree(resumed, run)
+    if change == "longer":
+        write_config(run, iterations=9)
+    elif change == "gone on":
+        record = json.loads((run / "metrics.jsonl").read_text())
+        write_metrics(run, [record, {**record, "iteration": 9}])
+    else:
+        (run / "evaluation.json").write_text(json.dumps({"by_opponent": {}}))
+    assert _called(script, "gin_rummy", "--collect", "--runs", str(tmp_path / "runs")) == 2
+    assert "holds no finished run" in capsys.readouterr().err
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_a_cell_of_leduc_keeps_its_exploitability(
+    resumed: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its final evaluation has no opponents."""
+    script = importlib.import_module("corrections")
+    monkeypatch.setattr(script, "RESULTS", tmp_path)
+    exact = {"average": {"nash_conv": 1.0, "exploitability": 0.5}}
+    (resumed / "evaluation.json").write_text(json.dumps({"iteration": 8, "exact": exact}))
+    shutil.copytree(resumed, tmp_path / "runs" / "leduc_poker" / "0_1_1" / "seed0")
+    assert _called(script, "leduc_poker", "--collect", "--runs", str(tmp_path / "runs")) == 0
+    assert json.loads((tmp_path / "corrections_leduc_poker.json").read_text())["0_1_1/seed0"]["exploitability"] == 0.5
+
+
 @pytest.fixture
 def shaped(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
@@ -112,7 +147,7 @@ def shaped(
         write_sittings(run, "run.py")
         write_metrics(run, [{"iteration": 60, "seconds": 1.0, "compile_seconds": 0.1, "decisions": 5}])
         report = {"n": 3000, **dict.fromkeys(script.QUANTITIES, checksum / 10)}
-        (run / "evaluation.json").write_text(json.dumps({"by_opponent": {"random": report}}))
+        (run / "evaluation.json").write_text(json.dumps({"iteration": 60, "by_opponent": {"random": report}}))
         (run / "meta").write_text(json.dumps({"checksum": checksum}))
         return run
 
@@ -176,6 +211,24 @@ def test_matches_are_those_of_the_weights_that_are_there(
     assert checksums() == [[0, 5], [5, 7], [7, 0]]
     assert "resumed" not in json.loads((tmp_path / "out.json").read_text())["2/seed2"]
     assert capsys.readouterr().err.count("warning") == 1
+
+
+def test_a_cell_that_was_left_is_gone_on_with(
+    shaped: tuple, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One whose evaluation is of fewer iterations: it is not stored before its end, nor met in a match."""
+    make, call = shaped
+    run, commands = make(0), []
+    write_metrics(run, [{"iteration": 59, "seconds": 1.0, "compile_seconds": 0.1, "decisions": 5}])
+    monkeypatch.setattr(importlib.import_module("subprocess"), "call", commands.append)
+    assert call() == 0
+    assert json.loads((tmp_path / "out.json").read_text() if (tmp_path / "out.json").exists() else "{}") == {}
+    assert call("2", "--seeds", "0") == 2
+    assert [command[3:] for command in commands] == [[f"resume={run}"]]
+    assert capsys.readouterr().err == f"error: {run} was left before its end; the same command goes on\n"
+    make(0)
+    assert call("2", "--seeds", "0") == 0
+    assert list(json.loads((tmp_path / "out.json").read_text())) == ["2/seed0"]
 
 
 @pytest.fixture
