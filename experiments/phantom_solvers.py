@@ -3,7 +3,8 @@
 python experiments/phantom_solvers.py --env dark_hex --version classical --algo pcfr_plus [--target 0.01]
 
 One iteration updates both players once. Seconds are the processor's, of all threads. The result is merged into
-experiments/results/phantom_solvers.json after every measurement, by game, version and algorithm.
+experiments/results/phantom_solvers.json after every measurement, by game, version and algorithm. One that is stored is
+replaced at the end, by one of the same settings alone; others need another --out.
 """
 
 from __future__ import annotations
@@ -16,15 +17,20 @@ from typing import Any
 
 import numpy as np
 from omegaconf import OmegaConf
+from run_records import read_json
 
 import envs
 from dream.algorithms.tabular.cfr import CfrConfig, CfrState, run_updates_without_tree
 from dream.config import settings
 from dream.game_tree.placement.form import PlacementForm, kept_form
+from dream.storage.files import write_text
+from envs import InputError
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 ALGORITHMS = ("pcfr_plus", "cfr_plus", "dcfr")
 RESULTS = ROOT / "experiments" / "results" / "phantom_solvers.json"
+LIMITS = {"iterations": 500, "seconds": 3600.0}
+"""By default; a command names others."""
 
 
 def main() -> None:
@@ -34,11 +40,16 @@ def main() -> None:
     parser.add_argument("--version", choices=("classical", "abrupt"), default="classical")
     parser.add_argument("--algo", choices=ALGORITHMS, nargs="+", default=list(ALGORITHMS))
     parser.add_argument("--target", type=float, default=0.01, help="stop at this exploitability (default %(default)s)")
-    parser.add_argument("--iterations", type=int, default=500, help="stop after so many (default %(default)s)")
-    parser.add_argument("--seconds", type=float, default=3600, help="of the processor, at most (default %(default)s)")
+    parser.add_argument("--iterations", type=int, help="stop after so many (default %(default)s)")
+    parser.add_argument("--seconds", type=float, help="of the processor, at most (default %(default)s)")
     parser.add_argument("--every", type=int, default=5, help="iterations between measurements (default %(default)s)")
     parser.add_argument("--out", type=pathlib.Path, default=RESULTS)
+    parser.set_defaults(**LIMITS)
     arguments = parser.parse_args()
+    try:
+        check_stored(arguments)
+    except InputError as error:
+        parser.exit(2, f"error: {error}\n")
     began = time.process_time()
     form = kept_form(envs.make(arguments.env, version=arguments.version))
     setup = time.process_time() - began
@@ -46,22 +57,49 @@ def main() -> None:
         solve(form, algo, setup, arguments)
 
 
+def command(algo: str, arguments: argparse.Namespace) -> str:
+    """Returns the command that repeats one algorithm's part."""
+    settings = {"env": arguments.env, "version": arguments.version, "algo": algo}
+    settings |= {"target": f"{arguments.target:g}", "every": arguments.every}
+    limits = {name: getattr(arguments, name) for name in LIMITS}
+    settings |= {name: f"{limit:.12g}" for name, limit in limits.items() if limit != LIMITS[name]}
+    return " ".join(["python experiments/phantom_solvers.py", *(f"--{name} {x}" for name, x in settings.items())])
+
+
+def stored_results(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Returns what the file holds of the game, by algorithm; raises InputError where it is damaged."""
+    results = read_json(arguments.out) if arguments.out.exists() else {}
+    return results.get(f"{arguments.env} {arguments.version}", {})
+
+
+def check_stored(arguments: argparse.Namespace) -> None:
+    """Raises InputError where a result is stored that other settings made."""
+    for algo, record in stored_results(arguments).items():
+        if algo in arguments.algo and record["command"] != command(algo, arguments):
+            raise InputError(
+                f"{arguments.out} holds what came of {record['command']}; ask for that, or give another --out"
+            )
+
+
 def solve(form: PlacementForm, algo: str, setup: float, arguments: argparse.Namespace) -> None:
     """Runs one algorithm and stores its curve."""
     config = settings.read(CfrConfig, OmegaConf.load(ROOT / "conf" / "algo" / f"{algo}.yaml"), "algo")
     record = {
-        "command": f"python experiments/phantom_solvers.py --env {arguments.env} --version {arguments.version} "
-        f"--algo {algo} --target {arguments.target:g} --every {arguments.every}",
+        "command": command(algo, arguments),
         "information_sets": [own.num_infosets for own in form.players],
         "sequences": [own.num_entries for own in form.players],
         "setup_cpu_seconds": round(setup, 1),
         "target": arguments.target,
         "curve": [],
     }
+    game, known = f"{arguments.env} {arguments.version}", algo in stored_results(arguments)
     for point in curve(config, form, arguments):
         record["curve"].append(point)
-        merge(arguments.out, f"{arguments.env} {arguments.version}", algo, record)
-        print(f"{arguments.env} {arguments.version} {algo}: {json.dumps(point)}", flush=True)
+        if not known:
+            merge(arguments.out, game, algo, record)
+        print(f"{game} {algo}: {json.dumps(point)}", flush=True)
+    if record["curve"]:
+        merge(arguments.out, game, algo, record)
 
 
 def curve(config: CfrConfig, form: PlacementForm, arguments: argparse.Namespace) -> Any:
@@ -91,11 +129,10 @@ def curve(config: CfrConfig, form: PlacementForm, arguments: argparse.Namespace)
 
 def merge(path: pathlib.Path, game: str, algo: str, record: dict[str, Any]) -> None:
     """Puts a run's record in the file of all of them."""
-    stored = json.loads(path.read_text()) if path.exists() else {}
+    stored = read_json(path) if path.exists() else {}
     stored.setdefault(game, {})[algo] = record
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(stored, indent=1) + "\n")
-    temporary.replace(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, json.dumps(stored, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -232,6 +232,53 @@ def test_a_cell_that_was_left_is_gone_on_with(
 
 
 @pytest.fixture
+def solvers(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Calls the script of solvers for CFR+ on phantom tic-tac-toe, which is not solved: a curve of two points."""
+    script = importlib.import_module("phantom_solvers")
+    form = SimpleNamespace(players=[SimpleNamespace(num_infosets=1, num_entries=1)] * 2)
+    monkeypatch.setattr(script, "kept_form", lambda game: form)
+    monkeypatch.setattr(script, "curve", lambda config, form, arguments: iter([{"iteration": 1}, {"iteration": 6}]))
+
+    def call(*arguments: str) -> int:
+        asked = ("--env", "phantom_ttt", "--algo", "cfr_plus", "--out", str(tmp_path / "results" / "out.json"))
+        return _called(script, *asked, *arguments)
+
+    return call
+
+
+@pytest.mark.parametrize("other", [("--target", "0.5"), ("--every", "9"), ("--iterations", "1"), ("--seconds", "1")])
+def test_a_stored_result_is_replaced_by_one_of_its_settings(
+    solvers: Callable[..., int], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch, other: tuple[str, str],
+) -> None:  # fmt: skip
+    """At its end alone; a smaller try is refused, before anything is solved."""
+    out = tmp_path / "results" / "out.json"
+    assert solvers() == 0
+    before = out.read_bytes()
+    assert len(json.loads(before)["phantom_ttt classical"]["cfr_plus"]["curve"]) == 2
+    capsys.readouterr()
+    assert solvers(*other) == 2
+    line = capsys.readouterr().err
+    assert (line.count("\n"), line.startswith(f"error: {out} holds what came of python experiments/phantom")) == (
+        1,
+        True,
+    )
+    script = importlib.import_module("phantom_solvers")
+
+    def cut_off(*_: object) -> Iterator[dict[str, int]]:
+        yield {"iteration": 1}
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(script, "curve", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            solvers()
+    assert out.read_bytes() == before
+    assert solvers("--version", "abrupt", *other) == 0
+    assert " ".join(other) in json.loads(out.read_text())["phantom_ttt abrupt"]["cfr_plus"]["command"]
+
+
+@pytest.fixture
 def tune(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Calls the script of trials, whose trials are not run, on trials.yaml."""
     script = importlib.import_module("tune_policy_gradients")
