@@ -75,7 +75,11 @@ def prepare_play(composed: Composed) -> Page | Terminal:
         raise InputError(f"records={config.records} is not valid; it must be a file in a folder that exists")
     if records is not None:
         check_lines(records)
-    return _terminal(config, records) if config.terminal else _page(config, records)
+    if config.terminal:
+        return _terminal(config, records)
+    if composed.gives("env"):
+        raise InputError("env is of the terminal; on the page it is chosen there. Add terminal=true")
+    return _page(config, records)
 
 
 def _page(config: PlayConfig, records: Path | None) -> Page:
@@ -98,9 +102,12 @@ def _page(config: PlayConfig, records: Path | None) -> Page:
 def _terminal(config: PlayConfig, records: Path | None) -> Terminal:
     if config.players:
         raise InputError("players is of the page; in the terminal it is said who sits where: seats=[you,<player>]")
+    for setting in ("host", "port", "anyone"):
+        if getattr(config, setting) != getattr(PlayConfig, setting):
+            raise InputError(f"{setting} is of the page; in the terminal nobody else can play. Leave out terminal=true")
     game = envs.make(config.env.name, **config.env.rules)
     best = Catalogue(runs=None).advisor(game)
-    seats = config.seats or (_YOU, *[best] * (game.num_players - 1))
+    seats = config.seats if config.seats is not None else (_YOU, *[best] * (game.num_players - 1))
     if len(seats) != game.num_players:
         raise InputError(f"seats={list(seats)} names {len(seats)}; {game.name} has {game.num_players} seats")
     players = tuple(None if name == _YOU else _seated(name, game) for name in seats)

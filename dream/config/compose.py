@@ -45,6 +45,11 @@ class Composed:
     choices: dict[str, str]
     sweep_dir: Path | None = None
 
+    def gives(self, key: str) -> bool:
+        """Returns whether an override sets a key or group, or a part of it."""
+        keys = [text.lstrip("+~").partition("=")[0] for text in self.overrides]
+        return any(one == key or one.startswith(f"{key}.") for one in keys)
+
 
 def compose_config(name: str, overrides: list[str]) -> Composed:
     """Composes a configuration.
@@ -86,7 +91,7 @@ def groups_of(name: str) -> dict[str, list[str]]:
 def check_names(composed: Composed, *groups: str) -> None:
     """Raises InputError where <group>.name= names another option than was chosen, whose settings the group then has."""
     for group in groups:
-        if not any(text.lstrip("+").startswith(f"{group}.name=") for text in composed.overrides):
+        if not composed.gives(f"{group}.name"):
             continue
         name, chosen = OmegaConf.to_container(composed.node[group])["name"], composed.choices[group]
         if name != chosen and name in registered.names(group):
