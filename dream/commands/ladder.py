@@ -79,19 +79,21 @@ def prepare_ladder(composed: Composed) -> Ladder:
     players = {name: find_player(name, game) for name in names}
     sources = {name: _source(name, game) for name in names}
     identity = {"game": game.identity, "seed": config.seed, "block": min(config.block, config.games)}
-    rules = _match_rules(game, config)
+    rules = _match_rules(game, config, asked=composed.gives("target"))
     prepared = Ladder(config, game, players, _run_dir(composed, config), identity, sources, rules)
     _check_folder(prepared)
     return prepared
 
 
-def _match_rules(game: Game, config: LadderConfig) -> MatchRules | None:
-    """Returns how rounds make games; None where no target is set, or the game is of single rounds."""
+def _match_rules(game: Game, config: LadderConfig, *, asked: bool) -> MatchRules | None:
+    """Returns how rounds make games; None where no target is set, or none was asked and rounds stand alone."""
     try:
         return game_rules(game, config.target, config.scoring)
-    except InputError:
+    except InputError as error:
         if config.scoring is not None:
             raise
+        if asked:
+            raise InputError(f"target={config.target} is not possible: {error}") from error
         return None
 
 

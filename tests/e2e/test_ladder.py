@@ -144,6 +144,10 @@ WRONG = {
     "more than two players": (["env=rummy500", "players=[random,greedy]"], "a ladder needs a zero-sum game of two"),
     "own points alone": ([*RUMMY, "env.rules.rewards=points"], "game of two: set env.rules.rewards=zero_sum"),
     "a training reward": ([*RUMMY, "env.rules.reward=shaped"], "game of two: set env.rules.reward=score"),
+    "a target for single rounds": (
+        ["env=leduc_poker", "players=[random,solved]", "target=50"],
+        "target=50 is not possible: leduc_poker is played in single rounds",
+    ),
     "unknown key": (["gmaes=4"], "did you mean 'games'"),
     "a folder of something else": (["run_dir=foreign"], "holds something else than a ladder"),
     "a file": (["run_dir=file"], "is a file; choose another folder"),
