@@ -72,7 +72,7 @@ def make_mixture(
     """
     if not names:
         raise InputError("algo.opponents=[] is empty; it must name one opponent at least, such as self")
-    shares = shares or (1.0,) * len(names)
+    shares = (1.0,) * len(names) if shares is None else shares
     if len(shares) != len(names) or not sum(shares) > 0:
         raise InputError(
             f"algo.shares={list(shares)} does not fit algo.opponents={list(names)}; "

@@ -44,6 +44,7 @@ def test_only_the_fixed_player_decides_on_its_seat() -> None:
     ("names", "shares", "words"),
     [
         (("self",), (1.0, 2.0), "does not fit"),
+        (("self", "random"), (), r"algo\.shares=\[\] does not fit"),
         ((), None, "is empty"),
         (("self", "random"), (0.0, 0.0), "not all 0"),
         (("nobody",), None, "nobody"),
