@@ -27,7 +27,7 @@ from run_records import Run, check_alike, check_distinct, check_games, check_pat
 
 import envs
 from dream.evaluation import match
-from dream.evaluation.statistics import Interval, positive_interval, t_interval
+from dream.evaluation.statistics import Interval, mean_interval, positive_interval
 from dream.game_tree.sequence_form import nash_conv
 from dream.game_tree.tree import build_tree
 from dream.storage.checkpoint import FOLDER
@@ -199,7 +199,7 @@ def compare(one: list[Path], other: list[Path], opponents: list[str], games: int
                 print(f"pair {seed}  {name} against {opponent}: {100 * means['win_rate']:.1f} % of rounds", flush=True)
     over = {
         name: {
-            opponent: {key: over_pairs([means[key] for means in runs], t_interval) for key in MEANS}
+            opponent: {key: over_pairs([means[key] for means in runs], mean_interval) for key in MEANS}
             for opponent, runs in against.items()
         }
         for name, against in rows.items()

@@ -27,7 +27,7 @@ import envs
 from dream.evaluation.game_chances import game_chance
 from dream.evaluation.matches import play_hands
 from dream.evaluation.standings import Result
-from dream.evaluation.statistics import Z95, t_interval
+from dream.evaluation.statistics import Z95, mean_interval
 from dream.storage.files import write_text
 from dream.storage.policies import find_player
 from envs.match_rules import Standing, after_round, winner_of
@@ -108,7 +108,7 @@ def score_aware(game: envs.Game, opponent: str) -> dict[str, Any]:
                 standing = after_round(rules, standing, int(rounds[rng.integers(len(rounds)), standing.first]))
             won += winner == 0
         shares.append(won / _AWARE_GAMES)
-    return {"opponent": opponent, "deals": _AWARE_DEALS, "game_win_rate": list(t_interval(np.array(shares)))}
+    return {"opponent": opponent, "deals": _AWARE_DEALS, "game_win_rate": list(mean_interval(np.array(shares)))}
 
 
 def main() -> None:

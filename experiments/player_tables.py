@@ -10,7 +10,7 @@ import numpy as np
 from result_tables import percent, renamed, signed, stored
 
 import envs
-from dream.evaluation.statistics import t_interval
+from dream.evaluation.statistics import mean_interval
 from dream.storage import levels
 
 LAPTOP, SELF_PLAY = "gin_rummy/laptop", "gin_rummy/laptop_self_play"
@@ -40,7 +40,7 @@ def laptop_field_table() -> list[str]:
         points = np.array([x["points_per_hand"]["mean"] for x in results])
         won = np.mean([x["win_rate"]["mean"] for x in results])
         by_seed = ", ".join(f"{x:+.1f}" for x in points)
-        lines.append(f"| `{opponent}` | {signed(t_interval(points)._asdict())} | {by_seed} | {100 * won:.1f} % |")
+        lines.append(f"| `{opponent}` | {signed(mean_interval(points)._asdict())} | {by_seed} | {100 * won:.1f} % |")
     return lines
 
 
@@ -66,7 +66,7 @@ def population_table() -> list[str]:
             results = [run["strength"][opponent] for run in runs]
             points = np.array([one["points_per_hand"]["mean"] for one in results])
             won = np.mean([one["win_rate"]["mean"] for one in results])
-            cells += [signed(t_interval(points)._asdict()), f"{100 * won:.1f} %"]
+            cells += [signed(mean_interval(points)._asdict()), f"{100 * won:.1f} %"]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 
@@ -133,7 +133,7 @@ def _over_seeds(runs: list[dict[str, Any]]) -> str:
     """Returns the row of means over runs, with 95 % t-intervals."""
 
     def mean(opponent: str, of: Callable[[dict[str, Any]], float], text: Callable[[dict[str, float]], str]) -> str:
-        return text(t_interval(np.array([of(run["final_by_opponent"][opponent]) for run in runs]))._asdict())
+        return text(mean_interval(np.array([of(run["final_by_opponent"][opponent]) for run in runs]))._asdict())
 
     def won(report: dict[str, Any]) -> float:
         return report["win_rate"]["mean"]

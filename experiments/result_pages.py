@@ -37,7 +37,7 @@ from rummy500_tables import players_table, shaped_table
 from scaling_tables import cost_table, seconds_table
 from search_tables import losses_table, search_table
 
-from dream.evaluation.statistics import t_interval
+from dream.evaluation.statistics import mean_interval
 
 ROOT = Path(__file__).resolve().parents[1]
 README, PAGES = ROOT / "README.md", ROOT / "docs"
@@ -55,7 +55,7 @@ def _rates(name: str, opponent: str) -> str:
         run.get("final_by_opponent") or {run["final"]["opponent"]: run["final"]} for run in tables.stored(name)["runs"]
     ]
     rates = np.array([100 * final[opponent]["win_rate"]["mean"] for final in finals])
-    mean, low, high = t_interval(rates)
+    mean, low, high = mean_interval(rates)
     if not 0 <= low <= high <= 100:
         return f"{', '.join(f'{rate:.1f}' for rate in rates)} % of rounds, {len(rates)} seeds"
     return f"{mean:.1f} % of rounds ({low:.1f} to {high:.1f}), {len(rates)} seeds"

@@ -23,29 +23,20 @@ class Interval(NamedTuple):
 
 
 def mean_interval(samples: np.ndarray) -> Interval:
-    """Returns the mean and mean +- 1.96 s / sqrt(n), s the sample standard deviation.
-
-    Args:
-      samples: float[n], independent, n >= 2.
-    """
-    samples = np.asarray(samples, np.float64)
-    mean = float(samples.mean())
-    half = Z95 * float(samples.std(ddof=1)) / math.sqrt(samples.size)
-    return Interval(mean, mean - half, mean + half)
-
-
-def t_interval(samples: np.ndarray) -> Interval:
     """Returns the mean and mean +- t s / sqrt(n), s the sample standard deviation, t Student's 97.5 % point.
 
-    For few samples, seeds of a run say, where `mean_interval` is too narrow.
-
     Args:
-      samples: float[n], independent and about normal, n >= 2.
+      samples: float[n], independent, about normal where they are few, n >= 2.
     """
     samples = np.asarray(samples, np.float64)
     mean = float(samples.mean())
-    half = float(stdtrit(samples.size - 1, 0.975)) * float(samples.std(ddof=1)) / math.sqrt(samples.size)
+    half = _t95(samples.size) * float(samples.std(ddof=1)) / math.sqrt(samples.size)
     return Interval(mean, mean - half, mean + half)
+
+
+def _t95(samples: int) -> float:
+    """Returns the 97.5 % point of Student's t for a standard deviation of so many samples; `Z95` for very many."""
+    return float(stdtrit(samples - 1, 0.975))
 
 
 def positive_interval(samples: np.ndarray) -> Interval:
@@ -55,21 +46,21 @@ def positive_interval(samples: np.ndarray) -> Interval:
 
         exp(m + s^2 / 2 +- t sqrt(s^2 / n + s^4 / (2 (n - 1)))),     t Student's 97.5 % point.
 
-    It never reaches 0, and covers the expectation of log-normal samples, however few, where `t_interval` falls short.
+    It never reaches 0, and covers the expectation of log-normal samples, however few, as `mean_interval` does not.
 
     Args:
       samples: float[n], independent, n >= 2. Where one is not positive, as a solver's value within rounding of 0 may
-        be, there is no logarithm: the interval is `t_interval` cut off at 0.
+        be, there is no logarithm: the interval is `mean_interval` cut off at 0.
     Source: Olsson 2005, "Confidence intervals for the mean of a log-normal distribution", modified Cox method.
     """
     samples = np.asarray(samples, np.float64)
     if np.any(samples <= 0):
-        mean, low, high = t_interval(samples)
+        mean, low, high = mean_interval(samples)
         return Interval(mean, max(low, 0.0), max(high, 0.0))
     logs = np.log(samples)
     variance = float(logs.var(ddof=1))
     centre = float(logs.mean()) + variance / 2
-    half = float(stdtrit(samples.size - 1, 0.975))
+    half = _t95(samples.size)
     half *= math.sqrt(variance / samples.size + variance**2 / (2 * (samples.size - 1)))
     low, high = (math.exp(min(max(bound, -_MOST), _MOST)) for bound in (centre - half, centre + half))
     return Interval(float(samples.mean()), low, high)
@@ -121,7 +112,9 @@ def share_trials(wins: np.ndarray, losses: np.ndarray) -> float:
 
 
 def ratio_interval(parts: np.ndarray, sizes: np.ndarray) -> Interval:
-    """Returns sum(parts) / sum(sizes) and its interval, by the ratio estimator's variance sum (p - r s)^2 / (sum s)^2.
+    """Returns r = sum(parts) / sum(sizes) and r +- t sqrt(V), t Student's 97.5 % point.
+
+    V is the ratio estimator's variance, n / (n - 1) sum (p - r s)^2 / (sum s)^2.
 
     Args:
       parts, sizes: float[n], of each sample; n >= 2, sizes positive.
@@ -129,7 +122,7 @@ def ratio_interval(parts: np.ndarray, sizes: np.ndarray) -> Interval:
     """
     parts, sizes = np.asarray(parts, np.float64), np.asarray(sizes, np.float64)
     ratio = float(parts.sum() / sizes.sum())
-    half = Z95 * math.sqrt(parts.size * float(np.var(parts - ratio * sizes, ddof=1))) / float(sizes.sum())
+    half = _t95(parts.size) * math.sqrt(parts.size * float(np.var(parts - ratio * sizes, ddof=1))) / float(sizes.sum())
     return Interval(ratio, ratio - half, ratio + half)
 
 
