@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import operator
 from collections.abc import Iterable
+from typing import Any
 
 _MOST_SHOWN = 40
 """Names in a message; of more than these only the nearest are shown."""
@@ -25,6 +27,14 @@ def shown(value: object, most: int = 80) -> str:
     text = value if isinstance(value, str) else repr(value)
     short = text[:most].encode("unicode_escape", "backslashreplace").decode("ascii")[:most]
     return short if len(text) <= most and len(short) < most else f"{short}..."
+
+
+def whole_number(name: str, given: Any, rule: str) -> int:
+    """Returns a value as a whole number; raises InputError, with the rule for it, where it is none, as 1.0 and "1"."""
+    try:
+        return operator.index(given)
+    except TypeError:
+        raise InputError(f"{name}={shown(repr(given))} is not valid; it must be a whole number, {rule}") from None
 
 
 def unknown(what: str, given: object, known: Iterable[str]) -> InputError:

@@ -16,7 +16,7 @@ from envs.adapters.packed_state import packed, unpacked
 from envs.adapters.seat_play import Table, advance, deal, make_table
 from envs.adapters.single_game import RENDER_MODES, SingleGame, check_mode
 from envs.batching import QUICK
-from envs.errors import InputError
+from envs.errors import InputError, whole_number
 from envs.game import Game, Policy, State
 
 _BOUND = 16.0
@@ -96,14 +96,15 @@ class _Seat:
         """Plays the seat's action and the others' after it."""
         if self._over:
             raise InputError("the episode is over; call reset")
-        known = 0 <= int(action) < self.action_space.n
-        if not (known and self._mask[int(action)]):
-            name = self._table.game.action_name(int(action)) if known else "no action"
+        action = self._number(action)
+        known = 0 <= action < self.action_space.n
+        if not (known and self._mask[action]):
+            name = self._table.game.action_name(action) if known else "no action"
             self._over, self._mask = True, np.zeros_like(self._mask)
-            info = {**self._info(), "illegal_action": int(action), "illegal_action_name": name}
+            info = {**self._info(), "illegal_action": action, "illegal_action_name": name}
             seen = self._shown().observe(self._table.seat)
             return seen, self._table.game.worst_reward, True, False, info
-        observation, player, reward = self._call(int(action))
+        observation, player, reward = self._call(action)
         reward, self._owed = reward + self._owed, 0.0
         self._over = player < 0
         self._show()
@@ -115,7 +116,12 @@ class _Seat:
 
     def action_name(self, action: int) -> str:
         """Returns what an action does in the present state."""
-        return self._table.game.describe_action(self._shown().state, int(action), self._table.seat)
+        shown = self._shown()
+        shown.check_dealt()
+        return self._table.game.describe_action(shown.state, self._number(action), self._table.seat)
+
+    def _number(self, action: int) -> int:
+        return whole_number("action", action, f"0 to {self.action_space.n - 1}")
 
     def _show(self) -> None:
         if self.render_mode == "human":
@@ -123,7 +129,8 @@ class _Seat:
 
     def _shown(self) -> SingleGame:
         """Returns the game as it is, to be shown."""
-        self._host.state = _unpacked(self._table, self._state)
+        if self._state is not None:
+            self._host.state = _unpacked(self._table, self._state)
         return self._host
 
     def _call(self, action: int) -> tuple[np.ndarray, int, float]:

@@ -14,7 +14,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from envs.adapters.gymnasium import observation_box
 from envs.adapters.seat_play import DEAL, HOLD, PLAY, Table, advance_many, make_table
-from envs.errors import InputError, unknown
+from envs.errors import InputError, unknown, whole_number
 from envs.game import Game, Policy, State
 
 OBSERVATIONS = ("vector", "view")
@@ -60,6 +60,7 @@ def vector_env(
     for name, given, known in (("observation", observation, OBSERVATIONS), ("autoreset_mode", mode, AUTORESETS)):
         if given not in known:
             raise unknown(name, given, known)
+    num_envs, devices = whole_number("num_envs", num_envs, "1 or more"), whole_number("devices", devices, "1 or more")
     if num_envs < 1:
         raise InputError(f"num_envs={num_envs} is not valid; it must be at least 1")
     if devices < 1 or devices > jax.local_device_count() or num_envs % devices:
@@ -122,6 +123,8 @@ class _Seats:
         actions, fresh = np.asarray(actions), self._over.copy()
         if actions.shape != (self.num_envs,):
             raise InputError(f"actions of shape {actions.shape} are not valid; it must be ({self.num_envs},)")
+        if actions.dtype.kind not in "biu":
+            raise InputError(f"actions of type {actions.dtype} are not valid; they must be whole numbers")
         if fresh.any() and self._mode != "NextStep":
             raise InputError("games are over; call reset, with options={'reset_mask': ...} for some of them")
         known = (actions >= 0) & (actions < self._mask.shape[1])

@@ -9,7 +9,7 @@ import numpy as np
 
 from envs.adapters.gymnasium import observation_box
 from envs.adapters.single_game import RENDER_MODES, SingleGame, check_mode
-from envs.errors import InputError
+from envs.errors import InputError, whole_number
 from envs.game import Game
 
 
@@ -79,22 +79,25 @@ class _Agents:
 
     def observe(self, agent: str) -> dict[str, np.ndarray]:
         """Returns what an agent sees, and what it may do."""
+        self._play.check_dealt()
         seat = self.possible_agents.index(agent)
         mask = self._play.legal() & (self._play.current_player == seat)
         return {"observation": self._play.observe(seat), "action_mask": mask.astype(np.int8)}
 
     def step(self, action: int | None) -> None:
         """Plays the selected agent's action; once the game is over, None retires agent by agent."""
+        self._play.check_dealt()
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
         legal = self._play.legal()
-        if action is None or not (0 <= int(action) < len(legal) and legal[int(action)]):
+        number = -1 if action is None else whole_number("action", action, f"0 to {len(legal) - 1}")
+        if not (0 <= number < len(legal) and legal[number]):
             allowed = self._play.named(np.flatnonzero(legal))
             raise InputError(f"illegal action {action} of {agent}; legal: {allowed}")
         self._cumulative_rewards[agent] = 0.0
-        paid = self._play.step(int(action))
+        paid = self._play.step(number)
         self.rewards = {name: float(paid[i]) for i, name in enumerate(self.possible_agents)}
         self._accumulate_rewards()
         if self._play.current_player < 0:

@@ -17,7 +17,7 @@ import numpy as np
 from jax import Array, lax
 
 from envs.batching import computed_once, where_needed
-from envs.errors import InputError
+from envs.errors import InputError, shown, whole_number
 from envs.game import Game, Policy, State
 from envs.players import check_plays, make_bot
 from envs.random_play import uniform_action, uniform_policy
@@ -69,10 +69,16 @@ def make_table(game: Game, opponent: str | Policy | Sequence[str | Policy], seat
         players by name.
       seat: the one played from outside.
     Raises:
-      InputError: a seat the game lacks, another number of opponents, an unknown name, or a player of another game.
+      InputError: a seat the game lacks, another number of opponents, an unknown name, what is no player, or a player
+        of another game.
     """
     others = game.num_players - 1
-    given = [opponent] * others if isinstance(opponent, str | Policy) else list(opponent)
+    seat = whole_number("seat", seat, f"0 to {others}")
+    given = [opponent] * others if isinstance(opponent, str | Policy) else opponent
+    if not isinstance(given, Sequence) or not all(isinstance(one, str | Policy) for one in given):
+        raise InputError(
+            f"opponent={shown(repr(opponent))} is not valid; it must be a player's name or a policy, or a list of them"
+        )
     if not 0 <= seat < game.num_players:
         raise InputError(f"seat={seat} is not valid; {game.name} has seats 0 to {others}")
     if len(given) != others:

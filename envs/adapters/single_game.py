@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from envs.errors import unknown
+from envs.errors import InputError, unknown
 from envs.game import Game, Policy
 
 RENDER_MODES = ("human", "ansi", "svg")
@@ -35,6 +35,11 @@ class SingleGame:
         """Deals anew from a seed."""
         self.state = self._functions["init"](np.uint32(seed))
         self.rewards = np.zeros(self.game.num_players, np.float32)
+
+    def check_dealt(self) -> None:
+        """Raises InputError before the first deal."""
+        if self.state is None:
+            raise InputError("no game has been dealt; call reset")
 
     @property
     def current_player(self) -> int:
@@ -79,6 +84,8 @@ class SingleGame:
 
     def rendered(self, mode: str | None, viewer: int | None = None) -> str | None:
         """Returns what `render()` of an environment does: text for "ansi", a drawing for "svg"; "human" prints."""
+        if mode is not None:
+            self.check_dealt()
         if mode == "human":
             print(self.text(viewer))
         shown = {"ansi": self.text, "svg": lambda seen: self.game.render_svg(self.state, seen)}

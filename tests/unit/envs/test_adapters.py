@@ -18,6 +18,7 @@ from envs.random_play import uniform_policy
 from tests.support.dream_support import CoinGame
 
 RANDOM = uniform_policy()
+KUHN = envs.make("kuhn_poker")
 OPPONENTS = {
     "gin_rummy": "camper",
     "gin_rummy_openspiel": "simple_bot",
@@ -125,6 +126,60 @@ def test_gymnasium_wrong_arguments() -> None:
     for arguments, message in (((RANDOM, 3), "seat=3"), (([RANDOM], 0), "1 opponents")):
         with pytest.raises(InputError, match=message):
             single_player_env(game, *arguments)
+
+
+_PLAYERS = "is not valid; it must be a player's name or a policy, or a list of them"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "line"),
+    [
+        ({"opponent": None}, f"opponent=None {_PLAYERS}"),
+        ({"opponent": [None]}, f"opponent=[None] {_PLAYERS}"),
+        ({"seat": "0"}, "seat='0' is not valid; it must be a whole number, 0 to 1"),
+        ({"seat": 0.0}, "seat=0.0 is not valid; it must be a whole number, 0 to 1"),
+    ],
+)
+def test_arguments_of_another_type_are_one_line(wrong: dict[str, Any], line: str) -> None:
+    """Of one game and of many."""
+    pytest.importorskip("gymnasium")
+    from envs.adapters.gymnasium_vector import vector_env
+
+    for make in (gymnasium_adapter.single_player_env, vector_env):
+        with pytest.raises(InputError) as error:
+            make(KUHN, **wrong)
+        assert str(error.value) == line
+
+
+@pytest.mark.parametrize("action", [0.0, 0.7, "0", np.float32(1), np.array([1]), float("nan")])
+def test_an_action_is_a_whole_number(action: Any) -> None:
+    """0.7 is not played as 0; the game goes on as if nothing had been asked."""
+    pytest.importorskip("gymnasium")
+    pytest.importorskip("pettingzoo")
+    from envs.adapters.pettingzoo import aec_env
+
+    for env in (gymnasium_adapter.single_player_env(KUHN), aec_env(KUHN)):
+        env.reset(seed=1)
+        with pytest.raises(InputError, match=r"^action=.* is not valid; it must be a whole number, 0 to 1$"):
+            env.step(action)
+        env.step(np.int64(0))
+
+
+def test_before_the_first_deal_there_is_nothing_to_see(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor to play; without a render mode nothing is ever shown."""
+    pytest.importorskip("gymnasium")
+    pytest.importorskip("pettingzoo")
+    from envs.adapters.pettingzoo import aec_env
+
+    assert gymnasium_adapter.single_player_env(KUHN).render() is None
+    for mode in ("ansi", "human", "svg"):
+        seat, agents = gymnasium_adapter.single_player_env(KUHN, render_mode=mode), aec_env(KUHN, mode)
+        for ask, *arguments in (
+            (seat.render,), (seat.action_name, 0), (agents.render,), (agents.step, 0), (agents.observe, "player_0")
+        ):  # fmt: skip
+            with pytest.raises(InputError, match=r"^no game has been dealt; call reset$"):
+                ask(*arguments)
+    assert not capsys.readouterr().out
 
 
 # The dictionary with the mask is PettingZoo's own custom for such games, though its test remarks on it.

@@ -273,3 +273,26 @@ def test_words_are_spread_evenly() -> None:
     assert len(np.unique(words)) == 4096
     shares = ((words[:, None] >> np.arange(32, dtype=np.uint32)) & 1).mean(axis=0)
     assert np.abs(shares - 0.5).max() < 5 * 0.5 / 64
+
+
+@pytest.mark.parametrize(
+    ("wrong", "line"),
+    [
+        ({"num_envs": "2"}, "num_envs='2' is not valid; it must be a whole number"),
+        ({"num_envs": 2, "devices": 1.0}, "devices=1.0 is not valid; it must be a whole number"),
+    ],
+)
+def test_numbers_of_games_are_whole(wrong: dict[str, Any], line: str) -> None:
+    """One line, not what comes of a comparison."""
+    with pytest.raises(InputError, match=line):
+        vector_env(envs.make("kuhn_poker"), **wrong)
+
+
+@pytest.mark.parametrize("actions", [[0.0, 1.0], ["0", "1"]])
+def test_actions_are_whole_numbers(actions: list[Any]) -> None:
+    """One line, and the games go on."""
+    env = vector_env(envs.make("kuhn_poker"), num_envs=2)
+    env.reset(seed=0)
+    with pytest.raises(InputError, match=r"^actions of type .* are not valid; they must be whole numbers$"):
+        env.step(actions)
+    env.step(np.array([0, 0]))
