@@ -100,7 +100,7 @@ def _recorded(composed: Composed) -> Recorded:
     rounds = records.read(path)
     if not rounds:
         raise InputError(f"{path} holds no rounds")
-    return Recorded(rounds, path.with_name(f"{path.stem}_report.json"))
+    return Recorded(rounds, path.with_name(f"{path.name}_report.json"))
 
 
 def prepared(config: EvaluateConfig) -> Match:

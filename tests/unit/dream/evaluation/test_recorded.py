@@ -52,7 +52,7 @@ def test_rounds_of_people(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture)
     records.write(path, rounds)
     play_match(prepare_match(compose_config("evaluate", [f"records={path}"])))
     assert "anna" in capsys.readouterr().out
-    (report,) = json.loads((tmp_path / "played_report.json").read_text())
+    (report,) = json.loads((tmp_path / "played.jsonl_report.json").read_text())
     anna, otto = report["players"]["anna"], report["players"]["otto"]
     assert anna["points_per_hand"]["mean"] == pytest.approx(2 / 3)
     assert anna["win_rate"]["mean"] == pytest.approx(2 / 3)
@@ -60,6 +60,15 @@ def test_rounds_of_people(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture)
     assert anna["points_per_hand"]["low"] < 2 / 3 < anna["points_per_hand"]["high"]
     (alone,) = recorded_reports(rounds[:1])
     assert alone["players"]["anna"]["points_per_hand"] == {"mean": 2.0, "low": None, "high": None}
+
+
+def test_files_of_one_stem_have_a_report_each(tmp_path: pathlib.Path) -> None:
+    """games, games.json and games.jsonl are three files."""
+    files = [tmp_path / name for name in ("games", "games.json", "games.jsonl")]
+    for file in files:
+        records.write(file, [records.record(envs.make("kuhn_poker"), [2, 0, 1], [1, 1])])
+    prepared = [prepare_match(compose_config("evaluate", [f"records={file}"])) for file in files]
+    assert len({*files, *(one.path for one in prepared)}) == 6
 
 
 def test_players_whose_names_begin_alike_are_two() -> None:
