@@ -41,18 +41,18 @@ SEED = 195
 KEPT = ("points_per_hand", "gin_rate", "knock_rate", "undercut_rate", "mean_length")
 PLAYOUTS = 2
 """Pairs of them for each decision that differs: how much a decision is worth varies more by deal than by playout."""
-POLICY, SEARCH = "policy", "search"
+POLICY, SEARCH, UNIFORM = "policy", "search", "uniform deals"
 LEVELS = ("lv4", "lv5", "lv7")
 VARIANTS: dict[str, dict[str, Any] | None] = {
     POLICY: None,
     SEARCH: {},
     "greedy": {"worlds": 0},
-    "uniform worlds": {"weighted": False, "likely": False},
-    "uniform deals": {"likely": False},
-    "likely alike": {"weighted": False},
+    "without weights": {"weighted": False},
+    UNIFORM: {"likely": False},
+    "uniform deals without weights": {"likely": False, "weighted": False},
     "with the bonus": {"counts_bonus": True},
     "to the end": {"cut": -1},
-    "uniform worlds, to the end": {"weighted": False, "likely": False, "cut": -1},
+    "without weights, to the end": {"weighted": False, "cut": -1},
     "no evidence": {"evidence": 0.0},
     "evidence 1": {"evidence": 1.0},
     "evidence 3": {"evidence": 3.0},
@@ -78,8 +78,8 @@ class Pairing(NamedTuple):
 
 
 def pairings(deals: int) -> list[Pairing]:
-    """Returns what is played: the policy and its search against the levels, and every variant against the policy."""
-    against_levels = [Pairing(player, level, deals) for level in LEVELS for player in VARIANTS]
+    """Returns what is played: every variant against the policy; against the levels that, its search, and as it was."""
+    against_levels = [Pairing(player, level, deals) for level in LEVELS for player in (SEARCH, UNIFORM, POLICY)]
     return [Pairing(name, POLICY, deals) for name in VARIANTS if name != POLICY] + against_levels
 
 

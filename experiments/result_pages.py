@@ -35,7 +35,7 @@ from player_tables import (
 )
 from rummy500_tables import players_table, shaped_table
 from scaling_tables import cost_table, seconds_table
-from search_tables import losses_table, search_table
+from search_tables import beliefs_table, losses_table, search_table
 
 from dream.evaluation.statistics import mean_interval
 
@@ -291,6 +291,7 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "gin_rummy.md", "pairings"): tables.pairings_table,
     (PAGES / "results" / "gin_rummy.md", "levels"): levels_table,
     (PAGES / "results" / "gin_rummy.md", "search"): search_table,
+    (PAGES / "results" / "gin_rummy.md", "beliefs"): beliefs_table,
     (PAGES / "results" / "gin_rummy.md", "losses"): losses_table,
     (PAGES / "results" / "gin_rummy.md", "bound"): bound_table,
     (PAGES / "results" / "small_games.md", "learners"): tables.exploitability_table,

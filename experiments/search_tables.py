@@ -45,6 +45,29 @@ def search_table() -> list[str]:
     return lines
 
 
+def beliefs_table() -> list[str]:
+    """Returns the lines of the table: what is true of the other hand, and believed of it in worlds of each kind."""
+    found = tables.stored("gin_beliefs")
+    if found is None:
+        return _missing("gin_beliefs")
+    kinds = list(found["beliefs"][0]["deadwood"])
+    lines = [
+        f"`{found['command']}`: `{found['player']}` meets each player. Mean deadwood, share of hands within the knock "
+        "limit, and the log score of who holds each card never seen, in nats, lower is better.",
+        "",
+        "| opponent | actions so far | decisions | " + " | ".join(kinds) + " |",
+        "|---|---|---|" + "---|" * len(kinds),
+    ]  # fmt: skip
+    for x in found["beliefs"]:
+        cells = [
+            f"{x['deadwood'][kind][0]:.1f}, {100 * x['may_knock'][kind][0]:.0f} %"
+            + ("" if kind == kinds[0] else f", {x['log_score'][kind][0]:.3f}")
+            for kind in kinds
+        ]
+        lines.append("| " + " | ".join([f"`{x['opponent']}`", str(x["actions"]), str(x["decisions"]), *cells]) + " |")
+    return lines
+
+
 def losses_table() -> list[str]:
     """Returns the lines of the tables: what each way a round ends adds to the points per hand, and what was decided."""
     stored = tables.stored("gin_losses")

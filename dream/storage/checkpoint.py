@@ -14,6 +14,7 @@ import errno
 import os
 import re
 import shutil
+import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +37,9 @@ _SUMS_FILE = "files.json"
 
 _BESIDE = ".rewritten"
 """Among the checkpoints: where one is written whose place is taken."""
+
+_MOST_TRIES, _PAUSE = 40, 0.05
+"""How often a refused write's remains are looked for, and seconds in between."""
 
 _NUMBER = re.compile(r"os_error_code='(\d{1,4})'")
 """The system's error in what the writer of arrays says."""
@@ -228,8 +232,7 @@ class CheckpointWriter:
         try:
             quietly(lambda: self._write(iteration, items), _as_os_error)
         except OSError:
-            for unfinished in self._folder.glob(f"{iteration}.orbax-checkpoint-tmp*"):
-                shutil.rmtree(unfinished, ignore_errors=True)
+            _clear(self._folder, f"{iteration}.orbax-checkpoint-tmp*")
             raise
 
     def _write(self, iteration: int, items: Any) -> None:
@@ -255,6 +258,19 @@ class CheckpointWriter:
     def close(self) -> None:
         """Frees the writer."""
         self._manager.close()
+
+
+def _clear(folder: Path, pattern: str) -> None:
+    """Deletes what a refused write has left; for a moment its threads may still add to it, or make it once more."""
+    clean = 0
+    for _ in range(_MOST_TRIES):
+        left = list(folder.glob(pattern))
+        for unfinished in left:
+            shutil.rmtree(unfinished, ignore_errors=True)
+        clean = 0 if left else clean + 1
+        if clean == 2:
+            return
+        time.sleep(_PAUSE)
 
 
 def _write_by(manager: Any, path: Path, items: Any) -> None:

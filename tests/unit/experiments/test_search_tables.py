@@ -28,6 +28,18 @@ def test_without_results_the_tables_say_what_plays_them(scripts: tuple) -> None:
     tables, _, _ = scripts
     assert tables.search_table() == ["Nothing is stored yet; `python experiments/gin_search.py` plays it."]
     assert tables.losses_table() == ["Nothing is stored yet; `python experiments/gin_losses.py` plays it."]
+    assert tables.beliefs_table() == ["Nothing is stored yet; `python experiments/gin_beliefs.py` plays it."]
+
+
+def test_beliefs_stand_beside_the_truth(scripts: tuple) -> None:
+    """Deadwood, share that may knock, and, but for the truth, the log score."""
+    tables, _, folder = scripts
+    by_kind = {"truth": [20.0, 19, 21], "uniform deals": [50.0, 49, 51]}
+    one = {"opponent": "marjj", "actions": 12, "decisions": 9, "deadwood": by_kind}
+    one |= {"may_knock": {"truth": [0.25, 0, 1], "uniform deals": [0.0, 0, 0]}}
+    one |= {"log_score": {"truth": [0.0, 0, 0], "uniform deals": [0.6, 0.5, 0.7]}}
+    (folder / "gin_beliefs.json").write_text(json.dumps({"command": "x", "player": "y", "beliefs": [one]}))
+    assert tables.beliefs_table()[-1] == "| `marjj` | 12 | 9 | 20.0, 25 % | 50.0, 0 %, 0.600 |"
 
 
 def test_each_pairing_is_a_row(scripts: tuple) -> None:

@@ -1,0 +1,60 @@
+"""The script that compares beliefs with hands: it stops where it says, and the truth is among what it reports."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from types import ModuleType
+
+import jax
+import pytest
+
+import envs
+from dream.storage.policies import find_player
+from envs import Game, Policy
+
+
+@pytest.fixture(scope="module")
+def script(repo: object) -> ModuleType:
+    """The script as a module, with few worlds."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(str(repo / "experiments"))
+        found = importlib.import_module("gin_beliefs")
+    found.SETTINGS = dataclasses.replace(found.SETTINGS, particles=32)
+    return found
+
+
+@pytest.fixture(scope="module")
+def game() -> Game:
+    """The full game."""
+    return envs.make("gin_rummy")
+
+
+@pytest.fixture(scope="module")
+def greedy(game: Game) -> Policy:
+    """A player that melds."""
+    return find_player("greedy", game)
+
+
+def test_rounds_stop_at_the_first_decision_after_so_many_actions(
+    script: ModuleType, game: Game, greedy: Policy
+) -> None:
+    """Seat 0 is to act there, one action later at most; or the round is over before."""
+    stop = jax.jit(jax.vmap(lambda key: script.stopped(game, greedy, greedy, 9, key)))
+    states, asked = jax.device_get(stop(jax.random.split(jax.random.key(1), 16)))
+    assert asked.any()
+    assert (states.current_player[asked] == 0).all()
+    assert (states.current_player[~asked] == -1).all()
+    assert ((states.table.actions[asked] >= 9) & (states.table.actions[asked] <= 11)).all()
+
+
+def test_likely_deals_are_nearer_to_the_truth(script: ModuleType, game: Game, greedy: Policy) -> None:
+    """After six turns of a player that melds, with weights and without; the truth has a deadwood of its own."""
+    found = script.measured(game, greedy, greedy, 16, 24, 3)
+    deadwood = {kind: mean for kind, (mean, _, _) in found["deadwood"].items()}
+    assert found["decisions"] == 24
+    for kind in ("", ", weighed"):
+        off = [abs(deadwood[f"{deals} deals{kind}"] - deadwood["truth"]) for deals in ("likely", "uniform")]
+        assert off[0] < off[1] - 5
+    assert all(0 < found["log_score"][kind][0] < 1 for kind in script.KINDS)
+    assert found["log_score"]["likely deals"][0] < found["log_score"]["uniform deals"][0]
