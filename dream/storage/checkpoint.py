@@ -38,8 +38,8 @@ _SUMS_FILE = "files.json"
 _BESIDE = ".rewritten"
 """Among the checkpoints: where one is written whose place is taken."""
 
-_MOST_TRIES, _PAUSE = 40, 0.05
-"""How often a refused write's remains are looked for, and seconds in between."""
+_MOST_TRIES, _CLEAN_TRIES, _PAUSE = 60, 6, 0.05
+"""How often a refused write's remains are looked for, how often in a row without any, and seconds in between."""
 
 _NUMBER = re.compile(r"os_error_code='(\d{1,4})'")
 """The system's error in what the writer of arrays says."""
@@ -268,7 +268,7 @@ def _clear(folder: Path, pattern: str) -> None:
         for unfinished in left:
             shutil.rmtree(unfinished, ignore_errors=True)
         clean = 0 if left else clean + 1
-        if clean == 2:
+        if clean == _CLEAN_TRIES:
             return
         time.sleep(_PAUSE)
 
