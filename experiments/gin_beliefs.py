@@ -109,6 +109,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.decisions < 2:
         parser.exit(2, f"error: --decisions={arguments.decisions} is out of range; it must be at least 2\n")
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
     game = envs.make("gin_rummy")
     made = blocks.made_by(game, {PLAYER, *OPPONENTS})
     player, records = find_player(PLAYER, game), []

@@ -17,6 +17,9 @@ from jax import Array, lax
 import envs
 from envs import cards
 from envs.game import Game
+from envs.gin_rummy.core import likely
+from envs.gin_rummy.melding import melds
+from envs.gin_rummy.openspiel import determinize
 
 LANES = 96
 SMALL = envs.make("gin_rummy_openspiel", num_ranks=5, num_suits=4, hand_size=5, knock_card=5)
@@ -45,10 +48,10 @@ def _kept(game: Game, decks: Array, actions: Array, key: Array) -> dict[str, Arr
     Every other pair of lanes has likely deals.
     """
 
-    def one(state: Any, action: Array, key: Array, seat: Array, likely: Array) -> tuple[Any, dict[str, Array]]:
+    def one(state: Any, action: Array, key: Array, seat: Array, is_likely: Array) -> tuple[Any, dict[str, Array]]:
         view = game.view(state, seat)
         pair = game.determinize(view, key), game.likely_world(view, key)[0]
-        other = jax.tree.map(lambda one, two: jnp.where(likely, two, one), *pair)
+        other = jax.tree.map(lambda one, two: jnp.where(is_likely, two, one), *pair)
         acts = state.current_player == seat
         held = cards.to_cards(other.hands[0]).astype(int) + cards.to_cards(other.hands[1])
         stock = jnp.zeros(cards.NUM_CARDS, int).at[other.deck].add(np.arange(52) >= game.rules.dealt + other.drawn)
@@ -121,3 +124,27 @@ def test_all_consistent_hands_are_equally_likely(done: str) -> None:
     found, counts = np.unique(sampled, axis=0, return_counts=True)
     assert {tuple(hand) for hand in found.tolist()} == listed
     assert abs(np.sum((counts - 60) ** 2 / 60) - len(listed)) < 5 * np.sqrt(2 * len(listed))
+
+
+def test_likely_hands_have_the_density_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each hand as often as exp(-b deadwood) among all that fit; once the opponent has knocked all are alike again."""
+    monkeypatch.setattr(likely, "sharpness", lambda turns: jnp.float32(0.2))
+    draw = jax.jit(jax.vmap(functools.partial(determinize.sample_likely, SMALL.rules), (None, 0)))
+    for done, in_play in (("has taken the upcard", True), ("has knocked", False)):
+        actions, shown, count = SCRIPTS[done]
+        seen = {*OWN, UPCARD, *shown, *([DRAWN] if DRAWN in actions else [])}
+        hands = np.array(list(itertools.combinations(sorted(set(range(20)) - seen), count)))
+        played, fine = jax.jit(jax.vmap(lambda hidden, s=shown, a=actions: _played(hidden, s, a)))(hands)
+        view = SMALL.view(jax.tree.map(lambda leaf, f=fine: leaf[np.flatnonzero(f)[0]], played), 0)
+        states, logs = draw(view, jax.random.split(jax.random.key(6), 20_000))
+        held = np.asarray(states.hands[:, 1])
+        deadwood = np.asarray(jax.vmap(melds.deadwood)(states.hands[:, 1].astype(jnp.int32)))
+        np.testing.assert_allclose(logs, 0.2 * deadwood * in_play, rtol=1e-5)
+        if in_play:
+            kinds, first, kind = np.unique(held, axis=0, return_index=True, return_inverse=True)
+            wanted = np.exp(-0.2 * deadwood[first])
+            expected = wanted / wanted.sum() * len(held)
+            assert len(kinds) == np.sum(fine)
+            assert expected.max() > 2 * expected.min()
+            chi_square = np.sum((np.bincount(kind.reshape(-1)) - expected) ** 2 / expected)
+            assert abs(chi_square - len(kinds)) < 5 * np.sqrt(2 * len(kinds))

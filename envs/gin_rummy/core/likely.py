@@ -7,10 +7,11 @@ with d the deadwood, and b grows with the turns.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from envs import cards
@@ -54,18 +55,21 @@ def led(rules: DeckRules, hidden: Hidden, known: Array, b: Array, key: Array) ->
     Returns:
       A deal, and the opponent's deadwood, int32.
     """
-    bits_key, luck_key = jax.random.split(key)
-    bits = jax.random.bits(bits_key, (_SWAPS, 2))
-    luck = jax.random.exponential(luck_key, (_SWAPS,))
+
+    def bits(card: Array) -> Array:
+        return cards.card_mask(card, rules.num_ranks).astype(jnp.int32)
+
+    draw_key, luck_key = jax.random.split(key)
+    draws, luck = jax.random.bits(draw_key, (_SWAPS, 2)), jax.random.exponential(luck_key, (_SWAPS,))
     counts = jnp.maximum(jnp.stack([hidden.held_count, hidden.stock_count]), 1).astype(jnp.uint32)
     possible = (hidden.held_count > 0) & (hidden.stock_count > 0)
-    counts_held = jnp.arange(hidden.held.shape[0]) < hidden.held_count
-    hand = known.astype(jnp.int32) | jnp.sum(jnp.where(counts_held, jax.vmap(_bits(rules))(hidden.held).T, 0), axis=1)
+    is_held = np.arange(hidden.held.shape[0]) < hidden.held_count
+    hand = known.astype(jnp.int32) + jnp.sum(jnp.where(is_held[:, None], jax.vmap(bits)(hidden.held), 0), axis=0)
 
     def swap(n: Array, at: tuple[Array, ...]) -> tuple[Array, ...]:
         held, stock, hand, deadwood = at
-        i, j = bits[n, 0] % counts[0], bits[n, 1] % counts[1]
-        swapped = hand ^ _bits(rules)(held[i]) ^ _bits(rules)(stock[j])
+        i, j = draws[n, 0] % counts[0], draws[n, 1] % counts[1]
+        swapped = hand ^ bits(held[i]) ^ bits(stock[j])
         after = melds.deadwood(swapped)
         fine = possible & (b * (after - deadwood) < luck[n])
         new = held.at[i].set(stock[j]), stock.at[j].set(held[i]), swapped, after
@@ -73,7 +77,3 @@ def led(rules: DeckRules, hidden: Hidden, known: Array, b: Array, key: Array) ->
 
     held, stock, _, deadwood = lax.fori_loop(0, _SWAPS, swap, (hidden.held, hidden.stock, hand, melds.deadwood(hand)))
     return hidden._replace(held=held, stock=stock), deadwood
-
-
-def _bits(rules: DeckRules) -> Any:
-    return lambda card: cards.card_mask(card, rules.num_ranks).astype(jnp.int32)
