@@ -159,6 +159,10 @@ def _check_shapes(game: Game) -> None:
     _expect_like(game, "resample_chance", _traced(game, "resample_chance", game.resample_chance, state, key), state)
     if _determinizes(game):
         _expect_like(game, "determinize", _traced(game, "determinize", game.determinize, view, key), state)
+        likely = _traced(game, "likely_world", game.likely_world, view, key)
+        _expect_like(
+            game, "likely_world", likely, (state, jnp.float32(0)), "a state and the logarithm of a weight have"
+        )
     if isinstance(game, EnumerableGame):
         _check_outcomes(game, state)
 

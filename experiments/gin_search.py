@@ -7,8 +7,8 @@ Mirrored deals, in blocks that are kept in the working folder: a second call goe
 players meet an opponent on the same deals, so that what one of them wins more than the policy itself is compared deal
 by deal. Against the policy itself gains are estimated too, by paired playouts where the two decide differently
 (dream/evaluation/gains.py); they are part of the time. Each pairing gets blocks in turn, the one farthest below its
-number of deals first; the ablations are played against the policy alone. experiments/results/gin_search.json is written
-at the end of every call.
+number of deals first; but for uniform deals, the variants are played against the policy alone. The result file,
+experiments/results/gin_search.json, is written at the end of every call.
 """
 
 from __future__ import annotations

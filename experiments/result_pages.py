@@ -113,7 +113,7 @@ def _search_line() -> Line:
     found = tables.stored("gin_search")
     name, met = found["policy"]["name"], {x["opponent"]: x for x in found["pairings"] if x["player"] == "search"}
     return (
-        f"`search:gin_rummy/{name}` against `gin_rummy/{name}`; what it wins more than that against `lv5`",
+        f"`search:gin_rummy/{name}` against `gin_rummy/{name}`; what it wins more than that policy does against `lv5`",
         "{:+.1f} points per hand ({:+.1f} to {:+.1f}); ".format(*met["policy"]["points_per_hand"])
         + "{:+.1f} ({:+.1f} to {:+.1f})".format(*met["lv5"]["more_than_policy"]),
         GIN,

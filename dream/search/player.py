@@ -167,7 +167,7 @@ class Search:
         deal_key, play_key = jax.random.split(key_of_view(params.seed, view))
         if self.weighted:
             belief = sample_belief(
-                self.game, params.opponent or params.policy, view, deal_key, count=self.particles,
+                self.game, _theirs(params), view, deal_key, count=self.particles,
                 mistakes=params.mistakes, least_effective=params.least_effective, likely=self.likely,
             )  # fmt: skip
         else:
@@ -205,6 +205,10 @@ class Search:
         return jnp.where(is_sound(question, tally), actions[halving.chosen(tally, valid, params.evidence)], _NO_ANSWER)
 
 
+def _theirs(params: SearchParams) -> Policy:
+    return params.policy if params.opponent is None else params.opponent
+
+
 def is_sound(question: Question, tally: Tally) -> Array:
     """Returns whether the belief, and all that was met in playing on, are numbers: bool."""
     return jnp.all(jnp.isfinite(question.belief.weights)) & jnp.all(jnp.isfinite(tally.sums + tally.values))
@@ -221,7 +225,7 @@ def make_search(
       settings: what it takes into account.
       opponent: whom it takes the other player for; one that plays by `policy` too, if None.
     Raises:
-      InputError: a setting out of range, a game of another kind, or a policy that is a search player itself.
+      InputError: a setting out of range, a game of another kind, or a policy or opponent that is a search player.
     """
     settings = checked.read(SearchSettings, dataclasses.asdict(settings), "search")
     if game.num_players != 2 or not game.zero_sum:
@@ -230,7 +234,7 @@ def make_search(
         raise InputError(f"a search player needs worlds to look at, and {game.name} cannot deal them anew")
     if settings.weighted and type(game).replay_actions is Game.replay_actions:
         raise InputError(f"{game.name} does not keep its actions, so worlds cannot be weighed; set weighted=False")
-    if isinstance(policy.apply, Search):
+    if any(one is not None and isinstance(one.apply, Search) for one in (policy, opponent)):
         raise InputError("a search player cannot search with another one; give it a policy")
     if isinstance(policy, ValuedPolicy) and policy.win_bonus and not settings.counts_bonus:
         policy = dataclasses.replace(policy, value=None, win_bonus=0.0)

@@ -41,7 +41,7 @@ def _replayed(game: Game, state: Any) -> Any:
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
-def _checks(game: Game, likely: bool, key: Array, style: Array) -> dict[str, Array]:
+def _checks(game: Game, is_likely: bool, key: Array, style: Array) -> dict[str, Array]:
     """Plays a hand and deals anew for both players before each action: what holds, bool[T, 2], and whether in play."""
     deal_key, play_key, hidden_key = jax.random.split(key, 3)
 
@@ -49,7 +49,7 @@ def _checks(game: Game, likely: bool, key: Array, style: Array) -> dict[str, Arr
         def one(seat: Array) -> dict[str, Array]:
             view = game.view(state, seat)
             other_key = jax.random.fold_in(hidden_key, 2 * t + seat)
-            other = game.likely_world(view, other_key)[0] if likely else game.determinize(view, other_key)
+            other = game.likely_world(view, other_key)[0] if is_likely else game.determinize(view, other_key)
             acts = state.current_player == seat
             return {
                 "view": _same(view, game.view(other, seat)),
@@ -70,13 +70,13 @@ def _checks(game: Game, likely: bool, key: Array, style: Array) -> dict[str, Arr
     return lax.scan(body, game.init(deal_key), jnp.arange(min(game.max_length, STEPS)))[1]
 
 
-@pytest.fixture(scope="module", params=["gin_rummy", *REDUCED, "gin_rummy, likely"])
+@pytest.fixture(scope="module", params=["gin_rummy", *REDUCED, "gin_rummy, likely", "5x2, likely"])
 def checked(request: pytest.FixtureRequest) -> dict[str, np.ndarray]:
     """What holds at the decisions of many hands: bool[decisions, 2]."""
-    name, likely, _ = request.param.partition(", likely")
+    name, is_likely, _ = request.param.partition(", likely")
     game = envs.make(REDUCED[name], preset=name) if name in REDUCED else envs.make(name)
     keys = jax.random.split(jax.random.key(7), NUM_HANDS)
-    found = jax.device_get(jax.vmap(functools.partial(_checks, game, bool(likely)))(keys, jnp.arange(NUM_HANDS)))
+    found = jax.device_get(jax.vmap(functools.partial(_checks, game, bool(is_likely)))(keys, jnp.arange(NUM_HANDS)))
     in_play = found.pop("in_play")
     return {what: held[in_play] for what, held in found.items()}
 

@@ -104,11 +104,10 @@ def sample_likely(rules: GinRules, view: LoggedView, drawn: Array, key: Array) -
     actor, kind, _ = table.read(view.log)
     draws = (kind == table.DRAW_STOCK) | (kind == table.DRAW_DISCARD)
     b = likely.sharpness(jnp.sum(draws & (actor != view.seat.astype(jnp.int32))))
-    # Cards that the opponent has shown since stay where they were dealt or drawn.
-    mine, stock = theirs & places.hidden[deck], (places.fixed < 0) & (places.since == _NEVER)
+    stock = (places.fixed < 0) & (places.since == _NEVER)
     sizes = rules.hand_size + 1, rules.num_cards - 2 * rules.hand_size
-    at = [jnp.nonzero(these, size=size, fill_value=0)[0] for these, size in zip((mine, stock), sizes, strict=True)]
-    hidden = likely.Hidden(deck[at[0]], jnp.sum(mine), deck[at[1]], jnp.sum(stock))
+    at = [jnp.nonzero(these, size=size, fill_value=0)[0] for these, size in zip((theirs, stock), sizes, strict=True)]
+    hidden = likely.Hidden(deck[at[0]], jnp.sum(theirs), deck[at[1]], jnp.sum(stock))
     led, deadwood = likely.led(rules, hidden, view.known, b, chain_key)
     for places_of, cards_of, count in ((at[0], led.held, led.held_count), (at[1], led.stock, led.stock_count)):
         counts = np.arange(len(places_of)) < count

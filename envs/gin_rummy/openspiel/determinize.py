@@ -73,19 +73,20 @@ def sample_likely(rules: OpenSpielRules, view: OpenSpielView, key: Array) -> tup
       The state, and float32, the logarithm of a weight that makes the states uniform again. Once somebody has knocked
       what the knock says is known, and they are uniform.
     """
-    hidden, (hand_key, chain_key) = _hidden(rules, view), jax.random.split(key)
+    hidden, (hand_key, chain_key, stock_key) = _hidden(rules, view), jax.random.split(key, 3)
     chosen = _any_hand(rules, hidden, hand_key)
-    b = likely.sharpness((rules.num_cards - rules.dealt - view.stock.astype(jnp.int32)) // 2)
+    drawn = rules.num_cards - rules.dealt - view.stock.astype(jnp.int32)
+    b = likely.sharpness((drawn + view.takes.astype(jnp.int32)) // 2)  # by both players, in turn
     sides = (chosen, rules.hand_size + 1), (hidden.unseen & ~chosen, rules.num_cards - 2 * rules.hand_size)
     held, stock = (jnp.nonzero(these, size=size, fill_value=0)[0] for these, size in sides)
     deal = likely.Hidden(held, jnp.sum(chosen), stock, jnp.sum(sides[1][0]))
     led, deadwood = likely.led(rules, deal, hidden.known, b, chain_key)
     counts = np.arange(len(held)) < led.held_count
     chosen = jnp.zeros(rules.num_cards, bool).at[jnp.where(counts, led.held, rules.num_cards)].set(True, mode="drop")
-    state = _state(rules, view, hidden, hidden.known | cards.to_mask(chosen, rules.num_ranks), key)
-    in_play = (view.phase == ids.FIRST_UPCARD) | (view.phase == ids.DRAW) | (view.phase == ids.DISCARD)
-    state = jax.tree.map(lambda one, other: jnp.where(in_play, one, other), state, sample(rules, view, key))
-    return state, jnp.where(in_play, b * deadwood, 0.0)
+    state = _state(rules, view, hidden, hidden.known | cards.to_mask(chosen, rules.num_ranks), stock_key)
+    knocked = (view.phase == ids.KNOCK) | (view.phase == ids.LAYOFF) | (view.phase == ids.MELDS)
+    state = jax.tree.map(lambda one, other: jnp.where(knocked, other, one), state, sample(rules, view, key))
+    return state, jnp.where(knocked, 0.0, b * deadwood)
 
 
 class _Hidden(NamedTuple):
