@@ -204,6 +204,13 @@ def test_a_game_without_worlds_is_refused(missing: str) -> None:
         make_search(Policy(_first), blind, dataclasses.replace(SMALL, weighted=False))
 
 
+def test_a_search_is_no_opponent_of_a_search() -> None:
+    """Each step of each playout would be a search."""
+    game = envs.make("kuhn_poker")
+    with pytest.raises(InputError, match="cannot search with another one"):
+        make_search(Policy(_first), game, SMALL, make_search(Policy(_first), game, SMALL))
+
+
 def test_an_accelerator_takes_many_decisions_at_once(
     leduc: tuple[Any, Policy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
