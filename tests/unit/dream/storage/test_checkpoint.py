@@ -382,7 +382,8 @@ def test_the_checkpoint_before_a_damaged_one_is_offered(tmp_path: Path, part: st
 
     def damage(iteration: str) -> None:
         file = max(_files(run_dir / FOLDER / iteration / part), key=lambda path: path.stat().st_size)
-        file.write_bytes(file.read_bytes()[:-1] + b"?")
+        content = file.read_bytes()
+        file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))  # another byte, whatever it was
 
     assert sound_checkpoint(run_dir).path == run_dir / FOLDER / "10"
     assert sound_checkpoint(run_dir, 9).path == run_dir / FOLDER / "5"
