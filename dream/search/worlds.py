@@ -48,7 +48,7 @@ def sample_belief(
     count: int,
     mistakes: Array,
     least_effective: Array,
-    likely: bool = False,
+    likely: bool,
 ) -> Belief:
     """Draws worlds and weighs them.
 

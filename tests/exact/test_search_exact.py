@@ -116,7 +116,14 @@ def test_beliefs_are_bayes_rule_on_the_tree(name: str) -> None:
     @jax.jit
     def next_rows(view: Any, action: Any, key: Any) -> Any:
         belief = worlds.sample_belief(
-            game, policy, view, key, count=WORLDS, mistakes=jnp.float32(MISTAKES), least_effective=jnp.float32(0)
+            game,
+            policy,
+            view,
+            key,
+            count=WORLDS,
+            mistakes=jnp.float32(MISTAKES),
+            least_effective=jnp.float32(0),
+            likely=True,
         )
         after, _, _ = jax.vmap(game.step, (0, None))(belief.worlds, action)
         others = jax.vmap(lambda state: game.view(state, 1 - view.seat.astype(jnp.int32)))(after)

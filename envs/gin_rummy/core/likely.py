@@ -1,7 +1,7 @@
 """Hands that an opponent is likely to hold by now: a Markov chain that leads a uniform hand towards less deadwood.
 
 Uniform deals hold no trace of what the opponent kept and let go: after seven turns its hand has some 50 points of
-deadwood in them, and some 23 at the table (experiments/gin_beliefs.py). The chain's hands h have density exp(-b d(h))
+deadwood in them, and 15 to 24 at the table (experiments/gin_beliefs.py). The chain's hands h have density exp(-b d(h))
 with d the deadwood, and b grows with the turns.
 """
 
@@ -21,7 +21,7 @@ from envs.gin_rummy.melding import melds
 _SWAPS = 64
 """Steps of the chain."""
 _SHARPNESS_PER_TURN, _MOST_SHARPNESS = 0.025, 0.15
-"""Per point of deadwood: with these the mean deadwood is that of `gin_rummy/points` and of `lookahead` in play."""
+"""Per point of deadwood: with these the mean deadwood is about that of `gin_rummy/points` and `lookahead` in play."""
 
 
 class Hidden(NamedTuple):

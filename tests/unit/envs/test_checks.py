@@ -80,6 +80,10 @@ SHAPES = {
         lambda: _with(legal_actions=lambda sound, state: sound(state).astype(jnp.int32)),
         "legal_actions: the mask is int32[3]; it must be bool[3]",
     ),
+    "a likely world without a weight": (
+        lambda: _with(Dealt, likely_world=lambda sound, view, key: sound(view, key)[0]),
+        "likely_world is not built like what a state and the logarithm of a weight have",
+    ),
     "one reward": (
         lambda: _stepped(lambda was, state, rewards, done: (state, rewards[0], done)),
         "step: the rewards is float32[]; it must be float32[2]",
@@ -182,12 +186,20 @@ PLAYED = {
         lambda: _with(Dealt, view=lambda sound, state, player: sound(state, player)._replace(tag=_word(state.coin))),
         "view: it changes when determinize or likely_world deals again what the player cannot see",
     ),
+    "a likely world that shows another view": (
+        lambda: _with(Dealt, likely_world=lambda sound, view, key: (_tagged(sound(view, key)[0], key), jnp.float32(0))),
+        "view: it changes when determinize or likely_world deals again what the player cannot see",
+    ),
     "a stock that shows": (
         lambda: _with(Dealt, resample_chance=lambda sound, state, key: dataclasses.replace(state, tag=_bits(key))),
         "view: it changes when resample_chance deals again what nobody has seen",
     ),
 }
 """What random games show -> a broken game, and a part of the message."""
+
+
+def _tagged(state: CoinState, key: Array) -> CoinState:
+    return dataclasses.replace(state, tag=_bits(key))
 
 
 def _word(x: Array) -> Array:
