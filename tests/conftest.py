@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import pathlib
+import sys
 from collections.abc import Iterator
 
 import jax
@@ -87,6 +88,16 @@ def registries_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_registered", dict(registry._registered))
     monkeypatch.setattr(players, "_added", {game: dict(bots) for game, bots in players._added.items()})
     monkeypatch.setattr(algorithms, "_registered", dict(algorithms._registered))
+
+
+@pytest.fixture(autouse=True)
+def no_figure_stays_open() -> Iterator[None]:
+    """A figure that pyplot keeps stays in memory: whoever draws closes it, a test of its own as well."""
+    yield
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None and (left := pyplot.get_fignums()):
+        pyplot.close("all")
+        pytest.fail(f"figures {left} are left open")
 
 
 @pytest.fixture(scope="session")

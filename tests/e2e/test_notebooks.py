@@ -43,8 +43,8 @@ def test_a_notebook_runs(
     path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """All cells in order in one namespace, at the tiny size; what it printed is of this run."""
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
     monkeypatch.setenv("DREAM_NOTEBOOK_TINY", "1")
     monkeypatch.setenv("DREAM_CACHE_DIR", str(tmp_path / "cache"))
     namespace: dict[str, Any] = {"__name__": "notebook"}
@@ -52,5 +52,6 @@ def test_a_notebook_runs(
         warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
         for cell in code_cells(path):
             exec(compile("".join(cell["source"]), f"{path.name}:{cell['id']}", "exec"), namespace)
+    pyplot.close("all")
     assert "per hand" in capsys.readouterr().out
     assert namespace["TINY"] is True
