@@ -82,8 +82,23 @@ RECIPES = {
         ),
         _GIN_FIELD,
     ),
+    "gin_rummy_openspiel/points": Recipe(
+        (
+            "experiment=openspiel_ppo_cards", "iterations=700", *_POPULATION, "algo.pool_every=10",
+            "algo.start_from=gin_rummy_openspiel/strong", "algo.shaping.win_bonus=0", "algo.learning_rate=5e-4",
+            "checkpoint.every=50", "eval.every=50",
+        ),
+        ("gin_rummy_openspiel/strong", *_GIN_FIELD),
+    ),
     "gin_rummy_mdp/strong": Recipe(
         ("experiment=ppo_gin_rummy", "env=gin_rummy_mdp", "network.recall=false", "iterations=1000"), _GIN_FIELD
+    ),
+    "gin_rummy_mdp/points": Recipe(
+        (
+            "experiment=ppo_gin_rummy", "env=gin_rummy_mdp", "network.recall=false", "iterations=700",
+            "algo.start_from=gin_rummy_mdp/strong", "algo.shaping.win_bonus=0", "algo.learning_rate=5e-4",
+        ),
+        ("gin_rummy_mdp/strong", *_GIN_FIELD),
     ),
     "gin_rummy_mdp/ppo": Recipe(
         ("algo=ppo", "env=gin_rummy_mdp", "preset=laptop"), ("random", "simple_bot", "heuristic", "lookahead")
