@@ -2,11 +2,12 @@
 """Compares what is believed of the opponent's hand with the hand it holds, in rounds between players by name.
 
     python experiments/gin_beliefs.py
+    python experiments/gin_beliefs.py --game gin_rummy_mdp --decisions 64
 
 A player meets each opponent, and is stopped at its first decision after so many actions. There worlds are drawn, as
 uniform deals and as likely ones (Game.likely_world), and once weighed by the player's own policy as a search does, once
-not. experiments/results/gin_beliefs.json is written at the end: mean deadwood, how often it is within the knock limit,
-and the mean log score of who holds each card that was never seen, in nats, lower is better.
+not. experiments/results/gin_beliefs.json, or gin_beliefs_<game>.json, is written at the end: mean deadwood, how often it
+is within the knock limit, and the mean log score of who holds each card that was never seen, in nats, lower is better.
 """
 
 from __future__ import annotations
@@ -34,10 +35,11 @@ from dream.storage.policies import find_player
 from envs import Game, Policy, cards
 from envs.gin_rummy.melding import melds
 
-RESULT = Path(__file__).resolve().parent / "results" / "gin_beliefs.json"
+RESULTS = Path(__file__).resolve().parent / "results"
 SEED = 241
-PLAYER = "gin_rummy/points"
-OPPONENTS = ("gin_rummy/points", "lookahead", "marjj")
+PLAYERS = {"gin_rummy": "gin_rummy/points", "gin_rummy_mdp": "gin_rummy_mdp/strong"}
+"""Who believes, by game; it meets itself too."""
+OPPONENTS = ("lookahead", "marjj")
 TIMES = (12, 20, 28)
 """Actions of both players before the decision."""
 KINDS = ("uniform deals", "uniform deals, weighed", "likely deals", "likely deals, weighed")
@@ -105,23 +107,27 @@ def main() -> None:
     """Plays the rounds and writes what was believed in them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--decisions", type=int, default=256, help="of each opponent and time, at most")
-    parser.add_argument("--out", type=Path, default=RESULT)
+    parser.add_argument("--game", choices=PLAYERS, default="gin_rummy")
+    parser.add_argument("--out", type=Path, help="instead of the file in experiments/results")
     arguments = parser.parse_args()
     if arguments.decisions < 2:
         parser.exit(2, f"error: --decisions={arguments.decisions} is out of range; it must be at least 2\n")
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    game = envs.make("gin_rummy")
-    made = blocks.made_by(game, {PLAYER, *OPPONENTS})
-    player, records = find_player(PLAYER, game), []
-    for name in OPPONENTS:
+    is_first = arguments.game == "gin_rummy"
+    out = arguments.out or RESULTS / ("gin_beliefs.json" if is_first else f"gin_beliefs_{arguments.game}.json")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    game, own = envs.make(arguments.game), PLAYERS[arguments.game]
+    made = blocks.made_by(game, {own, *OPPONENTS})
+    player, records = find_player(own, game), []
+    for name in (own, *OPPONENTS):
         for time in TIMES:
             seed = zlib.crc32(f"{SEED} {name} {time}".encode())
             found = measured(game, player, find_player(name, game), time, arguments.decisions, seed)
             records.append({"opponent": name, "actions": time, **found})
             print(records[-1], flush=True)
-    command = f"python experiments/gin_beliefs.py --decisions {arguments.decisions}"
-    stored = {"seed": SEED, "command": command, "player": PLAYER, "made": made, "beliefs": records}
-    write_text(arguments.out, json.dumps(stored, indent=1) + "\n")
+    of_game = "" if is_first else f"--game {arguments.game} "
+    command = f"python experiments/gin_beliefs.py {of_game}--decisions {arguments.decisions}"
+    stored = {"seed": SEED, "command": command, "player": own, "made": made, "beliefs": records}
+    write_text(out, json.dumps(stored, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -45,9 +45,9 @@ def search_table() -> list[str]:
     return lines
 
 
-def beliefs_table() -> list[str]:
+def beliefs_table(result: str = "gin_beliefs") -> list[str]:
     """Returns the lines of the table: what is true of the other hand, and believed of it in worlds of each kind."""
-    found = tables.stored("gin_beliefs")
+    found = tables.stored(result)
     if found is None:
         return _missing("gin_beliefs")
     kinds = list(found["beliefs"][0]["deadwood"])

@@ -15,7 +15,9 @@ from jax import Array, lax
 import envs
 from envs import cards
 from envs.batching import QUICK
+from envs.gin_rummy.core import likely
 from envs.gin_rummy.mdp.encoding import slot_of
+from envs.gin_rummy.melding import melds
 
 GAME = envs.make("gin_rummy_mdp")
 NAMES = "2S 5S 8S JS 3H 6H 9H QH 4D TC"
@@ -64,37 +66,68 @@ def test_the_view_stays_and_the_round_can_be_replayed() -> None:
     compiled = functools.partial(jax.jit, compiler_options=QUICK)
     step, view = compiled(lambda state, action: GAME.step(state, action)[0]), compiled(GAME.view)
     legal_actions, replay = compiled(GAME.legal_actions), compiled(GAME.replay_actions)
-    determinize = compiled(GAME.determinize)
-    rng, state = np.random.default_rng(0), compiled(GAME.init)(jax.random.key(0))
+    uniform = compiled(lambda seen, key: (GAME.determinize(seen, key), 0.0))
+    deals = (uniform, 0.0), (compiled(GAME.likely_world), 1.0)
+    rng, state, draws = np.random.default_rng(0), compiled(GAME.init)(jax.random.key(0)), np.zeros(2)
     for n in range(40):
         legal = np.flatnonzero(legal_actions(state))
-        for seat in range(2) if n % 5 == 2 else ():
+        for seat, (deal, likelier) in itertools.product(range(2), deals) if n % 5 == 2 else ():
             seen = view(state, np.int32(seat))
-            other = determinize(seen, jax.random.key(n))
+            other, log_weight = deal(seen, jax.random.key(n))
+            deadwood = melds.deadwood(other.table.hands[1 - seat].astype(np.int32))
+            b = likelier * likely.sharpness(draws[1 - seat])
+            np.testing.assert_allclose(log_weight, b * deadwood, rtol=1e-5)
             assert _same(view(other, np.int32(seat)), seen)
             assert int(state.current_player) != seat or np.array_equal(np.flatnonzero(legal_actions(other)), legal)
             again, actions, count = replay(other)
             for action in np.asarray(actions)[: int(count)]:
                 again = step(again, action)
             assert _same(again, other)
+        draws[int(state.current_player)] += int(state.phase) == 0
         state = step(state, np.int32(13 if 13 in legal else rng.choice(legal)))
 
 
-@pytest.mark.parametrize("plays_on", [False, True])
-def test_all_consistent_hands_are_equally_likely(plays_on: bool) -> None:
-    """Of a round in which all but two cards of the opponent's have shown, against all pairs it might hold."""
+def _listed(plays_on: bool) -> tuple[np.ndarray, Any]:
+    """All pairs that the opponent might hold when all its other cards have shown, int[n, 2]; the view of player 0."""
     seen = {*_ids(NAMES), *_ids(FED), *_ids(SHED), *_ids("6C")}
     pairs = np.array(list(itertools.combinations(sorted(set(range(cards.NUM_CARDS)) - seen), 2)))
     states, fine = jax.jit(jax.vmap(functools.partial(_played, plays_on=plays_on)))(pairs)
     listed = pairs[np.asarray(fine)]
     assert 20 < len(listed) < len(pairs) - 20
-    view = jax.tree.map(lambda leaf: leaf[np.flatnonzero(fine)[0]], jax.vmap(lambda state: GAME.view(state, 0))(states))
+    first = jax.tree.map(lambda leaf: leaf[np.flatnonzero(fine)[0]], states)
+    return listed, GAME.view(first, 0)
+
+
+@pytest.mark.parametrize("plays_on", [False, True])
+def test_all_consistent_hands_are_equally_likely(plays_on: bool) -> None:
+    """Of a round in which all but two cards of the opponent's have shown, against all pairs it might hold."""
+    listed, view = _listed(plays_on)
     keys = jax.random.split(jax.random.key(1), 30 * len(listed))
     hands = jax.jit(lambda keys: lax.map(lambda key: GAME.determinize(view, key).table.hands[1], keys))(keys)
     hands = np.asarray(hands) & ~np.asarray(view.known)
     found, counts = np.unique(hands, axis=0, return_counts=True)
     assert {tuple(cards.cards_in(hand)) for hand in found} == {tuple(pair) for pair in listed}
     assert abs(np.sum((counts - 30) ** 2 / 30) - len(listed)) < 5 * np.sqrt(2 * len(listed))
+
+
+def test_likely_hands_have_the_density_they_say() -> None:
+    """Each pair of the same list as often as exp(-b deadwood)."""
+    listed, view = _listed(plays_on=False)
+
+    def draw(key: Array) -> tuple[Array, Array, Array]:
+        world, log_weight = GAME.likely_world(view, key)
+        return world.table.hands[1], world.table.deadwood[1], log_weight
+
+    b, keys = likely.sharpness(8), jax.random.split(jax.random.key(2), 8192)
+    hands, deadwood, logs = jax.device_get(jax.jit(lambda keys: lax.map(draw, keys, batch_size=512))(keys))
+    np.testing.assert_allclose(logs, b * deadwood, rtol=1e-5)
+    known, both = np.asarray(view.known), jax.vmap(lambda pair: cards.to_mask(jnp.isin(np.arange(52), pair)))(listed)
+    wanted = np.exp(-b * np.asarray(jax.vmap(melds.deadwood)((both | known).astype(jnp.int32))))
+    expected = wanted / wanted.sum() * len(hands)
+    assert expected.max() > 3 * expected.min()
+    counts = np.sum(np.all(hands[:, None] == np.asarray(both | known), axis=2), axis=0)
+    assert counts.sum() == len(hands), "a hand that does not fit"
+    assert abs(np.sum((counts - expected) ** 2 / expected) - len(listed)) < 5 * np.sqrt(2 * len(listed))
 
 
 def test_no_world_contradicts_the_knocks_that_were_declined() -> None:

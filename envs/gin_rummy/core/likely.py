@@ -18,7 +18,7 @@ from envs import cards
 from envs.gin_rummy.core.rules import DeckRules
 from envs.gin_rummy.melding import melds
 
-_SWAPS = 64
+SWAPS = 64
 """Steps of the chain."""
 _SHARPNESS_PER_TURN, _MOST_SHARPNESS = 0.025, 0.15
 """Per point of deadwood: with these the mean deadwood is about that of `gin_rummy/points` and `lookahead` in play."""
@@ -60,7 +60,7 @@ def led(rules: DeckRules, hidden: Hidden, known: Array, b: Array, key: Array) ->
         return cards.card_mask(card, rules.num_ranks).astype(jnp.int32)
 
     draw_key, luck_key = jax.random.split(key)
-    draws, luck = jax.random.bits(draw_key, (_SWAPS, 2)), jax.random.exponential(luck_key, (_SWAPS,))
+    draws, luck = jax.random.bits(draw_key, (SWAPS, 2)), jax.random.exponential(luck_key, (SWAPS,))
     counts = jnp.maximum(jnp.stack([hidden.held_count, hidden.stock_count]), 1).astype(jnp.uint32)
     possible = (hidden.held_count > 0) & (hidden.stock_count > 0)
     is_held = np.arange(hidden.held.shape[0]) < hidden.held_count
@@ -75,5 +75,5 @@ def led(rules: DeckRules, hidden: Hidden, known: Array, b: Array, key: Array) ->
         new = held.at[i].set(stock[j]), stock.at[j].set(held[i]), swapped, after
         return jax.tree.map(lambda one, other: jnp.where(fine, one, other), new, at)
 
-    held, stock, _, deadwood = lax.fori_loop(0, _SWAPS, swap, (hidden.held, hidden.stock, hand, melds.deadwood(hand)))
+    held, stock, _, deadwood = lax.fori_loop(0, SWAPS, swap, (hidden.held, hidden.stock, hand, melds.deadwood(hand)))
     return hidden._replace(held=held, stock=stock), deadwood

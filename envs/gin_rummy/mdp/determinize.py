@@ -4,6 +4,7 @@ A view of this game also shows when the opponent had to decide about a knock, so
 whether its deadwood was within the knock limit. Deals of which that is not true are drawn again. An opponent that has
 played on several times held a small hand each time, and hardly any deal does: where none fits within the bound of
 `first_accepted`, deals are led there by swaps of hidden cards, as `annealed` says, and `_swapped` which swaps.
+`sample_likely` leads deals on, by the same swaps, to hands such as an opponent has by now.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from envs import cards
 from envs.batching import where_needed
-from envs.gin_rummy.core import determinize, table
+from envs.gin_rummy.core import determinize, likely, table
 from envs.gin_rummy.core.rejection import MOST_PROPOSALS, PARTICLES, annealed
 from envs.gin_rummy.core.rules import MdpRules
 from envs.gin_rummy.core.table import Table
@@ -58,6 +59,49 @@ def sample(rules: MdpRules, view: MdpView, key: Array) -> Dealt:
         ~fits, functools.partial(_led, rules), board, view, board, lead_key,
         smallest_chunk=_LANES, largest_chunk=_LANES,
     )  # fmt: skip
+    return _as_dealt(board)
+
+
+def sample_likely(rules: MdpRules, view: MdpView, key: Array) -> tuple[Dealt, Array]:
+    """Draws a table with density exp(-b deadwood of the opponent), nearly, among those consistent with a view.
+
+    A Metropolis chain that begins with a uniform one; b as core/likely.py says.
+
+    Args:
+      rules, view, key: as of `sample`.
+    Returns:
+      Dealt, and float32, the logarithm of a weight that makes the tables uniform again.
+    """
+    sample_key, move_key, luck_key = jax.random.split(key, 3)
+    board = sample(rules, view, sample_key).table
+    hidden = _hidden(rules, view, board.deck)
+    # One more entry, of which nothing is asked: the hand as it is now.
+    hidden = hidden._replace(at=jnp.append(hidden.at, board.actions), asked=jnp.append(hidden.asked, -1))
+    b, keys = likely.sharpness(_turns(view)), jax.random.split(move_key, likely.SWAPS)
+    luck = jax.random.exponential(luck_key, (likely.SWAPS,))
+
+    def found(deal: _Deal) -> tuple[_Deal, Array, Array]:
+        deadwood = jax.vmap(melds.deadwood)(deal.hands)
+        return deal, _wrong_by(rules, hidden, deadwood), deadwood[-1]
+
+    def move(n: Array, at: tuple[_Deal, Array, Array]) -> tuple[_Deal, Array, Array]:
+        other = found(_swapped(rules, hidden, at[0], keys[n]))
+        fine = (other[1] <= at[1]) & (b * (other[2] - at[2]) < luck[n])
+        return jax.tree.map(lambda new, old: jnp.where(fine, new, old), other, at)
+
+    hands = _hands_at(_their_hands(rules, view, board), hidden.at)
+    deal, _, deadwood = lax.fori_loop(0, likely.SWAPS, move, found(_Deal(board.deck.astype(jnp.int32), hands)))
+    return _as_dealt(_on_deck(rules, view, board, deal.deck.astype(jnp.uint8))), b * deadwood
+
+
+def _turns(view: MdpView) -> Array:
+    """Returns how often the opponent has drawn, from either place: int32."""
+    actor, kind, _ = table.read(view.log)
+    draws = (kind == table.DRAW_STOCK) | (kind == table.DRAW_DISCARD)
+    return jnp.sum(draws & (actor != view.seat.astype(jnp.int32)))
+
+
+def _as_dealt(board: Table) -> Dealt:
     actor, kind, card = table.read(board.log)
     own = actor == np.arange(2)[:, None]
     takes = own & (kind == table.DRAW_DISCARD)
@@ -177,7 +221,12 @@ def _swapped(rules: MdpRules, hidden: _Hidden, deal: _Deal, key: Array) -> _Deal
 
 def _contradiction(rules: MdpRules, hidden: _Hidden, deal: _Deal) -> Array:
     """Returns by how many points in all the opponent's deadwood is on the wrong side of the knock limit: int32."""
-    above = jax.vmap(melds.deadwood)(deal.hands) - rules.knock_limit
+    return _wrong_by(rules, hidden, jax.vmap(melds.deadwood)(deal.hands))
+
+
+def _wrong_by(rules: MdpRules, hidden: _Hidden, deadwood: Array) -> Array:
+    """Returns `_contradiction` of hands by their deadwood, int32[D]: int32."""
+    above = deadwood - rules.knock_limit
     wrong = jnp.where(hidden.asked == 1, jnp.maximum(above, 0), jnp.maximum(1 - above, 0))
     return jnp.sum(jnp.where(hidden.asked < 0, 0, wrong), dtype=jnp.int32)
 

@@ -250,7 +250,16 @@ class MdpGinRummy(TableGame):
 
     def determinize(self, view: MdpView, key: Array) -> MdpState:
         """Deals anew what a player cannot see, uniformly among the deals on which the round looked the same to it."""
-        dealt, seat = determinize.sample(self.rules, view, key), view.seat.astype(jnp.int32)
+        return self._seen_as(view, determinize.sample(self.rules, view, key))
+
+    def likely_world(self, view: MdpView, key: Array) -> tuple[MdpState, Array]:
+        """Deals anew what a player cannot see so that the opponent has melded by now, as `sample_likely` says."""
+        dealt, log_weight = determinize.sample_likely(self.rules, view, key)
+        return self._seen_as(view, dealt), log_weight
+
+    def _seen_as(self, view: MdpView, dealt: determinize.Dealt) -> MdpState:
+        """Returns the state of a view on another deal."""
+        seat = view.seat.astype(jnp.int32)
         return dataclasses.replace(
             self.from_deck(dealt.table.deck),
             phase=view.phase.astype(jnp.int32),
