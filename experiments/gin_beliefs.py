@@ -6,8 +6,9 @@
 
 A player meets each opponent, and is stopped at its first decision after so many actions. There worlds are drawn, as
 uniform deals and as likely ones (Game.likely_world), and once weighed by the player's own policy as a search does, once
-not. experiments/results/gin_beliefs.json, or gin_beliefs_<game>.json, is written at the end: mean deadwood, how often it
-is within the knock limit, and the mean log score of who holds each card that was never seen, in nats, lower is better.
+not. experiments/results/gin_beliefs.json, or gin_beliefs_<game>.json, is written at the end: mean deadwood, how often
+it is within the knock limit, and the mean log score of who holds each card that was never seen, in nats, lower is
+better.
 """
 
 from __future__ import annotations

@@ -292,7 +292,7 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "gin_rummy.md", "levels"): levels_table,
     (PAGES / "results" / "gin_rummy.md", "search"): search_table,
     (PAGES / "results" / "gin_rummy.md", "beliefs"): beliefs_table,
-    (PAGES / "results" / "gin_rummy.md", "beliefs-mdp"): lambda: beliefs_table("gin_beliefs_gin_rummy_mdp"),
+    (PAGES / "results" / "gin_rummy.md", "beliefs-mdp"): functools.partial(beliefs_table, "gin_beliefs_gin_rummy_mdp"),
     (PAGES / "results" / "gin_rummy.md", "losses"): losses_table,
     (PAGES / "results" / "gin_rummy.md", "bound"): bound_table,
     (PAGES / "results" / "small_games.md", "learners"): tables.exploitability_table,

@@ -1,8 +1,7 @@
-"""Checkpoints: a training state and what it needs to be understood, written whole or not at all.
+"""Checkpoints: a training state and what it needs to be understood, as a run directory keeps them.
 
-A run directory keeps them in checkpoints/<iteration>/, each with `state` (arrays) and `meta` (JSON); orbax writes into
-a temporary folder and renames it last, so that a killed process leaves only complete ones. One that is written again is
-written beside the old one, which stays until the new one is whole.
+They are in checkpoints/<iteration>/, each with `state` (arrays) and `meta` (JSON), written whole or not at all
+(checkpoint_writer.py).
 """
 
 from __future__ import annotations
@@ -10,39 +9,21 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import dataclasses
-import errno
 import os
-import re
-import shutil
-import time
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 
 from dream.compiled import devices
 from dream.storage import old_states, replacing
-from dream.storage.checkpoint_meta import FOLDER, FORMAT, META_FILE, DamagedMetaError, first_line, read_meta, signed
-from dream.storage.files import decoded, write_json
+from dream.storage.checkpoint_arrays import SUMS_FILE, alone, array_shapes, checksum, file_sums, is_key
+from dream.storage.checkpoint_meta import FOLDER, FORMAT, META_FILE, DamagedMetaError, first_line, read_meta
+from dream.storage.files import decoded
 from dream.storage.finite import not_finite
 from dream.storage.old_configs import current_choices, current_config
-from dream.storage.quiet import quietly
 from envs.errors import InputError
-
-_SUMS_FILE = "files.json"
-"""Size and CRC-32 of every file of the state, written last: damage is found before anything tries to read it."""
-
-_BESIDE = ".rewritten"
-"""Among the checkpoints: where one is written whose place is taken."""
-
-_MOST_TRIES, _CLEAN_TRIES, _PAUSE = 60, 6, 0.05
-"""How often a refused write's remains are looked for, how often in a row without any, and seconds in between."""
-
-_NUMBER = re.compile(r"os_error_code='(\d{1,4})'")
-"""The system's error in what the writer of arrays says."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +63,7 @@ class Checkpoint:
           InputError: the stored arrays are damaged, of other shapes, or hold numbers that are not finite.
         """
         _check_files(self.path)
-        keys = jax.tree.map(_is_key, like)
+        keys = jax.tree.map(is_key, like)
         plain = jax.tree.map(_as_plain_shape, like)
         renamed = self._check_arrays(plain)
         try:
@@ -136,9 +117,9 @@ class Checkpoint:
         """Returns the stored arrays in the structure asked for, or for None as nested dictionaries and lists."""
         import orbax.checkpoint as ocp
 
-        alone = _alone()
-        handler = ocp.StandardCheckpointHandler(multiprocessing_options=alone)
-        with jax.enable_x64(True), ocp.Checkpointer(handler, multiprocessing_options=alone) as reader:
+        own = alone()
+        handler = ocp.StandardCheckpointHandler(multiprocessing_options=own)
+        with jax.enable_x64(True), ocp.Checkpointer(handler, multiprocessing_options=own) as reader:
             return reader.restore(self.path / "state", args=ocp.args.StandardRestore(like))
 
     def _check_arrays(self, like: Any) -> dict[str, str] | None:
@@ -150,7 +131,7 @@ class Checkpoint:
         Raises:
           InputError: other arrays.
         """
-        stored, wanted = self.meta.get("arrays"), _array_shapes(like)
+        stored, wanted = self.meta.get("arrays"), array_shapes(like)
         if stored is None or (stored == wanted and self.meta["format"] == FORMAT):
             return None
         renamed = old_states.old_names(wanted, stored)
@@ -165,17 +146,6 @@ class Checkpoint:
         )
 
 
-def _alone() -> Any:
-    """Returns options of orbax that have this process read and write by itself, whether there are others or not."""
-    import orbax.checkpoint as ocp
-
-    own = jax.process_index()
-    prefix = f"host{own}" if jax.process_count() > 1 else None
-    return ocp.options.MultiprocessingOptions(
-        primary_host=own, active_processes={own} if prefix else None, barrier_sync_key_prefix=prefix
-    )
-
-
 def _without_event_loop(function: Callable[[], Any]) -> Any:
     """Calls a function in a thread without an event loop, another one in a notebook.
 
@@ -188,96 +158,6 @@ def _without_event_loop(function: Callable[[], Any]) -> Any:
         return function()
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         return pool.submit(function).result()
-
-
-class CheckpointWriter:
-    """Writes a run's checkpoints and keeps the latest few."""
-
-    def __init__(self, run_dir: Path, keep: int) -> None:
-        """Opens the run's checkpoint folder.
-
-        Args:
-          run_dir: of the run; created if need be.
-          keep: how many to keep, at least 1.
-        """
-        import orbax.checkpoint as ocp
-
-        self._ocp = ocp
-        self._folder = Path(run_dir).absolute() / FOLDER
-        self._folder.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(self._folder / _BESIDE, ignore_errors=True)
-        replacing.mend(self._folder)
-        self._manager = self._manager_of(self._folder, keep)
-
-    def _manager_of(self, folder: Path, keep: int) -> Any:
-        options = self._ocp.CheckpointManagerOptions(
-            max_to_keep=keep, create=False, enable_async_checkpointing=False, multiprocessing_options=_alone()
-        )
-        return self._ocp.CheckpointManager(folder, options=options)
-
-    def save(self, iteration: int, state: Any, meta: dict[str, Any]) -> None:
-        """Writes one checkpoint, in the place of any of this iteration; returns when it is complete.
-
-        Raises:
-          FloatingPointError: the state holds numbers that are not finite; nothing is written.
-          OSError: the disk refused; the checkpoints that were there are as they were.
-        """
-        if (wrong := not_finite(state)) is not None:
-            raise FloatingPointError(f"iteration {iteration} is not saved: {wrong}")
-        plain = jax.tree.map(lambda x: jax.random.key_data(x) if _is_key(x) else x, state)
-        stated = {"iteration": iteration, "checksum": checksum(plain), "arrays": _array_shapes(plain)}
-        meta = signed({**stated, **meta})
-        args = self._ocp.args
-        items = args.Composite(state=args.StandardSave(plain), meta=args.JsonSave(meta))
-        try:
-            quietly(lambda: self._write(iteration, items), _as_os_error)
-        except OSError:
-            _clear(self._folder, f"{iteration}.orbax-checkpoint-tmp*")
-            raise
-
-    def _write(self, iteration: int, items: Any) -> None:
-        if iteration not in self._manager.all_steps():
-            _write_by(self._manager, self._folder / str(iteration), items)
-            return
-        beside = self._folder / _BESIDE
-        beside.mkdir()
-        try:
-            with self._manager_of(beside, keep=1) as manager:
-                _write_by(manager, beside / str(iteration), items)
-            replacing.put_in_place(beside / str(iteration), self._folder / str(iteration))
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
-
-    def drop_after(self, iteration: int) -> list[int]:
-        """Deletes the checkpoints past an iteration, those of work that is done anew; returns their iterations."""
-        dropped = sorted(step for step in self._manager.all_steps() if step > iteration)
-        for later in dropped:
-            self._manager.delete(later)
-        return dropped
-
-    def close(self) -> None:
-        """Frees the writer."""
-        self._manager.close()
-
-
-def _clear(folder: Path, pattern: str) -> None:
-    """Deletes what a refused write has left; for a moment its threads may still add to it, or make it once more."""
-    clean = 0
-    for _ in range(_MOST_TRIES):
-        left = list(folder.glob(pattern))
-        for unfinished in left:
-            shutil.rmtree(unfinished, ignore_errors=True)
-        clean = 0 if left else clean + 1
-        if clean == _CLEAN_TRIES:
-            return
-        time.sleep(_PAUSE)
-
-
-def _write_by(manager: Any, path: Path, items: Any) -> None:
-    """Writes a checkpoint by the manager of its folder, then the sums of its files."""
-    manager.save(int(path.name), args=items, force=True)
-    manager.wait_until_finished()
-    write_json(path / _SUMS_FILE, _file_sums(path))
 
 
 def find(reference: str | os.PathLike[str]) -> Checkpoint:
@@ -377,18 +257,6 @@ def _current_meta(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is damaged: its configuration cannot be read ({first_line(error)})") from error
 
 
-def _array_shapes(tree: Any) -> dict[str, str]:
-    """Returns dtype and shape of every array, by its path in the tree."""
-    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
-    return {jax.tree_util.keystr(path): f"{np.dtype(x.dtype).name}{list(x.shape)}" for path, x in leaves}
-
-
-def _file_sums(path: Path) -> dict[str, list[int]]:
-    """Returns size and CRC-32 of every file of a checkpoint's state, by its path in the checkpoint."""
-    files = sorted(file for file in (path / "state").rglob("*") if file.is_file())
-    return {str(file.relative_to(path)): [file.stat().st_size, zlib.crc32(file.read_bytes())] for file in files}
-
-
 def _check_files(path: Path) -> None:
     """Raises InputError where a file of the state is not as it was written."""
     if (wrong := _damaged_file(path)) is not None:
@@ -398,8 +266,8 @@ def _check_files(path: Path) -> None:
 def _covered(path: Path) -> bool | None:
     """Returns whether the files of the state are as they were written; None where not all of them have a sum."""
     try:
-        sums = decoded((path / _SUMS_FILE).read_bytes())
-        known = isinstance(sums, dict) and sums.keys() >= _file_sums(path).keys()
+        sums = decoded((path / SUMS_FILE).read_bytes())
+        known = isinstance(sums, dict) and sums.keys() >= file_sums(path).keys()
     except FileNotFoundError:
         return None
     except (OSError, ValueError):
@@ -409,46 +277,22 @@ def _covered(path: Path) -> bool | None:
 
 def _damaged_file(path: Path) -> str | None:
     """Returns the first file of the state that is not as it was written; None where none is, or no sums were."""
-    if not (path / _SUMS_FILE).exists():
+    if not (path / SUMS_FILE).exists():
         return None
     try:
-        stored = decoded((path / _SUMS_FILE).read_bytes())
-        present = _file_sums(path)
+        stored = decoded((path / SUMS_FILE).read_bytes())
+        present = file_sums(path)
         return next((name for name in stored if stored[name] != present.get(name)), None)
     except (OSError, ValueError, TypeError, AttributeError):
-        return _SUMS_FILE
-
-
-def _as_os_error(error: BaseException) -> OSError:
-    """Returns what a failed write came from: the system's error, which the writer of arrays may have wrapped."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, OSError) and cause.errno is not None:
-            return OSError(cause.errno, cause.strerror or str(cause))
-        cause = cause.__cause__ or cause.__context__
-    if found := _NUMBER.search(str(error)):
-        return OSError(int(found[1]), os.strerror(int(found[1])))
-    return OSError(errno.EIO, first_line(error))
-
-
-def checksum(tree: Any) -> int:
-    """Returns the CRC-32 of all arrays of a pytree, in order."""
-    total = 0
-    for leaf in jax.tree.leaves(jax.device_get(tree)):
-        total = zlib.crc32(np.ascontiguousarray(leaf).tobytes(), total)
-    return total
-
-
-def _is_key(x: Any) -> bool:
-    return hasattr(x, "dtype") and jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)
+        return SUMS_FILE
 
 
 def _as_plain(x: Any) -> Any:
     """Returns keys as words; shapes of keys have no words, and say nothing of where."""
-    return jax.random.key_data(x) if _is_key(x) and isinstance(x, jax.Array) else x
+    return jax.random.key_data(x) if is_key(x) and isinstance(x, jax.Array) else x
 
 
 def _as_plain_shape(x: Any) -> jax.ShapeDtypeStruct:
     """Returns shape and dtype with keys as words, on the first device, wherever the checkpoint was written."""
-    x = jax.eval_shape(jax.random.key_data, x) if _is_key(x) else x
+    x = jax.eval_shape(jax.random.key_data, x) if is_key(x) else x
     return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=jax.sharding.SingleDeviceSharding(jax.local_devices()[0]))

@@ -17,7 +17,8 @@ from dream.algorithms.types import Metrics, TrainState
 from dream.compiled import devices
 from dream.compiled.agreement import agreed
 from dream.storage import files, reports
-from dream.storage.checkpoint import Checkpoint, CheckpointWriter, has_checkpoint
+from dream.storage.checkpoint import Checkpoint, has_checkpoint
+from dream.storage.checkpoint_writer import CheckpointWriter
 from dream.storage.finite import not_finite
 from dream.storage.lock import RunLock
 from dream.training import faults, hosts, metrics

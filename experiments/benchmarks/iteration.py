@@ -23,7 +23,7 @@ import envs
 from dream import algorithms
 from dream.config.compose import compose_config
 from dream.evaluation import match
-from dream.storage.checkpoint import CheckpointWriter
+from dream.storage.checkpoint_writer import CheckpointWriter
 from dream.storage.policies import chosen_policy, find_player
 from dream.training.metrics import CompileClock
 from dream.training.start import build_run

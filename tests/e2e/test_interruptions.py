@@ -18,7 +18,8 @@ from command_support import TINY, finish, start, wait_for
 import dream
 import envs
 from dream import algorithms
-from dream.storage.checkpoint import FOLDER, checksum, find
+from dream.storage.checkpoint import FOLDER, find
+from dream.storage.checkpoint_arrays import checksum
 from dream.training import metrics
 
 ENDLESS = (*TINY, "iterations=1000000", "checkpoint.every=1", "eval.every=1000000", "eval.opponents=[]")

@@ -27,8 +27,10 @@ from dream.compiled import devices
 from dream.config.compose import compose_config
 from dream.evaluation import matches
 from dream.networks.fit import fit
-from dream.storage.checkpoint import FOLDER, Checkpoint, CheckpointWriter, checksum, find
+from dream.storage.checkpoint import FOLDER, Checkpoint, find
+from dream.storage.checkpoint_arrays import checksum
 from dream.storage.checkpoint_meta import META_FILE
+from dream.storage.checkpoint_writer import CheckpointWriter
 from dream.training.start import build_run
 
 TINY = ("preset=tiny", "tracking.mode=disabled", "env=kuhn_poker")

@@ -13,7 +13,8 @@ from command_support import TINY, environment, finish, start, wait_for
 
 import envs
 from dream import algorithms
-from dream.storage.checkpoint import FOLDER, Checkpoint, checksum, find
+from dream.storage.checkpoint import FOLDER, Checkpoint, find
+from dream.storage.checkpoint_arrays import checksum
 from trials.hold import Outcome
 
 _ENDLESS = (

@@ -19,7 +19,8 @@ from dream.config.compose import compose_config
 from dream.equations import schedules
 from dream.equations.reward_shaping import ShapingConfig
 from dream.rollout import self_play
-from dream.storage.checkpoint import CheckpointWriter, find
+from dream.storage.checkpoint import find
+from dream.storage.checkpoint_writer import CheckpointWriter
 from dream.training.metrics import COUNTERS
 from envs import InputError
 

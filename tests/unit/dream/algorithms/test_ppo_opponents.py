@@ -15,7 +15,8 @@ from dream import algorithms
 from dream.algorithms.types import Algorithm
 from dream.rollout import policy_pool
 from dream.rollout.policy_pool import make_pool
-from dream.storage.checkpoint import CheckpointWriter, find
+from dream.storage.checkpoint import find
+from dream.storage.checkpoint_writer import CheckpointWriter
 from envs import InputError
 
 KUHN = envs.make("kuhn_poker")

@@ -18,9 +18,11 @@ import numpy as np
 import pytest
 from dream_support import arrays
 
-from dream.storage import checkpoint
-from dream.storage.checkpoint import FOLDER, Checkpoint, CheckpointWriter, checksum, find, sound_checkpoint
+from dream.storage import checkpoint_writer
+from dream.storage.checkpoint import FOLDER, Checkpoint, find, sound_checkpoint
+from dream.storage.checkpoint_arrays import checksum
 from dream.storage.checkpoint_meta import FORMAT, META_FILE
+from dream.storage.checkpoint_writer import CheckpointWriter
 from envs import InputError
 
 # Of what orbax leaves unfinished when it cannot read an array the interpreter tells when that is collected.
@@ -412,7 +414,7 @@ def test_a_stored_state_that_is_not_finite_is_refused(
 ) -> None:
     """As an earlier version of this project could write it."""
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "not_finite", lambda tree: None)
+        patch.setattr(checkpoint_writer, "not_finite", lambda tree: None)
         writer.save(3, {"w": jnp.full(4, jnp.nan)}, META)
     _refused(lambda: find(tmp_path / "run").restore({"w": jnp.zeros(4)}), "w is not finite (4 of 4 values)")
 
@@ -437,7 +439,7 @@ def test_a_disk_that_refuses(
 _FULL = """
 import pathlib, resource, sys, threading, time
 import jax.numpy as jnp, numpy as np
-from dream.storage.checkpoint import CheckpointWriter
+from dream.storage.checkpoint_writer import CheckpointWriter
 folder, meta = pathlib.Path(sys.argv[1]), {"config": {"seed": 1}, "game": {"name": "coin"}, "counters": {}}
 writer = CheckpointWriter(folder, keep=9)
 writer.save(1, {"x": jnp.ones(4)}, meta)
@@ -475,7 +477,7 @@ def test_a_real_limit_on_files_is_one_line(tmp_path: Path, most: int) -> None:
 )
 def test_the_number_of_a_system_error_is_read(text: str, number: int, words: str) -> None:
     """Out of what the writer of arrays says, where it does not raise the system's own."""
-    error = checkpoint._as_os_error(ValueError(text))
+    error = checkpoint_writer._as_os_error(ValueError(text))
     assert (error.errno, error.strerror) == (number, words)
 
 

@@ -20,7 +20,7 @@ import envs
 from dream import algorithms
 from dream.config.compose import compose_config
 from dream.storage import policy_file
-from dream.storage.checkpoint import CheckpointWriter
+from dream.storage.checkpoint_writer import CheckpointWriter
 from dream.storage.policies import find, game_of, policies_of
 from dream.storage.policy_file import Card, named, to_bytes
 from envs import InputError

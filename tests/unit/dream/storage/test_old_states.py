@@ -16,8 +16,9 @@ from dream_support import arrays
 import envs
 from dream import algorithms
 from dream.storage import old_states
-from dream.storage.checkpoint import FOLDER, CheckpointWriter, find
+from dream.storage.checkpoint import FOLDER, find
 from dream.storage.checkpoint_meta import META_FILE
+from dream.storage.checkpoint_writer import CheckpointWriter
 from envs import InputError
 
 OldPpo = namedtuple("OldPpo", "params optimizer_state key iteration lanes ring")

@@ -17,7 +17,8 @@ import pytest
 from dream.config.compose import compose_config
 from dream.evaluation import match
 from dream.storage import lock
-from dream.storage.checkpoint import FOLDER, Checkpoint, CheckpointWriter, find
+from dream.storage.checkpoint import FOLDER, Checkpoint, find
+from dream.storage.checkpoint_writer import CheckpointWriter
 from dream.storage.files import StorageError, write_json, writing
 from dream.storage.lock import RunLock
 from dream.training import loop, metrics
