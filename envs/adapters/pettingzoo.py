@@ -9,7 +9,7 @@ import numpy as np
 
 from envs.adapters.gymnasium import observation_box
 from envs.adapters.single_game import RENDER_MODES, SingleGame, check_mode
-from envs.errors import InputError, whole_number
+from envs.errors import InputError, unknown, whole_number
 from envs.game import Game
 
 
@@ -57,16 +57,23 @@ class _Agents:
 
     def observation_space(self, agent: str) -> Any:
         """Returns an agent's space, the same object every time."""
-        return self.observation_spaces[agent]
+        return self.observation_spaces[self._known(agent)]
 
     def action_space(self, agent: str) -> Any:
         """Returns an agent's space, the same object every time."""
-        return self.action_spaces[agent]
+        return self.action_spaces[self._known(agent)]
+
+    def _known(self, agent: str) -> str:
+        if agent not in self.possible_agents:
+            raise unknown("agent", agent, self.possible_agents)
+        return agent
 
     def reset(self, seed: int | None = None, options: dict | None = None) -> None:
         """Deals."""
         if seed is not None:
-            self._rng = np.random.default_rng(seed)
+            if (number := whole_number("seed", seed, "at least 0")) < 0:
+                raise InputError(f"seed={seed} is out of range; it must be at least 0")
+            self._rng = np.random.default_rng(number)
         self._play.deal(int(self._rng.integers(2**31)))
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)
@@ -80,9 +87,14 @@ class _Agents:
     def observe(self, agent: str) -> dict[str, np.ndarray]:
         """Returns what an agent sees, and what it may do."""
         self._play.check_dealt()
-        seat = self.possible_agents.index(agent)
+        seat = self.possible_agents.index(self._known(agent))
         mask = self._play.legal() & (self._play.current_player == seat)
         return {"observation": self._play.observe(seat), "action_mask": mask.astype(np.int8)}
+
+    def last(self, observe: bool = True) -> tuple[dict[str, np.ndarray] | None, float, bool, bool, dict[str, Any]]:
+        """Returns what the selected agent sees, its rewards since it last acted, whether the game is over, and more."""
+        self._play.check_dealt()
+        return super().last(observe)
 
     def step(self, action: int | None) -> None:
         """Plays the selected agent's action; once the game is over, None retires agent by agent."""

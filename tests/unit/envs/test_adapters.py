@@ -234,6 +234,23 @@ def test_gymnasium_renders_what_the_seat_sees(capsys: pytest.CaptureFixture[str]
         single_player_env(game, RANDOM, render_mode="ans")
 
 
+def test_pettingzoo_misuse_is_one_line() -> None:
+    """Asked before a deal, of an agent that there is none of, or dealt by a seed that is none."""
+    pytest.importorskip("pettingzoo")
+    from envs.adapters.pettingzoo import aec_env
+
+    env = aec_env(KUHN)
+    with pytest.raises(InputError, match="no game has been dealt; call reset"):
+        env.last()
+    for seed, line in (("a", "seed='a' is not valid; it must be a whole number"), (-1, "seed=-1 is out of range")):
+        with pytest.raises(InputError, match=line):
+            env.reset(seed=seed)
+    env.reset(seed=0)
+    for asked in (env.observe, env.action_space, env.observation_space):
+        with pytest.raises(InputError, match="unknown agent 'player_2'; did you mean 'player_1'"):
+            asked("player_2")
+
+
 def test_pettingzoo_renders_all_cards(capsys: pytest.CaptureFixture[str]) -> None:
     """As text, as a drawing, or printed; an illegal action is refused with the names of the legal ones."""
     pytest.importorskip("pettingzoo")
