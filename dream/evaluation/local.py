@@ -2,10 +2,10 @@
 
 At each own decision, from the view v alone:
 
-1. `proposals` deals are drawn uniformly among those consistent with v and weighted by the chance that the frozen policy
-   would have done what the opponent did on them, w(d) = product over its past decisions of
-   (1 - e) policy(action | its view on d) + e / legal actions, e = `opponent_epsilon`; `particles` of them are drawn
-   by these weights.
+1. `proposals` deals are drawn among those consistent with v, with density q(d), and weighted by the chance that the
+   frozen policy would have done what the opponent did on them, w(d) = 1 / q(d) times the product over its past
+   decisions of (1 - e) policy(action | its view on d) + e / legal actions, e = `opponent_epsilon`; `particles` of them
+   are drawn by these weights. With `likely` q is that of Game.likely_world; else it is uniform.
 2. Each action is played on every particle, then the round goes on for `horizon` actions: the opponent by the frozen
    policy, the own side by a simple player. What is left undecided is worth the difference of the two potentials, in
    gin rummy that of the deadwoods.
@@ -57,6 +57,7 @@ class LocalConfig:
 
     proposals: int = number(64, 1)
     particles: int = number(16, 1)
+    likely: bool = True
     horizon: int = number(8, 0)
     actions: int = number(24, 1)
     opponent_epsilon: float = number(0.02, 0, 1)
@@ -147,8 +148,9 @@ class _Local:
         lanes, width = legal.shape[0], min(config.actions, game.num_actions)
         salts = jax.vmap(view_hash, (0, None))(views, jnp.uint32(config.seed))
         keys = jax.vmap(lambda salt: jax.random.split(jax.random.key(salt), 3))(salts)
-        deals = jax.vmap(game.determinize)(_repeat(views, config.proposals), _split(keys[:, 0], config.proposals))
-        logs = jax.vmap(functools.partial(self._log_likelihood, params["opponent"]))(deals)
+        deal = game.likely_world if config.likely else lambda view, key: (game.determinize(view, key), jnp.float32(0))
+        deals, corrections = jax.vmap(deal)(_repeat(views, config.proposals), _split(keys[:, 0], config.proposals))
+        logs = jax.vmap(functools.partial(self._log_likelihood, params["opponent"]))(deals) + corrections
         chosen = jax.vmap(functools.partial(resampled, size=config.particles))(keys[:, 1], logs.reshape(lanes, -1))
         chosen = (chosen + config.proposals * np.arange(lanes)[:, None]).reshape(-1)
         particles = _repeat(jax.tree.map(lambda x: x[chosen], deals), width)

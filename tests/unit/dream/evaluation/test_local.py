@@ -16,6 +16,7 @@ import envs
 from dream.evaluation import local, match
 from dream.evaluation.local import LocalConfig, local_best_response, resampled
 from envs import Game, InputError, Policy
+from envs.kuhn_poker import KuhnPoker
 from envs.random_play import uniform_action
 
 STEPS = 12
@@ -94,6 +95,27 @@ def test_it_beats_uniform_play_and_stays_below_the_exact_bound() -> None:
     points = match(game, answer, random, games=4096)["points_per_hand"]
     assert points.low < 0.78074
     assert points.mean > 0.5 * 0.78074
+
+
+class _Skewed(KuhnPoker):
+    """Kuhn poker whose likely worlds give the opponent the king nine times in ten, where it can have it."""
+
+    def likely_world(self, view: Any, key: Array) -> tuple[Any, Array]:
+        """Draws a world of the one kind or the other, with the logarithm of the weight that makes them even."""
+        likelier = jax.random.bernoulli(key, 0.9)
+        worlds = jax.vmap(lambda hand: self.step(self.from_deck(hand), jnp.int32(1))[0])(jnp.array([[0, 1], [2, 1]]))
+        world = jax.tree.map(lambda x: x[likelier.astype(jnp.int32)], worlds)
+        return world, jnp.log(jnp.where(likelier, 0.5 / 0.9, 0.5 / 0.1))
+
+
+def test_deals_that_are_likelier_drawn_weigh_less() -> None:
+    """A queen that a uniform player bets into calls at even odds, 0 to -1, and would fold at nine kings in ten."""
+    game = _Skewed()
+    random = envs.make_bot("random", game)
+    for likely in (False, True):
+        answer = local_best_response(game, random, LocalConfig(proposals=256, particles=64, likely=likely))
+        state = game.step(game.from_deck(jnp.array([0, 1])), jnp.int32(1))[0]
+        np.testing.assert_array_equal(answer(game.view(state, 1), game.legal_actions(state)), [0.0, 1.0])
 
 
 def test_what_it_cannot_answer_is_refused() -> None:
