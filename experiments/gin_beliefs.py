@@ -6,8 +6,8 @@
 
 A player meets each opponent, and is stopped at its first decision after so many actions. There worlds are drawn, as
 uniform deals and as likely ones (Game.likely_world), and once weighed by the player's own policy as a search does, once
-not. experiments/results/gin_beliefs.json, or gin_beliefs_<game>.json, is written at the end: mean deadwood, how often
-it is within the knock limit, and the mean log score of who holds each card that was never seen, in nats, lower is
+not. After each row experiments/results/gin_beliefs.json, or gin_beliefs_<game>.json, is written: mean deadwood, how
+often it is within the knock limit, and the mean log score of who holds each card that was never seen, in nats, lower is
 better.
 """
 
@@ -118,17 +118,17 @@ def main() -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     game, own = envs.make(arguments.game), PLAYERS[arguments.game]
     made = blocks.made_by(game, {own, *OPPONENTS})
+    of_game = "" if is_first else f"--game {arguments.game} "
+    command = f"python experiments/gin_beliefs.py {of_game}--decisions {arguments.decisions}"
     player, records = find_player(own, game), []
+    stored = {"seed": SEED, "command": command, "player": own, "made": made, "beliefs": records}
     for name in (own, *OPPONENTS):
         for time in TIMES:
             seed = zlib.crc32(f"{SEED} {name} {time}".encode())
             found = measured(game, player, find_player(name, game), time, arguments.decisions, seed)
             records.append({"opponent": name, "actions": time, **found})
             print(records[-1], flush=True)
-    of_game = "" if is_first else f"--game {arguments.game} "
-    command = f"python experiments/gin_beliefs.py {of_game}--decisions {arguments.decisions}"
-    stored = {"seed": SEED, "command": command, "player": own, "made": made, "beliefs": records}
-    write_text(out, json.dumps(stored, indent=1) + "\n")
+            write_text(out, json.dumps(stored, indent=1) + "\n")
 
 
 if __name__ == "__main__":
