@@ -15,6 +15,7 @@ from typing import Any
 _LOGGERS = ("absl", "asyncio")
 _LATE = "Event loop is closed"
 _UNFINISHED = "coroutine .* was never awaited"
+_UNFINISHED_WRITE = r"coroutine '[\w.<>]*serialize[\w.<>]*' was never awaited"
 _PATIENCE = 5.0
 """Seconds for what is still at work after a failure."""
 
@@ -53,6 +54,8 @@ def quietly(write: Callable[[], None], explained: Callable[[Exception], OSError]
             sys.unraisablehook = unraisable
         else:
             logging.getLogger("asyncio").addFilter(_no_late_task)
+            # What is only collected when the process ends.
+            warnings.filterwarnings("ignore", _UNFINISHED_WRITE, RuntimeWarning)
     if failure is not None:
         raise failure
 

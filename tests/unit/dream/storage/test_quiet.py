@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 
 import pytest
+from command_support import REPO
 
 from dream.storage.quiet import quietly
 
@@ -25,6 +28,34 @@ def test_a_coroutine_left_by_a_failure_is_not_reported(recwarn: pytest.WarningsR
     with pytest.raises(OSError, match="no space"):
         quietly(write, lambda error: OSError(str(error)))
     assert [str(warning.message) for warning in recwarn] == []
+
+
+_AT_EXIT = """
+from dream.storage.quiet import quietly
+
+async def serialize_from_host(): pass
+async def own(): pass
+
+kept = []
+
+def write():
+    kept.extend((serialize_from_host(), own()))
+    raise ValueError("no space")
+
+try:
+    quietly(write, lambda error: OSError(str(error)))
+except OSError as error:
+    print(error)
+"""
+"""Fails a write of which coroutines are left until the process ends."""
+
+
+def test_a_write_that_is_collected_at_exit_is_not_reported() -> None:
+    """As orbax' coroutines are named; others are reported."""
+    done = subprocess.run([sys.executable, "-c", _AT_EXIT], cwd=REPO, capture_output=True, text=True, check=True)
+    assert done.stdout == "no space\n"
+    reported = [line for line in done.stderr.splitlines() if "never awaited" in line]
+    assert [line.split("coroutine ")[1] for line in reported] == ["'own' was never awaited"]
 
 
 def test_a_task_that_ends_after_the_failure_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
