@@ -212,9 +212,9 @@ def write_report(prepared: Match, report: dict[str, Any]) -> None:
 def _file_name(trained: Trained, policy: str, config: EvaluateConfig) -> str:
     """Returns "<opponent>_<player>.json", with the target, its scoring and what searches where there is any.
 
-    The player is a file's name, or policy and iteration.
+    The player is a file's report name, or policy and iteration.
     """
-    player = trained.path.stem if isinstance(trained, PolicyFile) else f"{policy}_{trained.meta['iteration']}"
+    player = trained.report_name if isinstance(trained, PolicyFile) else f"{policy}_{trained.meta['iteration']}"
     if search_names.is_search(config.checkpoint):
         player += f"_search_{search_names.parse(config.checkpoint).worlds or 'usual'}"
     plain = re.sub(r"[^\w.-]+", "-", config.opponent).strip("-.")[-60:]

@@ -71,6 +71,12 @@ class PolicyFile:
         stored = {"game": self.card.game, "iteration": self.card.iteration, "checksum": self.checksum}
         return {**stored, "config": config}
 
+    @property
+    def report_name(self) -> str:
+        """What names it in reports: the file's name; with game and checksum where other files' reports come too."""
+        own = self.path.parent.resolve() == self.folder.resolve()
+        return self.path.stem if own else f"{self.card.game['name']}_{self.path.stem}-{self.checksum:08x}"
+
     def make(self, game: Game) -> Policy:
         """Builds the policy.
 
