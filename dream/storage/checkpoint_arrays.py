@@ -1,4 +1,7 @@
-"""What is stored of a state's arrays, for who writes checkpoints and who reads them: names, shapes, checksums."""
+"""What is stored of a state's arrays, for who writes checkpoints and who reads them: names, shapes, checksums.
+
+Also the options by which orbax does either in this process alone.
+"""
 
 from __future__ import annotations
 

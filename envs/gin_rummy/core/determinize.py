@@ -101,9 +101,7 @@ def sample_likely(rules: GinRules, view: LoggedView, drawn: Array, key: Array) -
     """
     places, (fill_key, chain_key) = _places(rules, view), jax.random.split(key)
     deck, theirs = _fill(rules, places, view, fill_key)
-    actor, kind, _ = table.read(view.log)
-    draws = (kind == table.DRAW_STOCK) | (kind == table.DRAW_DISCARD)
-    b = likely.sharpness(jnp.sum(draws & (actor != view.seat.astype(jnp.int32))))
+    b = likely.sharpness(likely.turns_in(view.log, 1 - view.seat.astype(jnp.int32)))
     stock = (places.fixed < 0) & (places.since == _NEVER)
     sizes = rules.hand_size + 1, rules.num_cards - 2 * rules.hand_size
     at = [jnp.nonzero(these, size=size, fill_value=0)[0] for these, size in zip((theirs, stock), sizes, strict=True)]

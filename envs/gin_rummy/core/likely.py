@@ -15,6 +15,7 @@ import numpy as np
 from jax import Array, lax
 
 from envs import cards
+from envs.gin_rummy.core import table
 from envs.gin_rummy.core.rules import DeckRules
 from envs.gin_rummy.melding import melds
 
@@ -36,6 +37,13 @@ class Hidden(NamedTuple):
     held_count: Array
     stock: Array
     stock_count: Array
+
+
+def turns_in(log: Array, player: Array) -> Array:
+    """Returns how often a player has drawn, from either place, by a table's log: int32."""
+    actor, kind, _ = table.read(log)
+    draws = (kind == table.DRAW_STOCK) | (kind == table.DRAW_DISCARD)
+    return jnp.sum(draws & (actor == player), dtype=jnp.int32)
 
 
 def sharpness(turns: Array) -> Array:

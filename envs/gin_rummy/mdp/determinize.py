@@ -77,8 +77,8 @@ def sample_likely(rules: MdpRules, view: MdpView, key: Array) -> tuple[Dealt, Ar
     hidden = _hidden(rules, view, board.deck)
     # One more entry, of which nothing is asked: the hand as it is now.
     hidden = hidden._replace(at=jnp.append(hidden.at, board.actions), asked=jnp.append(hidden.asked, -1))
-    b, keys = likely.sharpness(_turns(view)), jax.random.split(move_key, likely.SWAPS)
-    luck = jax.random.exponential(luck_key, (likely.SWAPS,))
+    b = likely.sharpness(likely.turns_in(view.log, 1 - view.seat.astype(jnp.int32)))
+    keys, luck = jax.random.split(move_key, likely.SWAPS), jax.random.exponential(luck_key, (likely.SWAPS,))
 
     def found(deal: _Deal) -> tuple[_Deal, Array, Array]:
         deadwood = jax.vmap(melds.deadwood)(deal.hands)
@@ -94,14 +94,8 @@ def sample_likely(rules: MdpRules, view: MdpView, key: Array) -> tuple[Dealt, Ar
     return _as_dealt(_on_deck(rules, view, board, deal.deck.astype(jnp.uint8))), b * deadwood
 
 
-def _turns(view: MdpView) -> Array:
-    """Returns how often the opponent has drawn, from either place: int32."""
-    actor, kind, _ = table.read(view.log)
-    draws = (kind == table.DRAW_STOCK) | (kind == table.DRAW_DISCARD)
-    return jnp.sum(draws & (actor != view.seat.astype(jnp.int32)))
-
-
 def _as_dealt(board: Table) -> Dealt:
+    """Adds what follows from a table's log."""
     actor, kind, card = table.read(board.log)
     own = actor == np.arange(2)[:, None]
     takes = own & (kind == table.DRAW_DISCARD)

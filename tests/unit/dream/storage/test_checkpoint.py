@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
-from dream_support import arrays
+from checkpoint_states import META, assert_equal, random_state
 
-from dream.storage import checkpoint_writer
 from dream.storage.checkpoint import FOLDER, Checkpoint, find, sound_checkpoint
 from dream.storage.checkpoint_arrays import checksum
 from dream.storage.checkpoint_meta import FORMAT, META_FILE
@@ -27,7 +22,6 @@ from envs import InputError
 
 # Of what orbax leaves unfinished when it cannot read an array the interpreter tells when that is collected.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-META = {"config": {"seed": 1}, "game": {"name": "coin", "version": "1", "rules": {}}, "counters": {"decisions": 7}}
 
 
 @pytest.fixture
@@ -37,48 +31,11 @@ def _collected() -> Iterator[None]:
     gc.collect()
 
 
-class Nested(NamedTuple):
-    """A state with every kind of leaf a learner has."""
-
-    params: dict[str, Any]
-    key: jax.Array
-    keys: jax.Array
-    iteration: jax.Array
-    nothing: tuple[()] = ()
-
-
-def _state(seed: int, width: int = 40) -> Nested:
-    rng = np.random.default_rng(seed)
-    params = {
-        "w": jnp.asarray(rng.normal(size=(300, width)), jnp.float32),
-        "half": jnp.asarray(rng.normal(size=9), jnp.bfloat16),
-        "mask": jnp.asarray(rng.random(5) < 0.5),
-        "small": jnp.asarray([np.float32(3e38), 1e-40, -0.0], jnp.float32),
-    }
-    key = jax.random.key(seed)
-    return Nested(params, key, jax.random.split(key, 3), jnp.int32(seed))
-
-
-def _assert_equal(one: Any, two: Any) -> None:
-    assert jax.tree.structure(one) == jax.tree.structure(two)
-    for a, b in zip(arrays(one), arrays(two), strict=True):
-        assert a.dtype == b.dtype
-        assert a.tobytes() == b.tobytes()
-
-
-@pytest.fixture
-def writer(tmp_path: Path) -> Iterator[CheckpointWriter]:
-    """Writes into tmp_path / run and keeps two."""
-    made = CheckpointWriter(tmp_path / "run", keep=2)
-    yield made
-    made.close()
-
-
 def _run_of_two(folder: Path) -> Path:
     """Writes a run directory with the checkpoints of iterations 5 and 10."""
     made = CheckpointWriter(folder / "run", keep=2)
     for iteration in (5, 10):
-        made.save(iteration, _state(iteration), META)
+        made.save(iteration, random_state(iteration), META)
     made.close()
     return folder / "run"
 
@@ -100,10 +57,10 @@ def _refused(action: Any, *parts: str) -> None:
 def test_round_trip(saved: Path) -> None:
     """Every leaf comes back bit for bit, typed PRNG keys as such, from a state or from its shapes alone."""
     found = find(saved)
-    for like in (_state(0), jax.eval_shape(lambda: _state(0))):
+    for like in (random_state(0), jax.eval_shape(lambda: random_state(0))):
         restored = found.restore(like)
-        _assert_equal(restored, _state(10))
-        assert jax.random.uniform(restored.key) == jax.random.uniform(_state(10).key)
+        assert_equal(restored, random_state(10))
+        assert jax.random.uniform(restored.key) == jax.random.uniform(random_state(10).key)
     assert found.meta["iteration"] == 10
     assert found.meta["format"] == FORMAT
     assert {name: found.meta[name] for name in META} == META
@@ -115,48 +72,7 @@ def test_references(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for reference in (saved, str(saved), "run", "run/checkpoints", saved / FOLDER / "10"):
         assert find(reference).path == saved / FOLDER / "10"
     assert find("run/checkpoints/5").meta["iteration"] == 5
-    _assert_equal(find("run/checkpoints/5").restore(_state(0)), _state(5))
-
-
-def test_keeps_the_latest_two(writer: CheckpointWriter, tmp_path: Path) -> None:
-    """Of five checkpoints the last two stay, and they are readable."""
-    for iteration in (1, 2, 3, 10, 11):
-        writer.save(iteration, {"x": jnp.full(4, iteration)}, META)
-    assert sorted(p.name for p in (tmp_path / "run" / FOLDER).iterdir() if p.is_dir()) == ["10", "11"]
-    np.testing.assert_array_equal(find(tmp_path / "run").restore({"x": jnp.zeros(4, int)})["x"], 11)
-
-
-def test_a_later_state_of_the_same_iteration_replaces_the_old_one(writer: CheckpointWriter, tmp_path: Path) -> None:
-    """A run that goes on from an earlier checkpoint with other settings must not keep what it left behind."""
-    writer.save(4, {"x": jnp.zeros(4)}, META)
-    writer.save(4, {"x": jnp.ones(4)}, META)
-    np.testing.assert_array_equal(find(tmp_path / "run").restore({"x": jnp.zeros(4)})["x"], 1)
-
-
-def test_a_checkpoint_stays_until_its_replacement_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The only one of a run, written again: what the disk refuses takes nothing, and no moment is without one."""
-    run_dir, moves = tmp_path / "run", []
-    made, rename = CheckpointWriter(run_dir, keep=1), Path.rename
-    made.save(4, {"x": jnp.zeros(4)}, META)
-
-    def moved(path: Path, target: Path) -> Path:
-        done = rename(path, target)
-        moves.append(sound_checkpoint(run_dir).meta["iteration"])
-        return done
-
-    with monkeypatch.context() as patch:
-        patch.setattr("orbax.checkpoint.CheckpointManager.save", lambda *_, **__: os.stat("/no/such/place"))
-        with pytest.raises(FileNotFoundError):
-            made.save(4, {"x": jnp.ones(4)}, META)
-    np.testing.assert_array_equal(find(run_dir).restore({"x": jnp.zeros(4)})["x"], 0)
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", moved)
-        made.save(4, {"x": jnp.ones(4)}, META)
-    made.close()
-    assert len(moves) >= 2
-    assert set(moves) == {4}
-    np.testing.assert_array_equal(find(run_dir).restore({"x": jnp.zeros(4)})["x"], 1)
-    assert [path.name for path in (run_dir / FOLDER).iterdir()] == ["4"]
+    assert_equal(find("run/checkpoints/5").restore(random_state(0)), random_state(5))
 
 
 @pytest.mark.parametrize("taken", [False, True])
@@ -169,10 +85,10 @@ def test_a_replacement_that_was_cut_off_is_ended(saved: Path, tmp_path: Path, ta
     if taken:
         (run_dir / FOLDER / ".rewritten" / "10").rename(run_dir / FOLDER / "10")
     assert find(run_dir).path.name == ("10" if taken else "10.replaced")
-    _assert_equal(find(run_dir).restore(_state(0)), _state(10))
+    assert_equal(find(run_dir).restore(random_state(0)), random_state(10))
     CheckpointWriter(run_dir, keep=2).close()
     assert sorted(path.name for path in (run_dir / FOLDER).iterdir()) == ["10", "5"]
-    _assert_equal(find(run_dir).restore(_state(0)), _state(10))
+    assert_equal(find(run_dir).restore(random_state(0)), random_state(10))
 
 
 def test_leftovers_of_a_killed_process_are_passed_over(saved: Path, tmp_path: Path) -> None:
@@ -185,9 +101,9 @@ def test_leftovers_of_a_killed_process_are_passed_over(saved: Path, tmp_path: Pa
     (run_dir / FOLDER / "evaluation.json").write_text("{}")
     assert find(run_dir).meta["iteration"] == 10
     made = CheckpointWriter(run_dir, keep=2)
-    made.save(15, _state(15), META)
+    made.save(15, random_state(15), META)
     made.close()
-    _assert_equal(find(run_dir).restore(_state(0)), _state(15))
+    assert_equal(find(run_dir).restore(random_state(0)), random_state(15))
 
 
 def _files(folder: Path) -> list[Path]:
@@ -195,7 +111,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _use(path: Path) -> Any:
-    return find(path).restore(_state(0))
+    return find(path).restore(random_state(0))
 
 
 @pytest.mark.usefixtures("_collected")
@@ -212,7 +128,7 @@ def test_a_damaged_file_is_told(saved: Path, tmp_path: Path, damage: str) -> Non
         changed = {"truncate": bytes(data[: len(data) // 2]), "empty": b"", "flip": bytes(data), "deep": b"[" * 100_000}
         file.unlink() if damage == "delete" else file.write_bytes(changed[damage])
         try:
-            _assert_equal(_use(copy), _state(10))
+            assert_equal(_use(copy), random_state(10))
         except InputError as error:
             reported.append(str(error))
             assert str(copy) in reported[-1]
@@ -255,7 +171,7 @@ def test_a_checkpoint_of_the_format_before_is_read(saved: Path, tmp_path: Path) 
     """Without a checksum of its meta, and without sums of its files."""
     path = _with_meta(saved, tmp_path, lambda meta: meta)
     (path / "files.json").unlink()
-    _assert_equal(_use(path), _state(10))
+    assert_equal(_use(path), random_state(10))
 
 
 @pytest.mark.parametrize("later", [{"name": "x"}, {"config": {"seed": 2, "devices": 1}}, {"config": {"hosts": {}}}])
@@ -335,7 +251,7 @@ def test_every_edit_of_the_meta_is_refused(saved: Path, tmp_path: Path) -> None:
     for changed in texts:
         path = _with_text(saved, tmp_path, changed)
         _refused(lambda path=path: find(path), str(path))
-    _assert_equal(_use(_with_text(saved, tmp_path, json.dumps(meta, indent=3))), _state(10))
+    assert_equal(_use(_with_text(saved, tmp_path, json.dumps(meta, indent=3))), random_state(10))
 
 
 @pytest.mark.parametrize(
@@ -398,100 +314,17 @@ def test_the_checkpoint_before_a_damaged_one_is_offered(tmp_path: Path, part: st
     _refused(lambda: _use(run_dir), str(run_dir / FOLDER / "10"), "no earlier one that is sound")
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_a_state_that_is_not_finite_is_not_saved(writer: CheckpointWriter, tmp_path: Path, value: float) -> None:
-    """The array is named, what was saved before stays, and nothing new is there."""
-    good = {"params": {"w": jnp.ones((2, 3)), "n": jnp.arange(3)}, "key": jax.random.key(0)}
-    writer.save(4, good, META)
-    bad = {**good, "params": {**good["params"], "w": good["params"]["w"].at[1, 2].set(value)}}
-    with pytest.raises(FloatingPointError, match=r"iteration 4 .*params\.w is not finite \(1 of 6 values\)"):
-        writer.save(4, bad, META)
-    np.testing.assert_array_equal(find(tmp_path / "run").restore(good)["params"]["w"], 1)
-
-
-def test_a_stored_state_that_is_not_finite_is_refused(
-    writer: CheckpointWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As an earlier version of this project could write it."""
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoint_writer, "not_finite", lambda tree: None)
-        writer.save(3, {"w": jnp.full(4, jnp.nan)}, META)
-    _refused(lambda: find(tmp_path / "run").restore({"w": jnp.zeros(4)}), "w is not finite (4 of 4 values)")
-
-
-@pytest.mark.parametrize(("error", "number"), [(OSError(28, "No space left on device"), 28), (ValueError("odd"), 5)])
-def test_a_disk_that_refuses(
-    writer: CheckpointWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, number: int
-) -> None:
-    """Whatever the writer of arrays makes of it, it is the system's error; the checkpoint before stays sound."""
-    writer.save(4, {"x": jnp.ones(4)}, META)
-
-    def fail(*arguments: object, **settings: object) -> None:
-        raise RuntimeError("could not write") from error
-
-    monkeypatch.setattr(writer._manager, "save", fail)
-    with pytest.raises(OSError, match=r"No space|could not write") as raised:
-        writer.save(5, {"x": jnp.ones(4)}, META)
-    assert raised.value.errno == number
-    assert sound_checkpoint(tmp_path / "run").meta["iteration"] == 4
-
-
-_FULL = """
-import pathlib, resource, sys, threading, time
-import jax.numpy as jnp, numpy as np
-from dream.storage.checkpoint_writer import CheckpointWriter
-folder, meta = pathlib.Path(sys.argv[1]), {"config": {"seed": 1}, "game": {"name": "coin"}, "counters": {}}
-writer = CheckpointWriter(folder, keep=9)
-writer.save(1, {"x": jnp.ones(4)}, meta)
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
-noise = np.random.default_rng(0)
-try:
-    writer.save(2, {f"a{n}": jnp.asarray(noise.normal(size=(40, 40)), jnp.float32) for n in range(40)}, meta)
-except OSError as error:
-    print(error.errno, error.strerror, sorted(path.name for path in (folder / "checkpoints").iterdir()), sep="|")
-writer.close()
-time.sleep(0.5)
-"""
-"""Writes a checkpoint, and one that is larger than files may be."""
-
-
-@pytest.mark.parametrize("most", [200, 4000, 40_000])
-def test_a_real_limit_on_files_is_one_line(tmp_path: Path, most: int) -> None:
-    """From the system, in its words: no thread and no logger says anything, and nothing unfinished stays."""
-    done = subprocess.run(
-        [sys.executable, "-c", _FULL, str(tmp_path), str(most)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "JAX_ENABLE_COMPILATION_CACHE": "false"},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert done.stderr == ""
-    assert done.stdout == "27|File too large|['1']\n"
-    assert sound_checkpoint(tmp_path).meta["iteration"] == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "number", "words"),
-    [
-        ("RESOURCE_EXHAUSTED: 3 bytes: No space left on device [os_error_code='28']", 28, "No space left on device"),
-        ("odd", 5, "ValueError: odd"),
-    ],
-)
-def test_the_number_of_a_system_error_is_read(text: str, number: int, words: str) -> None:
-    """Out of what the writer of arrays says, where it does not raise the system's own."""
-    error = checkpoint_writer._as_os_error(ValueError(text))
-    assert (error.errno, error.strerror) == (number, words)
-
-
 @pytest.mark.usefixtures("_collected")
 @pytest.mark.parametrize("shape", [41, 39])
 def test_another_network(saved: Path, shape: int) -> None:
     """Arrays of other shapes, larger or smaller, are neither padded nor cut."""
-    _refused(lambda: find(saved).restore(_state(0, shape)), str(saved), "another network")
+    _refused(lambda: find(saved).restore(random_state(0, shape)), str(saved), "another network")
 
 
 @pytest.mark.usefixtures("_collected")
 def test_a_network_with_another_layer(saved: Path) -> None:
     """A structure with a leaf more or a leaf less."""
-    state = _state(0)
+    state = random_state(0)
     more = state._replace(params={**state.params, "extra": jnp.zeros(3)})
     less = state._replace(params={"w": state.params["w"]})
     for like in (more, less):
