@@ -115,6 +115,15 @@ def evaluate(
     return MatchReport.of_record(game.unit, play(game, policy, other, games=config.games, seed=config.seed))
 
 
+_ARGUMENTS = {
+    "checkpoint": "the player is the first argument",
+    "policy": "which of its policies is the argument name=",
+    "env": "the game is the argument game=",
+    "run_dir": "no report is written",
+}
+"""Settings of the command dream.exploit that `exploit` takes otherwise."""
+
+
 def exploit(
     policy: Policy | Reference,
     overrides: Sequence[str] = (),
@@ -142,7 +151,11 @@ def exploit(
       >>> report.is_exact, round(report.exploitability, 4)
       (True, 0.4583)
     """
-    composed = compose_config("exploit", ["checkpoint=''", f"method={method}", *_checked(overrides)])
+    overrides = _checked(overrides)
+    for override in overrides:
+        if (instead := _ARGUMENTS.get(override.split("=")[0].lstrip("+~").split(".")[0])) is not None:
+            raise InputError(f"{override} among the overrides decides nothing; {instead}")
+    composed = compose_config("exploit", ["checkpoint=''", f"method={method}", *overrides])
     config = exploit_command.read_config(composed)
     game, policy = _player(policy, name, game)
     return exploit_command.measure(exploit_command.plan(config, game, policy))

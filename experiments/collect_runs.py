@@ -19,6 +19,7 @@ from run_records import check_alike, check_distinct, config_of, flat, origin, re
 
 from dream.storage import files
 from dream.storage.files import EVALUATION_FILE
+from dream.storage.reports import ASKED
 from dream.training import metrics
 from dream.training.sweeps import is_over
 from envs.errors import InputError
@@ -44,7 +45,7 @@ def collect(run: Path) -> dict[str, Any]:
             f"{records[-1]['iteration'] if records else 'none'}; finish it with resume={run}"
         )
     config = config_of(run)
-    if not is_over(flat(config), records[-1]):
+    if not is_over(flat(config), records[-1], report):
         raise InputError(
             f"{run} has done {report['iteration']} of {config['iterations']} iterations; finish it with resume={run}"
         )
@@ -55,7 +56,7 @@ def collect(run: Path) -> dict[str, Any]:
     opponents = report.get("by_opponent", {})
     return {
         "seed": config["seed"],
-        "final": {name: value for name, value in report.items() if name != "by_opponent"},
+        "final": {name: value for name, value in report.items() if name not in ("by_opponent", ASKED)},
         **({"final_by_opponent": opponents} if len(opponents) > 1 else {}),
         "curve": [
             {

@@ -14,6 +14,8 @@ from envs import Game
 
 EVALUATIONS, EXPLOITABILITY = "evaluations", "exploitability"
 """Folders of reports in a run directory, beside the run's own final evaluation."""
+ASKED = "asked"
+"""In a run's final evaluation: the iterations and totals that it was to end by, one level by dotted name."""
 _STALE = ".stale.json"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import jax
 
+from dream.config import settings
 from dream.evaluation import match
 from dream.game_tree.exact import is_exact
 from dream.game_tree.forms import TreeForm, exact_form
@@ -16,7 +18,7 @@ from dream.game_tree.tree import Tree
 from dream.storage import files
 from dream.storage.checkpoint import FOLDER
 from dream.storage.policies import chosen_policy, find
-from dream.storage.reports import measured
+from dream.storage.reports import ASKED, measured
 from dream.storage.tree_cache import stored_tree
 from dream.training import hosts
 from dream.training.beginning import Parts
@@ -104,6 +106,8 @@ class Measurements:
             reports[name] = self._match(state, name, player, games, deals)
         report = {"iteration": iteration, "unit": self._game.unit, "num_players": self._game.num_players}
         report["deals"] = "of the final evaluation alone"
+        asked = {"iterations": self._config.iterations, "budget": dataclasses.asdict(self._config.budget)}
+        report[ASKED] = settings.flat(asked)
         if reports:
             first = next(iter(reports))
             report |= {"opponent": first, **reports[first], "by_opponent": reports}

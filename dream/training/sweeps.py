@@ -14,6 +14,7 @@ from dream.config.settings import flat
 from dream.storage.checkpoint import has_checkpoint
 from dream.storage.files import CONFIG_FILE, EVALUATION_FILE, decoded
 from dream.storage.policies import chosen_name
+from dream.storage.reports import ASKED
 from dream.training import metrics
 from envs import InputError
 
@@ -73,13 +74,16 @@ def _number(path: Path) -> int:
     return int(path.name)
 
 
-def is_over(config: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
+def is_over(config: Mapping[str, Any], record: Mapping[str, Any], report: Mapping[str, Any]) -> bool:
     """Returns whether a run that was evaluated at its newest record was at its end there, and has got no more to do.
 
     Args:
       config: of the run, one level by dotted name.
       record: the newest.
+      report: the final evaluation; one that says what was asked of the run decides by that.
     """
+    if (asked := report.get(ASKED)) is not None:
+        return all(config.get(name) == limit for name, limit in asked.items())
     if config.get("budget.seconds") is not None:  # they may have been spent after the record
         return True
     limits = {name: config.get(f"budget.{name}") for name in ("nodes", "episodes")}
@@ -94,7 +98,8 @@ def is_finished(run: Path, config: Mapping[str, Any], record: Mapping[str, Any])
       run: its directory.
       config, record: as of `is_over`.
     """
-    return _evaluation(run).get("iteration") == record["iteration"] and is_over(config, record)
+    report = _evaluation(run)
+    return report.get("iteration") == record["iteration"] and is_over(config, record, report)
 
 
 def _row(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:

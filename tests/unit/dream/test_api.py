@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -105,6 +106,18 @@ def test_a_lower_bound(run: dream.FinishedRun) -> None:
     assert "at least" not in str(report)
 
 
+def test_no_bound_is_a_share_of_nothing() -> None:
+    """Kuhn's equilibrium that never bets first: the exact value is 0, and the local bound stands alone."""
+    bets = jnp.zeros((16, 3)).at[1].set(jnp.array([1 / 3, 0, 1])).at[jnp.array([2, 9])].set(jnp.array([0, 1 / 3, 1]))
+    policy = envs.Policy(
+        lambda bets, view, legal: np.array([1, 0]) + bets[view.bets, view.card] * np.array([-1, 1]), bets
+    )
+    report = dream.exploit(policy, ["local.games=8"], method="local", game=envs.make("kuhn_poker"))
+    assert abs(report.exploitability) < 1e-6
+    assert report.local is not None
+    assert "local_over_exact" not in report.record
+
+
 REFUSED: dict[str, tuple[Callable[[dream.FinishedRun], Any], str]] = {
     "text for a list": (lambda run: dream.train("iterations=2"), "must be a list of texts"),
     "unknown game": (lambda run: dream.train(["env=kuhn"]), "unknown env 'kuhn'"),
@@ -122,6 +135,11 @@ REFUSED: dict[str, tuple[Callable[[dream.FinishedRun], Any], str]] = {
     ),
     "method": (lambda run: dream.exploit(run, method="guess"), "unknown method 'guess'"),
     "setting": (lambda run: dream.exploit(run, ["local.gams=4"]), "unknown setting"),
+    "policy among the overrides": (
+        lambda run: dream.exploit(run, ["policy=current"]),
+        "policy=current among the overrides decides nothing; which of its policies is the argument name=",
+    ),
+    "rules among the overrides": (lambda run: dream.exploit(run, ["+env.rules.x=1"]), "the game is the argument game="),
     "a policy alone": (lambda run: dream.export_policy(run.policies["average"]), "cannot be exported by itself"),
     "another game": (
         lambda run: dream.evaluate(run.policies["average"], game=envs.make("leduc_poker")),

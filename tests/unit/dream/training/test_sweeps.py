@@ -73,6 +73,15 @@ def test_a_job_that_is_to_go_on_is_not_finished(tmp_path: pathlib.Path) -> None:
     assert [row["objective"] for row in rows] == [0.5, None, 0.5, None, 0.5]
 
 
+def test_an_evaluation_that_says_what_was_asked_decides(tmp_path: pathlib.Path) -> None:
+    """A run that ended by its seconds is finished until it is given more seconds or iterations."""
+    asked = {"iterations": 4, "budget.nodes": None, "budget.episodes": None, "budget.seconds": 2.0}
+    for number, (iterations, seconds) in enumerate(((4, 2.0), (9, 2.0), (4, 3.0), (4, None))):
+        budget = {"nodes": None, "episodes": None, "seconds": seconds}
+        _job(tmp_path / str(number), {"iterations": iterations, "budget": budget}, 3, {"iteration": 3, "asked": asked})
+    assert [row["status"] for row in dream.load_sweep(tmp_path)] == ["finished", "stopped", "stopped", "stopped"]
+
+
 def test_a_folder_without_runs_is_refused(tmp_path: pathlib.Path) -> None:
     """A run's own folder and one that is not there are none."""
     _job(tmp_path / "run", {"seed": 1}, 2, None)
