@@ -27,7 +27,7 @@ from dream.search import names as search_names
 from dream.storage import files, levels
 from dream.storage.lock import FILE as LOCK
 from dream.storage.lock import RunLock
-from dream.storage.policies import find, find_player, player_names
+from dream.storage.policies import at_checkpoint, find, find_player, player_names
 from dream.training.signals import StopRequest
 from envs import Game, InputError, MatchRules, Policy
 
@@ -45,6 +45,7 @@ class Ladder:
       players: by name, in the order given.
       run_dir: where results are kept.
       identity: what results in one run directory must agree in.
+      places: where each player is found, that of a run at the checkpoint that is played.
       sources: what each player is: a rule-based one, or a checkpoint's checksum.
       match_rules: how rounds make the games that players are rated by too; None: they are not.
     """
@@ -54,6 +55,7 @@ class Ladder:
     players: dict[str, Policy]
     run_dir: Path
     identity: dict[str, Any]
+    places: dict[str, str]
     sources: dict[str, str]
     match_rules: MatchRules | None
 
@@ -76,11 +78,12 @@ def prepare_ladder(composed: Composed) -> Ladder:
     if len(names) < 2 or twice:
         wrong = f"names {twice[0]!r} twice" if twice else f"names {len(names)}"
         raise InputError(f"players={list(names)} {wrong}; it must name two different players at least")
-    players = {name: find_player(name, game) for name in names}
-    sources = {name: _source(name, game) for name in names}
+    places = {name: at_checkpoint(name) for name in names}
+    players = {name: find_player(place, game) for name, place in places.items()}
+    sources = {name: _source(place, game) for name, place in places.items()}
     identity = {"game": game.identity, "seed": config.seed, "block": min(config.block, config.games)}
     rules = _match_rules(game, config, asked=composed.gives("target"))
-    prepared = Ladder(config, game, players, _run_dir(composed, config), identity, sources, rules)
+    prepared = Ladder(config, game, players, _run_dir(composed, config), identity, places, sources, rules)
     _check_folder(prepared)
     return prepared
 
@@ -181,7 +184,7 @@ def _play_and_rate(prepared: Ladder, stop: StopRequest) -> None:
     known = files.decoded((folder / SETTINGS).read_bytes())["players"] if (folder / SETTINGS).exists() else {}
     files.write_json(folder / SETTINGS, prepared.identity | {"players": known | prepared.sources})
     block = prepared.identity["block"]
-    played = Rounds(prepared.game, prepared.players, prepared.config, block, folder, stop).play()
+    played = Rounds(prepared.game, prepared.players, prepared.places, prepared.config, block, folder, stop).play()
     results = {pair: Result(points, prepared.match_rules) for pair, points in played.items()}
     ratings = {"rounds": _rated(names, results, lambda result: result.by_rounds)}
     if prepared.match_rules is not None:

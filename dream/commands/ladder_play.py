@@ -44,6 +44,7 @@ class Rounds:
     Attributes:
       game: what is played.
       players: by name.
+      places: where other processes find them.
       config: the settings.
       block: rounds played at once.
       folder: where they are kept.
@@ -52,6 +53,7 @@ class Rounds:
 
     game: Game
     players: dict[str, Policy]
+    places: dict[str, str]
     config: LadderConfig
     block: int
     folder: Path
@@ -92,7 +94,7 @@ class Rounds:
         """Yields the blocks that were missing as they are played: pairing, number, points."""
         processes = min(self.config.processes, len(missing))
         if processes > 1:
-            yield from _by_processes(self.config, self.block, missing, processes, self.stop)
+            yield from _by_processes(self.config, self.places, self.block, missing, processes, self.stop)
             return
         for pair, numbers in missing:
             for number in numbers:
@@ -135,7 +137,12 @@ def pairings_of(players: dict[str, Policy]) -> list[Pairing]:
 
 
 def _by_processes(
-    config: LadderConfig, size: int, missing: list[tuple[Pairing, list[int]]], processes: int, stop: StopRequest
+    config: LadderConfig,
+    places: dict[str, str],
+    size: int,
+    missing: list[tuple[Pairing, list[int]]],
+    processes: int,
+    stop: StopRequest,
 ) -> Iterator[tuple[Pairing, int, list]]:
     """Plays by several processes, each a pairing at a time, so that each program is compiled by one of them alone.
 
@@ -148,9 +155,8 @@ def _by_processes(
         tasks.put(task)
     for _ in range(processes):
         tasks.put(None)
-    workers = [
-        context.Process(target=_work, args=(config, size, tasks, results), daemon=True) for _ in range(processes)
-    ]
+    work = config, places, size, tasks, results
+    workers = [context.Process(target=_work, args=work, daemon=True) for _ in range(processes)]
 
     def end() -> None:
         for worker in workers:
@@ -213,14 +219,16 @@ def _next(results: Any, workers: list[Any]) -> tuple[Pairing, int, list]:
         return found
 
 
-def _work(config: LadderConfig, size: int, tasks: Any, results: Any) -> None:
+def _work(config: LadderConfig, places: dict[str, str], size: int, tasks: Any, results: Any) -> None:
     """Plays pairings until there are none: a process of its own."""
     _end_with_parent()
     try:
         game = envs.make(config.env.name, **config.env.rules)
+        # A run that goes on deletes its old checkpoints: what is played of it is read at once.
+        runs = {name: find_player(place, game) for name, place in places.items() if place != name}
         while (task := tasks.get()) is not None:
             pair, numbers = task
-            players = {name: find_player(name, game) for name in pair}
+            players = {name: runs.get(name) or find_player(name, game) for name in pair}
             for number in numbers:
                 results.put((pair, number, play_block(game, players, pair, number, size, config.seed)))
     except InputError as error:

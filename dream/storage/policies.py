@@ -210,6 +210,18 @@ def find_player(reference: str, game: Game) -> Policy:
     return policy_of(trained, game)
 
 
+def at_checkpoint(reference: str) -> str:
+    """Returns a reference that means the same player while a run goes on: to its newest checkpoint, where it names one.
+
+    Raises:
+      InputError: a folder without a readable checkpoint.
+    """
+    place = search_names.policy_in(reference)
+    if not place or not Path(place).expanduser().is_dir():
+        return reference
+    return reference.replace(place, str(find(place).path), 1)
+
+
 def searching(reference: str, policy: Policy, game: Game) -> Policy:
     """Returns the player that a reference means, of the policy in it: a search with it where it names one.
 

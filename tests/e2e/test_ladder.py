@@ -13,7 +13,8 @@ import time
 import pytest
 from command_support import command, finish, snapshot, start, succeed, wait_for
 
-from dream.commands.ladder import prepare_ladder
+import dream
+from dream.commands.ladder import play_ladder, prepare_ladder
 from dream.config.compose import compose_config
 from dream.storage import files
 from envs import InputError
@@ -129,6 +130,22 @@ def test_several_processes_come_to_the_same(played: pathlib.Path, tmp_path: path
     """Each block has its own seed, so that it does not matter who plays it and when."""
     succeed("dream.ladder", *ARGUMENTS, "processes=2", "plot=none", cwd=tmp_path)
     assert (tmp_path / "ladder" / "ladder.json").read_text() == (played / "ladder" / "ladder.json").read_text()
+
+
+def test_a_run_that_goes_on_is_played_as_it_was(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By several processes too: the checkpoint whose checksum the settings hold, not a newer one."""
+    monkeypatch.chdir(tmp_path)
+    dream.train(["env=kuhn_poker", "algo=cfr", "iterations=1", "run_dir=run"], quiet=True)
+    arguments = ["env=kuhn_poker", "players=[run,random,solved]", "games=64", "plot=none"]
+    prepared = [
+        prepare_ladder(compose_config("ladder", [*arguments, f"processes={count}", f"run_dir=by{count}"]))
+        for count in (1, 2)
+    ]
+    dream.train(["resume=run", "iterations=300", "checkpoint.every=300"], quiet=True)
+    for ladder in prepared:
+        play_ladder(ladder)
+    one, two = (json.loads((tmp_path / count / "ladder.json").read_text()) for count in ("by1", "by2"))
+    assert one == two
 
 
 RUMMY = ("env=rummy500", "env.rules.num_players=2", "players=[random,greedy]")
