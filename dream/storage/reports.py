@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,12 @@ def measured_player(reference: str, game: Game) -> dict[str, Any] | None:
     if levels.is_level(reference):
         return measured_player(levels.level(reference, game).player, game)
     return measured(find(reference))
+
+
+def measured_players(references: Iterable[str], game: Game) -> dict[str, dict[str, Any]]:
+    """Returns the same of those of several players that were trained, by reference."""
+    found = {reference: measured_player(reference, game) for reference in references}
+    return {reference: of for reference, of in found.items() if of is not None}
 
 
 def set_aside_after(run_dir: Path, iteration: int) -> list[Path]:

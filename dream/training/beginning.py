@@ -21,12 +21,14 @@ class Parts:
       game: what is played.
       algorithm: the learner.
       opponents: of the evaluation, by name.
+      trained: of these and of the learner's opponents those that were trained, by name: iteration and checksum.
     """
 
     config: RunConfig
     game: Game
     algorithm: Algorithm
     opponents: dict[str, Policy | HostPlayer]
+    trained: dict[str, dict[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)

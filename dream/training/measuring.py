@@ -49,7 +49,7 @@ class Measurements:
           parts: of the run.
         """
         self._config, self._game, self._algorithm = parts.config, parts.game, parts.algorithm
-        self._opponents = parts.opponents
+        self._opponents, self._trained = parts.opponents, parts.trained
         exact = self._config.eval.exact and is_exact(self._game)
         self._form = exact_form(self._game, stored_tree) if exact else None
         self._measured: tuple[int, dict[str, dict[str, float]]] = (-1, {})
@@ -115,7 +115,9 @@ class Measurements:
             report["exact"] = self.exact(state, iteration)
         if hosts.leads():
             saved = find(run_dir / FOLDER / str(iteration))
-            report |= {"game": self._game.identity, "measured": {"checkpoint": measured(saved)}}
+            rivals = {name: of for name, of in self._trained.items() if name in self._opponents}
+            players = {"checkpoint": measured(saved)} | ({"opponents": rivals} if rivals else {})
+            report |= {"game": self._game.identity, "measured": players}
             files.write_json(run_dir / files.EVALUATION_FILE, report)
         return reports
 

@@ -267,6 +267,7 @@ class Run:
             "settled": self.settled,
             "group": self.start.group,
             "name": self.start.name,
+            "players": self.start.parts.trained,
         }
         self.writer.save(self.iteration, state, meta)
         self.saved = self.iteration

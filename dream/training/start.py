@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,11 @@ from dream.compiled.agreement import agreed
 from dream.config import settings
 from dream.config.compose import Composed, check_names, update
 from dream.config.schema import HostsConfig, RunConfig
+from dream.rollout.opponents import PAST_SELF, SELF
 from dream.storage import files, lock
 from dream.storage.checkpoint import Checkpoint, find, has_checkpoint, newest
-from dream.storage.policies import RESOURCES, check_game, find_opponent
+from dream.storage.policies import RESOURCES, at_checkpoint, check_game, find_opponent
+from dream.storage.reports import measured_player, measured_players
 from dream.training import hosts
 from dream.training.beginning import Parts, Start
 from envs import InputError
@@ -48,8 +50,13 @@ def build_run(node: Any) -> Parts:
     for name in ("games", "final_games"):
         if game.num_players == 2 and getattr(config.eval, name) % 2:
             raise InputError(f"eval.{name}={getattr(config.eval, name)} is odd; it must be even: deals are mirrored")
-    opponents = {name: find_opponent(name, game) for name in config.eval.opponents}
-    return Parts(config, game, algorithm, opponents)
+    met = [name for name in config.algo.get("opponents", ()) if name not in (SELF, PAST_SELF)]
+    places = {name: at_checkpoint(name) for name in config.eval.opponents}
+    opponents = {name: find_opponent(place, game) for name, place in places.items()}
+    trained = measured_players(met, game) | {
+        name: of for name, place in places.items() if (of := measured_player(place, game)) is not None
+    }
+    return Parts(config, game, algorithm, opponents, trained)
 
 
 def prepare_run(composed: Composed) -> Start:
@@ -181,10 +188,17 @@ def _start_from(checkpoint: Checkpoint, node: DictConfig, choices: dict[str, str
     config = parts.config
     check_game(checkpoint, parts.game, payoffs=True)
     done = checkpoint.meta["iteration"]
+    for name, earlier in checkpoint.meta.get("players", {}).items():
+        if (now := parts.trained.get(name, earlier)) != earlier:
+            print(f"{name} is another player than before: {_stated(now)}, not {_stated(earlier)}", flush=True)
     if config.iterations < done:
         raise InputError(f"iterations={config.iterations} is less than the {done} iterations that {run_dir} has done")
     group = checkpoint.meta.get("group", f"{config.algo['name']}_{config.env.name}")
     return _start(node, parts, choices, run_dir, checkpoint, group, checkpoint.meta.get("name", run_dir.name))
+
+
+def _stated(player: Mapping[str, Any]) -> str:
+    return f"of iteration {player['iteration']}, checksum {player['checksum']}"
 
 
 def _find_to_resume(reference: str) -> Checkpoint:

@@ -121,3 +121,24 @@ def test_resuming_sets_later_reports_aside(run_dir: pathlib.Path, capsys: pytest
 
 def _of_6(path: str) -> str:
     return path.format(6)
+
+
+def test_trained_opponents_are_told_and_that_they_changed(
+    run_dir: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As they were when the run began; a resumed run meets them as they are, and says so."""
+    rival, folder = tmp_path / "rival", tmp_path / "run"
+    dream.train([*KUHN, "iterations=2", f"run_dir={rival}"], quiet=True)
+    earlier = reports.measured(find(rival))
+    opponents = f"eval.opponents=['{rival}',random]"
+    dream.train([*KUHN, "iterations=2", opponents, f"run_dir={folder}"], quiet=True)
+    assert json.loads((folder / "evaluation.json").read_text())["measured"]["opponents"] == {str(rival): earlier}
+    dream.train([f"resume={folder}", "iterations=4"], quiet=True)
+    assert "another player" not in capsys.readouterr().out
+    dream.train([f"resume={rival}", "iterations=4"], quiet=True)
+    dream.train([f"resume={folder}", "iterations=6"], quiet=True)
+    now = reports.measured(find(rival))
+    assert f"{rival} is another player than before: of iteration 4, checksum {now['checksum']}, not of iteration 2" in (
+        capsys.readouterr().out
+    )
+    assert json.loads((folder / "evaluation.json").read_text())["measured"]["opponents"] == {str(rival): now}
