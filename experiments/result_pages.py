@@ -86,7 +86,8 @@ def _points_line(name: str) -> Line:
     met = [[run["strength"][opponent]["points_per_hand"] for opponent in opponents] for _, run in seeds]
     points = [", ".join(f"{x['mean']:+.1f}" for x in of_seed) for of_seed in met]
     half = max(x["high"] - x["low"] for of_seed in met for x in of_seed) / 2
-    again = f"; trained again: {'; '.join(points[1:])}" if points[1:] else ""
+    how = "trained on again from the same weights" if "algo.start_from=" in seeds[0][1]["command"] else "trained again"
+    again = f"; {how}: {'; '.join(points[1:])}" if points[1:] else ""
     return (
         f"`{name}`, by policy alone, against " + ", ".join(f"`{opponent}`" for opponent in opponents),
         f"{points[0]} points per hand{again} (each ±{half:.1f})",
