@@ -160,7 +160,26 @@ def _resume(composed: Composed) -> Start:
             )
     if node.algo.name != stored.algo.name:
         raise InputError(f"algo.name={node.algo.name} cannot be changed by resume=; the run has {stored.algo.name}")
+    if line := _ended_schedules(stored, node):
+        print(line, flush=True)
     return _start_from(checkpoint, node, choices)
+
+
+def _ended_schedules(stored: DictConfig, node: DictConfig) -> str:
+    """Returns a line about schedules that were to end with the run and do not reach to its new end; "" for none."""
+    before, now = (settings.flat(OmegaConf.to_container(config.algo), "algo") for config in (stored, node))
+    ends = [
+        name
+        for name, end in now.items()
+        if name.endswith(".transition_steps")
+        and before.get(name) == end == stored.iterations < node.iterations
+        and now[name.replace("transition_steps", "start")] != now[name.replace("transition_steps", "end")]
+    ]
+    if not ends:
+        return ""
+    return (
+        f"{', '.join(ends)}={stored.iterations} was the run's end: it changes no further; give a new value if it should"
+    )
 
 
 def _go_on(composed: Composed, checkpoint: Checkpoint) -> Start:
