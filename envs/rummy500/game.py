@@ -60,6 +60,8 @@ from envs.rummy500.state import (
 DRAW, PLAY = range(2)
 _CARDS = cards.NUM_CARDS
 _IDS = np.arange(_CARDS)
+_POINTS = np.float32(100)
+"""Of score in a potential of 1, whatever a reward of 1 is worth."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -320,7 +322,7 @@ class Rummy500(Game):
 
     def potential(self, state: RummyState, player: Array) -> Array:
         """Returns the own score if the round ended now, / 100."""
-        return self.scores(state)[player] / np.float32(self.reward_scale)
+        return self.scores(state)[player] / _POINTS
 
     def phase(self, state: RummyState) -> Array:
         """Returns the index in `phases`."""

@@ -47,6 +47,17 @@ def test_policies_play_under_both_rewards() -> None:
         envs.check_plays(policy, envs.make("rummy500", hand_size=8, rewards="points"))
 
 
+def test_the_potential_does_not_depend_on_the_reward() -> None:
+    """Points / 100 with the score and with the shaped reward, as in gin rummy."""
+    plain, shaped = envs.make("rummy500", num_players=2), envs.make("rummy500", num_players=2, reward="shaped")
+    state = plain.init(jax.random.key(0))
+    for player in range(2):
+        expected = float(plain.scores(state)[player]) / 100
+        assert expected < 0
+        assert float(plain.potential(state, player)) == pytest.approx(expected)
+        assert float(shaped.potential(state, player)) == pytest.approx(expected)
+
+
 @pytest.mark.parametrize(
     ("given", "where"),
     [
