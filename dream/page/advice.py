@@ -23,7 +23,7 @@ from jax import Array, lax
 
 from dream.page.compiled import Player
 from dream.page.refusals import RefusedError
-from dream.search.playouts import play_on
+from dream.search.playouts import points_after
 from dream.search.worlds import log_likelihood, tempered
 from envs import Game, InputError, Policy, boards
 from envs.batching import QUICK
@@ -83,7 +83,7 @@ class Adviser:
             points = self._values(view, padded, np.int32(len(actions)), np.int32(seat), jax.random.key(seed))
         except InputError as error:
             raise RefusedError("cannot_deal", game=self.game.name) from error
-        return self._numbers(np.asarray(points, float)[:, : len(actions)]) * self.game.reward_scale
+        return self._numbers(np.asarray(points, float)[:, : len(actions)])
 
     def _numbers(self, found: np.ndarray) -> np.ndarray:
         if not np.isfinite(found).all():
@@ -103,7 +103,7 @@ class Adviser:
 
             def body(carry: tuple[Array, Array]) -> tuple[Array, Array]:
                 n, points = carry
-                won = play_on(self.game, self._playout, world, actions[n], seat, keys[1], self.game.max_length)
+                won = points_after(self.game, self._playout, world, actions[n], seat, keys[1])
                 return n + 1, points.at[n].set(won)
 
             return lax.while_loop(lambda carry: carry[0] < count, body, start)[1]

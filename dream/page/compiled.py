@@ -14,7 +14,7 @@ import numpy as np
 from dream.equations.distributions import faults
 from dream.evaluation.validity import refuse_faults
 from dream.storage.policies import find_player
-from envs import Game, Policy
+from envs import Game, Policy, records
 from envs.batching import QUICK
 from envs.game import State, View
 
@@ -48,6 +48,7 @@ class CompiledGame:
         self._deal = jax.jit(self._dealt, compiler_options=QUICK)
         self._look = jax.jit(self._looked_at, compiler_options=QUICK)
         self._step = jax.jit(self._stepped, compiler_options=QUICK)
+        self._points = jax.jit(functools.partial(records.points_of, game), compiler_options=QUICK)
         state = jax.eval_shape(game.init, jax.random.key(0))
         has_scores = "score" in jax.eval_shape(lambda one: game.result(one, 0), state)
         self._scores = jax.jit(self._scored, compiler_options=QUICK) if has_scores else None
@@ -83,6 +84,10 @@ class CompiledGame:
         """Plays an action, which must be legal."""
         rewards, done, looked = self._step(position.state, np.int32(action))
         return self._position(rewards, done, looked)
+
+    def points(self, state: State, paid: np.ndarray) -> np.ndarray:
+        """Returns what a finished round won: float[P], by seat, from its end and all rewards paid."""
+        return np.round(np.asarray(self._points(state, paid), float), 4)
 
     def scores(self, state: State) -> list[float] | None:
         """Returns what a round adds to a running score, by seat; None where that is the points won."""

@@ -58,7 +58,8 @@ class Round:
       actions: ids, in order.
       actors: their seats.
       said: what the person (or a spectator) heard of each, None for what is secret.
-      points: float[P], won so far, by seat.
+      paid: float[P], rewards so far, by seat.
+      points: float[P], what was won, by seat; 0 until the round is over.
     """
 
     number: int
@@ -67,6 +68,7 @@ class Round:
     actions: list[int] = dataclasses.field(default_factory=list)
     actors: list[int] = dataclasses.field(default_factory=list)
     said: list[dict[str, Any] | None] = dataclasses.field(default_factory=list)
+    paid: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(2))
     points: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(2))
 
 
@@ -175,8 +177,7 @@ class Match:
             chairs[(positions[ply].current - played.number) % len(chairs)] = Chair()
         other = Match(self.compiled, chairs, self.settings)
         other.branched = True
-        going = Round(played.number, played.deal, positions[0], points=np.zeros(len(self.chairs)))
-        other.round = going
+        other.round = other._begun(played.number, positions[0])
         for action in played.actions[:ply]:
             other.act(action)
         return other
@@ -242,7 +243,7 @@ class Match:
         played.said.append(boards.said(self.game, before.views[hears], action, after.views[hears], own, before.state))
         played.actions.append(action)
         played.actors.append(before.current)
-        played.points = np.round(played.points + after.rewards * self.game.reward_scale, 4)
+        played.paid = played.paid + after.rewards
         played.position = after
         self.used = time.monotonic()
         if after.done:
@@ -265,9 +266,14 @@ class Match:
 
     def _dealt(self, number: int, first: int | None = None) -> Round:
         position = self.compiled.deal(int(self._chance.integers(2**31)), first)
-        return Round(number, position.state, position, points=np.zeros(len(self.chairs)))
+        return self._begun(number, position)
+
+    def _begun(self, number: int, position: Position) -> Round:
+        seats = len(self.chairs)
+        return Round(number, position.state, position, paid=np.zeros(seats), points=np.zeros(seats))
 
     def _score(self, played: Round) -> None:
+        played.points = self.compiled.points(played.position.state, played.paid)
         points = [float(played.points[self.seat(chair)]) for chair in range(len(self.chairs))]
         scores = self.compiled.scores(played.position.state)
         for chair in range(len(self.chairs)):

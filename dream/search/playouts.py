@@ -48,6 +48,32 @@ def play_on(
       float32, rewards from here on, and the policy's win_bonus if the end pays the player, the negative if it costs;
       NaN where what the policy gave was not finite; what it gives once the game is over does not count.
     """
+    _, won = _played(game, policy, state, action, seat, key, cut, needed, opponent)
+    return won
+
+
+def points_after(game: Game, policy: Policy, state: State, action: Array, seat: Array, key: Array) -> Array:
+    """Plays an action, and then everyone plays by a policy to the end; returns the points that a seat wins: float32.
+
+    Points are those that the game reports, where it pays something else; NaN as in `play_on`.
+    """
+    end, won = _played(game, policy, state, action, seat, key, game.max_length, True, None)
+    points = game.result(end, seat).get("points_per_hand", won * game.reward_scale)
+    return jnp.where(jnp.isfinite(won), points, jnp.nan)
+
+
+def _played(
+    game: Game,
+    policy: Policy,
+    state: State,
+    action: Array,
+    seat: Array,
+    key: Array,
+    cut: Array | int,
+    needed: Array | bool,
+    opponent: Policy | None,
+) -> tuple[State, Array]:
+    """Returns where `play_on` left the game, and what it came to."""
     bonus = policy.win_bonus if isinstance(policy, ValuedPolicy) else 0.0
     knows_value = isinstance(policy, ValuedPolicy) and policy.value is not None
 
@@ -70,5 +96,5 @@ def play_on(
         return t + 1, state, action, won + gained, rest, done | is_left
 
     start = (jnp.int32(0), state, jnp.int32(action), jnp.float32(0), jnp.float32(0), ~jnp.bool_(needed))
-    _, _, _, won, rest, _ = lax.while_loop(lambda carry: ~carry[-1], body, start)
-    return won + rest
+    _, end, _, won, rest, _ = lax.while_loop(lambda carry: ~carry[-1], body, start)
+    return end, won + rest

@@ -106,6 +106,18 @@ def test_a_rummy_match_has_points_and_beliefs() -> None:
         assert sum(other["chances"]) == pytest.approx(3, abs=0.05)
 
 
+def test_expected_points_are_points_where_the_reward_is_another() -> None:
+    """Of the 16-action game with categorical rewards: those of the same game that pays points."""
+    found = []
+    for reward in ("points", "categorical"):
+        game = envs.make("gin_rummy_mdp", reward=reward)
+        simple = envs.make_bot("heuristic", game)
+        position = CompiledGame(game).deal(3)
+        found.append(Adviser(game, Player("heuristic", simple), simple).values(position.views[0], [0, 1], 0, 0))
+    np.testing.assert_allclose(found[0], found[1], atol=1e-3)
+    assert np.abs(found[0]).max() > 1
+
+
 def test_openspiels_gin_has_points_and_beliefs() -> None:
     """At the first decision: values of both actions, and a belief that is not weighted by moves, which a view lacks."""
     game = envs.make("gin_rummy_openspiel", num_ranks=5, num_suits=4, hand_size=4)

@@ -174,6 +174,23 @@ def test_a_match_ends_at_its_target() -> None:
         match.next_round()
 
 
+def test_points_are_points_where_the_reward_is_another() -> None:
+    """Of the 16-action game with categorical rewards: as with points, and the round's record is read again."""
+    won = {}
+    for reward in ("points", "categorical"):
+        game = envs.make("gin_rummy_mdp", reward=reward)
+        player = Chair("heuristic", _SHELF.player("heuristic", game))
+        match = Match(_SHELF.game(game), [player, player], Settings("", target=500, seed=5))
+        while not match.round.position.done:
+            match.act(match.choose())
+        (played,) = match.finished
+        kept = records.finished(game, played.deal, played.actions, points=played.points)
+        assert records.replay(kept)[0] == game
+        won[reward] = match.snapshot()["points"], match.scores
+    assert won["categorical"] == won["points"]
+    assert max(won["points"][1]) > 1
+
+
 def test_a_rummy_match_shows_its_totals() -> None:
     """To its target within one game: what the finished rounds made, in play and in the settlement, by seat."""
     game = envs.make("rummy500", num_players=2, hand_size=5, max_turns=20, target=500, max_rounds=2)
