@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,7 @@ from envs.game import EnumerableGame, Game
 DEALS = 1000
 """Outcomes of the deal, for a game that cannot be enumerated."""
 _BOUND = 1e3
-"""No game pays more, in units of reward."""
+"""No game that does not say what it pays at worst pays more or less, in units of reward."""
 
 
 class _Functions:
@@ -77,6 +78,8 @@ def game_class(ours: Game, deals: int) -> Any:
     identity = json.dumps([ours.identity, deals], sort_keys=True)
     name = f"dream_{ours.name}_{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
     explicit, utility = isinstance(ours, EnumerableGame), pyspiel.GameType.Utility
+    model = pyspiel.GameType.RewardModel
+    least, most = _bounds(ours)
     kind = pyspiel.GameType(
         short_name=name,
         long_name=ours.name,
@@ -84,7 +87,7 @@ def game_class(ours: Game, deals: int) -> Any:
         chance_mode=pyspiel.GameType.ChanceMode.EXPLICIT_STOCHASTIC,
         information=pyspiel.GameType.Information.IMPERFECT_INFORMATION,
         utility=utility.ZERO_SUM if ours.zero_sum else utility.GENERAL_SUM,
-        reward_model=pyspiel.GameType.RewardModel.TERMINAL,
+        reward_model=model.TERMINAL if ours.pays_at_end else model.REWARDS,
         max_num_players=ours.num_players,
         min_num_players=ours.num_players,
         provides_information_state_string=explicit,
@@ -98,8 +101,8 @@ def game_class(ours: Game, deals: int) -> Any:
         num_distinct_actions=ours.num_actions,
         max_chance_outcomes=max(len(roots), _most_outcomes(ours, roots)),
         num_players=ours.num_players,
-        min_utility=-_BOUND,
-        max_utility=_BOUND,
+        min_utility=least,
+        max_utility=most,
         utility_sum=0.0 if ours.zero_sum else None,
         max_game_length=ours.max_length,
     )
@@ -129,6 +132,15 @@ def _roots(game: Game, deals: int) -> tuple[list[Any], list[float]]:
     return listed, (kept / kept.sum()).tolist()
 
 
+def _bounds(game: Game) -> tuple[float, float]:
+    """Returns what a player wins at least and at most; infinity where a game with a worst reward has no best one."""
+    worst = getattr(game, "worst_reward", None)
+    if worst is None:
+        return -_BOUND, _BOUND
+    least = float(np.float32(worst))  # as rewards are
+    return least, -least * (game.num_players - 1) if game.zero_sum else math.inf
+
+
 def _most_outcomes(game: Game, roots: list[Any]) -> int:
     """Returns how many outcomes an action can have."""
     if not isinstance(game, EnumerableGame):
@@ -156,6 +168,7 @@ class _Played:
         self._pending = _Kept(list(zip(range(len(self.roots)), self.chances, strict=True)))
         self._branches = _Kept([(root, [0.0] * self.ours.num_players, False) for root in self.roots])
         self._returns = [0.0] * self.ours.num_players
+        self._paid = [0.0] * self.ours.num_players
         self._over = False
 
     def current_player(self) -> int:
@@ -171,6 +184,7 @@ class _Played:
         return self._pending.value
 
     def _apply_action(self, action: int) -> None:
+        self._paid = [0.0] * self.ours.num_players
         if self._pending.value:
             self._arrive(*self._branches.value[action])
         elif isinstance(self.ours, EnumerableGame):
@@ -191,7 +205,11 @@ class _Played:
         self.kept = _Kept(jax.device_get(_functions(self.ours).init(kept))) if isinstance(kept, int) else kept
         self._pending, self._branches = _NOTHING, _NOTHING
         self._over = bool(done)
-        self._returns = [was + float(now) for was, now in zip(self._returns, rewards, strict=True)]
+        paid = np.asarray(rewards, float)
+        if self.ours.zero_sum:  # in float32 those of three players or more do not quite sum to 0
+            paid = paid - paid.mean()
+        self._paid = paid.tolist()
+        self._returns = [was + now for was, now in zip(self._returns, self._paid, strict=True)]
 
     def _action_to_string(self, player: int, action: int) -> str:
         if player < 0 or self.kept.value is None:
@@ -200,6 +218,9 @@ class _Played:
 
     def is_terminal(self) -> bool:
         return self._over
+
+    def rewards(self) -> list[float]:
+        return self._paid
 
     def returns(self) -> list[float]:
         return self._returns

@@ -20,11 +20,43 @@ from envs.adapters import open_spiel
 from envs.gin_rummy.players import simple_bot
 from envs.random_play import uniform_policy
 
+_FEW = {"hand_size": 3, "max_turns": 8}
+_CHECKED = {
+    "kuhn_poker": {},
+    "leduc_poker": {},
+    "gin_rummy_openspiel": {},
+    "phantom_ttt": {},
+    "dark_hex": {},
+    "rummy500-three": {"num_players": 3, **_FEW},
+    "rummy500-points": {"num_players": 2, "rewards": "points", **_FEW},
+    "rummy500-shaped": {"num_players": 2, "reward": "shaped", **_FEW},
+    "rummy500-heavy": {"num_players": 2, "reward": "shaped", "card_weight": 900.0, "win_weight": 5000.0, **_FEW},
+    "rummy500-match": {"num_players": 3, "target": 60, "max_rounds": 2, **_FEW},
+}
 
-@pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker", "gin_rummy_openspiel", "phantom_ttt", "dark_hex"])
-def test_openspiels_own_checker_accepts_the_game(name: str) -> None:
+
+@pytest.mark.parametrize("case", _CHECKED)
+def test_openspiels_own_checker_accepts_the_game(case: str) -> None:
     """pyspiel.random_sim_test: random games with every consistency check OpenSpiel makes, serialisation included."""
-    pyspiel.random_sim_test(open_spiel.game(envs.make(name), deals=50), num_sims=2, serialize=True, verbose=False)
+    game = open_spiel.game(envs.make(case.split("-")[0], **_CHECKED[case]), deals=50)
+    pyspiel.random_sim_test(game, num_sims=2, serialize=True, verbose=False)
+
+
+@pytest.mark.parametrize("case", ["rummy500-heavy", "rummy500-match"])
+def test_what_a_game_pays_on_the_way_is_told(case: str) -> None:
+    """Rewards are the last action's pay and sum to the returns, within the bounds; the game says that it pays so."""
+    game = open_spiel.game(envs.make("rummy500", **_CHECKED[case]), deals=50)
+    assert game.get_type().reward_model == pyspiel.GameType.RewardModel.REWARDS
+    state, rng, summed, paid = game.new_initial_state(), random.Random(5), np.zeros(game.num_players()), 0
+    while not state.is_terminal():
+        state.apply_action(rng.choice(state.legal_actions()))
+        summed += state.rewards()
+        paid += any(state.rewards())
+    np.testing.assert_allclose(state.returns(), summed, atol=1e-9)
+    assert paid > 1
+    assert game.min_utility() <= summed.min() <= summed.max() <= game.max_utility()
+    if game.utility_sum() is not None:
+        assert summed.sum() == pytest.approx(0, abs=1e-12)
 
 
 def test_exploitability_of_an_exported_leduc_policy_is_ours() -> None:
