@@ -177,6 +177,8 @@ def insight(
     laid = [MELD_MASKS[meld] for row in view.laid for meld in row if meld != ids.NO_CARD]
     masks = [view.pile, view.known[1 - own], view.laid_off, *laid]
     seen = [card for mask in masks for card in _ids(mask, rules.num_ranks)]
+    absent = _SUITS[rules.num_suits :]
+    seen += [rules.num_ranks * suit + rank for suit in absent for rank in range(rules.num_ranks)]
     if view.upcard != ids.NO_CARD:
         seen.append(cards.card_id(_card(int(view.upcard), rules.num_ranks), rules.num_ranks))
     hand = _ids(view.hand, rules.num_ranks)

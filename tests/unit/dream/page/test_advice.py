@@ -158,6 +158,16 @@ def test_outs_dangers_and_chances_of_a_hand() -> None:
     assert (_small_hand(knock_limit=6)["knock"], _small_hand(knock_limit=6)["knock_next"]) == ("draw", 1)
 
 
+def test_suits_that_a_deck_lacks_are_not_in_the_stock() -> None:
+    """Of two suits of five: six cards are unseen, and two of them make a run of 2S 3S."""
+    game = envs.make("gin_rummy_openspiel", num_ranks=5, num_suits=2, hand_size=3)
+    deck = np.array([1, 2, 9, 4, 6, 7, 5, 0, 3, 8])  # 2S 3S 5C to player 0, AC the upcard
+    view = game.view(game.from_deck(deck), 0)
+    found = boards.board_of(game).insight(game, view, np.zeros((1, 2, 20), bool), np.ones(1), ())
+    assert {(out["card"], out["chance"]) for out in found["outs"] if out["left"] == 0} == {("AS", 0.167), ("4S", 0.167)}
+    assert found["gin_next"] == pytest.approx(2 / 6, abs=6e-4)
+
+
 _GINS = ("gin_rummy", "gin_rummy_mdp", "gin_rummy_openspiel", "mini_gin_rummy")
 
 
