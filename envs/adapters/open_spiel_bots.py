@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from envs import cards
 from envs.adapters.open_spiel import NATIVE
 from envs.errors import InputError, unknown
 from envs.game import Game
@@ -46,10 +47,20 @@ def make(name: str, game: Game) -> HostPlayer:
 
 
 def native_game(game: Game) -> Any:
-    """Returns pyspiel's own game of the same rules."""
+    """Returns pyspiel's own game of the same rules.
+
+    Raises:
+      InputError: four suits of fewer than 13 ranks, where pyspiel 2.0.2 fails once a set without spades is laid.
+    """
     import pyspiel
 
     rules = dataclasses.asdict(game.rules)
+    suits, ranks = rules["num_suits"], rules["num_ranks"]
+    if suits == cards.NUM_SUITS and ranks < cards.NUM_RANKS:
+        raise InputError(
+            f"pyspiel's {NATIVE[game.name]} with num_suits={suits} and num_ranks={ranks} fails when a set without "
+            f"spades is laid; num_ranks must be {cards.NUM_RANKS}, or num_suits fewer"
+        )
     return pyspiel.load_game(NATIVE[game.name], {name: rules[name] for name in OpenSpielRules.__dataclass_fields__})
 
 

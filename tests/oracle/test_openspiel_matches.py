@@ -84,5 +84,8 @@ def test_wrong_references(game: Game) -> None:
         find_opponent(SIMPLE, envs.make("leduc_poker"))
     with pytest.raises(InputError, match="only be the opponent of a match"):
         make_mixture((SIMPLE,), None, game, find_player)
+    with pytest.raises(InputError, match=r"num_suits=4 and num_ranks=9 fails .*; num_ranks must be 13, or num_suits"):
+        find_opponent(SIMPLE, envs.make("gin_rummy_openspiel", num_ranks=9, hand_size=7))
+    assert native_game(envs.make("gin_rummy_openspiel", num_suits=3, num_ranks=9, hand_size=7)).num_players() == 2
     with pytest.raises(InputError, match="unknown player 'pyspiel:x'"):
         find_opponent("pyspiel:x", game)
