@@ -43,7 +43,7 @@ from jax import Array, lax
 
 from envs import cards, dealing, drawing
 from envs.errors import InputError
-from envs.game import EnumerableGame
+from envs.game import CardFeatures, EnumerableGame
 from envs.gin_rummy.core import scene, table
 from envs.gin_rummy.core.rules import MINI_PRESETS, MiniRules
 from envs.gin_rummy.core.table import Table
@@ -94,6 +94,11 @@ class MiniGinRummy(GinRummy, EnumerableGame):
     def num_actions(self) -> int:
         """Actions: 3 + 2 * cards, or 4 + cards where the best discard is chosen for the knocker."""
         return _DISCARDS + self.rules.num_cards + (1 if self._one_knock else self.rules.num_cards)
+
+    @property
+    def card_features(self) -> CardFeatures | None:
+        """As in the full game; None where one knock is for all cards."""
+        return None if self._one_knock else super().card_features
 
     def init(self, key: Array) -> MiniState:
         """Deals a shuffled deck; with suit symmetry alike suits are named at random."""

@@ -158,6 +158,14 @@ def test_the_features_are_those_of_the_tables(kind: str) -> None:
         assert actions[n].tolist() == (discards if len(hand) == 11 else [[-1] * choices] * 11)
 
 
+def test_there_are_none_where_one_knock_is_for_all_cards() -> None:
+    """Of the full deck too: the knocks that the features name are no actions there."""
+    deck = {"num_ranks": 13, "num_suits": 4, "hand_size": 10}
+    assert envs.make("mini_gin_rummy", knock_form="best_discard", **deck).card_features is None
+    game = envs.make("mini_gin_rummy", knock_form="each_discard", **deck)
+    assert (game.num_actions, game.card_features.choices) == (107, 2)
+
+
 def _with_all_known() -> tuple[Any, Any]:
     """Returns a draw where the player knows all ten cards of the opponent, who took tops alone: view, observation."""
     game = envs.make("gin_rummy")
