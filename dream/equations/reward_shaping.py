@@ -94,6 +94,15 @@ def check_win_bonus(config: ShapingConfig, game: Game) -> None:
         )
 
 
+def check_tie_penalty(config: ShapingConfig, game: Game) -> None:
+    """Raises InputError for a penalty in points where rewards are no points: not zero-sum and without a scale."""
+    if config.tie_penalty and game.unit == "points" and game.reward_scale == 1 and not game.zero_sum:
+        raise InputError(
+            f"algo.shaping.tie_penalty={config.tie_penalty:g} is in points; the rewards of {game.name} here are not, "
+            "so it must be 0"
+        )
+
+
 def training_rewards(
     config: ShapingConfig,
     rewards: Array,

@@ -41,7 +41,7 @@ from dream.algorithms.play_then_fit import PlayThenFit
 from dream.algorithms.types import Algorithm, Resources
 from dream.buffers.replay import Replay, batches_per_pass, nth_of_passes, sample
 from dream.equations import schedules
-from dream.equations.reward_shaping import check_win_bonus
+from dream.equations.reward_shaping import check_tie_penalty, check_win_bonus
 from dream.networks import make_history_network, make_network, make_policy_network
 from dream.networks.fit import adam, fit
 from dream.networks.network import make_reader
@@ -82,6 +82,7 @@ def make(config: DuelingDreamConfig, network: Any, game: Game, resources: Resour
     """
     settings.check(config)
     check_win_bonus(config.shaping, game)
+    check_tie_penalty(config.shaping, game)
     num_envs = num_envs_for(config.num_envs, config.episodes_per_iteration)
     built = (make_policy_network if config.accumulates else make_network)(network, game)
     mixture = make_mixture(config.opponents, config.shares, game, resources.find_player)

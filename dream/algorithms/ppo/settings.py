@@ -8,7 +8,7 @@ from dream.algorithms.critic import check_critic
 from dream.algorithms.deep.history_values import HistoryValueConfig
 from dream.config.settings import choice, number
 from dream.equations import schedules
-from dream.equations.reward_shaping import ShapingConfig, check_win_bonus
+from dream.equations.reward_shaping import ShapingConfig, check_tie_penalty, check_win_bonus
 from dream.equations.schedules import Schedule
 from dream.rollout.opponents import SELF, Mixture
 from dream.rollout.self_play import num_envs_for
@@ -84,6 +84,7 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
             "be expected_sarsa"
         )
     check_win_bonus(config.shaping, game)
+    check_tie_penalty(config.shaping, game)
     shaped = config.rollout_length is not None and (config.shaping.scale.start or config.shaping.scale.end)
     if shaped and (config.assistant is not None or not game.pays_at_end):
         other = "an assistant" if config.assistant is not None else f"{game.name}, which pays before its end,"

@@ -10,9 +10,11 @@ import pytest
 from dream_support import CoinGame, Node, coin_trees, random_table, trajectories
 
 import envs
+from dream import algorithms
 from dream.equations import schedules
 from dream.equations.reward_shaping import (
     ShapingConfig,
+    check_tie_penalty,
     check_win_bonus,
     shaping_reward,
     tie_penalty,
@@ -158,3 +160,23 @@ def test_a_bonus_for_wins_needs_rewards_that_tell_the_winner(rules: dict) -> Non
     check_win_bonus(ShapingConfig(), envs.make("rummy500", **rules))
     with pytest.raises(InputError, match=r"algo\.shaping\.win_bonus=50 is for zero-sum games of two"):
         check_win_bonus(config, envs.make("rummy500", **rules))
+
+
+def test_a_penalty_in_points_is_refused_where_rewards_are_none() -> None:
+    """Categorical and shaped rewards; it costs nothing to ask for none, and points not zero-sum are points."""
+    config = ShapingConfig()
+    for game in (envs.make("gin_rummy_mdp", reward="categorical"), envs.make("rummy500", reward="shaped")):
+        with pytest.raises(InputError, match=rf"tie_penalty=-5 is in points; the rewards of {game.name} .* must be 0"):
+            check_tie_penalty(config, game)
+        check_tie_penalty(ShapingConfig(tie_penalty=0.0), game)
+    for name, rules in (("gin_rummy_mdp", {}), ("rummy500", {"rewards": "points"}), ("leduc_poker", {})):
+        check_tie_penalty(config, envs.make(name, **rules))
+
+
+@pytest.mark.parametrize("algo", ["dueling_dream", "ppo"])
+def test_learners_refuse_such_a_penalty(algo: str) -> None:
+    """Before anything is played."""
+    game = envs.make("gin_rummy_mdp", reward="categorical")
+    settings = {"name": algo, "shaping": {"tie_penalty": -5.0}}
+    with pytest.raises(InputError, match=r"algo\.shaping\.tie_penalty=-5 is in points"):
+        algorithms.make(settings, {"name": "dueling"}, game)
