@@ -60,7 +60,7 @@ from envs.rummy500.state import (
 DRAW, PLAY = range(2)
 _CARDS = cards.NUM_CARDS
 _IDS = np.arange(_CARDS)
-_POINTS = np.float32(100)
+POINTS = np.float32(100)
 """Of score in a potential of 1, whatever a reward of 1 is worth."""
 
 
@@ -322,7 +322,7 @@ class Rummy500(Game):
 
     def potential(self, state: RummyState, player: Array) -> Array:
         """Returns the own score if the round ended now, / 100."""
-        return self.scores(state)[player] / _POINTS
+        return self.scores(state)[player] / POINTS
 
     def phase(self, state: RummyState) -> Array:
         """Returns the index in `phases`."""

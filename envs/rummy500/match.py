@@ -22,7 +22,7 @@ from envs import cards, drawing
 from envs.errors import InputError
 from envs.rules import check_bounds
 from envs.rummy500 import determinize
-from envs.rummy500.game import Rummy500
+from envs.rummy500.game import POINTS, Rummy500
 from envs.rummy500.state import RummyState, RummyView
 
 _BOUND = 16.0
@@ -178,6 +178,11 @@ class MatchRummy500(Rummy500):
         totals = jnp.clip(totals, -_BOUND, _BOUND)
         rounds = view.rounds[None].astype(jnp.float32) / np.float32(self.max_rounds)
         return jnp.concatenate([super().encode(view), totals, rounds])
+
+    def potential(self, state: MatchState, player: Array) -> Array:
+        """Returns the score of the match if the round under way ended now, / 100."""
+        now = jnp.where(state.current_player < 0, 0.0, super().potential(state, player))
+        return state.totals[player] / POINTS + now
 
     def result(self, state: MatchState, player: Array) -> dict[str, Array]:
         """Returns the share of the match's win, the score of the match, and the rounds it took."""

@@ -83,6 +83,23 @@ def test_scores_are_carried_on(match: tuple[MatchRummy500, list[Any], list[int],
     assert result["shared_win_rate"] == (0.5 if total[0] == total[1] else float(total[0] > total[1]))
 
 
+def test_the_potential_of_a_match_keeps_what_its_rounds_made(
+    match: tuple[MatchRummy500, list[Any], list[int], np.ndarray],
+) -> None:
+    """Its changes sum to the match's score and the first hand: a new deal takes back nothing."""
+    game, states, _, _ = match
+    potential = jax.jit(game.potential)
+    changes = np.diff([[float(potential(state, seat)) for seat in range(2)] for state in states], axis=0)
+    dealt, total = np.asarray(game.scores(states[0])), np.asarray(states[-1].totals)
+    assert int(states[-1].rounds) >= 2
+    np.testing.assert_allclose(changes.sum(axis=0), (total - dealt) / 100, atol=1e-4)
+    (end,) = [n for n in range(1, len(states)) if states[n].rounds == 1 > states[n - 1].rounds]
+    scores = np.asarray(_functions(game)[0](states[end - 1], np.int32(match[2][end - 1]))[0].totals)
+    hands = np.asarray(game.scores(states[end]))
+    before = np.array([float(potential(states[end - 1], seat)) for seat in range(2)])
+    np.testing.assert_allclose(changes[end - 1], (scores + hands) / 100 - before, atol=1e-5)
+
+
 def test_a_match_is_recorded_and_shown(match: tuple[MatchRummy500, list[Any], list[int], np.ndarray]) -> None:
     """Its deal makes all later decks again; the picture has the scores."""
     game, states, actions, paid = match
