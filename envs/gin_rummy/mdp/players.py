@@ -32,7 +32,7 @@ _FIRST_CARD, _FIRST_KNOCK = 3, 3 + NUM_CARDS
 
 
 def original(game: MdpGinRummy) -> GinRummy:
-    """Returns `gin_rummy` with the rules both games share; layoffs are at the joint optimum there."""
+    """Returns `gin_rummy` with the rules both games share, `layoff` among them."""
     rules = {field.name: getattr(game.rules, field.name) for field in dataclasses.fields(GinRules)}
     return GinRummy(GinRules(**rules))
 

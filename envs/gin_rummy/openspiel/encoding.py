@@ -30,6 +30,9 @@ Planes, float32, 167, each plane 4 suits of 13 ranks:
 | 165 | passes on the first upcard / 2 |
 | 166 | whether the last turn discarded what the upcard was before it |
 
+With neither an upcard nor a card drawn, as after the other took it, index 160 is still the least deadwood over one
+discard, of nine cards where ten are held, and 161 is 1 unless the own deadwood is 0.
+
 Recall, float32, 271: planes, then
 
 | index | content |

@@ -2,7 +2,7 @@
 
 It takes the upcard if that lets it knock or is part of the best meld group of hand and upcard; discards the highest
 card outside the best group, the last suit first; knocks at once; at the wall knocks if it may; lays the best group's
-melds, the last listed first; and never lays off. "Best group" is OpenSpiel's (openspiel_melds.py).
+melds, the last listed first; and never lays off. "Best group" is OpenSpiel's (openspiel/meld_ids.py).
 
 OpenSpiel's bot has a fault: against gin it passes before it has laid a meld, which ends the round there and counts all
 its cards. `faithful` reproduces that; by default it is mended.
