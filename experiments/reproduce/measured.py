@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from comparable import check_earlier, check_run
 from omegaconf import OmegaConf
 from rows import GameSpec, Row, Spec, short
 
@@ -34,13 +35,17 @@ def measured(spec: Spec, name: str, run_dirs: dict[int, Path], earlier: dict[str
       run_dirs: seed -> run directory.
       earlier: the row's stored result, whose other seeds are kept; None for none.
     Raises:
-      InputError: a run that is not there, or not evaluated; an earlier result of other settings.
+      InputError: a run that is not there, not evaluated within the budget, or of other settings than the row's; an
+        earlier result of others.
     """
     row, game = spec.row(name), spec.games[spec.row(name).game]
     runs = [one_run(row, game.thresholds, seed, run_dir) for seed, run_dir in run_dirs.items()]
+    for seed, run_dir in run_dirs.items():
+        check_run(spec, name, seed, run_dir)
+    if earlier is not None:
+        check_earlier(spec, name, earlier)
     overrides = [text for text in spec.run_overrides(row, 0) if not text.startswith("seed=")]
-    if earlier is not None and earlier["overrides"] != overrides:
-        raise InputError(f"the stored result of {name} is of other overrides than the row's; run all seeds anew")
+    played = _game(game)
     runs = sorted([*_others(earlier, run_dirs), *runs], key=lambda run: run["seed"])
     values = np.array([run["exploitability"] for run in runs])
     low, high = interval(values.tolist(), row.deterministic)
@@ -53,7 +58,8 @@ def measured(spec: Spec, name: str, run_dirs: dict[int, Path], earlier: dict[str
         "algorithm": row.algorithm,
         "kind": row.kind,
         "policy": row.policy,
-        "unit": f"{_unit(game)} / 1000",
+        "identity": played.identity,
+        "unit": f"{played.unit} / 1000",
         **{key: _rounded(value) for key, value in (("mean", mean), ("low", low), ("high", high))},
         "seeds": len(runs),
         "mean_over": row.mean_over,
@@ -96,9 +102,9 @@ def resolved(node: Any) -> dict[str, Any]:
     return {part: OmegaConf.to_container(node[part], resolve=True) for part in ("algo", "network")}
 
 
-def _unit(game: GameSpec) -> str:
+def _game(game: GameSpec) -> envs.Game:
     node = compose_config("config", list(game.overrides)).node
-    return envs.make(node.env.name, **node.env.rules).unit
+    return envs.make(node.env.name, **node.env.rules)
 
 
 def one_run(row: Row, thresholds: tuple[float, ...], seed: int, run_dir: Path) -> dict[str, Any]:
@@ -112,7 +118,13 @@ def one_run(row: Row, thresholds: tuple[float, ...], seed: int, run_dir: Path) -
             points.append(record | {"iterations": record["iteration"], "seconds_evaluate": round(evaluating, 3)})
     if not points:
         raise InputError(f"{run_dir} has no evaluation of the {row.policy} policy; run the row first")
-    within = [point for point in points if row.budget.holds(point)] or points[:1]
+    within = [point for point in points if row.budget.holds(point)]
+    if not within:
+        first = ", ".join(f"{short(points[0][name])} {name}" for name in row.budget.limits)
+        raise InputError(
+            f"{run_dir} has no evaluation within the budget of {row.budget}, the first is at {first}; "
+            "evaluate earlier (eval.every)"
+        )
     last, ended, window = within[-1], points[-1], within[-row.mean_over :]
     if len(window) < row.mean_over:
         raise InputError(f"{run_dir} has {len(window)} evaluations within the budget; mean_over={row.mean_over}")

@@ -6,6 +6,9 @@ import json
 import pathlib
 from typing import Any
 
+from omegaconf import OmegaConf
+
+from dream.config.compose import compose_config
 from dream.training import metrics
 
 ROWS = """
@@ -20,9 +23,24 @@ rows:
 """
 
 
-def write_run(run_dir: pathlib.Path, values: list[float | None], policy: str = "average", step: int = 100) -> None:
-    """Writes the record of a run: exploitability by iteration, None where not evaluated; `step` nodes each, 2 s."""
+COIN = ("env=kuhn_poker", "algo=cfr")
+DICE = ("env=leduc_poker", "algo=ppo")
+
+
+def write_run(
+    run_dir: pathlib.Path,
+    values: list[float | None],
+    policy: str = "average",
+    step: int = 100,
+    overrides: tuple[str, ...] = COIN,
+) -> None:
+    """Writes a run: exploitability by iteration, None where not evaluated; `step` nodes each, 2 s; its configuration.
+
+    The seed is the number in the folder's name, 0 where it has none.
+    """
     run_dir.mkdir(parents=True)
+    seed = "".join(filter(str.isdigit, run_dir.name)) or "0"
+    OmegaConf.save(compose_config("config", [*overrides, f"seed={seed}"]).node, run_dir / "config.yaml", resolve=True)
     for n, value in enumerate(values, start=1):
         record: dict[str, Any] = dict.fromkeys(metrics.COUNTERS, 10 * n)
         record |= {"iteration": n, "nodes": step * n, "seconds": 2.0 * n, "compile_seconds": 0.5}

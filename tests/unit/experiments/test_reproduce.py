@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from command_support import REPO
 from omegaconf import OmegaConf
-from reproduce_support import ROWS, write_run
+from reproduce_support import COIN, DICE, ROWS, write_run
 
 from dream import algorithms
 from dream.config.compose import compose_config
@@ -23,7 +23,7 @@ from dream.training.start import build_run
 from envs import InputError
 
 FOLDER = REPO / "experiments" / "reproduce"
-NAMES = ("rows", "measured", "run", "table", "plot")
+NAMES = ("rows", "comparable", "measured", "run", "table", "plot")
 
 
 @pytest.fixture(scope="module")
@@ -129,10 +129,10 @@ def test_what_was_shortened_is_said(scripts: SimpleNamespace, spec: object, tmp_
 
 def test_the_policy_asked_for_is_measured(scripts: SimpleNamespace, spec: object, tmp_path: pathlib.Path) -> None:
     """`current`; what is deterministic is exact, its interval without width."""
-    write_run(tmp_path / "a", [0.4, 0.3, 0.2, 0.1], policy="current")
+    write_run(tmp_path / "a", [0.4, 0.3, 0.2, 0.1], policy="current", overrides=DICE)
     reported = scripts.measured.measured(spec, "other", {0: tmp_path / "a"})
     assert (reported["mean"], reported["low"], reported["high"], reported["shortened"]) == (100, 100, 100, None)
-    write_run(tmp_path / "b", [0.4, 0.3, 0.2, 0.1])
+    write_run(tmp_path / "b", [0.4, 0.3, 0.2, 0.1], overrides=DICE)
     with pytest.raises(InputError, match="no evaluation of the current policy"):
         scripts.measured.measured(spec, "other", {0: tmp_path / "b"})
 
@@ -220,8 +220,87 @@ def test_seeds_are_added_to_a_stored_result(scripts: SimpleNamespace, spec: obje
     both = scripts.measured.measured(spec, "long", added, first)
     assert [(run["seed"], run["exploitability"]) for run in both["runs"]] == [(0, 50), (1, 70), (2, 80)]
     assert (both["seeds"], both["mean"]) == (3, pytest.approx(200 / 3, rel=1e-5))
-    with pytest.raises(InputError, match="run all seeds anew"):
-        scripts.measured.measured(spec, "long", added, first | {"overrides": ["algo=dcfr"]})
+
+
+@pytest.mark.parametrize(
+    ("overrides", "reported"),
+    [
+        (("env=leduc_poker", "algo=cfr"), "game.name is leduc_poker and kuhn_poker"),
+        (("env=kuhn_poker", "algo=cfr_plus"), "algo.name is cfr_plus and cfr"),
+        ((*COIN, "algo.plus=true"), "algo.plus is True and False"),
+        ((*COIN, "network.hidden=[8]"), r"network.hidden is \[8\] and \["),
+    ],
+)
+def test_runs_of_other_settings_are_no_row(
+    scripts: SimpleNamespace, spec: object, tmp_path: pathlib.Path, overrides: tuple[str, ...], reported: str
+) -> None:
+    """Nor is another seed: one line names the run and what differs, before anything is averaged."""
+    write_run(tmp_path / "seed0", [0.05] * 10)
+    write_run(tmp_path / "seed1", [0.05] * 10, overrides=overrides)
+    with pytest.raises(InputError, match=f"seed1 is no run of seed 1 of long: {reported}.*; move it away") as error:
+        scripts.measured.measured(spec, "long", {seed: tmp_path / f"seed{seed}" for seed in (0, 1)})
+    assert "\n" not in str(error.value)
+    with pytest.raises(InputError, match="seed0 is no run of seed 2 of long: seed is 0 and 2"):
+        scripts.measured.measured(spec, "long", {2: tmp_path / "seed0"})
+
+
+def test_a_run_may_lack_what_came_later(scripts: SimpleNamespace, spec: object, tmp_path: pathlib.Path) -> None:
+    """A setting that its configuration does not have is not compared."""
+    write_run(tmp_path / "seed0", [0.05] * 10)
+    config = OmegaConf.load(tmp_path / "seed0" / "config.yaml")
+    for part in ("algo", "network"):
+        del config[part][next(key for key in config[part] if key != "name")]
+    OmegaConf.save(config, tmp_path / "seed0" / "config.yaml")
+    assert scripts.measured.measured(spec, "long", {0: tmp_path / "seed0"})["mean"] == 50
+
+
+def test_a_run_without_an_evaluation_within_the_budget_is_refused(
+    scripts: SimpleNamespace, spec: object, tmp_path: pathlib.Path
+) -> None:
+    """The row has no number then, not one past its budget."""
+    write_run(tmp_path / "seed0", [None] * 10 + [0.05])
+    with pytest.raises(InputError, match="no evaluation within the budget of 1,000 nodes, the first is at 1,100 nodes"):
+        scripts.measured.measured(spec, "long", {0: tmp_path / "seed0"})
+
+
+def _without(result: dict, *keys: str) -> dict:
+    return {key: value for key, value in result.items() if key not in keys}
+
+
+def test_a_stored_result_of_other_settings_is_not_added_to(
+    scripts: SimpleNamespace, spec: object, result: dict, tmp_path: pathlib.Path
+) -> None:
+    """By what conf, rules and the row say now, though the overrides are the same; what came later is not compared."""
+    write_run(tmp_path / "seed3", [0.08] * 10)
+
+    def add(earlier: dict) -> dict:
+        return scripts.measured.measured(spec, "long", {3: tmp_path / "seed3"}, earlier)
+
+    recipe = {"algo": result["recipe"]["algo"] | {"plus": True}, "network": result["recipe"]["network"]}
+    for changed, reported in (
+        ({"overrides": ["algo=dcfr"]}, "overrides is"),
+        ({"recipe": recipe}, "algo.plus is True and False"),
+        ({"identity": result["identity"] | {"version": 0}}, "game.version is 0 and"),
+        ({"budget": {"nodes": 2000.0}}, "budget.nodes is 2000.0 and 1000.0"),
+        ({"policy": "current"}, "policy is current and average"),
+        ({"mean_over": 5}, "mean_over is 5 and 1"),
+        ({"seconds_to": {"0.1": {}}}, "levels is"),
+    ):
+        with pytest.raises(InputError, match=f"stored result of long is of other settings .*: {reported}.*anew$"):
+            add(result | changed)
+    older = [_without(result, "mean_over", "identity"), _without(result, "mean_over", "identity", "recipe")]
+    newer = result["overrides"] + ["algo.later=1"]
+    for earlier in (result, *older, older[0] | {"overrides": newer}):
+        assert [run["seed"] for run in add(earlier)["runs"]] == [0, 1, 2, 3]
+    with pytest.raises(InputError, match=r"overrides is \['algo.later=1'\] and \[\]"):
+        add(older[1] | {"overrides": newer})
+
+
+@pytest.mark.parametrize("name", ["kuhn_cfr", "leduc_os_sd_cfr_paper"])
+def test_results_of_older_commits_can_be_added_to(scripts: SimpleNamespace, name: str) -> None:
+    """The project's, without `mean_over`, with fewer settings of conf/algo among the overrides."""
+    earlier = json.loads((scripts.rows.RESULTS / f"{name}.json").read_text())
+    scripts.comparable.check_earlier(scripts.rows.read_spec(), name, earlier)
 
 
 def _table(scripts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
