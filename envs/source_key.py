@@ -1,4 +1,4 @@
-"""What a game does, as a key: the source it was read from and the code and constants it runs with.
+"""What a game or a player does, as a key: the source it was read from and the code and constants it runs with.
 
 Two halves, because each misses something. The files of the game's module and of the modules it imports hold all that
 was written down. The code objects of its methods, with the functions, classes and constants they name, hold what was
@@ -17,12 +17,14 @@ import importlib.util
 import sys
 import sysconfig
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
+
+from envs.game import Game, Policy
 
 _OWN = {"envs"}
 """Packages whose modules count wherever they are installed."""
@@ -41,6 +43,41 @@ def source_key(game: Any) -> str:
         digest.update(source)
     _Walk(type(game).__module__, digest).add(type(game))
     return digest.hexdigest()
+
+
+def player_key(player: Policy, game: Game, modules: Iterable[str] = ()) -> str:
+    """Returns a digest of the code by which a player plays a game; of its parameters, that of the policies in them.
+
+    Args:
+      player: of the game.
+      game: what it plays, whose own code counts.
+      modules: others whose sources count, by name, with what they import: where the player was made, say.
+    """
+    digest, own = hashlib.sha256(source_key(game).encode()), list(_policies(player))
+    owners = [_code_of(one.apply) for one in own]
+    for name, source in sorted(_sources({*modules, *(one.__module__ for one in owners)}).items()):
+        digest.update(f"{name} {len(source)}\n".encode())
+        digest.update(source)
+    for one, owner in zip(own, owners, strict=True):
+        _Walk(owner.__module__, digest).add([owner, one.apply])
+    return digest.hexdigest()
+
+
+def _policies(player: Policy) -> Iterator[Policy]:
+    """Yields a player, and those that it plays by."""
+    yield player
+    for inner in jax.tree.leaves(player.params, is_leaf=lambda value: isinstance(value, Policy)):
+        if isinstance(inner, Policy):
+            yield from _policies(inner)
+
+
+def _code_of(function: Any) -> Any:
+    """Returns the function or the class that a callable's code is of."""
+    while isinstance(function, functools.partial) or hasattr(function, "__wrapped__"):
+        function = function.func if isinstance(function, functools.partial) else function.__wrapped__
+    if isinstance(function, types.FunctionType):
+        return function
+    return type(function.__self__ if isinstance(function, types.MethodType) else function)
 
 
 def _is_own(module: str | None, game_module: str) -> bool:

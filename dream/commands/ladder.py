@@ -24,15 +24,18 @@ from dream.evaluation.ratings import Ratings, bradley_terry, point_ratings
 from dream.evaluation.standings import Result, Score
 from dream.evaluation.validity import refuse_unopposed
 from dream.search import names as search_names
-from dream.storage import files, levels
+from dream.storage import files, levels, solved
 from dream.storage.lock import FILE as LOCK
 from dream.storage.lock import RunLock
 from dream.storage.policies import at_checkpoint, find, find_player, player_names
 from dream.training.signals import StopRequest
 from envs import Game, InputError, MatchRules, Policy
+from envs.source_key import player_key
 
 FILE, SETTINGS = "ladder.json", "ladder_settings.json"
 _ROOT = Path("runs")
+_BY_CODE, _DIGITS = ", source ", 12
+"""What stands before the digest of a player's code, and how much of that is kept."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Ladder:
       run_dir: where results are kept.
       identity: what results in one run directory must agree in.
       places: where each player is found, that of a run at the checkpoint that is played.
-      sources: what each player is: a rule-based one, or a checkpoint's checksum.
+      sources: what each player is: by which code one without training plays, or a checkpoint's checksum.
       match_rules: how rounds make the games that players are rated by too; None: they are not.
     """
 
@@ -80,7 +83,7 @@ def prepare_ladder(composed: Composed) -> Ladder:
         raise InputError(f"players={list(names)} {wrong}; it must name two different players at least")
     places = {name: at_checkpoint(name) for name in names}
     players = {name: find_player(place, game) for name, place in places.items()}
-    sources = {name: _source(place, game) for name, place in places.items()}
+    sources = {name: _identified(places[name], player, game) for name, player in players.items()}
     identity = {"game": game.identity, "seed": config.seed, "block": min(config.block, config.games)}
     rules = _match_rules(game, config, asked=composed.gives("target"))
     prepared = Ladder(config, game, players, _run_dir(composed, config), identity, places, sources, rules)
@@ -100,9 +103,25 @@ def _match_rules(game: Game, config: LadderConfig, *, asked: bool) -> MatchRules
         return None
 
 
+def _identified(name: str, player: Policy, game: Game) -> str:
+    """Returns what a player is, with a digest of its code where that, and no training, makes it."""
+    source = _source(name, game)
+    if not _is_code(name, game):
+        return source
+    solver = solved.MODULES if name == solved.NAME else ()
+    return f"{source}{_BY_CODE}{player_key(player, game, solver)[:_DIGITS]}"
+
+
+def _is_code(name: str, game: Game) -> bool:
+    if levels.is_level(name):
+        level = levels.level(name, game)
+        return level.mistakes > 0 or _is_code(level.player, game)
+    return search_names.is_search(name) or name in player_names(game)
+
+
 def _source(name: str, game: Game) -> str:
     if name in envs.bot_names(game):
-        return "rule-based"
+        return "rule-based player"
     if name in player_names(game):
         return "CFR+ on the whole tree"
     if search_names.is_search(name):
@@ -143,6 +162,11 @@ def _check_folder(prepared: Ladder) -> None:
             "choose a new folder"
         )
     for name, source in prepared.sources.items():
+        if _BY_CODE in source and _BY_CODE not in sources.get(name, source):
+            raise InputError(
+                f"run_dir={folder} holds results of {name} that do not say by which code it played, as those of older "
+                "versions; choose a new folder"
+            )
         if sources.get(name, source) != source:
             raise InputError(
                 f"run_dir={folder} holds results of {name} as a {sources[name]}, which now is a {source}; "

@@ -14,6 +14,8 @@ from envs import EnumerableGame, Game, Policy
 from envs.source_key import source_key
 
 NAME = "solved"
+MODULES = (__name__, "dream.algorithms.tabular.cfr")
+"""By which a game is solved."""
 _MOST_HISTORIES = 300_000
 """Of a game that is solved while somebody waits: that takes some five seconds once tree and programs are stored."""
 _UPDATES = 500

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import time
@@ -18,6 +19,7 @@ from dream.commands.ladder import play_ladder, prepare_ladder
 from dream.config.compose import compose_config
 from dream.storage import files
 from envs import InputError
+from envs.gin_rummy.players import rule_based
 
 PLAYERS = ("random", "greedy", "heuristic")
 ARGUMENTS = (f"players=[{','.join(PLAYERS)}]", "games=12", "block=8", "run_dir=ladder")
@@ -187,6 +189,36 @@ def test_wrong_input_is_refused(name: str, played: pathlib.Path, monkeypatch: py
     assert reported in str(error.value)
     assert "\n" not in str(error.value)
     assert snapshot(played) == before
+
+
+def test_results_of_other_code_are_refused(played: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a player that needs no training: rounds by its rule as it was are not taken for those of the rule as it is."""
+    monkeypatch.chdir(played)
+    prepare_ladder(compose_config("ladder", ARGUMENTS))
+    limit = rule_based.turn_of
+    with monkeypatch.context() as patch:
+        patch.setattr(rule_based, "turn_of", lambda view: limit(view) + 1)
+        changed = (
+            r"holds results of greedy as a rule-based player, source \w+, which now is a rule-based player, source"
+        )
+        with pytest.raises(InputError, match=changed):
+            prepare_ladder(compose_config("ladder", ARGUMENTS))
+
+
+def test_a_ladder_that_does_not_name_the_code_is_refused(
+    played: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of an older version, by one line; players that are not asked for are not asked about."""
+    folder = tmp_path / "ladder"
+    shutil.copytree(played / "ladder", folder)
+    monkeypatch.chdir(tmp_path)
+    stored = json.loads((folder / "ladder_settings.json").read_text())
+    stored["players"]["heuristic"] = "rule-based"
+    (folder / "ladder_settings.json").write_text(json.dumps(stored))
+    with pytest.raises(InputError, match="results of heuristic that do not say by which code it played") as error:
+        prepare_ladder(compose_config("ladder", ARGUMENTS))
+    assert "\n" not in str(error.value)
+    prepare_ladder(compose_config("ladder", [*ARGUMENTS[1:], "players=[random,greedy]"]))
 
 
 def test_refusal_from_the_shell(tmp_path: pathlib.Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import errno
+import functools
 import importlib
 import json
 import subprocess
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
+import jax
 import numpy as np
 import pytest
 
@@ -23,7 +25,7 @@ from dream.game_tree.probe import agrees
 from dream.game_tree.sequence_form import nash_conv
 from dream.storage import tree_cache
 from dream.storage.tree_cache import stored_tree
-from envs.source_key import source_key
+from envs.source_key import player_key, source_key
 
 GAME = """
 import dataclasses
@@ -211,7 +213,7 @@ def test_a_game_typed_in_is_known_by_its_code(load: Callable[..., ModuleType]) -
     assert stored_tree(one) is stored_tree(kinds[0]())
 
 
-SHOW = "import my_game; from envs.source_key import source_key; print(source_key(my_game.Mine()))"
+SHOW = "import my_game; from envs.source_key import player_key, source_key; print(source_key(my_game.Mine()))"
 
 
 def test_the_key_is_the_same_in_every_process(load: Callable[..., ModuleType], tmp_path: Path) -> None:
@@ -222,6 +224,46 @@ def test_the_key_is_the_same_in_every_process(load: Callable[..., ModuleType], t
         environment = {"PYTHONPATH": f"{tmp_path}:{repo}", "PYTHONHASHSEED": seed, "JAX_PLATFORMS": "cpu"}
         done = subprocess.run([sys.executable, "-c", SHOW], env=environment, capture_output=True, text=True, check=True)
         assert done.stdout.strip() == here
+
+
+PLAYER = """
+import envs
+from my_pay import pay
+
+class Bot:
+    def __call__(self, params, view, legal):
+        return {}
+
+def outer(params, view, legal):
+    return params[0](view, legal)
+
+def make():
+    return envs.Policy(outer, (envs.Policy(Bot()), 1.0))
+"""
+
+
+def test_a_player_is_known_by_its_code(load: Callable[..., ModuleType]) -> None:
+    """By that of a policy that it plays by, an object, by what that imports, and by its game's; the same anew."""
+    plain, scaled = PLAYER.format("legal / legal.sum()"), PLAYER.format("pay(legal)")
+    game = envs.make("kuhn_poker")
+    keys = [
+        player_key(load(factor, code).make(), game)
+        for factor, code in ((1.0, plain), (1.0, plain), (1.0, scaled), (2.0, scaled))
+    ]
+    assert keys[0] == keys[1]
+    assert len({*keys, player_key(load(2.0, scaled).make(), envs.make("leduc_poker"))}) == 4
+    with_more = player_key(load(1.0, plain).make(), game, ["dream.storage.solved"])
+    assert with_more != keys[0]
+
+
+@pytest.mark.parametrize("wrap", [functools.partial, jax.jit])
+def test_a_player_that_is_wrapped_is_known_by_what_is_wrapped(load: Callable[..., ModuleType], wrap: Callable) -> None:
+    """By JAX or with arguments given before; the code of a module that is replaced while it runs counts as well."""
+    module, game = load(1.0, PLAYER.format("pay(legal)")), envs.make("kuhn_poker")
+    player = envs.Policy(wrap(module.outer), (envs.Policy(module.Bot()),))
+    before = player_key(player, game)
+    module.Bot.__call__ = lambda bot, params, view, legal: legal
+    assert player_key(player, game) != before
 
 
 def test_a_copy_leaves_the_key(load: Callable[..., ModuleType]) -> None:
