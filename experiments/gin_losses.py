@@ -4,7 +4,8 @@
     python experiments/gin_losses.py --player gin_rummy/strong --opponents lookahead camper --deals 4096
 
 Mirrored deals; every round is played again from its record, so that the causes add up to the points per round. Blocks
-are kept in the working folder; a second call, or one with another player, goes on with what is missing.
+are kept in the working folder; a second call, or one with another player, goes on with what is missing. A block keeps
+the rules, the checksums of its players and the commit of their code, and so does its result; one of others is refused.
 experiments/results/gin_losses.json holds all players that were looked at, so that before and after stand together.
 """
 
@@ -22,12 +23,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
+from run_records import read_json
 
 import envs
 from dream.evaluation.matches import play_hands
 from dream.evaluation.statistics import mean_interval
 from dream.storage.files import write_text
 from dream.storage.policies import find_player
+from envs import InputError
 from envs.gin_rummy.core import scoring, table
 
 RESULT = pathlib.Path(__file__).resolve().parent / "results" / "gin_losses.json"
@@ -112,11 +115,6 @@ def played(game: envs.Game, player: str, opponent: str, block: int, number: int)
     return jax.device_get(found) | {"seat": np.array([one["seat"] for one in rounds]), "points": points}
 
 
-def source(name: str, game: envs.Game) -> list[Any]:
-    """Returns what a player is, so that rounds of what had its name before are not taken for its own."""
-    return [name, blocks.checksum(name, game)]
-
-
 def looked_at(rounds: dict[str, np.ndarray], undercut_bonus: int) -> dict[str, Any]:
     """Returns where the points went, from the player's side; rounds stand in pairs of one deal."""
     seat, points = rounds["seat"], rounds["points"]
@@ -189,31 +187,51 @@ def main() -> None:
         if getattr(arguments, name) < least:
             parser.exit(2, f"error: --{name} {getattr(arguments, name)} is not valid; it must be at least {least}\n")
     game, label = envs.make("gin_rummy"), arguments.label or pathlib.Path(arguments.player).name
-    stored = json.loads(arguments.out.read_text()) if arguments.out.exists() else {"seed": SEED, "players": {}}
     try:
-        sources = {name: source(name, game) for name in (arguments.player, *arguments.opponents)}
+        stored = read_json(arguments.out) if arguments.out.exists() else {"seed": SEED, "players": {}}
+        made = {name: blocks.made_by(game, (arguments.player, name)) for name in arguments.opponents}
+        of_label = stored["players"].setdefault(label, {})
+        check_label(label, of_label, arguments.player, made[arguments.opponents[0]])
         arguments.work.mkdir(parents=True, exist_ok=True)
         for opponent in arguments.opponents:
-            rounds = _rounds(game, [sources[name] for name in (arguments.player, opponent)], arguments)
-            stored["players"].setdefault(label, {})[opponent] = looked_at(rounds, game.rules.undercut_bonus)
-    except envs.InputError as error:
+            rounds = _rounds(game, opponent, made[opponent], arguments)
+            source = {"player": arguments.player, "made": made[opponent]}
+            of_label[opponent] = looked_at(rounds, game.rules.undercut_bonus) | source
+    except InputError as error:
         parser.exit(2, f"error: {error}\n")
     write_text(arguments.out, json.dumps(stored, indent=1) + "\n")
 
 
-def _rounds(game: envs.Game, sources: list[Any], arguments: argparse.Namespace) -> dict[str, np.ndarray]:
+def check_label(label: str, stored: dict[str, Any], player: str, made: dict[str, Any]) -> None:
+    """Raises InputError where a label is that of another player's results; those of older scripts do not say whose."""
+    key = f"checksum of {player}"
+    for one in stored.values():
+        if "made" in one and (one["player"], one["made"].get(key)) != (player, made[key]):
+            raise InputError(
+                f"{label} is what the results call {one['player']}, of other weights or another place than {player}; "
+                "give another --label"
+            )
+
+
+def _rounds(
+    game: envs.Game, opponent: str, made: dict[str, Any], arguments: argparse.Namespace
+) -> dict[str, np.ndarray]:
     """Returns all rounds of a pairing; blocks that are missing are played.
 
     Raises:
-      InputError: a damaged block.
+      InputError: a block that is damaged, or of other players, rules or code.
     """
-    (player, _), (opponent, _) = sources
-    code, parts = zlib.crc32(json.dumps([*sources, arguments.block]).encode()), []
-    for number in range(-(-arguments.deals // arguments.block)):
-        kept = arguments.work / f"{code:08x}_{number}.npz"
-        if not kept.exists():
-            blocks.write(kept, played(game, player, opponent, arguments.block, number))
-        parts.append(blocks.read(kept))
+    player, parts = arguments.player, []
+    sources = [[name, made[f"checksum of {name}"]] for name in (player, opponent)]
+    code = zlib.crc32(json.dumps([*sources, arguments.block]).encode())
+    numbers = range(-(-arguments.deals // arguments.block))
+    kept = [arguments.work / f"{code:08x}_{number}.npz" for number in numbers]
+    for path in filter(pathlib.Path.exists, kept):
+        blocks.check(path, made)
+    for number, path in zip(numbers, kept, strict=True):
+        if not path.exists():
+            blocks.write(path, played(game, player, opponent, arguments.block, number), made)
+        parts.append(blocks.read(path))
         print(f"{player} {opponent} block {number}", flush=True)
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 

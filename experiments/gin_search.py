@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import blocks
 import numpy as np
+from run_records import difference, flat, read_json
 
 import envs
 from dream.evaluation.gains import CHANGED, GAIN, play_for_gains
@@ -87,8 +88,9 @@ class Bench:
     """The players, built when they are first asked for, and the blocks that have been played."""
 
     def __init__(self, game: Game, reference: str, work: pathlib.Path, block: int) -> None:
-        """Takes the policy by name; nothing is loaded yet."""
+        """Takes the policy by name; nothing is loaded yet. Raises InputError where there is none."""
         self.game, self.reference, self.work, self.block = game, reference, work, block
+        self.made = blocks.made_by(game, (reference, *LEVELS))
         self._players: dict[str, Policy] = {}
 
     def player(self, name: str) -> Policy:
@@ -107,7 +109,7 @@ class Bench:
         """Makes the working folder and notes the players in it.
 
         Raises:
-          InputError: no such policy, or the folder holds rounds of other players.
+          InputError: the folder holds rounds of other players or code, or one that is damaged.
         """
         place = self.work / "players.json"
         identity = json.dumps(described(self) | {"block": self.block}, indent=1)
@@ -115,6 +117,9 @@ class Bench:
             raise InputError(
                 f"{self.work} holds rounds of another policy, rules, settings or --block; choose another --work"
             )
+        for one in pairings(deals=0):
+            for number in range(self.played(one)):
+                blocks.check(self.file(one, number), self.made)
         self.work.mkdir(parents=True, exist_ok=True)
         write_text(place, identity)
 
@@ -138,9 +143,8 @@ class Bench:
         play = functools.partial(play_for_gains, playouts=PLAYOUTS) if one.opponent == POLICY else play_hands
         values = play(self.game, *players, games=2 * self.block, seed=seed)
         spent = np.array([time.monotonic() - started, time.process_time() - busy])
-        blocks.write(
-            self.file(one, number), {"seconds": spent, **{name: np.asarray(values[name]) for name in one.kept}}
-        )
+        arrays = {"seconds": spent, **{name: np.asarray(values[name]) for name in one.kept}}
+        blocks.write(self.file(one, number), arrays, self.made)
         print(f"{one.player} {one.opponent} block {number}: {spent[0]:.0f} s, {spent[1]:.0f} s of a core", flush=True)
 
     def values(self, one: Pairing) -> dict[str, np.ndarray]:
@@ -184,6 +188,20 @@ def described(bench: Bench) -> dict[str, Any]:
     return {"policy": policy | {"checksum": meta.get("checksum")}, "game": bench.game.identity, "settings": variants}
 
 
+def kept(path: pathlib.Path, bench: Bench) -> dict[tuple[str, str], dict[str, Any]]:
+    """Returns the records of a result file by player and opponent.
+
+    Raises:
+      InputError: they are of another policy, rules or settings, so that they cannot stand beside new ones.
+    """
+    if not path.exists():
+        return {}
+    stored, now = read_json(path), json.loads(json.dumps(described(bench)))
+    if differing := difference(flat({name: stored.get(name) for name in now}), flat(now)):
+        raise InputError(f"{path} holds pairings of other players: {differing}; give another --out")
+    return {(one["player"], one["opponent"]): one for one in stored["pairings"]}
+
+
 def _check_known(option: str, names: list[str] | None, known: list[str]) -> None:
     for name in names or ():
         if name not in known:
@@ -210,9 +228,7 @@ def main() -> None:
         game = envs.make("gin_rummy", preset=arguments.preset)
         bench = Bench(game, arguments.policy, arguments.work, arguments.block)
         bench.check()
-        for one in everything:
-            if bench.played(one):
-                bench.values(one)
+        found = kept(arguments.out, bench)
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
     chosen = [one for one in everything
@@ -222,7 +238,8 @@ def main() -> None:
         if time.monotonic() - started > arguments.seconds:
             break
         bench.play(min(left, key=lambda one: bench.played(one) / one.deals))
-    records = [report(bench, one) for one in everything if bench.played(one)]
+    found |= {one[:2]: report(bench, one) | {"made": bench.made} for one in everything if bench.played(one)}
+    records = [found[one[:2]] for one in everything if one[:2] in found]
     name = pathlib.Path(arguments.policy).name if pathlib.Path(arguments.policy).exists() else arguments.policy
     command = f"python experiments/gin_search.py --policy {name} --preset {arguments.preset} --deals {arguments.deals}"
     stored = {"seed": SEED, "command": command, **described(bench), "pairings": records}

@@ -110,6 +110,98 @@ def test_rounds_of_other_weights_rules_or_code_are_refused(
     assert f"{path} does not name its players, rules and code; delete it" in capsys.readouterr().err
 
 
+@pytest.fixture
+def search(scripts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> Callable[..., int]:
+    """The search's command on a block of each pairing; what is played is made up."""
+    monkeypatch.setattr(scripts.gin_search, "play_hands", _rounds)
+    monkeypatch.setattr(scripts.gin_search, "play_for_gains", _gains)
+    monkeypatch.setattr(scripts.gin_search.Bench, "player", lambda bench, name: name)
+    asked = ("--work", tmp_path / "work", "--out", tmp_path / "result.json", "--deals", 8, "--block", 8)
+    return lambda *arguments: _called(scripts.gin_search, *asked, "--policy", "greedy", *arguments)
+
+
+@pytest.fixture
+def losses(scripts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> Callable[..., int]:
+    """The losses' command on a block of one pairing; what is played is made up, and nothing is made of it."""
+    monkeypatch.setattr(scripts.gin_losses, "played", lambda *_: {"points": np.zeros(2)})
+    monkeypatch.setattr(scripts.gin_losses, "looked_at", lambda rounds, bonus: {"rounds": len(rounds["points"])})
+    asked = ("--work", tmp_path / "work", "--out", tmp_path / "result.json", "--deals", 8, "--block", 8)
+    return lambda *arguments: _called(scripts.gin_losses, *asked, "--opponents", "camper", *arguments)
+
+
+@pytest.mark.parametrize("script", ["search", "losses"])
+def test_rounds_of_other_code_are_refused(
+    scripts: SimpleNamespace,
+    request: pytest.FixtureRequest,
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+) -> None:
+    """Where the players are rules, whose checksums are none; blocks that do not say so, of older scripts, as well."""
+    call, player = request.getfixturevalue(script), ("--player", "greedy") if script == "losses" else ()
+    monkeypatch.setattr(scripts.blocks, "commit", lambda: "old")
+    assert call(*player) == 0
+    assert call(*player) == 0
+    result = (tmp_path / "result.json").read_bytes()
+    assert b'"commit": "old"' in result
+    capsys.readouterr()
+    monkeypatch.setattr(scripts.blocks, "commit", lambda: "new")
+    assert call(*player) == 2
+    line = capsys.readouterr().err
+    assert (line.count("\n"), "commit is old and new; delete it" in line) == (1, True)
+    for path in (tmp_path / "work").glob("*.npz"):
+        scripts.blocks.write(path, scripts.blocks.read(path))
+    assert call(*player) == 2
+    assert "does not name its players, rules and code" in capsys.readouterr().err
+    assert (tmp_path / "result.json").read_bytes() == result
+
+
+def test_pairings_of_search_that_were_not_played_stay(
+    search: Callable[..., int], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In another working folder; those of another policy are refused before anything is played."""
+    assert search() == 0
+    before = json.loads((tmp_path / "result.json").read_text())["pairings"]
+    other = ("--work", tmp_path / "other", "--only", "policy", "--against", "lv4")
+    assert search(*other, "--deals", 16) == 0
+    after = json.loads((tmp_path / "result.json").read_text())["pairings"]
+    places = [(one["player"], one["opponent"]) for one in before]
+    assert [(one["player"], one["opponent"]) for one in after] == places
+    place = places.index(("policy", "lv4"))
+    assert (before[place].pop("deals"), after[place].pop("deals")) == (8, 16)
+    assert [one for n, one in enumerate(after) if n != place] == [one for n, one in enumerate(before) if n != place]
+    capsys.readouterr()
+    assert search("--work", tmp_path / "third", "--policy", "camper") == 2
+    assert "holds pairings of other players: policy.name is greedy and camper" in capsys.readouterr().err
+
+
+def test_a_label_is_of_one_player(
+    scripts: SimpleNamespace,
+    losses: Callable[..., int],
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two runs of one folder name do not replace each other; of older results nobody knows whose they are."""
+    weights = {"runs/a/seed0": 1, "runs/b/seed0": 2}
+    monkeypatch.setattr(scripts.blocks, "checksum", lambda name, game: weights.get(name))
+    assert losses("--player", "runs/a/seed0") == 0
+    result = (tmp_path / "result.json").read_bytes()
+    capsys.readouterr()
+    assert losses("--player", "runs/b/seed0") == 2
+    assert "seed0 is what the results call runs/a/seed0" in capsys.readouterr().err
+    weights["runs/a/seed0"] = 3
+    assert losses("--player", "runs/a/seed0") == 2
+    assert (tmp_path / "result.json").read_bytes() == result
+    assert losses("--player", "runs/b/seed0", "--label", "b") == 0
+    stored = json.loads((tmp_path / "result.json").read_text())
+    assert list(stored["players"]) == ["seed0", "b"]
+    del stored["players"]["seed0"]["camper"]["made"]
+    (tmp_path / "result.json").write_text(json.dumps(stored))
+    assert losses("--player", "runs/a/seed0") == 0
+
+
 def test_relations_are_written_where_they_are_asked_for(relations: Callable[..., int], tmp_path: pathlib.Path) -> None:
     """A folder that is not there is made, and the stored result stays as it is."""
     (tmp_path / "result.json").write_text("{}")
