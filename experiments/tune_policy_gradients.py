@@ -6,7 +6,8 @@ r"""Tries settings of PPO and MMD on a small game, as many of each, and writes w
 A file of trials names groups; each has an algorithm, `settings` that all its trials share, and `trials`, of which each
 changes some of `VARIED`. Those are arguments of one compiled program, so that a group compiles once. `entropy_end` and
 `learning_rate_end` are the factors reached at the end, the first as 1 / sqrt(1 + c decisions), the other linearly;
-MMD's kl_weight is divided by the first. Results of other groups in the file are kept.
+MMD's kl_weight is divided by the first. They stand for the algorithm's own schedules, which are off. Exploitability is
+in the game's unit. Results of other groups in the file are kept.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import envs
 from dream import algorithms
 from dream.algorithms.types import Resources
 from dream.config.compose import compose_config
+from dream.equations import schedules
 from dream.game_tree.sequence_form import nash_conv
 from dream.game_tree.tabular_policy import tabulate
 from dream.game_tree.tree import build_tree
@@ -41,6 +43,8 @@ VARIED = (
 )  # fmt: skip
 ENDS = {"learning_rate_end": 0.0, "entropy_end": 1.0}
 POINTS = 20
+SCHEDULES = ("learning_rate_decay", "entropy_decay")
+"""Of the algorithms: a trial's own factors stand for them."""
 PARTS = ("algorithm", "settings", "trials")
 """Of a group."""
 
@@ -53,7 +57,8 @@ class Group:
         self.node = compose_config("config", [f"env={env}", f"algo={node['algorithm']}", *node["settings"]]).node
         rules = OmegaConf.to_container(self.node.env.rules)
         self.game = envs.make(self.node.env.name, **rules)
-        self.build, self.config = algorithms.read_settings(self.node.algo)
+        self.build, config = algorithms.read_settings(self.node.algo)
+        self.config = dataclasses.replace(config, **dict.fromkeys(SCHEDULES, schedules.constant(1.0)))
         self.varied = [name for name in VARIED if hasattr(self.config, name)]
         self.tree, self.first = build_tree(self.game), self.learner({})
 
@@ -71,8 +76,9 @@ class Group:
         return state, metrics, counters.decisions
 
     def exploitability(self, state: Any) -> float:
-        """Returns that of the current policy."""
-        return nash_conv(self.tree, tabulate(self.tree, self.first.policies(state)["current"])) / 2
+        """Returns that of the current policy, in the game's unit."""
+        gap = nash_conv(self.tree, tabulate(self.tree, self.first.policies(state)["current"]))
+        return gap * self.game.reward_scale / 2
 
     def settings(self, trial: dict[str, float], share: float) -> dict[str, Any]:
         """Returns the settings at a share of the decisions."""
@@ -103,7 +109,7 @@ def chosen(path: Path, names: list[str]) -> dict[str, dict[str, Any]]:
     """Returns the groups of a file of trials that are named, all of them where none is.
 
     Raises:
-      InputError: no such file, one of something else, or a group that it does not have.
+      InputError: no such file, one of something else, a group that it does not have, or one with schedules.
     """
     try:
         groups = OmegaConf.to_container(OmegaConf.load(path))
@@ -119,6 +125,11 @@ def chosen(path: Path, names: list[str]) -> dict[str, dict[str, Any]]:
         parts = groups[name] if isinstance(groups[name], dict) else {}
         if missing := [part for part in PARTS if part not in parts]:
             raise InputError(f"group {name} of {path} lacks {missing[0]}; it must have {', '.join(PARTS)}")
+        for text in parts["settings"]:
+            if text.lstrip("+~").startswith(tuple(f"algo.{schedule}" for schedule in SCHEDULES)):
+                raise InputError(
+                    f"group {name} of {path} sets {text}; its trials must have {' or '.join(ENDS)} instead"
+                )
     return {name: groups[name] for name in names or groups}
 
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType, SimpleNamespace
 
+import jax
 import pytest
 from command_support import REPO
 from omegaconf import OmegaConf
@@ -305,6 +306,12 @@ _GROUPS = "{a: {algorithm: ppo, settings: [], trials: [{x: 1}, {x: 2}]}, b: {alg
         ("", [], "{} holds no groups; it must name some, each with algorithm, settings, trials"),
         ("a: [", [], "{} is damaged (while parsing a flow node); it must be YAML"),
         ("a: 5", [], "group a of {} lacks algorithm; it must have algorithm, settings, trials"),
+        (
+            "a: {algorithm: ppo, settings: ['algo.entropy_decay.end=0.1'], trials: []}",
+            [],
+            "group a of {} sets algo.entropy_decay.end=0.1; its trials must have learning_rate_end or entropy_end "
+            "instead",
+        ),
     ],
 )
 def test_groups_that_are_not_there_are_named(
@@ -318,6 +325,33 @@ def test_groups_that_are_not_there_are_named(
     assert tune(*arguments) == 2
     shown = capsys.readouterr()
     assert (shown.out, shown.err) == ("", f"error: {message.format(trials)}\n")
+
+
+_SMALL = ["algo.episodes_per_iteration=64", "algo.batch_size=64", "network.hidden=[8]"]
+
+
+def test_a_trial_falls_by_its_own_factors_alone() -> None:
+    """Not by those of conf/tuned too, 0.999 in the second iteration: the learner has the trial's rate at its share."""
+    script = importlib.import_module("tune_policy_gradients")
+    group = script.Group("kuhn_poker", {"algorithm": "mmd", "settings": _SMALL})
+    trial, state = (
+        {"learning_rate": 1e-3, "entropy_weight": 0.2, "entropy_end": 0.5},
+        group.first.init(jax.random.key(0)),
+    )
+    for share, rate, weight in ((0.0, 1e-3, 0.2), (0.5, 5e-4, 0.2 / 2.5**0.5)):
+        state, metrics, _ = group.step(state, group.settings(trial, share))
+        assert float(metrics["learning_rate"]) == pytest.approx(rate, rel=1e-5)
+        assert float(metrics["entropy_weight"]) == pytest.approx(weight, rel=1e-5)
+
+
+def test_the_exploitability_of_a_trial_is_in_the_unit_of_the_game(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reward of 1 is five points here: half of a gap of 0.4 is one point."""
+    script = importlib.import_module("tune_policy_gradients")
+    monkeypatch.setattr(script, "nash_conv", lambda tree, table: 0.4)
+    monkeypatch.setattr(script, "tabulate", lambda tree, policy: policy)
+    policies = SimpleNamespace(policies=lambda state: {"current": None})
+    group = SimpleNamespace(game=SimpleNamespace(reward_scale=5.0), tree=None, first=policies)
+    assert script.Group.exploitability(group, None) == pytest.approx(1.0)
 
 
 def test_trials_are_stored_whole_or_not_at_all(
