@@ -4,8 +4,8 @@
     python experiments/rummy500_players.py --counts 2 3 4 --deals 1000 --out experiments/results/rummy500_players.json
 
 Each player sits once in every seat of a deal, the others are all of one kind. A run plays at the number of players it
-was trained with. Prints a table, with --json one JSON object per row; with --out the rows go into a file, and those
-that it has are not played again.
+was trained with. Prints a table, with --json one JSON object per row; with --out the rows go into a file, each with
+what made it, and those that it has are not played again. Rows of other deals, seed, rules, weights or code are refused.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import blocks
+from run_records import difference, flat, read_json
 
 import envs
 from dream.evaluation import match
@@ -36,23 +39,23 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object per row")
     parser.add_argument("--out", type=Path, help="file of rows to add to")
     arguments = parser.parse_args()
-    rows = json.loads(arguments.out.read_text()) if arguments.out and arguments.out.exists() else {}
     try:
+        rows = read_json(arguments.out) if arguments.out and arguments.out.exists() else {}
         pairings = list(_pairings(arguments.runs, arguments.counts))
+        asked = [_asked(game, name, opponent, arguments) for game, name, _, opponent in pairings]
+        for one in asked:
+            _check_stored(rows, one, arguments.out)
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
     if not arguments.json:
         print(_ROW.format(players="players", player="player", opponent="against", won="rounds won", score="mean score"))
-    for game, name, policy, opponent in pairings:
-        if f"{game.num_players}/{name}/{opponent}" in rows:
+    for (game, _, policy, opponent), one in zip(pairings, asked, strict=True):
+        if _key(one) in rows:
             continue
-        games = game.num_players * arguments.deals
-        report = match(game, policy, envs.make_bot(opponent, game), games=games, seed=arguments.seed)
-        summary = {"num_players": game.num_players, "player": name, "opponent": opponent, "n": games}
-        summary |= {quantity: report[quantity]._asdict() for quantity in ("shared_win_rate", "score")}
-        summary["seed"] = arguments.seed
+        report = match(game, policy, envs.make_bot(opponent, game), games=one["n"], seed=one["seed"])
+        summary = one | {quantity: report[quantity]._asdict() for quantity in ("shared_win_rate", "score")}
         if arguments.out:
-            rows[f"{game.num_players}/{name}/{opponent}"] = summary
+            rows[_key(one)] = summary
             write_json(arguments.out, dict(sorted(rows.items())))
         if arguments.json:
             print(json.dumps(summary), flush=True)
@@ -62,7 +65,38 @@ def main() -> None:
                 "won": f"{100 * won.mean:.1f} % ({100 * won.low:.1f} to {100 * won.high:.1f})",
                 "score": f"{score.mean:.1f} ({score.low:.1f} to {score.high:.1f})",
             }
-            print(_ROW.format(players=game.num_players, player=name, opponent=opponent, **texts), flush=True)
+            print(_ROW.format(players=one["num_players"], player=one["player"], opponent=opponent, **texts), flush=True)
+
+
+def _asked(game: Game, name: str, opponent: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Returns a row without its figures: who plays, what about, and by what it is made."""
+    return {
+        "num_players": game.num_players,
+        "player": name,
+        "opponent": opponent,
+        "n": game.num_players * arguments.deals,
+        "seed": arguments.seed,
+        "made": blocks.made_by(game, (name, opponent)),
+    }
+
+
+def _key(row: dict[str, Any]) -> str:
+    return f"{row['num_players']}/{row['player']}/{row['opponent']}"
+
+
+def _check_stored(rows: dict[str, Any], asked: dict[str, Any], path: Path) -> None:
+    """Raises InputError where a row is stored that was made by something else, or does not say by what."""
+    stored = rows.get(_key(asked), asked)
+    if "made" not in stored:
+        raise InputError(
+            f"{path} does not say which rules, weights and code {_key(asked)} is of; delete the row, and it is played "
+            "again, or give another --out"
+        )
+    if differing := difference(flat({name: stored[name] for name in asked}), flat(asked)):
+        raise InputError(
+            f"{path} holds {_key(asked)} of something else: {differing}; ask for that, delete the row, and it is "
+            "played again, or give another --out"
+        )
 
 
 def _pairings(runs: list[str], counts: list[int]) -> Iterator[tuple[Game, str, Policy, str]]:
