@@ -7,21 +7,26 @@ python experiments/mini_gin_play.py runs/4x2 runs/5x2 --out experiments/results/
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from run_records import read_json
 
 from dream.game_tree.sequence_form import expected_value, nash_conv
 from dream.game_tree.tabular_policy import tabulate
 from dream.game_tree.tree import Tree
 from dream.storage.checkpoint import find
+from dream.storage.files import write_json
 from dream.storage.policies import game_of, policy_of
 from dream.storage.tree_cache import stored_tree
 from envs import InputError
+from envs.gin_rummy.core.rules import MINI_PRESETS, MiniRules
 
 _DRAWS = {0: "first_offer", 1: "second_offer", 3: "draw"}
+_SIZES = ("num_ranks", "num_suits")
 _TAKE, _DISCARD, _FIRST_CARD = 1, 4, 3
 
 
@@ -76,8 +81,29 @@ def _mean(values: np.ndarray, weights: np.ndarray) -> float | None:
     return float((values * weights).sum() / total) if total > 0 else None
 
 
+def named(rules: MiniRules) -> str:
+    """Returns what a result is kept by: the deck, and the rules that differ from the preset of its sizes."""
+    deck = f"{rules.num_ranks}x{rules.num_suits}"
+    usual = dataclasses.asdict(MINI_PRESETS.get(deck, MINI_PRESETS["4x2"]))
+    other = [f"{name}={value}" for name, value in dataclasses.asdict(rules).items()
+             if name not in _SIZES and value != usual[name]]  # fmt: skip
+    return " ".join([deck, *other])
+
+
+def reports(references: list[str]) -> dict[str, dict[str, Any]]:
+    """Returns what runs play, by deck; raises InputError where two are of the same rules."""
+    found: dict[str, dict[str, Any]] = {}
+    of_deck: dict[str, str] = {}
+    for reference in references:
+        deck, summary = report(reference)
+        if deck in found:
+            raise InputError(f"{of_deck[deck]} and {reference} are both of {deck}; give one run of each")
+        found[deck], of_deck[deck] = summary, reference
+    return found
+
+
 def report(reference: str) -> tuple[str, dict[str, Any]]:
-    """Returns a run's preset by its sizes, and what it plays, with uniform play.
+    """Returns a run's deck, and what it plays, with uniform play.
 
     Raises:
       InputError: no run of mini_gin_rummy there.
@@ -103,24 +129,24 @@ def report(reference: str) -> tuple[str, dict[str, Any]]:
         "play": play_of(tree, table),
         "uniform_play": play_of(tree, uniform),
     }
-    return f"{game.rules.num_ranks}x{game.rules.num_suits}", summary
+    return named(game.rules), summary
 
 
 def main() -> None:
     """Reads the arguments, prints what was found and writes it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", nargs="+", help="run directories or checkpoints")
-    parser.add_argument("--out", type=Path, help="a JSON file; presets of other runs in it are kept")
+    parser.add_argument("--out", type=Path, help="a JSON file; other decks and rules in it are kept")
     arguments = parser.parse_args()
     try:
-        found = dict(report(run) for run in arguments.runs)
+        kept = read_json(arguments.out) if arguments.out and arguments.out.exists() else {}
+        found = reports(arguments.runs)
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
     print(json.dumps(found, indent=2))
     if arguments.out:
-        kept = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps(kept | found, indent=2) + "\n")
+        write_json(arguments.out, kept | found)
 
 
 if __name__ == "__main__":

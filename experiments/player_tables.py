@@ -19,9 +19,14 @@ POPULATION = ("simple_bot", "marjj", "camper", "eaai_simple")
 """The rule-based players that the first of them meets in training."""
 
 
+def by_seed(runs: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Returns stored runs of a player in the order of their seeds, which are texts there."""
+    return sorted(runs.items(), key=lambda item: int(item[0]))
+
+
 def laptop_field_table() -> list[str]:
     """Returns the lines of the table of `preset=laptop` against each player of the field, over seeds."""
-    seeds = sorted(((stored("shipped_weights") or {}).get(LAPTOP) or {}).items())
+    seeds = by_seed((stored("shipped_weights") or {}).get(LAPTOP) or {})
     if not seeds:
         return []
     runs = [run for _, run in seeds]
@@ -39,15 +44,15 @@ def laptop_field_table() -> list[str]:
         results = [run["strength"][opponent] for run in runs]
         points = np.array([x["points_per_hand"]["mean"] for x in results])
         won = np.mean([x["win_rate"]["mean"] for x in results])
-        by_seed = ", ".join(f"{x:+.1f}" for x in points)
-        lines.append(f"| `{opponent}` | {signed(mean_interval(points)._asdict())} | {by_seed} | {100 * won:.1f} % |")
+        each = ", ".join(f"{x:+.1f}" for x in points)
+        lines.append(f"| `{opponent}` | {signed(mean_interval(points)._asdict())} | {each} | {100 * won:.1f} % |")
     return lines
 
 
 def population_table() -> list[str]:
     """Returns the lines of the table of what the rule-based players in training are worth, over seeds."""
     found = stored("shipped_weights") or {}
-    population, alone = ([run for _, run in sorted(found.get(name, {}).items())] for name in (LAPTOP, SELF_PLAY))
+    population, alone = ([run for _, run in by_seed(found.get(name, {}))] for name in (LAPTOP, SELF_PLAY))
     if not alone:
         return []
     command = alone[0]["command"].removesuffix(" seed=0")
@@ -153,7 +158,7 @@ def shipped_table() -> list[str]:
     lines = []
     for name, seeds in sorted((stored("shipped_weights") or {}).items()):
         if name not in (LAPTOP, SELF_PLAY):
-            lines += [*_shipped(name, dict(sorted(seeds.items()))), ""]
+            lines += [*_shipped(name, dict(by_seed(seeds))), ""]
     return lines[:-1]
 
 

@@ -27,6 +27,7 @@ from phantom_tables import costs_table, peer_table, random_play_table, solvers_t
 from player_tables import (
     accumulating_table,
     bound_table,
+    by_seed,
     laptop_field_table,
     levels_table,
     population_table,
@@ -81,7 +82,7 @@ def _rummy500_rows() -> list[Line]:
 
 def _points_line(name: str) -> Line:
     """Returns the line about a player of the package: points per hand against three others, by seed."""
-    seeds = sorted(tables.stored("shipped_weights")[name].items())
+    seeds = by_seed(tables.stored("shipped_weights")[name])
     opponents = ("lookahead", "marjj", "camper")
     met = [[run["strength"][opponent]["points_per_hand"] for opponent in opponents] for _, run in seeds]
     points = [", ".join(f"{x['mean']:+.1f}" for x in of_seed) for of_seed in met]

@@ -59,6 +59,11 @@ def run_of(runs: Path, players: int, seed: int) -> Path:
     return runs / f"{players}_players" / f"seed{seed}"
 
 
+def in_order(cells: dict[str, Any]) -> dict[str, Any]:
+    """Returns results in the order of players and seeds."""
+    return dict(sorted(cells.items(), key=lambda item: [int(part) for part in item[0].split("/seed")]))
+
+
 def there(runs: Path) -> list[tuple[int, int]]:
     """Returns players and seed of the runs that have ended."""
     paths = [run.relative_to(runs).as_posix() for run in runs.glob("*_players/seed*") if finished(run)]
@@ -138,14 +143,14 @@ def measure(given: argparse.Namespace) -> None:
         if not finished(run):
             trained(run, settings[cell])
         renew(result, *cell, run)
-        write_json(given.out, dict(sorted(result.items())))
+        write_json(given.out, in_order(result))
     for players, group in itertools.groupby(sorted(cells), key=lambda cell: cell[0]):
         seeds = [seed for _, seed in group]
         for seed, other in zip(seeds, [*seeds[1:], *seeds[:1]], strict=True):
             own = result[f"{players}/seed{seed}"]
             if seed != other and f"seed{other}" not in own.get("against_seed", {}):
                 own["against_seed"] = {f"seed{other}": met(runs[players, seed], runs[players, other], given.deals)}
-                write_json(given.out, dict(sorted(result.items())))
+                write_json(given.out, in_order(result))
 
 
 def main() -> None:

@@ -280,48 +280,6 @@ def test_a_stored_result_is_replaced_by_one_of_its_settings(
 
 
 @pytest.fixture
-def seats(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-    """Calls the script of rummy 500 by number of players for two of them, of code "old"; matches are made up."""
-    script, found = importlib.import_module("rummy500_players"), importlib.import_module("dream.evaluation.statistics")
-    report = dict.fromkeys(("shared_win_rate", "score"), found.Interval(0.5, 0.4, 0.6))
-    monkeypatch.setattr(script, "match", lambda *_, **__: report)
-    monkeypatch.setattr(script.blocks, "commit", lambda: "old")
-    return lambda *arguments: _called(script, "--counts", "2", "--out", str(tmp_path / "out.json"), *arguments)
-
-
-def test_rows_of_other_deals_or_code_are_refused(
-    seats: Callable[..., int], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    """Before anything is played; rows of the same are kept, and those that do not say what made them are named."""
-    out, script = tmp_path / "out.json", importlib.import_module("rummy500_players")
-    assert seats() == 0
-    before = out.read_bytes()
-    with monkeypatch.context() as patch:
-        patch.setattr(script, "match", _never)
-        assert seats() == 0
-        capsys.readouterr()
-        for arguments, reported in ((("--deals", "9"), "n is 1000 and 18"), (("--seed", "1"), "seed is 0 and 1")):
-            assert seats(*arguments) == 2
-            assert f"holds 2/greedy/random of something else: {reported}; ask for that" in capsys.readouterr().err
-        patch.setattr(script.blocks, "commit", lambda: "new")
-        assert seats() == 2
-        assert "made.commit is old and new" in capsys.readouterr().err
-        assert out.read_bytes() == before
-        stored = json.loads(before)
-        del stored["2/heuristic/greedy"]["made"]
-        patch.setattr(script.blocks, "commit", lambda: "old")
-        out.write_text(json.dumps(stored))
-        assert seats() == 2
-        line = capsys.readouterr().err
-        assert (line.count("\n"), "which rules, weights and code 2/heuristic/greedy is of" in line) == (1, True)
-    del stored["2/heuristic/greedy"]
-    out.write_text(json.dumps(stored))
-    assert seats() == 0
-    assert out.read_bytes() == before
-
-
-@pytest.fixture
 def tune(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Calls the script of trials, whose trials are not run, on trials.yaml."""
     script = importlib.import_module("tune_policy_gradients")

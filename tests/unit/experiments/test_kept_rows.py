@@ -1,0 +1,107 @@
+"""Scripts that add to a file of results: what stands there for what was asked, and in which order."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pathlib
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType
+
+import pytest
+from command_support import REPO
+
+import envs
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _scripts() -> Iterator[None]:
+    """Puts the scripts where they can be imported."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(REPO / "experiments")
+        yield
+
+
+def _called(script: ModuleType, *arguments: str) -> int:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [f"{script.__name__}.py", *arguments])
+        try:
+            script.main()
+        except SystemExit as ended:
+            return int(ended.code or 0)
+    return 0
+
+
+def _never(*_: object, **__: object) -> None:
+    raise AssertionError("nothing is to be played")
+
+
+@pytest.fixture
+def seats(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Calls the script of rummy 500 by number of players for two of them, of code "old"; matches are made up."""
+    script, found = importlib.import_module("rummy500_players"), importlib.import_module("dream.evaluation.statistics")
+    report = dict.fromkeys(("shared_win_rate", "score"), found.Interval(0.5, 0.4, 0.6))
+    monkeypatch.setattr(script, "match", lambda *_, **__: report)
+    monkeypatch.setattr(script.blocks, "commit", lambda: "old")
+    return lambda *arguments: _called(script, "--counts", "2", "--out", str(tmp_path / "out.json"), *arguments)
+
+
+def test_rows_of_other_deals_or_code_are_refused(
+    seats: Callable[..., int], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Before anything is played; rows of the same are kept, and those that do not say what made them are named."""
+    out, script = tmp_path / "out.json", importlib.import_module("rummy500_players")
+    assert seats() == 0
+    before = out.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(script, "match", _never)
+        assert seats() == 0
+        capsys.readouterr()
+        for arguments, reported in ((("--deals", "9"), "n is 1000 and 18"), (("--seed", "1"), "seed is 0 and 1")):
+            assert seats(*arguments) == 2
+            assert f"holds 2/greedy/random of something else: {reported}; ask for that" in capsys.readouterr().err
+        patch.setattr(script.blocks, "commit", lambda: "new")
+        assert seats() == 2
+        assert "made.commit is old and new" in capsys.readouterr().err
+        assert out.read_bytes() == before
+        stored = json.loads(before)
+        del stored["2/heuristic/greedy"]["made"]
+        patch.setattr(script.blocks, "commit", lambda: "old")
+        out.write_text(json.dumps(stored))
+        assert seats() == 2
+        line = capsys.readouterr().err
+        assert (line.count("\n"), "which rules, weights and code 2/heuristic/greedy is of" in line) == (1, True)
+    del stored["2/heuristic/greedy"]
+    out.write_text(json.dumps(stored))
+    assert seats() == 0
+    assert out.read_bytes() == before
+
+
+def test_seeds_stand_in_the_order_of_numbers() -> None:
+    """The tenth after the second, though both are texts; cells by players first."""
+    tables, shaped = (importlib.import_module(name) for name in ("player_tables", "rummy500_shaped"))
+    assert tables.by_seed({"10": "c", "0": "a", "2": "b"}) == [("0", "a"), ("2", "b"), ("10", "c")]
+    cells = dict.fromkeys(("3/seed0", "2/seed10", "10/seed0", "2/seed2"))
+    assert list(shaped.in_order(cells)) == ["2/seed2", "2/seed10", "3/seed0", "10/seed0"]
+
+
+def test_each_deck_and_rules_are_a_result_of_their_own(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A deck by other rules does not replace the preset's; two runs of the same are refused, and nothing is written."""
+    script, out = importlib.import_module("mini_gin_play"), tmp_path / "out.json"
+    rules = {"a": {}, "b": {"gin_bonus": 9}, "c": {}, "d": {"preset": "5x2"}, "e": {"num_ranks": 5, "preset": "4x2"}}
+    games = {name: envs.make("mini_gin_rummy", **one) for name, one in rules.items()}
+    monkeypatch.setattr(script, "report", lambda run: (script.named(games[run].rules), {"run": run}))
+    assert _called(script, "a", "d", "--out", str(out)) == 0
+    assert _called(script, "b", "--out", str(out)) == 0
+    found = {deck: one["run"] for deck, one in json.loads(out.read_text()).items()}
+    assert found == {"4x2": "a", "5x2": "d", "4x2 gin_bonus=9": "b"}
+    assert script.named(games["e"].rules).startswith("5x2")
+    capsys.readouterr()
+    before = out.read_bytes()
+    assert _called(script, "a", "b", "c", "--out", str(out)) == 2
+    assert capsys.readouterr().err == "error: a and c are both of 4x2; give one run of each\n"
+    assert out.read_bytes() == before
