@@ -21,12 +21,12 @@ def lambda_returns(
     Args:
       rewards: float32[T, P], paid on transition t.
       dones: bool[T], whether transition t ended a game; the last one does.
-      players: int32[T], who decided at t.
+      players: int32[T], who decided at t; -1: nobody whose value is known, a move of the environment.
       values: float32[T], V(s_t) to that player.
       discount: in [0, 1].
       gae_lambda: lambda in [0, 1].
     Returns:
-      float32[T], G of the player who decided at t.
+      float32[T], G of the player who decided at t; 0 where nobody did.
     Source: Sutton and Barto 2018, eq. 12.18, with the other player's moves as part of the environment.
     """
 

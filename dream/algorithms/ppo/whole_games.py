@@ -56,7 +56,8 @@ def play_games(
         unit=game.reward_scale, scale=scale, discount=config.discount, paid=d.paid,
     )  # fmt: skip
     if parts.critic is None:
-        returns = goals = parts.returns(rewards, d.done | ~record.valid, d.player, extras.value)
+        players = jnp.where(extras.is_learner, d.player, -1)  # the values of what others decided are not fitted
+        returns = goals = parts.returns(rewards, d.done | ~record.valid, players, extras.value)
         advantages, played, critic_metrics, learning = returns - extras.value, (), {}, Counters()
     else:
         values, judged, critic_metrics, learning = _by_critic(parts, params, values, record, rewards[..., 0], key)

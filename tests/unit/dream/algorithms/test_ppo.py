@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -14,7 +15,7 @@ from dream import algorithms
 from dream.algorithms.critic import corrected
 from dream.algorithms.ppo import clipped_loss
 from dream.equations.regret_matching import masked_softmax
-from envs import InputError
+from envs import InputError, Policy
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,26 @@ def test_the_policy_is_a_softmax_over_legal_actions() -> None:
     np.testing.assert_allclose(policy[[0, 2, 3]], expected / expected.sum(), rtol=1e-6)
     assert policy[1] == 0.0
     assert not np.any(np.asarray(masked_softmax(logits, jnp.zeros(4, bool))))
+
+
+def _calls(_: Any, view: Any, legal: jax.Array) -> jax.Array:
+    """Bets after pass and bet in Kuhn poker; leaves all else to the learner."""
+    return jnp.where(view.bets == 0b1001, jnp.array([0.0, 1.0]), 0.0) * legal
+
+
+@pytest.mark.parametrize(("name", "opponents"), [("ppo", ["self"]), ("mmd", ["random"])])
+def test_what_an_assistant_decides_is_not_bootstrapped_from(name: str, opponents: list[str]) -> None:
+    """With lambda 0 and one decision of its own in each game, a return is what the game pays: one or two chips."""
+    settings = {"name": name, "episodes_per_iteration": 64, "gae_lambda": 0.0, "opponents": opponents}
+    algorithm = algorithms.make(settings, {"hidden": [8]}, envs.make("kuhn_poker"))
+    learner = algorithm.iterate.__self__
+    parts = dataclasses.replace(learner.parts, assistant=Policy(_calls))
+    learner = dataclasses.replace(learner, parts=parts)
+    replay = learner.generate(*learner.play_arguments(learner.init(jax.random.key(0))))[0].replay
+    rows = jax.tree.map(lambda x: np.asarray(x)[np.asarray(replay.index)[: int(replay.count)]], replay.rows)
+    assert not np.any(rows.view.bets == 0b1001), "the assistant's own decisions are not learned from"
+    assert np.any((rows.view.bets == 0) & (rows.action == 0)), "decisions before one of the assistant's are"
+    assert set(np.abs(rows.returns).tolist()) == {1.0, 2.0}
 
 
 CRITIC = {"name": "ppo", "advantage": "expected_sarsa", "episodes_per_iteration": 16, "batch_size": 16, "epochs": 1}
