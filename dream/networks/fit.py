@@ -42,7 +42,7 @@ def fit(
       params, optimizer_state: where to start.
       batch: number of the step, int32 -> batch.
       learning_rate: factor of the direction, or what gives it for the number of a step.
-      steps: how many, at least 1; may be traced.
+      steps: how many; may be traced. With 0 nothing changes and diagnostics are 0.
     Returns:
       (params, optimizer_state, diagnostics averaged over the steps, `gradient_norm` before clipping among them).
     """
@@ -62,4 +62,4 @@ def fit(
         return jnp.int32(0), params, optimizer_state, zeros
 
     _, params, optimizer_state, sums = long_loop(lambda at: at[0] < steps, step, start)
-    return params, optimizer_state, jax.tree.map(lambda x: x / steps, sums)
+    return params, optimizer_state, jax.tree.map(lambda x: x / jnp.maximum(steps, 1), sums)

@@ -64,6 +64,17 @@ def test_resume_is_exact(mode: str, tmp_path: Path) -> None:
         np.testing.assert_array_equal(one, two)
 
 
+def test_an_iteration_without_a_decision_changes_nothing() -> None:
+    """One step of new games in which others move first holds none; every metric is finite."""
+    algorithm = _made(opponents=["random"], num_envs=4, rollout_length=1)
+    state = algorithm.init(jax.random.key(0))
+    after, metrics = algorithm.iterate(state)
+    assert metrics["decisions"] == metrics["gradient_steps"] == 0
+    assert all(np.isfinite(value) for value in metrics.values())
+    jax.tree.map(np.testing.assert_array_equal, after.params, state.params)
+    assert algorithm.iterate(after)[1]["decisions"] > 0
+
+
 def _plain(x: jax.Array) -> np.ndarray:
     return np.asarray(jax.random.key_data(x) if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key) else x)
 

@@ -79,6 +79,13 @@ def test_no_learning_rate_no_change() -> None:
     np.testing.assert_array_equal(params["w"], np.float32(START["w"]))
 
 
+def test_no_step_no_change() -> None:
+    """Nothing to learn from leaves the parameters as they were, with diagnostics of 0 and no division by it."""
+    params, reported = _fitted(0)
+    np.testing.assert_array_equal(params["w"], np.float32(START["w"]))
+    assert {float(value) for value in reported.values()} == {0.0}
+
+
 def test_l2_alone_shrinks_parameters() -> None:
     """With a loss that is flat, parameters go towards zero."""
     optimizer = adam(max_grad_norm=1.0, l2=L2)
