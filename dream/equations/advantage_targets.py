@@ -20,7 +20,7 @@ def policy_baseline_targets(
       value: float32, the target network's.
       action: int32, the action taken.
       returns: float32, its discounted return.
-      policy: float32[A], what the action was sampled from.
+      policy: float32[A], the policy that acted, without exploration.
       legal: bool[A].
       clip: bound on the absolute value.
     Returns:

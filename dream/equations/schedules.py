@@ -32,7 +32,8 @@ class Schedule:
     def __post_init__(self) -> None:
         if self.form == "inverse_sqrt" and not self.start * self.end > 0:
             raise InputError(
-                f"a schedule of form inverse_sqrt cannot go from {self.start} to {self.end}; both must be above 0"
+                f"a schedule of form inverse_sqrt cannot go from {self.start} to {self.end}; both must be above 0, or "
+                "both below"
             )
 
 

@@ -40,8 +40,10 @@ def test_inverse_sqrt() -> None:
     schedule = Schedule(1.0, 0.1, 990, "inverse_sqrt")
     for iteration, expected in {0: 1.0, 30: 0.5, 240: 0.2, 990: 0.1, 5000: 0.1}.items():
         assert at(schedule, jnp.int32(iteration)) == pytest.approx(expected, rel=1e-6)
-    with pytest.raises(InputError, match="inverse_sqrt cannot go from"):
-        Schedule(1.0, 0.0, 990, "inverse_sqrt")
+    assert at(Schedule(-1.0, -0.1, 990, "inverse_sqrt"), jnp.int32(240)) == pytest.approx(-0.2, rel=1e-6)
+    for start, end in ((1.0, 0.0), (-1.0, 0.1)):
+        with pytest.raises(InputError, match=f"cannot go from {start} to {end}; both must be above 0, or both below"):
+            Schedule(start, end, 990, "inverse_sqrt")
 
 
 def test_constant() -> None:
