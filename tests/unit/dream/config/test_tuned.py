@@ -105,6 +105,21 @@ def test_an_experiment_has_other_sizes_for_another_game() -> None:
     assert (kuhn.iterations, kuhn.algo.kl_weight, list(kuhn.network.hidden)) == (815, 10.0, [64, 64])
 
 
+@pytest.mark.parametrize("algo", ["dueling_dream", "ppo", "mmd"])
+@pytest.mark.parametrize("env", ["kuhn_poker", "leduc_poker", "liars_dice", "mini_gin_rummy"])
+def test_steps_of_small_games_fall_until_the_run_ends(env: str, algo: str) -> None:
+    """The run is as long as its schedules, also on a laptop."""
+    sections = tuned._sections(tuned.config_dir() / "tuned" / f"{env}.yaml")
+    (own,) = (settings for conditions, settings in sections if conditions == {"algo": (algo,)})
+    falling = [own.algo.get(name) for name in ("learning_rate_decay", "temperature")] + [
+        own.algo.get("mirror", {}).get("alpha")
+    ]
+    lengths = {one.transition_steps for one in falling if one is not None}
+    assert lengths == {own.iterations} == {_node(f"env={env}", f"algo={algo}").iterations}
+    laptop = _node("preset=laptop", f"env={env}", f"algo={algo}")
+    assert laptop.algo.learning_rate_decay.transition_steps == laptop.iterations
+
+
 def test_the_laptop_preset_is_what_was_measured() -> None:
     """What it trains on gin rummy is the experiment; neither depends on the other."""
     own = {"dueling_dream": "dueling_dream_cards", "ppo": "ppo_gin_rummy"}
