@@ -70,7 +70,7 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
       InputError: more num_envs than games, rollout_length against itself, keep_inputs without it, an objective over all
         actions without a critic, exploration or optimism without such an objective, optimism without a slow copy, a
         bonus for wins that rewards do not tell, shaping that rollouts would lose a part of, or opponents that the
-        game's observation cannot name.
+        game's observation cannot name, or that are the learner alone.
     """
     if config.rollout_length is not None and mixture.probabilities[0] > 0:
         raise InputError(
@@ -113,12 +113,18 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
                 ),
             },
         )  # fmt: skip
-    kinds = game.opponent_ids.kinds if game.opponent_ids else 0
-    if mixture.opponent_id_prob and len(mixture.players) > kinds:
-        raise InputError(
-            f"algo.opponent_id_prob={mixture.opponent_id_prob} is not valid: {game.name} can name "
-            f"{kinds} opponents, and there are {len(mixture.players)}; it must be 0"
-        )
+    _check_names(game, mixture)
     if config.rollout_length is None:
         return num_envs_for(config.num_envs, config.episodes_per_iteration)
     return config.num_envs or config.episodes_per_iteration
+
+
+def _check_names(game: Game, mixture: Mixture) -> None:
+    """Raises InputError where the observation is to name opponents, and there are none or more than it can."""
+    kinds, count = game.opponent_ids.kinds if game.opponent_ids else 0, len(mixture.players)
+    if not mixture.opponent_id_prob or 0 < count <= kinds:
+        return
+    why = f"{game.name} can name {kinds} opponents, and there are {count}"
+    if not count:
+        why = f"algo.opponents has nobody to name but {SELF!r}"
+    raise InputError(f"algo.opponent_id_prob={mixture.opponent_id_prob} is not valid: {why}; it must be 0")

@@ -115,3 +115,6 @@ def test_opponents_that_cannot_be_named_are_refused() -> None:
     """One line that says how many can."""
     with pytest.raises(InputError, match="kuhn_poker can name 0 opponents, and there are 2"):
         _made(opponents=["random", "past_self"], opponent_id_prob=0.5)
+    for game in (KUHN, envs.make("gin_rummy_mdp")):
+        with pytest.raises(InputError, match=r"algo\.opponents has nobody to name but 'self'; it must be 0"):
+            _made(game, opponent_id_prob=0.5)
