@@ -108,10 +108,13 @@ def make(config: RnadConfig, network: Any, game: Game, resources: Resources) -> 
     """Builds the learner.
 
     Raises:
-      InputError: a game not for two, minibatches that do not divide what is played, or a wrong network node.
+      InputError: a game not for two or not zero-sum, minibatches that do not divide what is played, or a wrong network
+        node.
     """
     if game.num_players != 2:
         raise InputError(f"algo={config.name} is for two players, and {game.name} has {game.num_players}")
+    if not game.zero_sum:
+        raise InputError(f"algo={config.name} needs a zero-sum game, which {game.name} is not with these rules")
     if config.episodes_per_iteration % config.batch_games:
         raise InputError(
             f"algo.batch_games={config.batch_games} leaves games over; it must divide "

@@ -91,3 +91,7 @@ def test_settings_that_do_not_fit_are_refused() -> None:
             algorithms.make(RNAD | {"batch_games": games}, NETWORK, envs.make("kuhn_poker"))
     with pytest.raises(InputError, match="is for two players"):
         algorithms.make(RNAD, NETWORK, envs.make("rummy500", num_players=3))
+    with pytest.raises(
+        InputError, match="algo=rnad needs a zero-sum game, which gin_rummy_mdp is not with these rules"
+    ):
+        algorithms.make(RNAD, NETWORK, envs.make("gin_rummy_mdp", reward="categorical"))
