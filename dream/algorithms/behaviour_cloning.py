@@ -183,10 +183,15 @@ class _Cloning:
     def _read(self) -> Lessons:
         """The decisions of the records, those of the last games apart; made once, when they are first needed."""
         rows, numbers = recorded.decisions(self.game, self.records, self.config.imitated)
-        held_out = math.ceil(self.config.held_out * len(self.records)) if len(self.records) > 1 else 0
+        held_out = min(math.ceil(self.config.held_out * len(self.records)), len(self.records) - 1)
         seen = numbers < len(self.records) - held_out
-        if not seen.any():
+        if not len(numbers):
             raise InputError(f"algo.records={self.config.records} holds no decision to learn from")
+        if not seen.any():
+            raise InputError(
+                f"algo.held_out={self.config.held_out} holds out every game of algo.records={self.config.records} "
+                "with a decision to learn from; it must be lower"
+            )
 
         def those(where: np.ndarray) -> Replay | None:
             return collect(jax.tree.map(lambda x: x[None], rows), where[None]) if where.any() else None

@@ -94,6 +94,22 @@ def test_records_are_learned_from(tmp_path: pathlib.Path) -> None:
     assert metrics["unseen_cross_entropy"] == pytest.approx(np.mean(expected), rel=1e-4)
 
 
+def test_one_record_at_least_is_learned_from(tmp_path: pathlib.Path) -> None:
+    """The first of two, however large the share held out; a share that leaves none of a player's is refused as such."""
+    won, lost = (
+        records.record(KUHN, deal, [0, 0], ("anna", other)) for deal, other in zip(DEALS[:2], "bc", strict=True)
+    )
+    records.write(tmp_path / "two.jsonl", [won, lost])
+    settings = {"records": str(tmp_path / "two.jsonl"), "held_out": 0.9}
+    learner = _learner(**settings, batch_size=2)
+    metrics = learner.iterate(learner.init(jax.random.key(0)))[1]
+    assert metrics["gradient_steps"] == 1, "one pass over two decisions"
+    assert "unseen_accuracy" in metrics
+    late = _learner(**settings, imitated=("c",))
+    with pytest.raises(InputError, match=r"algo\.held_out=0\.9 holds out every game .* it must be lower"):
+        late.iterate(late.init(jax.random.key(0)))
+
+
 def test_nothing_is_judged_where_nothing_is_held_out(tmp_path: pathlib.Path) -> None:
     """No metric of unseen decisions, rather than a zero."""
     learner = _learner(records=str(_records(tmp_path)), held_out=0.0)
