@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-from jax import Array
+from jax import Array, lax
 
 from envs.random_play import uniform
 
@@ -14,12 +14,18 @@ LOW = -1e9
 
 def masked_softmax(logits: Array, legal: Array) -> Array:
     """Returns softmax over legal actions, 0 elsewhere: float32[..., A]; all 0 where nothing is legal."""
-    return jnp.where(legal, jax.nn.softmax(jnp.where(legal, logits, LOW), axis=-1), 0.0)
+    return jnp.where(legal, jax.nn.softmax(_below_best(logits, legal), axis=-1), 0.0)
 
 
 def masked_log_softmax(logits: Array, legal: Array) -> Array:
     """Returns the logarithm of `masked_softmax` at legal actions, about LOW elsewhere: float32[..., A]."""
-    return jax.nn.log_softmax(jnp.where(legal, logits, LOW), axis=-1)
+    return jax.nn.log_softmax(_below_best(logits, legal), axis=-1)
+
+
+def _below_best(logits: Array, legal: Array) -> Array:
+    """Returns logits less the greatest legal one, which may itself be below LOW; LOW at illegal actions."""
+    best = lax.stop_gradient(jnp.max(jnp.where(legal, logits, -jnp.inf), axis=-1, keepdims=True))
+    return jnp.where(legal, logits - best, LOW)
 
 
 def soft_regret_matching(advantages: Array, legal_mask: Array, temperature: Array | float) -> Array:

@@ -1,4 +1,4 @@
-"""Soft regret matching: the document's formula, and what it must keep at the edges."""
+"""Soft regret matching: the document's formula, and what it and a softmax must keep at the edges."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax import Array
 
-from dream.equations.regret_matching import soft_regret_matching
+from dream.equations.regret_matching import masked_log_softmax, masked_softmax, soft_regret_matching
 
 SIZE = 6
 _policy = jax.jit(soft_regret_matching)
@@ -98,6 +98,25 @@ def test_finite_value_and_gradient(temperature: float, legal: list[bool]) -> Non
 def test_small_temperature_takes_the_best() -> None:
     """At T = 1e-3 an action 0.1 better than the others is certain."""
     np.testing.assert_allclose(policy([0.1, 0.2, 0.0, 9.0], [True, True, True, False], 1e-3), [0, 1, 0, 0], atol=1e-30)
+
+
+@pytest.mark.parametrize("temperature", [1e-3, 1e-8, 1e-12, 1e-30])
+def test_a_softmax_at_small_temperature_takes_the_best(temperature: float) -> None:
+    """However far its logit is below 0, where LOW once stood above it; an illegal action's does not matter."""
+    logits, legal = jnp.array([-40.0, -20.0, -30.0, 5.0]) / temperature, jnp.array([True, True, True, False])
+    np.testing.assert_array_equal(masked_softmax(logits, legal), [0, 1, 0, 0])
+    np.testing.assert_array_equal(jnp.exp(masked_log_softmax(logits, legal)), [0, 1, 0, 0])
+
+
+def test_a_softmax_and_its_logarithm_agree() -> None:
+    """With jax.nn.softmax among the legal actions; finite slopes, also where nothing is legal."""
+    logits, legal = jnp.array([[1.0, 50.0, -1.0, 0.0]] * 2), jnp.array([[True, False, True, True], [False] * 4])
+    expected = jax.nn.softmax(logits[0, jnp.array([0, 2, 3])])
+    for found in (masked_softmax(logits, legal), jnp.where(legal, jnp.exp(masked_log_softmax(logits, legal)), 0.0)):
+        np.testing.assert_allclose(found[0, jnp.array([0, 2, 3])], expected, rtol=1e-6)
+        np.testing.assert_array_equal(found[1], np.zeros(4))
+    slope = jax.grad(lambda x: jnp.sum(masked_softmax(x, legal)[:, 0] + masked_log_softmax(x, legal)[:, 0]))(logits)
+    assert np.isfinite(slope).all()
 
 
 @quick
