@@ -55,11 +55,12 @@ def player_key(player: Policy, game: Game, modules: Iterable[str] = ()) -> str:
     """
     digest, own = hashlib.sha256(source_key(game).encode()), list(_policies(player))
     owners = [_code_of(one.apply) for one in own]
-    for name, source in sorted(_sources({*modules, *(one.__module__ for one in owners)}).items()):
+    places = [owner.__module__ or "__main__" for owner in owners]
+    for name, source in sorted(_sources({*modules, *places}).items()):
         digest.update(f"{name} {len(source)}\n".encode())
         digest.update(source)
-    for one, owner in zip(own, owners, strict=True):
-        _Walk(owner.__module__, digest).add([owner, one.apply])
+    for one, owner, place in zip(own, owners, places, strict=True):
+        _Walk(place, digest).add([owner, one.apply])
     return digest.hexdigest()
 
 

@@ -17,14 +17,15 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from run_records import config_of, difference, flat, game_in
 
 _PARTS = ("algo", "network")
+_ACCUMULATE, _MIRROR = "algo.accumulate", "algo.mirror."
 
 
 def check_run(spec: Spec, name: str, seed: int, run_dir: Path) -> None:
     """Raises InputError unless a run directory holds a seed of a row.
 
     Game, rules, algorithm, network and seed are compared; of settings under their present names those that both have,
-    whether or not they have an effect, as a run of an older commit lacks what came later. What ended the run is not
-    compared: rows of several budgets read one run.
+    as a run of an older commit lacks what came later, but for mirror descent's where nothing accumulates. What ended
+    the run is not compared: rows of several budgets read one run.
     """
     config = config_of(run_dir)
     stored, wanted = (_identified(one) for one in (config, _composed(spec, spec.row(name), seed)))
@@ -78,8 +79,11 @@ def _identified(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _settings(config: dict[str, Any]) -> dict[str, Any]:
+    """Returns the settings of algorithm and network that have an effect, by dotted name."""
     config = current_config(config)
-    return flat({part: config[part] for part in _PARTS if part in config})
+    found = flat({part: config[part] for part in _PARTS if part in config})
+    idle = _MIRROR if found.get(_ACCUMULATE) == "none" else ()
+    return {name: value for name, value in found.items() if not name.startswith(idle)}
 
 
 def _shared_difference(one: dict[str, Any], other: dict[str, Any]) -> str:

@@ -296,9 +296,9 @@ def test_a_stored_result_of_other_settings_is_not_added_to(
         add(older[1] | {"overrides": newer})
 
 
-@pytest.mark.parametrize("name", ["kuhn_cfr", "leduc_os_sd_cfr_paper"])
+@pytest.mark.parametrize("name", ["kuhn_cfr", "leduc_os_sd_cfr_paper", "leduc_dueling_dream"])
 def test_results_of_older_commits_can_be_added_to(scripts: SimpleNamespace, name: str) -> None:
-    """The project's, without `mean_over`, with fewer settings of conf/algo among the overrides."""
+    """The project's: without `mean_over`; with fewer settings of conf/algo; with another step that nothing takes."""
     earlier = json.loads((scripts.rows.RESULTS / f"{name}.json").read_text())
     scripts.comparable.check_earlier(scripts.rows.read_spec(), name, earlier)
 
