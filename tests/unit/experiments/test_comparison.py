@@ -150,6 +150,9 @@ def _changed(sweeps: list[pathlib.Path], folder: pathlib.Path, seed: int, **chan
     for name, value in {"seed": seed, **{name.replace("__", "."): value for name, value in changed.items()}}.items():
         OmegaConf.update(config, name, value, force_add=True)
     OmegaConf.save(config, job / "config.yaml")
+    report = json.loads((job / "evaluation.json").read_text())
+    report["asked"] |= {name: OmegaConf.select(config, name) for name in report["asked"]}
+    (job / "evaluation.json").write_text(json.dumps(report))
     return folder
 
 
