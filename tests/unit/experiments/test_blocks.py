@@ -7,13 +7,13 @@ import json
 import pathlib
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from command_support import REPO
+from script_support import called
 
 import envs
 from envs import InputError
@@ -42,16 +42,6 @@ def _gains(game: envs.Game, *players: object, games: int, seed: int, playouts: i
     return rounds | dict.fromkeys(("gain", "changed_decisions"), rounds["points_per_hand"])
 
 
-def _called(script: ModuleType, *arguments: object) -> int:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["script.py", *map(str, arguments)])
-        try:
-            script.main()
-        except SystemExit as ended:
-            return int(ended.code or 0)
-    return 0
-
-
 def _cut_off(file: object, *args: object, **kwargs: object) -> None:
     """What numpy leaves of a file when Ctrl-C comes."""
     if hasattr(file, "write"):
@@ -70,7 +60,7 @@ def relations(scripts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setattr(script, "RESULT", tmp_path / "result.json")
     monkeypatch.setattr(script, "find_player", lambda name, game: name)
     monkeypatch.setattr(script, "play_hands", _rounds)
-    return lambda *arguments: _called(script, "--work", tmp_path / "work", *arguments)
+    return lambda *arguments: called(script, "--work", tmp_path / "work", *arguments)
 
 
 def test_rounds_of_other_weights_rules_or_code_are_refused(
@@ -117,7 +107,7 @@ def search(scripts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr(scripts.gin_search, "play_for_gains", _gains)
     monkeypatch.setattr(scripts.gin_search.Bench, "player", lambda bench, name: name)
     asked = ("--work", tmp_path / "work", "--out", tmp_path / "result.json", "--deals", 8, "--block", 8)
-    return lambda *arguments: _called(scripts.gin_search, *asked, "--policy", "greedy", *arguments)
+    return lambda *arguments: called(scripts.gin_search, *asked, "--policy", "greedy", *arguments)
 
 
 @pytest.fixture
@@ -126,7 +116,7 @@ def losses(scripts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr(scripts.gin_losses, "played", lambda *_: {"points": np.zeros(2)})
     monkeypatch.setattr(scripts.gin_losses, "looked_at", lambda rounds, bonus: {"rounds": len(rounds["points"])})
     asked = ("--work", tmp_path / "work", "--out", tmp_path / "result.json", "--deals", 8, "--block", 8)
-    return lambda *arguments: _called(scripts.gin_losses, *asked, "--opponents", "camper", *arguments)
+    return lambda *arguments: called(scripts.gin_losses, *asked, "--opponents", "camper", *arguments)
 
 
 @pytest.mark.parametrize("script", ["search", "losses"])
@@ -285,8 +275,8 @@ def test_a_block_that_is_cut_off_is_not_there(
     work = ["--work", tmp_path / "work", "--out", tmp_path / "out.json"]
     calls = (
         relations,
-        lambda: _called(scripts.gin_search, *work, "--policy", "greedy", "--deals", 8, "--block", 8),
-        lambda: _called(scripts.gin_losses, *work, "--player", "greedy", "--opponents", "camper"),
+        lambda: called(scripts.gin_search, *work, "--policy", "greedy", "--deals", 8, "--block", 8),
+        lambda: called(scripts.gin_losses, *work, "--player", "greedy", "--opponents", "camper"),
     )
     for call in calls:
         with monkeypatch.context() as patch:

@@ -7,21 +7,22 @@ import json
 import pathlib
 import re
 import shutil
-import sys
 from collections.abc import Callable, Iterator
+from types import ModuleType
 
 import matplotlib as mpl
 import pytest
 from command_support import REPO
 from run_folder import write_config, write_metrics, write_sittings
+from script_support import called
 
 
 @pytest.fixture(scope="module")
-def main() -> Iterator[Callable[[], None]]:
-    """The script's command."""
+def script() -> Iterator[ModuleType]:
+    """The script."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(REPO / "experiments")
-        yield importlib.import_module("collect_runs").main
+        yield importlib.import_module("collect_runs")
 
 
 @pytest.fixture
@@ -41,80 +42,70 @@ def run(tmp_path: pathlib.Path) -> Callable[[int], pathlib.Path]:
     return make
 
 
-def _called(main: Callable[[], None], *arguments: object) -> int:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["collect_runs.py", *map(str, arguments)])
-        try:
-            main()
-        except SystemExit as ended:
-            return int(ended.code or 0)
-    return 0
-
-
 def test_further_seeds_come_after_the_stored_ones(
-    main: Callable[[], None], run: Callable[[int], pathlib.Path], tmp_path: pathlib.Path
+    script: ModuleType, run: Callable[[int], pathlib.Path], tmp_path: pathlib.Path
 ) -> None:
     """And a seed twice, or one left out, changes nothing, since tables number the runs by their place."""
     target = tmp_path / "result"
-    assert _called(main, target, run(0), run(1)) == 0
+    assert called(script, target, run(0), run(1)) == 0
     before = json.loads((tmp_path / "result.json").read_text())["runs"]
-    assert _called(main, target, run(2), "--keep") == 0
+    assert called(script, target, run(2), "--keep") == 0
     after = json.loads((tmp_path / "result.json").read_text())["runs"]
     assert after[:2] == before
     assert [one["final"]["win_rate"] for one in after] == pytest.approx([0.5, 0.6, 0.7])
     for wrong in (tmp_path / "seed1", run(4)):
-        assert _called(main, target, wrong, "--keep") == 2
+        assert called(script, target, wrong, "--keep") == 2
     assert json.loads((tmp_path / "result.json").read_text())["runs"] == after
-    assert _called(main, tmp_path / "other", tmp_path / "seed0", "--keep") == 2
+    assert called(script, tmp_path / "other", tmp_path / "seed0", "--keep") == 2
 
 
 def test_a_run_comes_once(
-    main: Callable[[], None],
+    script: ModuleType,
     run: Callable[[int], pathlib.Path],
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """By any path, and as a copy of it; nothing is written."""
     first = run(0)
-    assert _called(main, tmp_path / "result", first, first / ".." / "seed0") == 2
+    assert called(script, tmp_path / "result", first, first / ".." / "seed0") == 2
     assert "given twice" in capsys.readouterr().err
     shutil.copytree(first, tmp_path / "copy")
-    assert _called(main, tmp_path / "result", first, tmp_path / "copy") == 2
+    assert called(script, tmp_path / "result", first, tmp_path / "copy") == 2
     assert "are both seed 0 of cfr_plus on kuhn_poker" in capsys.readouterr().err
     assert not list(tmp_path.glob("result*"))
 
 
 def test_curves_are_named_by_the_seed(
-    main: Callable[[], None], run: Callable[[int], pathlib.Path], tmp_path: pathlib.Path
+    script: ModuleType, run: Callable[[int], pathlib.Path], tmp_path: pathlib.Path
 ) -> None:
     """Not by the place: seeds 3 and 5 are 3 and 5."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(mpl.rcParams, "svg.fonttype", "none")
-        assert _called(main, tmp_path / "result", run(3), run(5)) == 0
+        assert called(script, tmp_path / "result", run(3), run(5)) == 0
     labels = re.findall(r"seed \d", (tmp_path / "result.svg").read_text())
     assert set(labels) == {"seed 3", "seed 5"}
     assert [one["seed"] for one in json.loads((tmp_path / "result.json").read_text())["runs"]] == [3, 5]
 
 
 def test_jobs_of_a_sweep_can_be_added(
-    main: Callable[[], None], run: Callable[[int], pathlib.Path], tmp_path: pathlib.Path
+    script: ModuleType, run: Callable[[int], pathlib.Path], tmp_path: pathlib.Path
 ) -> None:
     """Their seeds are those of their configurations; an older file that holds the sweep's command is refused."""
     folders = [run(0), run(1)]
     for folder in folders:
         write_sittings(folder, "run -m seed=0,1 run_dir=y")
     target = tmp_path / "result"
-    assert _called(main, target, folders[0]) == 0
-    assert _called(main, target, folders[1], "--keep") == 0
+    assert called(script, target, folders[0]) == 0
+    assert called(script, target, folders[1], "--keep") == 0
     runs = json.loads((tmp_path / "result.json").read_text())["runs"]
     assert [one["overrides"] for one in runs] == [["seed=0"], ["seed=1"]]
     older = [{name: value for name, value in runs[0].items() if name != "seed"} | {"overrides": ["seed=0,1"]}]
     (tmp_path / "result.json").write_text(json.dumps({"runs": older}))
-    assert _called(main, target, folders[1], "--keep") == 2
+    assert called(script, target, folders[1], "--keep") == 2
 
 
 def test_other_games_are_collected_too(
-    main: Callable[[], None],
+    script: ModuleType,
     run: Callable[[int], pathlib.Path],
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
@@ -124,16 +115,16 @@ def test_other_games_are_collected_too(
     record = json.loads((folder / "metrics.jsonl").read_text())
     del record["eval/random/knock_rate"]
     write_metrics(folder, [record])
-    assert _called(main, tmp_path / "result", folder) == 0
+    assert called(script, tmp_path / "result", folder) == 0
     (point,) = json.loads((tmp_path / "result.json").read_text())["runs"][0]["curve"]
     assert "knock_rate" not in point
     (folder / "evaluation.json").write_text(json.dumps({"iteration": 4}))
-    assert _called(main, tmp_path / "none", folder) == 2
+    assert called(script, tmp_path / "none", folder) == 2
     assert "was evaluated against nobody" in capsys.readouterr().err
 
 
 def test_runs_of_several_settings_are_refused(
-    main: Callable[[], None],
+    script: ModuleType,
     run: Callable[[int], pathlib.Path],
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
@@ -146,10 +137,10 @@ def test_runs_of_several_settings_are_refused(
         ({"iterations": 2}, "another budget: iterations is 4 and 2"),
     ):
         write_config(other, seed=1, **changed)
-        assert _called(main, tmp_path / "mixed", first, other) == 2
-        assert _called(main, tmp_path / "result", first) == 0
+        assert called(script, tmp_path / "mixed", first, other) == 2
+        assert called(script, tmp_path / "result", first) == 0
         before = (tmp_path / "result.json").read_bytes()
-        assert _called(main, tmp_path / "result", other, "--keep") == 2
+        assert called(script, tmp_path / "result", other, "--keep") == 2
         lines = capsys.readouterr().err.splitlines()
         assert [message in line for line in lines] == [True, True]
         assert (tmp_path / "result.json").read_bytes() == before
@@ -157,13 +148,13 @@ def test_runs_of_several_settings_are_refused(
     stored = json.loads(before)
     del stored["setting"]
     (tmp_path / "result.json").write_text(json.dumps(stored))
-    assert _called(main, tmp_path / "result", other, "--keep") == 0
+    assert called(script, tmp_path / "result", other, "--keep") == 0
     assert "result.json does not tell its setting" in capsys.readouterr().err
     assert "setting" not in json.loads((tmp_path / "result.json").read_text())
 
 
 def test_runs_that_met_other_opponents_are_refused(
-    main: Callable[[], None],
+    script: ModuleType,
     run: Callable[[int], pathlib.Path],
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
@@ -174,9 +165,9 @@ def test_runs_that_met_other_opponents_are_refused(
     for met in (["solved"], ["random", "solved"], ["solved", "random"]):
         changed = {"opponent": met[0], "by_opponent": {name: {"win_rate": 0.6} for name in met}}
         (other / "evaluation.json").write_text(json.dumps(report | changed))
-        assert _called(main, tmp_path / "mixed", first, other) == 2
-        assert _called(main, tmp_path / "result", first) == 0
-        assert _called(main, tmp_path / "result", other, "--keep") == 2
+        assert called(script, tmp_path / "mixed", first, other) == 2
+        assert called(script, tmp_path / "result", first) == 0
+        assert called(script, tmp_path / "result", other, "--keep") == 2
         message = f"error: seed 0 was evaluated against random, seed 1 against {', '.join(met)}; it must be the same"
         assert [line.startswith(message) for line in capsys.readouterr().err.splitlines()] == [True, True]
     assert not (tmp_path / "mixed.json").exists()
@@ -188,7 +179,7 @@ def test_runs_that_met_other_opponents_are_refused(
     ['{"a": 1}', '{"runs', "[1]", '{"runs": []}', '{"runs": [{"x": 1}]}', '{"runs": [{"seed": 0, "final": {}}]}'],
 )
 def test_a_file_of_something_else_is_not_added_to(
-    main: Callable[[], None],
+    script: ModuleType,
     run: Callable[[int], pathlib.Path],
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
@@ -196,28 +187,28 @@ def test_a_file_of_something_else_is_not_added_to(
 ) -> None:
     """One line that names it; it stays as it was."""
     (tmp_path / "other.json").write_text(content)
-    assert _called(main, tmp_path / "other", run(1), "--keep") == 2
+    assert called(script, tmp_path / "other", run(1), "--keep") == 2
     line = capsys.readouterr().err
     assert (line.count("\n"), line.startswith(f"error: {tmp_path}/other.json ")) == (1, True)
     assert (tmp_path / "other.json").read_text() == content
 
 
 def test_a_run_that_is_to_go_on_is_refused(
-    main: Callable[[], None],
+    script: ModuleType,
     run: Callable[[int], pathlib.Path],
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Evaluated at its former end, it is no run of the iterations that its configuration tells now."""
     write_config(run(0), seed=0, iterations=9)
-    assert _called(main, tmp_path / "result", tmp_path / "seed0") == 2
+    assert called(script, tmp_path / "result", tmp_path / "seed0") == 2
     assert "seed0 has done 4 of 9 iterations; finish it with resume=" in capsys.readouterr().err
     assert not (tmp_path / "result.json").exists()
 
 
 @pytest.mark.parametrize("content", ["{}", "[1]", '"iteration"', '{"iter'])
 def test_an_evaluation_that_is_none_is_refused(
-    main: Callable[[], None],
+    script: ModuleType,
     run: Callable[[int], pathlib.Path],
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
@@ -225,29 +216,29 @@ def test_an_evaluation_that_is_none_is_refused(
 ) -> None:
     """One line that names the file."""
     (run(0) / "evaluation.json").write_text(content)
-    assert _called(main, tmp_path / "result", tmp_path / "seed0") == 2
+    assert called(script, tmp_path / "result", tmp_path / "seed0") == 2
     line = capsys.readouterr().err
     assert (line.count("\n"), line.startswith(f"error: {tmp_path}/seed0/evaluation.json ")) == (1, True)
 
 
 def test_a_target_keeps_its_whole_name(
-    main: Callable[[], None], run: Callable[[int], pathlib.Path], tmp_path: pathlib.Path
+    script: ModuleType, run: Callable[[int], pathlib.Path], tmp_path: pathlib.Path
 ) -> None:
     """A point in it is no ending, so that two targets are two results; .json may be given, and is."""
     for target in ("rate_0.1", "rate_0.2.json"):
-        assert _called(main, tmp_path / target, run(0)) == 0
-        assert _called(main, tmp_path / target, run(1), "--keep") == 0
+        assert called(script, tmp_path / target, run(0)) == 0
+        assert called(script, tmp_path / target, run(1), "--keep") == 0
     wanted = [f"rate_{rate}.{ending}" for rate in (0.1, 0.2) for ending in ("json", "svg")]
     assert sorted(path.name for path in tmp_path.glob("rate*")) == wanted
 
 
 def test_a_target_in_no_folder_is_refused(
-    main: Callable[[], None],
+    script: ModuleType,
     run: Callable[[int], pathlib.Path],
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """One line."""
-    assert _called(main, tmp_path / "nowhere" / "result", run(0)) == 2
+    assert called(script, tmp_path / "nowhere" / "result", run(0)) == 2
     line = capsys.readouterr().err
     assert line == f"error: {tmp_path}/nowhere is no folder; the target must be in one that is there\n"

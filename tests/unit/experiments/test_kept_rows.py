@@ -5,32 +5,12 @@ from __future__ import annotations
 import importlib
 import json
 import pathlib
-import sys
-from collections.abc import Callable, Iterator
-from types import ModuleType
+from collections.abc import Callable
 
 import pytest
-from command_support import REPO
+from script_support import called
 
 import envs
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _scripts() -> Iterator[None]:
-    """Puts the scripts where they can be imported."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(REPO / "experiments")
-        yield
-
-
-def _called(script: ModuleType, *arguments: str) -> int:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", [f"{script.__name__}.py", *arguments])
-        try:
-            script.main()
-        except SystemExit as ended:
-            return int(ended.code or 0)
-    return 0
 
 
 def _never(*_: object, **__: object) -> None:
@@ -44,7 +24,7 @@ def seats(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[.
     report = dict.fromkeys(("shared_win_rate", "score"), found.Interval(0.5, 0.4, 0.6))
     monkeypatch.setattr(script, "match", lambda *_, **__: report)
     monkeypatch.setattr(script.blocks, "commit", lambda: "old")
-    return lambda *arguments: _called(script, "--counts", "2", "--out", str(tmp_path / "out.json"), *arguments)
+    return lambda *arguments: called(script, "--counts", "2", "--out", str(tmp_path / "out.json"), *arguments)
 
 
 def test_rows_of_other_deals_or_code_are_refused(
@@ -95,13 +75,13 @@ def test_each_deck_and_rules_are_a_result_of_their_own(
     rules = {"a": {}, "b": {"gin_bonus": 9}, "c": {}, "d": {"preset": "5x2"}, "e": {"num_ranks": 5, "preset": "4x2"}}
     games = {name: envs.make("mini_gin_rummy", **one) for name, one in rules.items()}
     monkeypatch.setattr(script, "report", lambda run: (script.named(games[run].rules), {"run": run}))
-    assert _called(script, "a", "d", "--out", str(out)) == 0
-    assert _called(script, "b", "--out", str(out)) == 0
+    assert called(script, "a", "d", "--out", str(out)) == 0
+    assert called(script, "b", "--out", str(out)) == 0
     found = {deck: one["run"] for deck, one in json.loads(out.read_text()).items()}
     assert found == {"4x2": "a", "5x2": "d", "4x2 gin_bonus=9": "b"}
     assert script.named(games["e"].rules).startswith("5x2")
     capsys.readouterr()
     before = out.read_bytes()
-    assert _called(script, "a", "b", "c", "--out", str(out)) == 2
+    assert called(script, "a", "b", "c", "--out", str(out)) == 2
     assert capsys.readouterr().err == "error: a and c are both of 4x2; give one run of each\n"
     assert out.read_bytes() == before

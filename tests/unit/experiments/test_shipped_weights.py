@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import json
 import pathlib
-import sys
 from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
 from command_support import REPO, succeed
+from script_support import called
 
 NAME = "kuhn_poker/small"
 
@@ -46,24 +46,14 @@ def script(module: ModuleType, tmp_path: pathlib.Path, monkeypatch: pytest.Monke
     return module
 
 
-def _called(script: ModuleType, what: str, runs: pathlib.Path) -> int:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["shipped_weights.py", what, NAME, "--runs", str(runs)])
-        try:
-            script.main()
-        except SystemExit as ended:
-            return int(ended.code or 0)
-    return 0
-
-
 def _files(folder: pathlib.Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def test_what_was_measured_is_shipped(script: ModuleType, runs: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """File and card with the strength, the command, iteration and checksum; nothing else is left."""
-    assert _called(script, "measure", runs) == 0
-    assert _called(script, "ship", runs) == 0
+    assert called(script, "measure", NAME, "--runs", runs) == 0
+    assert called(script, "ship", NAME, "--runs", runs) == 0
     place = tmp_path / "weights" / "kuhn_poker"
     assert sorted(path.name for path in place.iterdir()) == ["small.json", "small.safetensors"]
     card = json.loads((place / "small.json").read_text())
@@ -81,7 +71,7 @@ def test_nothing_is_replaced_by_what_was_not_measured(
     before = _files(tmp_path / "weights")
 
     def refused(message: str, folder: pathlib.Path = runs) -> None:
-        assert _called(script, "ship", folder) == 2
+        assert called(script, "ship", NAME, "--runs", folder) == 2
         line = capsys.readouterr().err
         assert message in line
         assert line.count("\n") == 1
@@ -89,7 +79,7 @@ def test_nothing_is_replaced_by_what_was_not_measured(
 
     refused("holds no measurement of kuhn_poker/small, seed 0")
     refused("nowhere", tmp_path / "nowhere")
-    assert _called(script, "measure", runs) == 0
+    assert called(script, "measure", NAME, "--runs", runs) == 0
     capsys.readouterr()
     stored = json.loads(script.RESULT.read_text())
     for changed, message in (

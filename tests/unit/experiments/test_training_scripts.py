@@ -6,35 +6,16 @@ import importlib
 import json
 import pathlib
 import shutil
-import sys
 from collections.abc import Callable, Iterator
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import jax
 import pytest
-from command_support import REPO
 from omegaconf import OmegaConf
 from run_folder import write_config, write_metrics, write_sittings
+from script_support import called
 
 from dream.config.compose import compose_config
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _scripts() -> Iterator[None]:
-    """Puts the scripts where they can be imported."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(REPO / "experiments")
-        yield
-
-
-def _called(script: ModuleType, *arguments: str) -> int:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", [f"{script.__name__}.py", *arguments])
-        try:
-            script.main()
-        except SystemExit as ended:
-            return int(ended.code or 0)
-    return 0
 
 
 @pytest.fixture
@@ -79,18 +60,18 @@ def test_cells_that_are_not_there_are_kept(
     stored = results / "corrections_gin_rummy.json"
     stored.write_text(json.dumps({"0.9_11_1/seed0": {"seconds": 3.0}}))
     before, asked = stored.read_bytes(), ("gin_rummy", "--collect", "--runs", str(tmp_path / "runs"))
-    assert _called(script, *asked) == 2
+    assert called(script, *asked) == 2
     line = capsys.readouterr().err
     assert line.count("\n") == 1
     assert "gin_rummy holds no finished run; --runs must be" in line
     assert ([path.name for path in results.iterdir()], stored.read_bytes()) == ([stored.name], before)
     shutil.copytree(resumed, tmp_path / "runs" / "gin_rummy" / "0_1_1" / "seed0")
-    assert _called(script, *asked) == 0
+    assert called(script, *asked) == 0
     assert not capsys.readouterr().err
     found = json.loads(stored.read_text())
     assert (list(found), found["0.9_11_1/seed0"]) == (["0.9_11_1/seed0", "0_1_1/seed0"], {"seconds": 3.0})
     stored.write_text(json.dumps({"0_1_1/seed0": {"seconds": 3.0}}))
-    assert _called(script, *asked) == 0
+    assert called(script, *asked) == 0
     assert capsys.readouterr().err.startswith("warning: 0_1_1/seed0 was stored already")
     assert json.loads(stored.read_text())["0_1_1/seed0"]["seconds"] == 1.0
 
@@ -112,7 +93,7 @@ def test_a_run_that_goes_on_is_no_cell(
         write_metrics(run, [record, {**record, "iteration": 9}])
     else:
         (run / "evaluation.json").write_text(json.dumps({"by_opponent": {}}))
-    assert _called(script, "gin_rummy", "--collect", "--runs", str(tmp_path / "runs")) == 2
+    assert called(script, "gin_rummy", "--collect", "--runs", str(tmp_path / "runs")) == 2
     assert "holds no finished run" in capsys.readouterr().err
     assert not list(tmp_path.glob("*.json"))
 
@@ -126,7 +107,7 @@ def test_a_cell_of_leduc_keeps_its_exploitability(
     exact = {"average": {"nash_conv": 1.0, "exploitability": 0.5}}
     (resumed / "evaluation.json").write_text(json.dumps({"iteration": 8, "exact": exact}))
     shutil.copytree(resumed, tmp_path / "runs" / "leduc_poker" / "0_1_1" / "seed0")
-    assert _called(script, "leduc_poker", "--collect", "--runs", str(tmp_path / "runs")) == 0
+    assert called(script, "leduc_poker", "--collect", "--runs", str(tmp_path / "runs")) == 0
     assert json.loads((tmp_path / "corrections_leduc_poker.json").read_text())["0_1_1/seed0"]["exploitability"] == 0.5
 
 
@@ -154,7 +135,7 @@ def shaped(
 
     def call(*arguments: str) -> int:
         folders = ["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out.json")]
-        return _called(script, "--players", *arguments, *folders)
+        return called(script, "--players", *arguments, *folders)
 
     return make, call
 
@@ -242,7 +223,7 @@ def solvers(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable
 
     def call(*arguments: str) -> int:
         asked = ("--env", "phantom_ttt", "--algo", "cfr_plus", "--out", str(tmp_path / "results" / "out.json"))
-        return _called(script, *asked, *arguments)
+        return called(script, *asked, *arguments)
 
     return call
 
@@ -289,7 +270,7 @@ def tune(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..
 
     def call(*arguments: str) -> int:
         files = ["--trials", str(tmp_path / "trials.yaml"), "--out", str(tmp_path / "results" / "out.json")]
-        return _called(script, "kuhn_poker", *files, *arguments)
+        return called(script, "kuhn_poker", *files, *arguments)
 
     return call
 
@@ -403,7 +384,7 @@ def test_wrong_input_is_one_line(
         ("corrections", ["leduc_poker", "--cells", "0.9"], "--cells 0.9 is not valid"),
         ("gin_losses", ["--deals", "0", "--out", "o"], "--deals 0 is not valid"),
     ):
-        assert _called(importlib.import_module(name), *arguments) == 2
+        assert called(importlib.import_module(name), *arguments) == 2
         line = capsys.readouterr().err
         assert line.startswith("error: ")
         assert message in line
