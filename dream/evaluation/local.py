@@ -9,14 +9,16 @@ At each own decision, from the view v alone:
 2. Each action is played on every particle, then the round goes on for `horizon` actions: the opponent by the frozen
    policy, the own side by a simple player. What is left undecided is worth the difference of the two potentials, in
    gin rummy that of the deadwoods.
-3. The action of the highest mean is taken.
+3. The action of the highest mean is taken, if it is better than that player's own by `evidence` standard errors of
+   their difference on the same particles; otherwise the player's own. With few particles the best of a dozen noisy
+   means is mostly noise: the answer then plays worse than the player that it rolls out.
 
 All of it is a function of the view (its randomness is a hash of the view), so it is one strategy among all, and what
 it earns bounds the policy's exploitability from below, however rough belief and rollouts are. It may be negative; then
 playing the policy itself, which earns 0, is the better bound. Where the policy gives no probabilities on a deal or in a
 rollout the answer is NaN throughout, which a match refuses.
 Source: Lisy and Bowling 2017, "Equilibrium approximation quality of current no-limit poker bots". Deviations: particles
-instead of the exact range, and rollouts by a player and by deadwood where theirs check and call.
+instead of the exact range, rollouts by a player and by deadwood where theirs check and call, and evidence.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from dream.equations.sampling import sample_action
 from dream.evaluation.matches import hands_report, play_blocks
 from dream.evaluation.statistics import Interval, mean_interval
 from dream.game_tree.tabular_policy import view_hash
-from envs import Game, InputError, Policy, bot_names, check_plays, make_bot
+from envs import EnumerableGame, Game, InputError, Policy, bot_names, check_plays, make_bot
 from envs.errors import unknown
 
 _LEAST, _IMPOSSIBLE = 1e-30, -1e9
@@ -49,6 +51,8 @@ _PLAYER = "greedy"
 """The rollout player of games that have it."""
 _BLOCK = 64
 """Deals between two reports of progress."""
+_EVIDENCE = 2.0
+"""Standard errors, on games that cannot be enumerated."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,8 +66,15 @@ class LocalConfig:
     actions: int = number(24, 1)
     opponent_epsilon: float = number(0.02, 0, 1)
     player: str | None = None
+    evidence: float | None = number(None, 0)
     games: int = number(2000, 4)
     seed: int = number(0, 0, 2**31 - 1)
+
+    def sized(self, game: Game) -> LocalConfig:
+        """Returns the settings with all that was left open."""
+        named = self.player or (_PLAYER if _PLAYER in bot_names(game) else THE_POLICY)
+        evidence = 0.0 if isinstance(game, EnumerableGame) else _EVIDENCE
+        return dataclasses.replace(self, player=named, evidence=evidence if self.evidence is None else self.evidence)
 
 
 def local_best_response(game: Game, policy: Policy, config: LocalConfig) -> Policy:
@@ -81,10 +92,10 @@ def local_best_response(game: Game, policy: Policy, config: LocalConfig) -> Poli
     if game.num_players != 2:
         raise InputError(f"{game.name} has {game.num_players} players; a local best response is for two")
     jax.eval_shape(functools.partial(_particle, game), jax.random.key(0))
-    named = config.player or (_PLAYER if _PLAYER in bot_names(game) else THE_POLICY)
-    if named != THE_POLICY and named not in bot_names(game):
-        raise unknown("rollout player", named, [*bot_names(game), THE_POLICY])
-    player = policy if named == THE_POLICY else make_bot(named, game)
+    config = config.sized(game)
+    if config.player != THE_POLICY and config.player not in bot_names(game):
+        raise unknown("rollout player", config.player, [*bot_names(game), THE_POLICY])
+    player = policy if config.player == THE_POLICY else make_bot(config.player, game)
     return Policy(_Local(game, config).act, {"opponent": policy, "player": player})
 
 
@@ -154,15 +165,15 @@ class _Local:
         chosen = jax.vmap(functools.partial(resampled, size=config.particles))(keys[:, 1], logs.reshape(lanes, -1))
         chosen = (chosen + config.proposals * np.arange(lanes)[:, None]).reshape(-1)
         particles = _repeat(jax.tree.map(lambda x: x[chosen], deals), width)
-        find = jax.vmap(lambda legal: jnp.nonzero(legal, size=width, fill_value=jnp.argmax(legal))[0])
-        actions = find(legal)
+        actions = jax.vmap(functools.partial(_tried, width=width))(jax.vmap(params["player"])(views, legal), legal)
         # All actions meet the same luck on one particle.
         luck = _repeat(_split(keys[:, 2], config.particles), width)
         tried = jnp.repeat(actions[:, None], config.particles, axis=1).reshape(-1)
         values = jax.vmap(functools.partial(self._value, params))(particles, tried, luck)
-        means = jnp.mean(values.reshape(lanes, config.particles, width), axis=1)
-        best = jnp.take_along_axis(actions, jnp.argmax(means, axis=1)[:, None], axis=1)
-        known = jnp.all(jnp.isfinite(means), axis=1) & jnp.all(jnp.isfinite(logs.reshape(lanes, -1)), axis=1)
+        values = values.reshape(lanes, config.particles, width)
+        place = jax.vmap(functools.partial(_chosen, evidence=config.evidence))(values)
+        best = jnp.take_along_axis(actions, place[:, None], axis=1)
+        known = jnp.all(jnp.isfinite(values), axis=(1, 2)) & jnp.all(jnp.isfinite(logs.reshape(lanes, -1)), axis=1)
         return jnp.where(known[:, None], (np.arange(game.num_actions) == best).astype(jnp.float32), jnp.nan)
 
     def _log_likelihood(self, opponent: Policy, deal: Any) -> Array:
@@ -211,6 +222,22 @@ class _Local:
             (jnp.int32(0), start, jnp.float32(0), jnp.bool_(False)),
         )
         return total + jnp.where(done, 0.0, game.potential(state, player) - game.potential(state, 1 - player))
+
+
+def _tried(chances: Array, legal: Array, width: int) -> Array:
+    """Returns the actions to try: int32[width], first the player's most probable one, then the lowest legal ones."""
+    own = jnp.argmax(jnp.where(legal, chances, -1))
+    others = jnp.where(legal & (np.arange(legal.shape[0]) != own), np.arange(legal.shape[0]), legal.shape[0])
+    lowest = jnp.sort(others)[: width - 1]
+    return jnp.concatenate([own[None], jnp.where(lowest < legal.shape[0], lowest, own)])
+
+
+def _chosen(values: Array, evidence: float) -> Array:
+    """Returns the place of the action that is taken, among values by particle and action: int32, from float32[K, n]."""
+    more = values - values[:, :1]
+    error = jnp.std(more, axis=0) / np.sqrt(max(values.shape[0] - 1, 1))
+    gain = jnp.mean(more, axis=0)
+    return jnp.argmax(jnp.where(gain > evidence * error, gain, 0.0))
 
 
 def _repeat(tree: Any, times: int) -> Any:

@@ -97,6 +97,26 @@ def test_it_beats_uniform_play_and_stays_below_the_exact_bound() -> None:
     assert points.mean > 0.5 * 0.78074
 
 
+def test_an_action_is_taken_where_the_evidence_is_for_it() -> None:
+    """Differences 1, -1, 3, 1 on four particles: mean 1, standard error 0.816; the best mean alone counts with 0."""
+    values = jnp.array([[5.0, 6.0, 5.5], [7.0, 6.0, 7.5], [0.0, 3.0, 0.5], [1.0, 2.0, 1.5]])
+    for evidence, place in ((0.0, 1), (1.2, 1), (1.25, 2), (1e9, 2)):
+        assert local._chosen(values, evidence) == place, "a sure half a point is in the third place"
+    assert local._chosen(values[:, :2], 1.25) == 0
+    assert local._chosen(values[:1], 2.0) == 1, "one particle tells no error"
+
+
+def test_without_evidence_it_plays_as_the_player_that_it_rolls_out() -> None:
+    """Whose most probable action is tried however few are."""
+    game, policy = envs.make("leduc_poker"), Policy(_by_seat, 3)
+    config = dataclasses.replace(CONFIG, player="policy", evidence=1e9, actions=1)
+    answer = jax.jit(local_best_response(game, policy, config).__call__)
+    for seed in range(4):
+        state = game.step(game.init(jax.random.key(seed)), jnp.int32(1))[0]
+        view, legal = game.view(state, state.current_player), game.legal_actions(state)
+        assert np.argmax(answer(view, legal)) == np.argmax(policy(view, legal))
+
+
 class _Skewed(KuhnPoker):
     """Kuhn poker whose likely worlds give the opponent the king nine times in ten, where it can have it."""
 
