@@ -125,13 +125,17 @@ def _search_line() -> Line:
 def _strongest_rows() -> list[Line]:
     """Returns the lines about the strongest players of gin rummy."""
     bound = tables.stored("gin_rummy_points_bound")["exploitability"]
+    played = tables.stored("gin_search")["pairings"]
+    (searched,) = (x for x in played if (x["player"], x["opponent"]) == ("search", "policy"))
     return [
         _points_line("gin_rummy/points"),
         _games_line("gin_rummy/points", ("eaai_simple", "marjj")),
         _search_line(),
         (
-            "Lower bound on the exploitability of `gin_rummy/points`, by a learned response that starts from it",
-            "{mean:.1f} points per hand ({low:.1f} to {high:.1f})".format(**bound),
+            "Lower bounds on the exploitability of `gin_rummy/points`, by a learned response that starts from it and "
+            "by the search with it",
+            "{mean:.1f} ({low:.1f} to {high:.1f}) and ".format(**bound)
+            + "{:.1f} points per hand ({:.1f} to {:.1f})".format(*searched["points_per_hand"]),
             GIN,
         ),
         _points_line("gin_rummy/strong"),
