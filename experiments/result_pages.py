@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import result_tables as tables
+from benchmark_tables import benchmark_table, measured
 from comparison_tables import (
     comparison_costs_table,
     comparison_table,
@@ -239,13 +240,13 @@ def _cost_rows() -> list[Line]:
         ),
         (
             "Uniform random play of gin rummy, two CPU cores",
-            f"{tables.measured('random_play', 'decisions_per_s') / 1e6:.1f} M decisions per second",
+            f"{measured('random_play', 'decisions_per_s') / 1e6:.1f} M decisions per second",
             SPEED,
         ),
         (
             "Hand evaluator, best division of 15 cards of two decks, one by one and 4,096 hands at once",
             " and ".join(
-                f"{tables.measured('hand_evaluator', f'uniform {how} hands_per_s') / 1000:,.0f} k"
+                f"{measured('hand_evaluator', f'uniform {how} hands_per_s') / 1000:,.0f} k"
                 for how in ("from_scratch", "batched")
             )
             + " hands per second",
@@ -317,7 +318,7 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "games" / "phantom.md", "peer"): peer_table,
     (PAGES / "games" / "phantom.md", "solvers"): solvers_table,
     (PAGES / "games" / "phantom.md", "random-play"): random_play_table,
-    (PAGES / "performance.md", "benchmarks"): tables.benchmark_table,
+    (PAGES / "performance.md", "benchmarks"): benchmark_table,
     (PAGES / "scaling.md", "cost"): cost_table,
     (PAGES / "scaling.md", "seconds"): seconds_table,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +40,10 @@ def measured_player(reference: str, game: Game) -> dict[str, Any] | None:
     return measured(find(reference))
 
 
-def measured_players(references: Iterable[str], game: Game) -> dict[str, dict[str, Any]]:
-    """Returns the same of those of several players that were trained, by reference."""
-    found = {reference: measured_player(reference, game) for reference in references}
-    return {reference: of for reference, of in found.items() if of is not None}
+def measured_players(places: Mapping[str, str], game: Game) -> dict[str, dict[str, Any]]:
+    """Returns the same of those of several players that were trained, by name, from where each is found."""
+    found = {name: measured_player(place, game) for name, place in places.items()}
+    return {name: of for name, of in found.items() if of is not None}
 
 
 def set_aside_after(run_dir: Path, iteration: int) -> list[Path]:

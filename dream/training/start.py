@@ -23,7 +23,7 @@ from dream.rollout.opponents import PAST_SELF, SELF
 from dream.storage import files, lock
 from dream.storage.checkpoint import Checkpoint, find, has_checkpoint, newest
 from dream.storage.policies import RESOURCES, at_checkpoint, check_game, find_opponent
-from dream.storage.reports import measured_player, measured_players
+from dream.storage.reports import measured_players
 from dream.training import hosts
 from dream.training.beginning import Parts, Start
 from envs import InputError
@@ -50,12 +50,10 @@ def build_run(node: Any) -> Parts:
     for name in ("games", "final_games"):
         if game.num_players == 2 and getattr(config.eval, name) % 2:
             raise InputError(f"eval.{name}={getattr(config.eval, name)} is odd; it must be even: deals are mirrored")
-    met = [name for name in config.algo.get("opponents", ()) if name not in (SELF, PAST_SELF)]
     places = {name: at_checkpoint(name) for name in config.eval.opponents}
     opponents = {name: find_opponent(place, game) for name, place in places.items()}
-    trained = measured_players(met, game) | {
-        name: of for name, place in places.items() if (of := measured_player(place, game)) is not None
-    }
+    met = {name: name for name in config.algo.get("opponents", ()) if name not in (SELF, PAST_SELF)}
+    trained = measured_players(met | places, game)
     return Parts(config, game, algorithm, opponents, trained)
 
 

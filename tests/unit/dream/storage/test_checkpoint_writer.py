@@ -1,4 +1,4 @@
-"""Checkpoints are written whole or not at all; a disk that refuses is told in one line."""
+"""Checkpoints are written whole or not at all; a disk that refuses is reported in one line."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def _of_6(path: str) -> str:
     return path.format(6)
 
 
-def test_trained_opponents_are_told_and_that_they_changed(
+def test_trained_opponents_are_named_and_that_they_changed(
     run_dir: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As they were when the run began; a resumed run meets them as they are, and says so."""

@@ -54,9 +54,9 @@ def test_settings_of_the_runs_own_algorithm_apply(stored: Path) -> None:
         compose_config("config", given)
 
 
-@pytest.mark.parametrize(("end", "given", "told"), [(4, 8, True), (3, 8, False), (4, 4, False)])
-def test_a_schedule_that_ended_with_the_run_is_told(
-    end: int, given: int, told: bool, stored: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("end", "given", "reported"), [(4, 8, True), (3, 8, False), (4, 4, False)])
+def test_a_schedule_that_ended_with_the_run_is_reported(
+    end: int, given: int, reported: bool, stored: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A step that fell until the former end has no further to fall; constants of one iteration are no schedules."""
     meta_file = stored / "checkpoints" / "4" / "meta" / "metadata"
@@ -71,7 +71,7 @@ def test_a_schedule_that_ended_with_the_run_is_told(
     meta_file.write_text(json.dumps(meta))
     prepare_run(compose_config("config", with_stored_choices([f"resume={stored}", f"iterations={given}"])))
     line = "algo.learning_rate_decay.transition_steps=4 was the run's end: it changes no further"
-    assert (line in capsys.readouterr().out) == told
+    assert (line in capsys.readouterr().out) == reported
 
 
 def test_a_resumed_job_stays_in_its_sweeps_group(stored: Path) -> None:
