@@ -108,14 +108,15 @@ def test_an_experiment_has_other_sizes_for_another_game() -> None:
 @pytest.mark.parametrize("algo", ["dueling_dream", "ppo", "mmd"])
 @pytest.mark.parametrize("env", ["kuhn_poker", "leduc_poker", "liars_dice", "mini_gin_rummy"])
 def test_steps_of_small_games_fall_until_the_run_ends(env: str, algo: str) -> None:
-    """The run is as long as its schedules, also on a laptop."""
+    """The run is as long as its schedules, also by a preset."""
     sections = tuned._sections(tuned.config_dir() / "tuned" / f"{env}.yaml")
     (own,) = (settings for conditions, settings in sections if conditions == {"algo": (algo,)})
     falling = [own.algo.get(name) for name in ("learning_rate_decay", "temperature")] + [
         own.algo.get("mirror", {}).get("alpha")
     ]
     lengths = {one.transition_steps for one in falling if one is not None}
-    assert lengths == {own.iterations} == {_node(f"env={env}", f"algo={algo}").iterations}
+    for preset in ("none", "h200"):
+        assert lengths == {own.iterations} == {_node(f"preset={preset}", f"env={env}", f"algo={algo}").iterations}
     laptop = _node("preset=laptop", f"env={env}", f"algo={algo}")
     assert laptop.algo.learning_rate_decay.transition_steps == laptop.iterations
 
