@@ -29,6 +29,14 @@ def test_the_first_record_is_timed(tmp_path: pathlib.Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_whole_runs_of_learners_are_timed(tmp_path: pathlib.Path) -> None:
+    """Until their nodes are reached; nothing of the runs is left."""
+    found = _measured("learners.py", "--learners", "ppo", "--nodes", "5000", cwd=tmp_path)["ppo"]
+    assert found["run_s"] > found["compile_s"] > 0
+    assert found["nodes"] * (found["iteration"] - 1) / found["iteration"] < 5000 <= found["nodes"]
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_memory_of_presets_is_told_by_preset(tmp_path: pathlib.Path) -> None:
     """With the figures of a single recipe in each."""
     found = _measured("memory.py", *TOY[1:], "--presets", "tiny", cwd=tmp_path)["tiny"]
@@ -62,6 +70,16 @@ def test_a_peer_that_is_not_installed_is_named(tmp_path: pathlib.Path) -> None:
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert "--peer needs exp-a-spiel" in done.stderr
+
+
+def test_a_run_that_fails_says_why(tmp_path: pathlib.Path) -> None:
+    """In the run's own words."""
+    done = command_support.command(
+        str(FOLDER / "learners.py"), "--nodes", "-1", cwd=tmp_path, PYTHONPATH=str(command_support.REPO)
+    )
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "budget.nodes=-1.0" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [("first_record.py", "preset=nope"), ("memory.py", "--presets", "tiny", "nope")])
