@@ -86,7 +86,9 @@ def game_chance(points: np.ndarray, rules: MatchRules) -> GameChance | None:
         influence += np.where(points[:, first] == 0, 0.0, by_deal) / gains.scored[first]
     rounds = sum(float(visits[first].sum()) / gains.scored[first] for first in (0, 1))
     variance = float(np.var(influence, ddof=1)) / len(points)
-    return GameChance(float(value[0, 0, 0] + value[1, 0, 0]) / 2, variance, rounds)
+    # Sums of chances round: 1 or 0 exactly where no round was lost, or won, and within [0, 1].
+    least, most = float(gains.lost.sum() == 0), float(gains.won.sum() > 0)
+    return GameChance(min(max(float(value[:, 0, 0].mean()), least), most), variance, rounds)
 
 
 def best_by_score(points: Sequence[np.ndarray], rules: MatchRules) -> np.ndarray:

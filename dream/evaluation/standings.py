@@ -83,8 +83,9 @@ class Result:
         found = self.games
         if found is None:
             return NOTHING_DECIDED
-        most = min(_MOST_TRIALS, 2.0 * self.rounds)
-        trials = found.win * (1 - found.win) / found.variance if found.variance > 0 else most
+        most, spread = min(_MOST_TRIALS, 2.0 * self.rounds), found.win * (1 - found.win)
+        # Where nearly all games are won, spread and variance are what rounding leaves of 0.
+        trials = spread / found.variance if spread > 0 and found.variance > 0 else most
         trials = min(max(trials, 1.0), most)
         return Score(found.win, trials, trials)
 

@@ -25,3 +25,20 @@ def test_the_two_sides_of_a_pairing_agree(dealer: str) -> None:
     sides = one.report(), two.report()
     assert sides[0]["win_rate"] == sides[1]["loss_rate"]
     assert sides[0]["points_per_hand"].mean == pytest.approx(-sides[1]["points_per_hand"].mean)
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.002])
+def test_nearly_all_games_won_count_as_many_from_both_sides(lost: float) -> None:
+    """What sums of chances round to is neither a spread nor a variance, and no chance beyond 0 and 1."""
+    rng = np.random.default_rng(0)
+    points = np.where(rng.random((500, 2)) < lost, -rng.integers(1, 9, (500, 2)), rng.integers(1, 40, (500, 2)))
+    for target in (25, 100, 500):
+        one = Result(points.astype(float), MatchRules(target=target, dealer="winner"))
+        two = one.other_side()
+        for score in (one.by_games, two.by_games):
+            assert 0 <= score.share <= 1
+            assert score.games == score.trials == 2 * one.rounds
+        assert one.by_games.share + two.by_games.share == pytest.approx(1)
+        assert one.report()["game_win_rate"].low > 0.998
+        if not lost:
+            assert (one.by_games.share, two.by_games.share) == (1, 0)
