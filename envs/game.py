@@ -442,7 +442,7 @@ class EnumerableGame(Game):
 
     @abc.abstractmethod
     def initial_outcomes(self) -> tuple[State, Array]:
-        """Returns every starting state and its probability: (states, leading axis [N]; float32[N])."""
+        """Returns every starting state and its probability: (states, leading axis [N]; float32[N]); 0 for padding."""
 
     @abc.abstractmethod
     def outcomes(self, state: State, action: Array) -> tuple[State, Array, Array, Array]:

@@ -200,9 +200,10 @@ def _children(
 
 
 def first_histories(game: EnumerableGame) -> tuple[Any, np.ndarray]:
-    """Returns the starting states of a game and their probabilities, float64[N]."""
+    """Returns the starting states of a game that can occur, and their probabilities, float64[N]."""
     states, chance = jax.device_get(jax.jit(game.initial_outcomes)())
-    return states, _sharpened(game, "initial_outcomes", chance)
+    chance = _sharpened(game, "initial_outcomes", chance)
+    return jax.tree.map(lambda x: x[chance > 0], states), chance[chance > 0]
 
 
 def decisions(game: EnumerableGame, states: Any, count: int) -> tuple[np.ndarray, np.ndarray, Any]:

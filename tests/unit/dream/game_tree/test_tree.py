@@ -5,13 +5,18 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax import Array
 
 from dream.game_tree import build_tree
+from dream.game_tree.probe import agrees
+from dream.game_tree.sampling import sampling_tree
 from envs import InputError
 from envs.kuhn_poker import KuhnPoker
+from envs.leduc_poker import LeducPoker
 
 
 def _kuhn(change: Callable[[Array, Array], tuple[Array, Array]], share: float = 1.0) -> KuhnPoker:
@@ -67,3 +72,21 @@ def test_a_game_that_says_that_it_is_not_zero_sum_has_a_tree() -> None:
             return states, probs, rewards + 0.5, done
 
     assert build_tree(General()).payoff.max() > build_tree(KuhnPoker()).payoff.max()
+
+
+def test_a_deal_that_cannot_occur_is_no_part_of_the_tree() -> None:
+    """Leduc poker with such a deal among the others: the same tree, and sampled as before."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Padded(LeducPoker):
+        def initial_outcomes(self) -> tuple[object, Array]:
+            states, probs = super().initial_outcomes()
+            states = jax.tree.map(lambda x: jnp.concatenate([x[:3], x[:1], x[3:]]), states)
+            return states, jnp.concatenate([probs[:3], jnp.zeros(1), probs[3:]])
+
+    tree, plain = build_tree(Padded()), build_tree(LeducPoker())
+    for name in ("chance", "parent", "payoff", "infoset"):
+        np.testing.assert_array_equal(getattr(tree, name), getattr(plain, name))
+    assert agrees(tree, Padded())
+    for one, other in zip(*(jax.tree.leaves(sampling_tree(each)) for each in (tree, plain)), strict=True):
+        np.testing.assert_array_equal(one, other)
