@@ -101,9 +101,13 @@ class Parts:
 
     @property
     def learns_rewards(self) -> bool:
-        """Whether the value is of the game's own rewards in the end, and a bonus for wins; not shaped or discounted."""
+        """Whether the value is of the game's own rewards in the end, and a bonus for wins, at all decisions.
+
+        Not where they are shaped or discounted, nor with an assistant, for whose decisions no value is fitted.
+        """
         config = self.config
-        return config.discount == 1 and not (config.shaping.scale.end or config.shaping.tie_penalty)
+        shaped = config.shaping.scale.end or config.shaping.tie_penalty
+        return config.discount == 1 and self.assistant is None and not shaped
 
     def with_assistant(self, own: Array, view: Any, legal: Array) -> Array:
         """Returns the assistant's choice where it has one, else the learner's own policy: float32[A]."""

@@ -49,6 +49,15 @@ def test_shaped_returns_are_no_value() -> None:
     assert policy.value is None
 
 
+def test_no_value_where_an_assistant_decides_some() -> None:
+    """The value is not fitted at its decisions, at which a search would leave the game: it plays to the end instead."""
+    config = {"name": "ppo", "assistant": "exact_endgame", "opponents": ["random"]}
+    for settings, known in ((config, False), (config | {"assistant": None}, True)):
+        learner = algorithms.make(settings, {"name": "dueling", "hidden": [4]}, envs.make("gin_rummy_openspiel"))
+        policy = learner.policies(jax.eval_shape(learner.init, jax.random.key(0)))["current"]
+        assert (policy.value is not None) == known
+
+
 def test_the_end_pays_the_bonus_too() -> None:
     """A king and a jack that both pass: the king wins a chip and the bonus, and the jack loses both."""
     policy, _ = _policy({"win_bonus": 1.5})
