@@ -59,8 +59,9 @@ class SearchSettings:
       least_probability: of a candidate under the policy, besides being possible at all: trained policies are played
         sharpened, and then give little to all but their first choice.
       cut: actions after the first before the policy's value is asked; -1: games are played to their end.
-      counts_bonus: whether wins count as much more as where the policy learned (ValuedPolicy.win_bonus). If not, what
-        the game pays counts alone, and a value with that bonus in it is of no use: games are played to their end.
+      counts_bonus: whether wins count as much more as where the policy learned (ValuedPolicy.win_bonus), in games that
+        pay at their end. If not, what the game pays counts alone, and a value with that bonus in it is of no use: games
+        are played to their end.
       evidence: standard errors by which another action must be better than the policy's own.
       weighted: whether worlds are weighed; else all count alike.
       likely: whether worlds are such as players come to, where the game knows such (Game.likely_world); else all deals
@@ -225,7 +226,8 @@ def make_search(
       settings: what it takes into account.
       opponent: whom it takes the other player for; one that plays by `policy` too, if None.
     Raises:
-      InputError: a setting out of range, a game of another kind, or a policy or opponent that is a search player.
+      InputError: a setting out of range, a game of another kind, a bonus for wins in a game that pays before its end,
+        or a policy or opponent that is a search player.
     """
     settings = checked.read(SearchSettings, dataclasses.asdict(settings), "search")
     if game.num_players != 2 or not game.zero_sum:
@@ -238,6 +240,11 @@ def make_search(
         raise InputError("a search player cannot search with another one; give it a policy")
     if isinstance(policy, ValuedPolicy) and policy.win_bonus and not settings.counts_bonus:
         policy = dataclasses.replace(policy, value=None, win_bonus=0.0)
+    if isinstance(policy, ValuedPolicy) and policy.win_bonus and not game.pays_at_end:
+        raise InputError(
+            f"counts_bonus=True needs a game that pays at its end; {game.name} pays before, so that its last payment "
+            "does not say who has won; set counts_bonus=False"
+        )
     # Few worlds make a smaller program; none at all are a matter of parameters.
     pulls = min(settings.pulls, settings.worlds or settings.pulls)
     pulls = max(pulls, 2 * min(settings.candidates, game.num_actions))

@@ -151,6 +151,15 @@ def test_a_bonus_for_wins_counts_where_it_is_asked_for(leduc: tuple[Any, Policy]
     assert np.any(trained != plain)
 
 
+def test_a_bonus_for_wins_needs_a_game_that_pays_at_its_end() -> None:
+    """What the last round of a match pays is not who has won the match; without the bonus any game will do."""
+    policy, game = ValuedPolicy(_first, win_bonus=5.0), envs.make("rummy500", num_players=2, target=500)
+    settings = dataclasses.replace(SMALL, weighted=False)
+    make_search(policy, game, settings)
+    with pytest.raises(InputError, match="counts_bonus=True needs a game that pays at its end; rummy500 pays before"):
+        make_search(policy, game, dataclasses.replace(settings, counts_bonus=True))
+
+
 def test_it_beats_its_own_policy() -> None:
     """At Kuhn poker, where a policy that always prefers to pass loses much to one that looks ahead."""
     game = envs.make("kuhn_poker")
