@@ -16,7 +16,7 @@ class Schedule:
     """A quantity that goes from one value to another and stays there.
 
     Attributes:
-      start, end: values at iteration 0 and from iteration `transition_steps` on.
+      start, end: values at iteration 0 and from iteration `transition_steps` on, finite.
       transition_steps: iterations.
       form: "linear"; "cosine", which leaves and arrives with slope 0; or "inverse_sqrt", start / sqrt(1 + c iteration),
         both values of one sign.
@@ -24,8 +24,8 @@ class Schedule:
       InputError: such a form with values that no square root connects.
     """
 
-    start: float
-    end: float
+    start: float = number(dataclasses.MISSING)
+    end: float = number(dataclasses.MISSING)
     transition_steps: int = number(1, 1)
     form: str = choice("linear", "linear", "cosine", "inverse_sqrt")
 

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from dream.config import settings
 from dream.equations.schedules import Schedule, at, constant
 from envs import InputError
 
@@ -44,6 +45,13 @@ def test_inverse_sqrt() -> None:
     for start, end in ((1.0, 0.0), (-1.0, 0.1)):
         with pytest.raises(InputError, match=f"cannot go from {start} to {end}; both must be above 0, or both below"):
             Schedule(start, end, 990, "inverse_sqrt")
+
+
+@pytest.mark.parametrize(("name", "value"), [("start", math.inf), ("end", math.nan)])
+def test_what_is_not_finite_is_refused(name: str, value: float) -> None:
+    """From infinity no straight line leads anywhere: the first value would be inf - inf * 0."""
+    with pytest.raises(InputError, match=rf"algo.temperature.{name}={value} is out of range; it must be finite"):
+        settings.read(Schedule, {"start": 2.0, "end": 0.1} | {name: value}, "algo.temperature")
 
 
 def test_constant() -> None:
