@@ -99,8 +99,14 @@ def make(config: BehaviourCloningConfig, network: Any, game: Game, resources: Re
     """Builds the learner.
 
     Raises:
-      InputError: no readable records of this game, none by the players named, an unknown player, or a wrong network.
+      InputError: no readable records of this game, none by the players named, players named without records, an unknown
+        player, or a wrong network.
     """
+    if config.imitated is not None and config.records is None:
+        raise InputError(
+            f"algo.imitated={list(config.imitated)} chooses among the players of records, and algo.records is null; "
+            "give the records, or imitate one player by algo.player"
+        )
     num_envs = self_play.num_envs_for(config.num_envs, config.episodes_per_iteration)
     records = None if config.records is None else _readable(config, resources.find_records(config.records, game))
     player = resources.find_player(config.player, game) if records is None else None

@@ -123,6 +123,7 @@ def test_nothing_is_judged_where_nothing_is_held_out(tmp_path: pathlib.Path) -> 
         ({"records": "{}/empty.jsonl"}, "holds no records"),
         ({"records": "{}/leduc.jsonl"}, "of leduc_poker version 1, not of kuhn_poker"),
         ({"records": "{}/games.jsonl", "imitated": ["eve"]}, r"names 'eve'; players in .*: anna, otto"),
+        ({"imitated": ["anna"]}, r"algo\.imitated=\['anna'\] chooses among the players of records, .* is null"),
         ({"player": "nobody"}, "unknown player 'nobody'"),
         ({"num_envs": 1000}, "is more than algo.episodes_per_iteration"),
     ],
