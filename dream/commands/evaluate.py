@@ -61,6 +61,11 @@ class Match:
     path: Path
     measured: dict[str, Any]
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What it writes."""
+        return (self.path, *([_histories(self.config)] if self.config.histories is not None else []))
+
 
 @dataclasses.dataclass(frozen=True)
 class Recorded:
@@ -68,6 +73,11 @@ class Recorded:
 
     rounds: list[records.Record]
     path: Path
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What it writes."""
+        return (self.path,)
 
 
 def prepare_match(composed: Composed) -> Match | Recorded:
@@ -164,7 +174,7 @@ def _play(prepared: Match) -> None:
     for line in announce.uneven({}, devices.uneven()):
         print(line)
     if config.histories is not None:
-        path = Path(config.histories).expanduser().resolve()
+        path = _histories(config)
         with writing(path):
             write_text(path, "".join(rounds))
     iteration = prepared.checkpoint.meta["iteration"]
@@ -172,6 +182,10 @@ def _play(prepared: Match) -> None:
     report_table(f"{player} against {config.opponent}", report)
     write_report(prepared, report)
     print(prepared.path)
+
+
+def _histories(config: EvaluateConfig) -> Path:
+    return Path(config.histories).expanduser().resolve()
 
 
 def _line(prepared: Match, played: dict[str, Any]) -> str:

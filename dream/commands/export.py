@@ -38,6 +38,11 @@ class Export:
     arrays: dict[str, np.ndarray]
     path: Path
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What is written."""
+        return (self.path, self.path.with_suffix(".json"))
+
 
 def export_policy(
     reference: str | os.PathLike[str], out: str | os.PathLike[str] | None = None, name: str | None = None

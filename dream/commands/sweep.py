@@ -69,6 +69,7 @@ class Sweep:
         _check_folder(overrides)
         _check_resumed(overrides)
         self._outcomes: list[Outcome] = []
+        self._written: dict[Path, int] = {}
         self._planned: list[list[str]] | None = None
         self._fixed: set[str] = set()
         self._folder: Path | None = None
@@ -106,7 +107,18 @@ class Sweep:
 
     def _start(self, number: int, overrides: list[str]) -> float | None:
         """Composes, prepares and does a planned job, in the folder that hydra.sweep in conf/config.yaml would give."""
-        return self._job(self._prepare(self._composed(number, overrides)))
+        return self._done(number, self._prepare(self._composed(number, overrides)))
+
+    def _done(self, number: int, prepared: Any) -> float | None:
+        """Does a job; raises InputError where it would replace a file that another job of the sweep has written."""
+        files = getattr(prepared, "files", ())
+        if path := next((path for path in files if path in self._written), None):
+            raise InputError(
+                f"{path} is the result of job {self._written[path]}, which this one would replace; run it by itself"
+            )
+        objective = self._job(prepared)
+        self._written |= dict.fromkeys(files, number)
+        return objective
 
     def _composed(self, number: int, overrides: list[str]) -> Composed:
         """Returns a planned job's configuration with its folder, a number in the sweep's."""
@@ -123,7 +135,9 @@ class Sweep:
             composed, number = composed_by_hydra(node), int(HydraConfig.get().job.num) + 1
             if os.getpid() != self._process:  # a launcher's; it has its own table
                 self._outcomes = []
-            return self._attempt(number, self._label(composed.overrides), lambda: self._job(self._prepare(composed)))
+            return self._attempt(
+                number, self._label(composed.overrides), lambda: self._done(number, self._prepare(composed))
+            )
 
         hydra.main(version_base="1.3", config_path=str(config_dir()), config_name=self._name)(application)()
 

@@ -256,3 +256,19 @@ def test_a_run_is_gone_on_with_once(
 
 def _train(start: Start) -> float | None:
     return train(start, StopRequest(listen=False)).objective
+
+
+def test_a_job_that_would_replace_anothers_file_is_refused(
+    sweep: Callable[..., Result], tmp_path: pathlib.Path
+) -> None:
+    """Two jobs of the commands that measure have one report's name: the first one's stays."""
+
+    def prepare(composed: Composed) -> types.SimpleNamespace:
+        return types.SimpleNamespace(files=(tmp_path / "report.json",), seed=composed.node.seed)
+
+    def job(prepared: types.SimpleNamespace) -> None:
+        prepared.files[0].write_text(str(prepared.seed))
+
+    code, out, _ = sweep("seed=1,2", "algo=cfr", prepare=prepare, job=job)
+    assert (code, (tmp_path / "report.json").read_text()) == (1, "1")
+    assert f"refused: {tmp_path / 'report.json'} is the result of job 1" in out
