@@ -158,7 +158,9 @@ def exploit(
     composed = compose_config("exploit", ["checkpoint=''", f"method={method}", *overrides])
     config = exploit_command.read_config(composed)
     game, policy = _player(policy, name, game)
-    return exploit_command.measure(exploit_command.plan(config, game, policy))
+    planned = exploit_command.plan(config, game, policy)
+    exploit_command.check_used(composed, planned)
+    return exploit_command.measure(planned)
 
 
 def _player(policy: Policy | Reference, name: str | None, game: Game | None) -> tuple[Game, Policy]:

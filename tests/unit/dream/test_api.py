@@ -135,6 +135,10 @@ REFUSED: dict[str, tuple[Callable[[dream.FinishedRun], Any], str]] = {
     ),
     "method": (lambda run: dream.exploit(run, method="guess"), "unknown method 'guess'"),
     "setting": (lambda run: dream.exploit(run, ["local.gams=4"]), "unknown setting"),
+    "settings of what is not computed": (
+        lambda run: dream.exploit(run, ["best_response.iterations=9"]),
+        "best_response.* decides nothing with method=auto on kuhn_poker",
+    ),
     "policy among the overrides": (
         lambda run: dream.exploit(run, ["policy=current"]),
         "policy=current among the overrides decides nothing; which of its policies is the argument name=",
