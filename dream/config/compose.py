@@ -69,6 +69,7 @@ def compose_config(name: str, overrides: list[str]) -> Composed:
             node = compose(name, overrides, return_hydra_config=True)
         except _COMPOSE_ERRORS as error:
             raise _refused(name, parsed, groups, error) from error
+    _refuse_deletions(parsed)
     plain = OmegaConf.create({key: value for key, value in node.items_ex(resolve=False) if key != "hydra"})
     return Composed(plain, tuple(overrides), _choices(node.hydra))
 
@@ -116,6 +117,7 @@ def _parse(overrides: list[str]) -> list[Override]:
 
 def _check_options(overrides: list[Override], groups: dict[str, list[str]]) -> None:
     """Raises InputError where an override chooses what a group does not have, or what is not chosen at all."""
+    _refuse_deletions([override for override in overrides if override.key_or_group in groups])
     for override in overrides:
         group, option = override.key_or_group, override.value()
         if group.startswith(f"{tuned.FOLDER}/"):
@@ -124,6 +126,14 @@ def _check_options(overrides: list[Override], groups: dict[str, list[str]]) -> N
             continue
         if not registered.offer(group, option):
             raise renamed.unknown_option(group, option, sorted({*groups[group], *registered.names(group)}))
+
+
+def _refuse_deletions(overrides: list[Override]) -> None:
+    """Raises InputError where an override takes a setting away, which no part of a configuration can be without."""
+    if deleted := next((override for override in overrides if override.is_delete()), None):
+        raise InputError(
+            f"~{deleted.key_or_group} takes a setting away; give it a value instead, as in {deleted.key_or_group}="
+        )
 
 
 def _refused(name: str, overrides: list[Override], groups: dict[str, list[str]], error: Exception) -> InputError:
@@ -191,8 +201,9 @@ def update(node: DictConfig, overrides: tuple[str, ...], choices: dict[str, str]
     Raises:
       InputError: an override that a run cannot be resumed with.
     """
-    node = node.copy()
-    for override in _parse(list(overrides)):
+    node, given = node.copy(), _parse(list(overrides))
+    _refuse_deletions(given)
+    for override in given:
         key = override.key_or_group
         if key in skip:
             continue

@@ -25,6 +25,8 @@ REFUSED = {
     ),
     "a part that is not there": (["algo.foo.bar=1"], r"^unknown setting 'algo\.foo'"),
     "a deleted key": (["~algo.epoch"], r"^unknown setting 'algo\.epoch'; did you mean 'algo\.epochs'"),
+    "a setting taken away": (["~eval.every"], r"^~eval\.every takes a setting away; give it a value"),
+    "a group taken away": (["~algo"], r"^~algo takes a setting away"),
     "a group of another command": (["game=leduc"], r"^unknown setting 'game'; .*known: algo, budget, checkpoint, de"),
     "an option": (["experiment=nothing"], r"^unknown experiment .nothing.; known: document_small, dueling_dream"),
     "an added key that is there": (["+algo.epochs=1"], r"'\+\+algo\.epochs=1'"),
