@@ -151,7 +151,8 @@ def _dueling(path: Path, content: dict[Any, Any], config: dict[str, Any]) -> For
     params = _as_network(path, arrays, network, game)
     algo = config.get("algo")
     temperature = algo.get("play_temperature") if isinstance(algo, dict) else None
-    right = isinstance(temperature, float) and np.isfinite(temperature) and temperature > 0
+    number = isinstance(temperature, int | float | np.number) and not isinstance(temperature, bool)
+    right = number and np.isfinite(temperature) and temperature > 0
     acts = Acts("soft_regret_matching", float(temperature) if right else _DOCUMENT_TEMPERATURE)
     return Foreign(described, network, acts, params)
 

@@ -150,7 +150,16 @@ def _dueling(hidden: list[int], window: int | None = None) -> tuple[Any, dict[st
 
 
 @pytest.mark.parametrize("window", [None, 3])
-@pytest.mark.parametrize("config", [{}, {"learning_rate": 2e-3, "env": "gin"}, {"algo": {"play_temperature": 0.5}}])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"learning_rate": 2e-3, "env": "gin"},
+        {"algo": {"play_temperature": 0.5}},
+        {"algo": {"play_temperature": 1}},
+        {"algo": {"play_temperature": np.float32(0.5)}},
+    ],
+)
 def test_the_dueling_agent_under_haikus_names(write: Write, config: dict, window: int | None, game: Any) -> None:
     """Sizes as its arrays tell; it plays by soft regret matching, at the document's temperature or its own."""
     network, params = _dueling([12, 8], window)
