@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,10 +64,8 @@ class Catalogue:
             name = " ".join(["search", *([str(worlds)] if worlds else []), name])
         label = re.sub(r"[^\w.+ -]+", "_", name).replace("..", "_")[:80] or "player"
         taken = {one.label for one in self.trained} | set(player_names(game))
-        count = 2
-        while label in taken:
-            label, count = f"{label.rpartition(' ')[0] or label} {count}", count + 1
-        self.trained.append(Trained(label, reference, game))
+        numbered = itertools.chain([label], (f"{label} {count}" for count in itertools.count(2)))
+        self.trained.append(Trained(next(one for one in numbered if one not in taken), reference, game))
 
     def games(self) -> list[dict[str, Any]]:
         """Returns each game by name, with its variants, their seats and players, for the page."""

@@ -1,4 +1,4 @@
-"""What a server offers: who reviews."""
+"""What a server offers: who reviews, and what players are called."""
 
 from __future__ import annotations
 
@@ -16,3 +16,15 @@ def test_a_trained_opponent_reviews_and_a_search_does_not() -> None:
     ]
     assert catalogue.reviewer(kuhn, ["random", "other", "deep", "mine"]) == "mine"
     assert catalogue.reviewer(kuhn, ["random", "deep"]) == catalogue.advisor(kuhn)
+
+
+def test_players_of_one_name_are_numbered_by_the_whole_of_it() -> None:
+    """A number in the place of the player's name would be worlds of a search."""
+    games = ("gin_rummy", "gin_rummy_mdp", "gin_rummy_openspiel")
+    catalogue = Catalogue([f"search:{game}/points:64" for game in games], runs=None)
+    assert [one.label for one in catalogue.trained[:3]] == [f"search 64 points{n}" for n in ("", " 2", " 3")]
+    assert [one.label for one in catalogue.trained if one.reference.endswith("points")] == [
+        "points",
+        "points 2",
+        "points 3",
+    ]
