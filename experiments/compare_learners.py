@@ -52,7 +52,7 @@ def counters(run: Path) -> dict[int, dict[str, float]]:
     Raises:
       InputError: no run directory, or no checkpoint in it.
     """
-    kept = {int(path.name) for path in (run / FOLDER).glob("[0-9]*")}
+    kept = {int(path.name) for path in (run / FOLDER).glob("[0-9]*") if path.name.isdecimal()}
     found = {r["iteration"]: {name: r[name] for name in LIMITS} for r in metrics.read(run) if r["iteration"] in kept}
     if not found:
         raise InputError(f"{run} holds no checkpoint with metrics; it must be a run directory")

@@ -49,6 +49,7 @@ def _run(folder: pathlib.Path, decisions: int, seconds: float, kept: tuple[int, 
 def test_the_last_checkpoint_within_each_limit_plays(entrants: Callable, tmp_path: pathlib.Path) -> None:
     """Both have reached 1,000 decisions, the other having gone on, and 10 seconds, the other being slower."""
     one = _run(tmp_path / "one", 100, 1.0, (5, 8, 10))
+    (one / "checkpoints" / "9.orbax-checkpoint-tmp").mkdir()  # a run that was killed
     other = _run(tmp_path / "other", 120, 2.0, (2, 4, 6, 8, 10))
     chosen = {name: (path.name, reported["decisions"]) for name, (path, reported) in entrants(one, other).items()}
     assert chosen == {
