@@ -26,7 +26,6 @@ from dream.evaluation.report import report_table
 from dream.search import names as search_names
 from dream.storage.files import write_json, write_text, writing
 from dream.storage.policies import (
-    PolicyFile,
     Trained,
     chosen_name,
     find,
@@ -34,6 +33,7 @@ from dream.storage.policies import (
     game_of,
     policies_of,
     report_dir,
+    report_name,
     searching,
 )
 from dream.storage.reports import EVALUATIONS, measured, measured_player
@@ -226,9 +226,9 @@ def write_report(prepared: Match, report: dict[str, Any]) -> None:
 def _file_name(trained: Trained, policy: str, config: EvaluateConfig) -> str:
     """Returns "<opponent>_<player>.json", with the target, its scoring and what searches where there is any.
 
-    The player is a file's report name, or policy and iteration.
+    The player is as `report_name` has it.
     """
-    player = trained.report_name if isinstance(trained, PolicyFile) else f"{policy}_{trained.meta['iteration']}"
+    player = report_name(trained, policy)
     if search_names.is_search(config.checkpoint):
         player += f"_search_{search_names.parse(config.checkpoint).worlds or 'usual'}"
     plain = re.sub(r"[^\w.-]+", "-", config.opponent).strip("-.")[-60:]

@@ -139,6 +139,17 @@ def report_dir(trained: Trained) -> Path:
     return folder.parent if folder.name == checkpoint.FOLDER else folder
 
 
+def report_name(trained: Trained, policy: str) -> str:
+    """Returns what names a policy in the reports of a folder: a file's own name, or policy and iteration.
+
+    Copies of checkpoints without a run share a folder, and are called by their own names too.
+    """
+    if isinstance(trained, PolicyFile):
+        return trained.report_name
+    copy = "" if trained.path.parent.name == checkpoint.FOLDER else f"{trained.path.name}_"
+    return f"{copy}{policy}_{trained.meta['iteration']}"
+
+
 def chosen_name(names: Iterable[str], name: str | None = None) -> str:
     """Returns the policy meant by a name: by default the average, where the learner's guarantee is about that.
 
@@ -219,7 +230,8 @@ def at_checkpoint(reference: str) -> str:
     place = search_names.policy_in(reference)
     if not place or not Path(place).expanduser().is_dir():
         return reference
-    return reference.replace(place, str(find(place).path), 1)
+    before = search_names.PREFIX if search_names.is_search(reference) else ""
+    return f"{before}{find(place).path}{reference.removeprefix(before + place)}"
 
 
 def searching(reference: str, policy: Policy, game: Game) -> Policy:

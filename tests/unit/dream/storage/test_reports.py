@@ -13,7 +13,7 @@ from dream.commands.evaluate import play_match, prepare_match
 from dream.commands.exploit import exploit, prepare_exploit
 from dream.config.compose import compose_config
 from dream.storage import reports
-from dream.storage.policies import find
+from dream.storage.policies import at_checkpoint, find
 
 KUHN = ("env=kuhn_poker", "algo=cfr_plus", "iterations=6", "checkpoint.every=2", "checkpoint.keep=5",
         "eval.final_games=8", "eval.games=8", "tracking.mode=disabled")  # fmt: skip
@@ -142,3 +142,29 @@ def test_trained_opponents_are_named_and_that_they_changed(
         capsys.readouterr().out
     )
     assert json.loads((folder / "evaluation.json").read_text())["measured"]["opponents"] == {str(rival): now}
+
+
+def test_copies_of_checkpoints_have_reports_of_their_own(run_dir: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Seeds kept side by side are of one iteration, and their reports go to one folder."""
+    for n, seed in enumerate(("seed0", "seed1")):
+        copy = shutil.copytree(run_dir / "checkpoints" / "6", tmp_path / seed)
+        _evaluate(f"checkpoint={copy}", f"seed={n}")
+        _measure(copy)
+    reports = [tmp_path / "evaluations" / f"random_{seed}_average_6.json" for seed in ("seed0", "seed1")]
+    assert [json.loads(path.read_text())["seed"] for path in reports] == [0, 1]
+    assert sorted(path.name for path in (tmp_path / "exploitability").iterdir()) == [
+        "exact_seed0_average_6.json",
+        "exact_seed1_average_6.json",
+    ]
+
+
+def test_a_run_is_found_inside_a_search_whatever_it_is_called(
+    run_dir: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`s` and `search` begin the name of a search too, `64` ends it."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("s", "search", "64"):
+        path = find(shutil.copytree(run_dir, tmp_path / name)).path
+        assert at_checkpoint(f"search:{name}:64") == f"search:{path}:64"
+        assert at_checkpoint(f"search:{name}") == f"search:{path}"
+        assert at_checkpoint(name) == str(path)
