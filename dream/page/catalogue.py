@@ -47,9 +47,9 @@ class Catalogue:
         self.trained: list[Trained] = []
         for reference in [*references, *shipped.names()]:
             self._add(reference, game_of(find(search_names.policy_in(reference))))
-        for folder in sorted(runs.iterdir(), reverse=True)[:_MOST_RUNS] if runs and runs.is_dir() else []:
-            if (folder / "checkpoints").is_dir():
-                self._add_if_readable(str(folder))
+        folders = sorted(runs.iterdir(), reverse=True) if runs and runs.is_dir() else []
+        for folder in [folder for folder in folders if (folder / "checkpoints").is_dir()][:_MOST_RUNS]:
+            self._add_if_readable(str(folder))
 
     def _add_if_readable(self, reference: str) -> None:
         try:
@@ -58,6 +58,8 @@ class Catalogue:
             return
 
     def _add(self, reference: str, game: Game) -> None:
+        if Path(reference).resolve() in [Path(one.reference).resolve() for one in self.trained]:
+            return  # given, and found as well
         name = Path(search_names.policy_in(reference)).name
         if search_names.is_search(reference):
             worlds = search_names.parse(reference).worlds

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import dream
 import envs
 from dream.page.catalogue import Catalogue, Trained
 
@@ -28,3 +31,15 @@ def test_players_of_one_name_are_numbered_by_the_whole_of_it() -> None:
         "points 2",
         "points 3",
     ]
+
+
+def test_a_player_is_offered_once(tmp_path: Path) -> None:
+    """A run that is given and found too, a player of the package that is given; sweeps hide none."""
+    settings = ["env=kuhn_poker", "algo=cfr", "iterations=1", "eval.final_games=4", "tracking.mode=disabled"]
+    run = dream.train([*settings, f"run_dir={tmp_path / 'first'}"], quiet=True)
+    for n in range(50):
+        (tmp_path / f"sweep{n}").mkdir()
+    for given in ([str(run), "gin_rummy/points"], []):
+        labels = [one.label for one in Catalogue(given, runs=tmp_path).trained]
+        assert (labels.count("first"), labels.count("points 3"), "points 4" in labels) == (1, 1, False)
+        assert "first 2" not in labels
