@@ -209,7 +209,7 @@ class Run:
     def _counted(self, infos: list[Metrics]) -> list[dict[str, Any]]:
         """Returns the records of a batch's iterations, with the run's totals as counters."""
         records, totals = [], self.totals
-        for iteration, info in enumerate(infos, start=self.iteration + 1):
+        for iteration, info in enumerate(map(_plain, infos), start=self.iteration + 1):
             totals = {name: total + round(info.get(name, 0)) for name, total in totals.items()}
             others = {name: value for name, value in info.items() if name not in totals}
             records.append({"iteration": iteration, **totals, **others})
@@ -241,7 +241,8 @@ class Run:
             raise faults.diverged(self.run_dir, self.iteration, wrong)
         self.state, self.saved = done[0], None
         self.measurements.forget()
-        self.totals = {name: total + round(done[1].get(name, 0)) for name, total in self.totals.items()}
+        settled = _plain(done[1])
+        self.totals = {name: total + round(settled.get(name, 0)) for name, total in self.totals.items()}
         return self.totals
 
     def evaluate(self, stop: StopRequest) -> dict[str, float]:
@@ -306,6 +307,11 @@ def _driven(calls: Generator[None, None, Any], left: Callable[[], bool]) -> Any:
         if left():
             calls.close()
             return None
+
+
+def _plain(info: Metrics) -> Metrics:
+    """Returns metrics as Python's numbers, which learners from outside give as NumPy's or JAX's too."""
+    return {name: value.item() if hasattr(value, "item") else value for name, value in info.items()}
 
 
 def _fault(state: TrainState, infos: list[Metrics]) -> str | None:

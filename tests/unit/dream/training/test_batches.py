@@ -8,6 +8,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from command_support import without_seconds
@@ -128,3 +129,16 @@ def test_sizes_follow_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert size.next(1000, np.inf) == 25
     size.limit(7)
     assert size.next(1000, np.inf) == 7
+
+
+def test_metrics_may_be_numbers_of_numpy_and_jax(tmp_path: Path) -> None:
+    """As a learner from outside gives them: the record holds Python's."""
+    start = _start(tmp_path / "run", "algo=cfr", "iterations=2")
+    iterate = start.parts.algorithm.iterate
+
+    def counted(state: Any) -> tuple[Any, dict[str, Any]]:
+        return iterate(state)[0], {"nodes": jnp.int32(7), "episodes": np.int64(2), "gap": np.float32(1.5)}
+
+    train(_changed(start, several=None, calls=None, iterate=counted), NEVER)
+    last = metrics.read(tmp_path / "run")[-1]
+    assert (last["nodes"], last["episodes"], last["gap"]) == (14, 4, 1.5)
