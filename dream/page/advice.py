@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from dream.evaluation.statistics import Interval, mean_interval
 from dream.page.compiled import Player
 from dream.page.refusals import RefusedError
 from dream.search.playouts import points_after
@@ -34,7 +35,6 @@ WORLDS, BELIEF_WORLDS = 16, 256
 MISTAKES = 0.2
 LEAST_EFFECTIVE = 48.0
 """Effective worlds of a belief; the weights are softened until there are so many."""
-_Z = 1.96
 
 
 class Belief(NamedTuple):
@@ -152,20 +152,29 @@ def rows(actions: Sequence[int], probs: np.ndarray, points: np.ndarray | None) -
       probs: of all actions.
       points: float[N, len(actions)], paired over worlds, or None where there are none.
     Returns:
-      id, prob, and with points `mean`, its 95 % interval `low` to `high`, `worse` (how far below the best mean) and
-      `margin` (half the 95 % interval of that difference).
+      id, prob, and with points `mean` and its 95 % interval `low` to `high`.
     """
     found = [{"id": int(action), "prob": round(float(probs[action]), 4)} for action in actions]
     if points is None or len(points) < 2:
         return sorted(found, key=lambda row: -row["prob"])
-    means, errors = points.mean(axis=0), points.std(axis=0, ddof=1) / np.sqrt(len(points))
-    best = int(np.argmax(means))
     for n, row in enumerate(found):
-        gap = points[:, best] - points[:, n]
-        row["mean"], row["low"], row["high"] = (round(float(means[n] + z * errors[n]), 2) for z in (0, -_Z, _Z))
-        row["worse"] = round(float(gap.mean()), 2)
-        row["margin"] = round(float(_Z * gap.std(ddof=1) / np.sqrt(len(gap))), 2)
+        row["mean"], row["low"], row["high"] = (round(x, 2) for x in mean_interval(points[:, n]))
     return sorted(found, key=lambda row: -row["mean"])
+
+
+def loss(points: np.ndarray, played: int) -> Interval:
+    """Returns how many points an action loses against the best one.
+
+    In each half of the worlds the best one is that of the other half: the best of several noisy means is too good where
+    it was chosen, so that actions of equal worth would lose.
+
+    Args:
+      points: float[N, actions], paired over worlds.
+      played: column of the action.
+    """
+    halves = np.array_split(points, 2)
+    gaps = [own[:, other.mean(axis=0).argmax()] - own[:, played] for own, other in (halves, halves[::-1])]
+    return mean_interval(np.concatenate(gaps))
 
 
 def belief_summary(game: Game, view: View, seat: int, belief: Belief, legal: Sequence[int] = ()) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from dream.page.advice import Adviser, rows
+from dream.page.advice import Adviser, loss, rows
 from dream.page.compiled import CompiledGame, Position
 from dream.page.refusals import RefusedError
 from envs import boards
@@ -73,10 +73,10 @@ def judged(adviser: Adviser, played: Sequence[Position], actions: Sequence[int],
             except RefusedError:
                 points = None
         found = rows(legal, probs, points)
-        judged_row = next(row for row in found if row["id"] == action)
         cost = {"cost": 0.0, "margin": 0.0} if len(legal) == 1 else {}
-        if "worse" in judged_row:
-            cost = {"cost": judged_row["worse"], "margin": judged_row["margin"]}
+        if points is not None:
+            lost = loss(points, legal.index(action))
+            cost = {"cost": round(lost.mean, 2), "margin": round(lost.high - lost.mean, 2)}
         yield {"ply": ply, "rows": found, **cost}
 
 
