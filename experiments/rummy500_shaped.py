@@ -26,7 +26,7 @@ from run_records import budget_of, config_of, difference, finished, flat, game_i
 
 from dream.config.compose import compose_config
 from dream.evaluation import match
-from dream.storage.checkpoint import find
+from dream.storage.checkpoint import find, has_checkpoint
 from dream.storage.files import EVALUATION_FILE, write_json
 from dream.storage.policies import game_of, policy_of
 from dream.training import metrics
@@ -84,7 +84,7 @@ def _told(config: dict[str, Any]) -> dict[str, Any]:
 
 def trained(run: Path, settings: list[str]) -> None:
     """Trains a cell to its end; raises InputError where it was left before that."""
-    target = [f"resume={run}"] if begun(run) else [*settings, f"run_dir={run}"]
+    target = [f"resume={run}"] if has_checkpoint(run) else [*settings, f"run_dir={run}"]
     if code := subprocess.call([sys.executable, "-m", "dream.run", *target]):
         sys.exit(code)
     if not finished(run):

@@ -28,6 +28,7 @@ import dream
 import envs
 from dream.evaluation import match
 from dream.storage import files, shipped
+from dream.storage.checkpoint import has_checkpoint
 from dream.storage.policies import Trained, find, find_player, game_of, policy_of
 from dream.training import metrics
 from envs import Game, InputError
@@ -107,8 +108,8 @@ RECIPES = {
 
 
 def train(name: str, seed: int, run: Path) -> None:
-    """Starts a run, or goes on with it."""
-    own = [f"resume={run}"] if run.exists() else [*RECIPES[name].overrides, f"seed={seed}", f"run_dir={run}"]
+    """Starts a run, over where it was stopped before its first checkpoint, or goes on with it."""
+    own = [f"resume={run}"] if has_checkpoint(run) else [*RECIPES[name].overrides, f"seed={seed}", f"run_dir={run}"]
     if code := subprocess.call([sys.executable, "-m", "dream.run", *own, "tracking.mode=disabled"]):
         sys.exit(code)
 

@@ -198,9 +198,13 @@ def test_matches_are_those_of_the_weights_that_are_there(
 def test_a_cell_that_was_left_is_gone_on_with(
     shaped: tuple, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One whose evaluation is of fewer iterations: it is not stored before its end, nor met in a match."""
+    """One whose evaluation is of fewer iterations: it is not stored before its end, nor met in a match.
+
+    One without a checkpoint yet starts over.
+    """
     make, call = shaped
     run, commands = make(0), []
+    (run / "checkpoints" / "40").mkdir(parents=True)
     write_metrics(run, [{"iteration": 59, "seconds": 1.0, "compile_seconds": 0.1, "decisions": 5}])
     monkeypatch.setattr(importlib.import_module("subprocess"), "call", commands.append)
     assert call() == 0
@@ -208,9 +212,25 @@ def test_a_cell_that_was_left_is_gone_on_with(
     assert call("2", "--seeds", "0") == 2
     assert [command[3:] for command in commands] == [[f"resume={run}"]]
     assert capsys.readouterr().err == f"error: {run} was left before its end; the same command goes on\n"
+    (run / "checkpoints" / "40").rename(run / "checkpoints" / "40.orbax-checkpoint-tmp")
+    assert call("2", "--seeds", "0") == 2
+    assert (commands[1][3], commands[1][-1]) == ("env=rummy500", f"run_dir={run}")
     make(0)
     assert call("2", "--seeds", "0") == 0
     assert list(json.loads((tmp_path / "out.json").read_text())) == ["2/seed0"]
+
+
+def test_a_player_that_was_left_starts_over_or_goes_on(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By whether its run has a checkpoint; of one killed before there is the folder alone."""
+    script, commands = importlib.import_module("shipped_weights"), []
+    monkeypatch.setattr(importlib.import_module("subprocess"), "call", commands.append)
+    script.train("gin_rummy/laptop", 0, tmp_path)
+    (tmp_path / "checkpoints" / "20").mkdir(parents=True)
+    script.train("gin_rummy/laptop", 0, tmp_path)
+    assert [command[3:-1] for command in commands] == [
+        ["preset=laptop", "seed=0", f"run_dir={tmp_path}"],
+        [f"resume={tmp_path}"],
+    ]
 
 
 @pytest.fixture
