@@ -11,6 +11,7 @@ from typing import Any
 import jax
 
 import envs
+from dream.config.schema import EvaluateConfig
 from dream.evaluation.validity import has_opposite_points
 from dream.networks import make_network
 from envs import Game, InputError
@@ -66,7 +67,9 @@ def next_steps(
     """
     place = shlex.quote(os.path.relpath(run_dir) if run_dir.is_relative_to(Path.cwd()) else str(run_dir))
     steps = [] if finished else [("go on", f"python -m dream.run resume={place}")]
-    steps.append(("evaluate", f"python -m dream.evaluate checkpoint={place} opponent={opponent}"))
+    whole = EvaluateConfig.games // game.num_players * game.num_players  # every deal from every seat
+    rounds = "" if whole == EvaluateConfig.games else f" games={whole}"
+    steps.append(("evaluate", f"python -m dream.evaluate checkpoint={place} opponent={opponent}{rounds}"))
     if game.num_players == 2 and has_opposite_points(game):
         steps.append(("exploit", f"python -m dream.exploit checkpoint={place}"))
         env = " ".join([f"env={game.name}", *_changed_rules(game.name, rules)])

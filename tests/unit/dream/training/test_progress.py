@@ -160,3 +160,4 @@ def test_next_steps_fit_the_game(monkeypatch: pytest.MonkeyPatch, tmp_path: path
         )
         assert [line.split()[0] for line in lines] == ["evaluate:", "exploit:", "rate:"][: None if suggested else 1]
         assert suggested is None or suggested in lines[-1]
+        assert lines[0].endswith(" games=9999" if rules.get("num_players") == 3 else "opponent=random")
