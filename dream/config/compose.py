@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
+import shlex
 from pathlib import Path
 
 from hydra import compose, initialize_config_dir
@@ -22,9 +23,12 @@ from dream.config.tuned import config_dir
 from envs.errors import InputError
 
 __all__ = [
-    "Composed", "check_names", "compose_config", "composed_by_hydra", "config_dir", "groups_of", "jobs", "update",
+    "Composed", "as_value", "check_names", "compose_config", "composed_by_hydra", "config_dir", "groups_of", "jobs",
+    "update",
 ]  # fmt: skip
 
+_PLAIN = re.compile(r"[\w./:@%+-]+( [\w./:@%+-]+)*", re.ASCII)
+"""Texts that Hydra's grammar takes without quotes."""
 _COMPOSE_ERRORS = (HydraException, OmegaConfBaseException, ValueError)
 OmegaConf.register_new_resolver("first", lambda *values: next(v for v in values if v is not None), replace=True)
 
@@ -112,7 +116,30 @@ def _parse(overrides: list[str]) -> list[Override]:
     try:
         return OverridesParser.create().parse_overrides(overrides)
     except HydraException as error:
-        raise InputError(_one_line(error)) from error
+        raise InputError(_unreadable(overrides) or _one_line(error)) from error
+
+
+def _unreadable(overrides: list[str]) -> str | None:
+    """Returns a line on the first override that can be read with its value in quotes alone; None where none can."""
+    for text in overrides:
+        key, equals, value = text.partition("=")
+        quoted = f'{key}="{value}"'
+        if not _is_readable(text):
+            way = f"put the value in quotes, on a command line {shlex.quote(quoted)}"
+            return f"{text} has characters that mean something else; {way}" if equals and _is_readable(quoted) else None
+    return None
+
+
+def _is_readable(override: str) -> bool:
+    try:
+        return bool(OverridesParser.create().parse_override(override))
+    except HydraException:
+        return False
+
+
+def as_value(text: str) -> str:
+    """Returns a text as a value of an override, in quotes where it needs them."""
+    return text if _PLAIN.fullmatch(text) else f'"{text}"'
 
 
 def _check_options(overrides: list[Override], groups: dict[str, list[str]]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 
 import envs
+from dream.config.compose import as_value
 from dream.config.schema import EvaluateConfig
 from dream.evaluation.validity import has_opposite_points
 from dream.networks import make_network
@@ -65,7 +66,8 @@ def next_steps(
       finished: whether the run came to its end, and was not interrupted.
       wandb: whether there are offline W&B files to send.
     """
-    place = shlex.quote(os.path.relpath(run_dir) if run_dir.is_relative_to(Path.cwd()) else str(run_dir))
+    folder = os.path.relpath(run_dir) if run_dir.is_relative_to(Path.cwd()) else str(run_dir)
+    place = shlex.quote(as_value(folder))
     steps = [] if finished else [("go on", f"python -m dream.run resume={place}")]
     whole = EvaluateConfig.games // game.num_players * game.num_players  # every deal from every seat
     rounds = "" if whole == EvaluateConfig.games else f" games={whole}"
@@ -75,7 +77,7 @@ def next_steps(
         env = " ".join([f"env={game.name}", *_changed_rules(game.name, rules)])
         steps.append(("rate", f"python -m dream.ladder {env} players=[{opponent},{place}]"))
     if wandb:
-        steps.append(("send to W&B", f"wandb sync {place}/wandb/offline-run-*"))
+        steps.append(("send to W&B", f"wandb sync {shlex.quote(folder)}/wandb/offline-run-*"))
     return [f"  {name + ':':<13}{command}" for name, command in steps]
 
 

@@ -30,6 +30,10 @@ REFUSED = {
     "a group of another command": (["game=leduc"], r"^unknown setting 'game'; .*known: algo, budget, checkpoint, de"),
     "an option": (["experiment=nothing"], r"^unknown experiment .nothing.; known: document_small, dueling_dream"),
     "an added key that is there": (["+algo.epochs=1"], r"'\+\+algo\.epochs=1'"),
+    "a value that needs quotes": (
+        ["run_dir=runs/lr=0.1"],
+        r"^run_dir=runs/lr=0\.1 has characters that mean something else; .* 'run_dir=\"runs/lr=0\.1\"'$",
+    ),
     "no value": (["iterations"], r"iterations"),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import shlex
 
 import pytest
 from omegaconf import OmegaConf
@@ -142,6 +143,18 @@ def test_next_steps(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> 
     lines = next_steps(tmp_path / "b", leduc, {}, opponent="random", finished=False, wandb=False)
     assert lines[0].endswith("python -m dream.run resume=b")
     assert not any("wandb" in line for line in lines)
+
+
+def test_next_steps_of_a_folder_with_odd_characters(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    """They can be pasted too: what the shell hands over names the folder in Hydra's grammar."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("lr=0.1", "a(1)", "été"):
+        lines = next_steps(tmp_path / name, envs.make("kuhn_poker"), {}, opponent="random", finished=False, wandb=False)
+        resume, evaluate, exploit, rate = [shlex.split(line.partition(":")[2])[3:] for line in lines]
+        assert compose_config("config", resume).node.resume == name
+        assert compose_config("evaluate", evaluate).node.checkpoint == name
+        assert compose_config("exploit", exploit).node.checkpoint == name
+        assert compose_config("ladder", rate).node.players == ["random", name]
 
 
 def test_next_steps_fit_the_game(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
