@@ -29,8 +29,8 @@ from dream.training.beginning import Parts, Start
 from envs import InputError
 
 _ROOT = Path("runs")
-_BEGINNING = "algo.start_from"
-"""A setting that decides nothing but the first weights; null where they are gone."""
+_BEGINNING = ("algo.start_from", "algo.initial_scale")
+"""Settings that decide nothing but the first weights; the first may become null, where what it names is gone."""
 _FREE = {"iterations", "budget", "eval", "checkpoint", "tracking", "hosts", "devices", "resume", "run_dir"}
 """Settings with which a sweep's job may go on otherwise than it was begun: they decide nothing of what is learned."""
 
@@ -158,12 +158,13 @@ def _resume(composed: Composed) -> Start:
                 f"{part} cannot be changed by resume=: {checkpoint.path} has {_brief(stored[part])}, "
                 f"the overrides ask for {_brief(node[part])}"
             )
-    start = OmegaConf.select(node, _BEGINNING)
-    if start is not None and start != OmegaConf.select(stored, _BEGINNING):
-        raise InputError(
-            f"{_BEGINNING} cannot be changed by resume=: {checkpoint.path} has {OmegaConf.select(stored, _BEGINNING)}, "
-            f"and weights of its own; a new run starts from {start}"
-        )
+    for name in _BEGINNING:
+        now, then = OmegaConf.select(node, name), OmegaConf.select(stored, name)
+        if now not in (None, then):
+            raise InputError(
+                f"{name} cannot be changed by resume=: {checkpoint.path} has {then}, and weights learned since; "
+                f"{now} is for a new run"
+            )
     if node.algo.name != stored.algo.name:
         raise InputError(f"algo.name={node.algo.name} cannot be changed by resume=; the run has {stored.algo.name}")
     if line := _ended_schedules(stored, node):

@@ -157,7 +157,7 @@ def test_a_setting_newer_than_the_checkpoint_takes_its_default(stored: Path) -> 
 def test_what_decides_the_start_alone_is_not_changed_by_resume(stored: Path) -> None:
     """The weights are the checkpoint's, which config.yaml must not say to come from elsewhere; null says nothing."""
     given = with_stored_choices([f"resume={stored}", "algo.start_from=runs/other"])
-    with pytest.raises(InputError, match=r"^algo\.start_from cannot be changed by resume=: .* has None"):
+    with pytest.raises(InputError, match=r"^algo\.start_from cannot be changed by resume=: .* has None, and weights"):
         prepare_run(compose_config("config", given))
     with pytest.raises(InputError, match=r"^~iterations takes a setting away"):
         prepare_run(compose_config("config", with_stored_choices([f"resume={stored}", "~iterations"])))
