@@ -165,6 +165,8 @@ def exploit(
 
 def _player(policy: Policy | Reference, name: str | None, game: Game | None) -> tuple[Game, Policy]:
     """Returns the game and the policy that are meant; raises InputError where they cannot be had or do not fit."""
+    if not isinstance(game, Game | None):
+        raise InputError(f"game={game!r} is no game; it must be one, as in game=envs.make('kuhn_poker')")
     if isinstance(policy, Policy):
         game = game or policy.game
         if name is not None:

@@ -9,6 +9,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -113,6 +114,8 @@ def _collection(origin: type, inner: tuple, field: dataclasses.Field, value: Any
 
 
 def _scalar(kind: type, value: Any, path: str) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
     if kind is float and type(value) is int:
         value = float(value)
     if type(value) is not kind:

@@ -127,6 +127,10 @@ REFUSED: dict[str, tuple[Callable[[dream.FinishedRun], Any], str]] = {
     "no such opponent": (lambda run: dream.evaluate(run, "nobody"), "unknown player 'nobody'"),
     "odd games": (lambda run: dream.evaluate(run, games=5), "must be a multiple of 2"),
     "games of text": (lambda run: dream.evaluate(run, games="many"), "must be a whole number"),
+    "a game by name": (
+        lambda run: dream.evaluate("random", game="kuhn_poker"),
+        "game='kuhn_poker' is no game; it must be one, as in game=envs.make('kuhn_poker')",
+    ),
     "unknown policy": (lambda run: dream.evaluate(run, name="best"), "unknown policy 'best'"),
     "name of a policy": (lambda run: dream.evaluate(run.policies["average"], name="average"), "leave it out"),
     "name of a rule-based player's policy": (

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
@@ -116,3 +117,12 @@ def test_broken_interpolation_is_wrong_input() -> None:
         read(Outer, OmegaConf.create({"needed": 2, "count": "${nothing}"}), "a")
     assert "nothing" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    """As a script computes them; what is stored of them are Python's."""
+    found = read(Outer, {"needed": np.int64(2), "scale": np.float32(0.5), "keep": np.bool_(False)}, "a")
+    assert (found.needed, found.scale, found.keep) == (2, 0.5, False)
+    assert (type(found.needed), type(found.scale), type(found.keep)) == (int, float, bool)
+    with pytest.raises(InputError, match="whole number"):
+        read(Outer, {"needed": np.float64(2)}, "a")
