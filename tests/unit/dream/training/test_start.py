@@ -162,6 +162,12 @@ def test_what_decides_the_start_alone_is_not_changed_by_resume(stored: Path) -> 
     with pytest.raises(InputError, match=r"^~iterations takes a setting away"):
         prepare_run(compose_config("config", with_stored_choices([f"resume={stored}", "~iterations"])))
     prepare_run(compose_config("config", with_stored_choices([f"resume={stored}", "algo.start_from=null"])))
+    meta_file = stored / "checkpoints" / "4" / "meta" / "metadata"
+    meta, other = json.loads(meta_file.read_text()), compose_config("config", ["algo=dueling_dream", "env=leduc_poker"])
+    meta["choices"], meta["config"]["algo"] = other.choices, OmegaConf.to_container(other.node.algo, resolve=True)
+    meta_file.write_text(json.dumps(meta))
+    with pytest.raises(InputError, match=r"^algo\.initial_scale cannot be changed by resume="):
+        prepare_run(compose_config("config", with_stored_choices([f"resume={stored}", "algo.initial_scale=0.5"])))
 
 
 SETTINGS = ["algo=cfr", "env=kuhn_poker", "iterations=4"]
