@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import math
+import numbers
 import operator
 from collections.abc import Iterable
 from typing import Any
@@ -35,6 +37,14 @@ def whole_number(name: str, given: Any, rule: str) -> int:
         return operator.index(given)
     except TypeError:
         raise InputError(f"{name}={shown(repr(given))} is not valid; it must be a whole number, {rule}") from None
+
+
+def finite_number(name: str, given: Any, low: float = -math.inf, high: float = math.inf) -> float:
+    """Returns a value as a float; raises InputError unless it is a finite number from `low` to `high`."""
+    if isinstance(given, numbers.Real) and math.isfinite(given) and low <= given <= high:
+        return float(given)
+    bounds = f", {low:g} to {high:g}" if math.isfinite(low) else ""
+    raise InputError(f"{name}={shown(repr(given))} is not valid; it must be a finite number{bounds}")
 
 
 def unknown(what: str, given: object, known: Iterable[str]) -> InputError:

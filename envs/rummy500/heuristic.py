@@ -20,6 +20,7 @@ import numpy as np
 from jax import Array
 
 from envs import cards
+from envs.errors import finite_number, unknown
 from envs.game import Policy
 from envs.rummy500 import actions
 from envs.rummy500.rules import HAND_VALUES
@@ -30,7 +31,7 @@ class Weights(NamedTuple):
     """What the player weighs, floats.
 
     Attributes:
-      unseen, piled: how likely a card that was not seen, or that is on the pile, is to come.
+      unseen, piled: how likely a card that was not seen, or that is on the pile, is to come; 0 to 1.
       keep: of the worth of cards that are in no complete triple, when it draws.
       risk: of the points of a card discarded, once the stock is empty.
       burden: of the points of cards in no complete triple, when it draws.
@@ -62,7 +63,15 @@ _LEAST_PLAY = 1000.0
 
 
 def heuristic_policy(**weights: float) -> Policy:
-    """Returns the player; its parameters are its weights, fields of `Weights`."""
+    """Returns the player; its parameters are its weights, fields of `Weights`.
+
+    Raises:
+      InputError: an unknown weight, one that is no finite number, or a chance that is not from 0 to 1.
+    """
+    for name, value in weights.items():
+        if name not in Weights._fields:
+            raise unknown("option of heuristic", name, Weights._fields)
+        finite_number(name, value, *((0, 1) if name in ("unseen", "piled") else ()))
     return Policy(_play, jax.tree.map(np.float32, Weights(**weights)))
 
 
@@ -85,7 +94,8 @@ def _coming(weights: Weights, view: RummyView, held: Array) -> Array:
     on_table = cards.to_cards(view.sets) | cards.to_cards(view.runs)
     piled = view.position != NONE
     elsewhere = on_table | (view.holder != NONE)
-    return jnp.where(held, 1.0, jnp.where(elsewhere, _NEVER, jnp.where(piled, weights.piled, weights.unseen)))
+    chance = jnp.where(elsewhere, 0.0, jnp.where(piled, weights.piled, weights.unseen))
+    return jnp.where(held, 1.0, jnp.maximum(chance, _NEVER))
 
 
 def _keeping(held: Array, coming: Array) -> Array:

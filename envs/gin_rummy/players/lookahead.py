@@ -40,7 +40,7 @@ from jax import Array, lax
 from envs import cards
 from envs.batching import where_needed
 from envs.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, VALUES
-from envs.errors import InputError, unknown
+from envs.errors import InputError, finite_number, unknown
 from envs.game import Game, Policy
 from envs.gin_rummy.core.rules import GinRules
 from envs.gin_rummy.event_log.game import GinRummy
@@ -98,13 +98,14 @@ def make(game: Game, **changes: float) -> Policy:
       game: `gin_rummy`, of whatever rules.
       **changes: fields of LookaheadParams to replace, knock_limit apart.
     Raises:
-      InputError: another game or an unknown field.
+      InputError: another game, an unknown field, or a value that is no finite number.
     """
     if type(game) is not GinRummy or game.rules.num_cards != NUM_CARDS:
         raise InputError(f"lookahead does not play {game.name}; it plays gin_rummy")
-    for field in changes:
+    for field, value in changes.items():
         if field not in _OPTIONS:
             raise unknown("option of lookahead", field, _OPTIONS)
+        finite_number(field, value)
     return Policy(Lookahead(game.rules), jax.tree.map(np.float32, LookaheadParams(**changes)))
 
 

@@ -27,7 +27,7 @@ from jax import Array
 
 from envs import cards
 from envs.cards import NUM_RANKS, NUM_SUITS, VALUES
-from envs.errors import unknown
+from envs.errors import finite_number, unknown
 from envs.game import Game, Policy
 from envs.gin_rummy.core import table
 from envs.gin_rummy.event_log.state import DISCARD, GinView
@@ -103,13 +103,14 @@ def rule_bot(name: str, game: Game | None = None, **changes: float) -> Policy:
       game: whose knock limit it keeps to; None: the usual one.
       **changes: fields of RuleBotParams to replace, knock_limit apart.
     Raises:
-      InputError: an unknown name or field.
+      InputError: an unknown name or field, or a value that is no finite number.
     """
     if name not in BOTS:
         raise unknown("rule bot", name, BOTS)
-    for field in changes:
+    for field, value in changes.items():
         if field not in _OPTIONS:
             raise unknown(f"option of {name}", field, _OPTIONS)
+        finite_number(field, value)
     params = BOTS[name]._replace(**changes)
     if game is not None:
         params = params._replace(knock_limit=game.rules.knock_limit)

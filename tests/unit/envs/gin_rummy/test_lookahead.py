@@ -175,6 +175,8 @@ def test_wrong_options_and_games_are_refused() -> None:
     """One line, with the nearest name."""
     with pytest.raises(InputError, match="did you mean 'win_later'"):
         envs.make_bot("lookahead", GAME, win_latr=1.0)
+    with pytest.raises(InputError, match="win='high' is not valid; it must be a finite number"):
+        envs.make_bot("lookahead", GAME, win="high")
     with pytest.raises(InputError, match="unknown option of lookahead 'knock_limit'"):
         envs.make_bot("lookahead", GAME, knock_limit=0)
     with pytest.raises(InputError, match="lookahead does not play gin_rummy_openspiel; it plays gin_rummy"):

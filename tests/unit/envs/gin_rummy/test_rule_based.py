@@ -113,6 +113,9 @@ def test_wrong_names_and_options_are_refused() -> None:
         envs.make_bot("gredy", GAME)
     with pytest.raises(InputError, match="unknown option of greedy 'take'"):
         envs.make_bot("greedy", GAME, take=1.0)
+    for value in ("high", None, float("nan")):
+        with pytest.raises(InputError, match=r"take_gain=.* is not valid; it must be a finite number"):
+            envs.make_bot("greedy", GAME, take_gain=value)
     with pytest.raises(InputError, match="unknown player of kuhn_poker"):
         envs.make_bot("greedy", envs.make("kuhn_poker"))
     assert set(RULE_BOTS) >= {"greedy", "heuristic", "aggressive_knock", "meld_builder", "early_knock", "defensive"}

@@ -55,3 +55,21 @@ def test_unknown_weights_are_refused() -> None:
     with pytest.raises(InputError, match="boldness"):
         envs.make_bot("heuristic", GAME, boldness=1.0)
     assert envs.make_bot("heuristic", GAME, keep=2.0).params.keep == 2.0
+
+
+@pytest.mark.parametrize("weights", [{"unseen": 0.0}, {"piled": 0.0}, {"unseen": 0, "piled": 0}])
+def test_cards_that_never_come_leave_a_policy(weights: dict[str, float]) -> None:
+    """A chance of 0 leaves probabilities that sum to 1 on legal actions."""
+    state = GAME.init(jax.random.key(3))
+    for _ in range(6):
+        legal = np.asarray(GAME.legal_actions(state))
+        chances = np.asarray(envs.make_bot("heuristic", GAME, **weights)(GAME.view(state, state.current_player), legal))
+        assert chances[legal].sum() == pytest.approx(1)
+        state = GAME.step(state, jnp.int32(chances.argmax()))[0]
+
+
+@pytest.mark.parametrize("weights", [{"unseen": -0.1}, {"piled": 1.5}, {"keep": float("nan")}, {"risk": "high"}])
+def test_weights_out_of_range_are_refused(weights: dict[str, float]) -> None:
+    """By name: chances are 0 to 1, all are finite numbers."""
+    with pytest.raises(InputError, match=f"{next(iter(weights))}=.* is not valid; it must be a finite number"):
+        envs.make_bot("heuristic", GAME, **weights)
