@@ -20,6 +20,8 @@ from envs.gin_rummy.openspiel.state import OpenSpielRules
 from envs.players import HostPlayer
 
 _SIMPLE = "simple_gin_rummy_bot"
+_SIMPLE_HANDS = (6, 7, 9, 10)
+"""Hand sizes that it can play in pyspiel 2.0.2; of a hand of eight, for instance, nine melded cards stop it."""
 
 
 def make(name: str, game: Game) -> HostPlayer:
@@ -29,7 +31,7 @@ def make(name: str, game: Game) -> HostPlayer:
       name: "simple_gin_rummy_bot", or a bot that pyspiel.load_bot knows for the game without further parameters.
       game: `gin_rummy_openspiel`.
     Raises:
-      InputError: another game, an unknown bot, or open_spiel is not installed.
+      InputError: another game, an unknown bot, rules that it cannot play, or open_spiel is not installed.
     """
     if game.name not in NATIVE:
         raise InputError(f"open_spiel's bots do not play {game.name}; they play {', '.join(NATIVE)}")
@@ -42,8 +44,20 @@ def make(name: str, game: Game) -> HostPlayer:
     if name not in known:
         raise unknown("bot of open_spiel", name, known)
     if name == _SIMPLE:
+        _check_simple(game)
         return _Bots(native, lambda seat, number: pyspiel.make_simple_gin_rummy_bot(native.get_parameters(), seat))
     return _Bots(native, lambda seat, number: pyspiel.make_uniform_random_bot(seat, number))
+
+
+def _check_simple(game: Game) -> None:
+    """Raises InputError where pyspiel's simple bot fails within a round: it counts on 13 ranks, and on some hands."""
+    ranks, size = game.rules.num_ranks, game.rules.hand_size
+    if ranks != cards.NUM_RANKS or size not in _SIMPLE_HANDS:
+        hands = ", ".join(map(str, _SIMPLE_HANDS))
+        raise InputError(
+            f"pyspiel's {_SIMPLE} fails with num_ranks={ranks} and hand_size={size}; num_ranks must be "
+            f"{cards.NUM_RANKS} and hand_size one of {hands}; the player simple_bot plays all rules"
+        )
 
 
 def native_game(game: Game) -> Any:

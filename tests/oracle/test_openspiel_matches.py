@@ -86,6 +86,9 @@ def test_wrong_references(game: Game) -> None:
         make_mixture((SIMPLE,), None, game, find_player)
     with pytest.raises(InputError, match=r"num_suits=4 and num_ranks=9 fails .*; num_ranks must be 13, or num_suits"):
         find_opponent(SIMPLE, envs.make("gin_rummy_openspiel", num_ranks=9, hand_size=7))
+    for rules in ({"num_suits": 3, "num_ranks": 9, "hand_size": 7}, {"hand_size": 8}, {"num_suits": 2, "hand_size": 5}):
+        with pytest.raises(InputError, match=r"fails with num_ranks=.*; num_ranks must be 13 and hand_size one of 6"):
+            find_opponent(SIMPLE, envs.make("gin_rummy_openspiel", **rules))
     assert native_game(envs.make("gin_rummy_openspiel", num_suits=3, num_ranks=9, hand_size=7)).num_players() == 2
     with pytest.raises(InputError, match="unknown player 'pyspiel:x'"):
         find_opponent("pyspiel:x", game)
