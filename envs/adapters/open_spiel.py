@@ -19,8 +19,9 @@ import numpy as np
 from jax import Array, lax
 
 from envs.adapters.open_spiel_game import DEALS, game_class
-from envs.errors import InputError
+from envs.errors import InputError, whole_number
 from envs.game import Game, Policy
+from envs.players import check_plays
 
 NATIVE = {"gin_rummy_openspiel": "gin_rummy"}
 """Our games that are pyspiel's to the bit."""
@@ -33,8 +34,12 @@ def game(game: Game, deals: int = DEALS) -> Any:
       game: with two players or more.
       deals: for a game that cannot be enumerated, the number of deals its chance node offers.
     Raises:
+      InputError: no deals.
       ImportError: open_spiel is not installed.
     """
+    deals = whole_number("deals", deals, "1 or more")
+    if deals < 1:
+        raise InputError(f"deals={deals} is not valid; it must be at least 1")
     return game_class(game, deals)()
 
 
@@ -44,6 +49,8 @@ def policy(policy: Policy, game: Game) -> Any:
     Args:
       policy: of the game.
       game: what it plays; the policy answers for states of `game(game)`, and of pyspiel's game where that is the same.
+    Raises:
+      InputError: a policy of another game.
     """
     import pyspiel  # noqa: F401  # says at once what is missing
     from open_spiel.python import policy as base
@@ -65,9 +72,14 @@ def bot(policy: Policy, game: Game, player: int, seed: int = 0) -> Any:
       game: what it plays; as for `policy`.
       player: its seat.
       seed: of the choice among its actions.
+    Raises:
+      InputError: a policy of another game, or no such seat.
     """
     import pyspiel
 
+    player = whole_number("player", player, f"0 to {game.num_players - 1}")
+    if not 0 <= player < game.num_players:
+        raise InputError(f"player={player} is not valid; {game.name} has seats 0 to {game.num_players - 1}")
     choose = _chooser(policy, game)
 
     class _Bot(pyspiel.Bot):
@@ -151,6 +163,7 @@ def _history(game: Any, state: Any) -> tuple[list[int], list[int]]:
 
 def _chooser(policy: Policy, game: Game) -> Any:
     """Returns the function pyspiel state -> {action: probability}."""
+    check_plays(policy, game)
 
     @jax.jit
     def probabilities(params: Any, state: Any) -> tuple[Array, Array]:

@@ -122,6 +122,22 @@ def test_a_state_of_another_game_is_refused() -> None:
     assert int(open_spiel.state_of(game, _dealt("gin_rummy(knock_card=3,gin_bonus=30)")).current_player) == 0
 
 
+def test_a_policy_of_another_game_a_seat_and_deals_that_cannot_be_are_refused() -> None:
+    """In one line; a policy made for other rules would answer for states that it was not made for."""
+    game, other = envs.make("gin_rummy_openspiel"), envs.make("gin_rummy_openspiel", knock_card=3)
+    policy = envs.make_bot("simple_bot", other)
+    with pytest.raises(InputError, match="knock_card=3, not 10"):
+        open_spiel.policy(policy, game)
+    with pytest.raises(InputError, match="knock_card=3, not 10"):
+        open_spiel.bot(policy, game, 0)
+    for seat, reason in ((2, "player=2 is not valid; gin_rummy_openspiel has seats 0 to 1"), ("0", "a whole number")):
+        with pytest.raises(InputError, match=reason):
+            open_spiel.bot(policy, other, seat)
+    for deals, reason in ((0, "at least 1"), (-3, "at least 1"), (2.5, "a whole number")):
+        with pytest.raises(InputError, match=reason):
+            open_spiel.game(game, deals=deals)
+
+
 def _dealt(name: str) -> pyspiel.State:
     """Returns a state of one of pyspiel's games in which a player is to act."""
     state = pyspiel.load_game(name).new_initial_state()
