@@ -154,12 +154,15 @@ class _Seats:
             return
         if seed is None:
             seeds = [None] * self.num_envs
+        elif isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str):
+            seeds = list(seed)
         else:
-            seeds = [seed + n for n in range(self.num_envs)] if isinstance(seed, int | np.integer) else list(seed)
+            first = whole_number("seed", seed, "at least 0, or a list of such")
+            seeds = [first + n for n in range(self.num_envs)]
         if len(seeds) != self.num_envs:
             raise InputError(f"{len(seeds)} seeds are not valid; there are {self.num_envs} games")
         entropy = np.random.default_rng().integers(2**32, size=self.num_envs, dtype=np.uint32)
-        given = [entropy[n] if one is None else int(one) % 2**32 for n, one in enumerate(seeds)]
+        given = [entropy[n] if one is None else _checked_seed(one) % 2**32 for n, one in enumerate(seeds)]
         self._seeds = np.where(chosen, np.array(given, np.uint32), self._seeds)
         self._calls = np.where(chosen, np.uint32(0), self._calls)
         self._seeded = True
@@ -235,6 +238,13 @@ def _box(spaces: Any, x: Any) -> Any:
         return spaces.Box(-np.inf, np.inf, x.shape, x.dtype)
     bounds = np.iinfo(x.dtype)
     return spaces.Box(bounds.min, bounds.max, x.shape, x.dtype)
+
+
+def _checked_seed(seed: Any) -> int:
+    """Returns a seed as a number; raises InputError unless it is a whole one, 0 or more."""
+    if (number := whole_number("seed", seed, "at least 0")) < 0:
+        raise InputError(f"seed={number} is out of range; it must be at least 0")
+    return number
 
 
 def _final(observations: Any, mask: np.ndarray, over: np.ndarray) -> dict[str, Any]:

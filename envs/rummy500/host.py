@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from envs import cards
-from envs.errors import InputError, shown, unknown
+from envs.errors import InputError, shown, unknown, whole_number
 from envs.hand_evaluator.combo import Meld, Options, kind_of, lowest
 from envs.hand_evaluator.search import melds_at_lowest
 from envs.rules import build_rules
@@ -110,9 +110,10 @@ class Deck:
 def _number(card: str | int) -> int:
     if isinstance(card, str):
         return parse_card(card)
-    if not 0 <= int(card) < cards.NUM_CARDS:
+    number = whole_number("card", card, f"an id, 0 to {cards.NUM_CARDS - 1}, or a name")
+    if not 0 <= number < cards.NUM_CARDS:
         raise InputError(f"unknown card {card!r}; an id is 0 to {cards.NUM_CARDS - 1}")
-    return int(card)
+    return number
 
 
 class Hand(Deck):
@@ -248,6 +249,8 @@ class RummyGame:
         """
         self.rules = Rummy500(build_rules(RummyRules, RummyRules(), {"num_players": num_players, **rules}))
         if deck is not None:
+            if not isinstance(deck, Iterable):
+                raise InputError(f"deck={shown(repr(deck))} is not valid; it must be {cards.NUM_CARDS} cards")
             ids = list(Deck(deck).cards.values())
             if len(ids) != cards.NUM_CARDS:
                 raise InputError(f"deck has {len(ids)} cards; it must have {cards.NUM_CARDS}")
@@ -306,10 +309,10 @@ class RummyGame:
         """
         if isinstance(action, str):
             action = self._named(action)
+        action = whole_number("action", action, f"0 to {actions.NUM_ACTIONS - 1}, or a name")
         legal = self.legal_actions()
         if action not in legal:
-            known = 0 <= int(action) < actions.NUM_ACTIONS
-            name = actions.action_name(int(action)) if known else "no action"
+            name = actions.action_name(action) if 0 <= action < actions.NUM_ACTIONS else "no action"
             ways = "; ".join(f"{a} {actions.action_name(a)}" for a in legal) or "none, the round is over"
             raise InputError(f"illegal action {action} ({name}) of player {self.current_player}; legal: {ways}")
         self.state, _, _ = _step(self.rules, self.state, np.int32(action))

@@ -85,6 +85,17 @@ def _course(env: Any, seed: int, steps: int, **reset: Any) -> list[tuple[Any, ..
     return course
 
 
+@pytest.mark.parametrize("seed", [1.5, "a", -1, [0, -1], ["a", "b"]])
+def test_wrong_seeds_are_refused(seed: Any) -> None:
+    """In one line, before anything is dealt; -1 would be the seed 2^32 - 1."""
+    env = vector_env(envs.make("kuhn_poker"), num_envs=2)
+    with pytest.raises(InputError, match=r"seed=.* must be .*at least 0"):
+        env.reset(seed=seed)
+    with pytest.raises(InputError, match="call reset"):
+        env.step(np.zeros(2, np.int64))
+    assert env.reset(seed=np.array([3, 4]))[1]["action_mask"].shape == (2, 2)
+
+
 def test_a_games_course_follows_from_its_own_seed() -> None:
     """Game n of a batch with seed s is that of a batch of one with seed s + n, whoever plays next to it."""
     whole = _course(vector_env(LEDUC, "random", num_envs=6), 40, 9)

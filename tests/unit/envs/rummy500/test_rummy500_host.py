@@ -202,6 +202,18 @@ def test_identity_tells_the_weights() -> None:
     assert shaped.identity != envs.make("rummy500").identity
 
 
+def test_cards_and_actions_that_are_no_whole_numbers_are_refused() -> None:
+    """In one line; 1.7 is not card 1."""
+    for card in (1.7, None, [1]):
+        with pytest.raises(InputError, match=r"card=.* is not valid; it must be a whole number, an id"):
+            Hand([card])
+    with pytest.raises(InputError, match="deck=5 is not valid; it must be 52 cards"):
+        RummyGame(num_players=2, deck=5)
+    for action in (None, 0.0):
+        with pytest.raises(InputError, match=r"action=.* is not valid; it must be a whole number, 0 to 373"):
+            RummyGame(num_players=2, seed=1).step(action)
+
+
 def _drawn_to_the_end(reshuffle: bool) -> tuple[RummyGame, list[tuple[int, int]]]:
     """Draws from the stock and discards the highest card; returns the round and (stock, pile) at every draw."""
     game, seen = RummyGame(num_players=2, seed=4, reshuffle=reshuffle), []
