@@ -13,7 +13,7 @@ from jax import Array, lax
 
 from envs import registry
 from envs.adapters.packed_state import packed, unpacked
-from envs.adapters.seat_play import Table, advance, deal, make_table
+from envs.adapters.seat_play import MOST_DEALS, Table, advance, deal, make_table, no_turn
 from envs.adapters.single_game import RENDER_MODES, SingleGame, check_mode
 from envs.batching import QUICK
 from envs.errors import InputError, whole_number
@@ -83,12 +83,16 @@ class _Seat:
         """Deals and lets the others act; rounds that end before the seat's first turn are dealt again."""
         super().reset(seed=seed)
         self._over = True
-        while self._over:
+        for _ in range(MOST_DEALS):
             self._seed, self._calls, self._owed = int(self.np_random.integers(2**32)), 0, 0.0
             observation, player, _ = self._take(_dealt(self._table, np.uint32(self._seed)))
             if player not in (-1, self._table.seat):
                 observation, player, self._owed = self._call(_NO_ACTION)  # rewarded with the seat's first turn
             self._over = player < 0
+            if not self._over:
+                break
+        else:
+            raise no_turn(self._table)
         self._show()
         return observation, self._info()
 

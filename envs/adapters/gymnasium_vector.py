@@ -13,7 +13,7 @@ from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from envs.adapters.gymnasium import observation_box
-from envs.adapters.seat_play import DEAL, HOLD, PLAY, Table, advance_many, make_table
+from envs.adapters.seat_play import DEAL, HOLD, PLAY, Table, advance_many, make_table, no_turn
 from envs.errors import InputError, unknown, whole_number
 from envs.game import Game, Policy, State
 
@@ -176,6 +176,8 @@ class _Seats:
         kinds, actions = kinds.astype(np.uint8), actions.astype(np.int32)
         self._states, *shown = self._advance(self._table, self._states, actions, kinds, self._seeds, self._calls)
         seen, self._mask, paid, over = jax.tree.map(self._on_host, shown)
+        if np.any(over & (kinds == DEAL)):
+            raise no_turn(self._table)
         rewards = np.where(kinds == PLAY, self._owed + paid, 0)
         self._owed = np.where(kinds == DEAL, paid, np.where(kinds == PLAY, 0, self._owed))
         self._over = over | self._illegal

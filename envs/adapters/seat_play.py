@@ -24,6 +24,8 @@ from envs.random_play import uniform_action, uniform_policy
 
 HOLD, PLAY, DEAL = 0, 1, 2
 """What a call does with a game: nothing, play the seat's action, deal anew."""
+MOST_DEALS = 1000
+"""Games dealt in a row that end before the seat's first turn, beyond what chance does."""
 _BITS = 24
 """Random bits of a draw from probabilities, what float32 holds."""
 
@@ -95,6 +97,13 @@ def make_table(game: Game, opponent: str | Policy | Sequence[str | Policy], seat
             named.append(one)
         places.append(known[0] if known else len(players) - 1)
     return Table(game, seat, tuple(players), (*places[:seat], 0, *places[seat:]))
+
+
+def no_turn(table: Table) -> InputError:
+    """Builds the error for a seat that MOST_DEALS games have given no turn."""
+    return InputError(
+        f"seat={table.seat} of {table.game.name} has had no turn in {MOST_DEALS} games; choose another seat"
+    )
 
 
 def word(seed: Array, call: Array, turn: Array) -> Array:
@@ -172,7 +181,7 @@ def advance(table: Table, state: State, action: Array, seed: Array, call: Array)
 
 
 def advance_many(table: Table, states: State, actions: Array, kinds: Array, seeds: Array, calls: Array) -> Moved:
-    """The same for many games at once, some of them dealt anew until it is the seat's turn there.
+    """The same for many games at once, some of them dealt anew until it is the seat's turn there, or MOST_DEALS times.
 
     Args:
       table: game and players.
@@ -191,8 +200,8 @@ def advance_many(table: Table, states: State, actions: Array, kinds: Array, seed
     def fresh(state: State, needed: Array, bits: Array) -> State:
         return where_needed(needed, functools.partial(deal, game), state, bits)
 
-    def one(at: tuple[Array, State, Array, Array]) -> tuple[Array, State, Array, Array]:
-        turn, states, rewards, undealt = at
+    def one(at: tuple[Array, State, Array, Array, Array]) -> tuple[Array, State, Array, Array, Array]:
+        turn, states, rewards, undealt, dealt = at
         bits = word(seeds, calls, turn)
         states, rewards = jax.vmap(fresh)(states, undealt, bits), jnp.where(undealt, 0, rewards)
         own, others = plays & (turn == 0), waits(states)
@@ -200,10 +209,16 @@ def advance_many(table: Table, states: State, actions: Array, kinds: Array, seed
         after, paid, _ = jax.vmap(game.step)(states, computed_once(chosen))
         rewards = rewards + jnp.where(own | others, paid[:, table.seat], 0)
         states = _where(own | others, after, states)
-        return turn + 1, states, rewards, deals & (states.current_player < 0)
+        dealt = dealt + undealt
+        return turn + 1, states, rewards, deals & (states.current_player < 0) & (dealt < MOST_DEALS), dealt
 
-    start = (jnp.int32(0), states, jnp.zeros(kinds.shape, jnp.float32), deals)
-    _, states, rewards, _ = lax.while_loop(lambda at: (at[0] == 0) | jnp.any(at[3]) | jnp.any(waits(at[1])), one, start)
+    start = (jnp.int32(0), states, jnp.zeros(kinds.shape, jnp.float32), deals, jnp.zeros(kinds.shape, jnp.int32))
+
+    def goes_on(at: tuple[Array, State, Array, Array, Array]) -> Array:
+        turn, states, _, undealt, _ = at
+        return (turn == 0) | jnp.any(undealt) | jnp.any(waits(states))
+
+    _, states, rewards, _, _ = lax.while_loop(goes_on, one, start)
     return Moved(states, rewards, states.current_player < 0)
 
 

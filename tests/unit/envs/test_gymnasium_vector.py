@@ -85,6 +85,14 @@ def _course(env: Any, seed: int, steps: int, **reset: Any) -> list[tuple[Any, ..
     return course
 
 
+def test_a_seat_that_never_has_a_turn_is_refused() -> None:
+    """Where player 0's only turn ends the round, dealing again and again would never end."""
+    game = envs.make("mini_gin_rummy", max_turns=1, first_offer=False)
+    for env in (single_player_env(game, seat=1), vector_env(game, seat=1, num_envs=2)):
+        with pytest.raises(InputError, match="seat=1 of mini_gin_rummy has had no turn in 1000 games"):
+            env.reset(seed=0)
+
+
 @pytest.mark.parametrize("seed", [1.5, "a", -1, [0, -1], ["a", "b"]])
 def test_wrong_seeds_are_refused(seed: Any) -> None:
     """In one line, before anything is dealt; -1 would be the seed 2^32 - 1."""
