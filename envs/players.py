@@ -234,6 +234,8 @@ def check_plays(player: Policy | HostPlayer, game: Game) -> None:
             )
     other = [f"{rule}={mine['rules'].get(rule)!r}, not {x!r}" for rule, x in wanted["rules"].items()
              if rule not in game.payoff_rules and mine["rules"].get(rule) != x]  # fmt: skip
+    if own.observation_size != game.observation_size:  # a match's policy in a round, which has no rules of matches
+        other += [f"{rule}={x!r}, not given" for rule, x in mine["rules"].items() if rule not in wanted["rules"]]
     if other:
         raise InputError(
             f"the policy plays {own.name} with other rules: {'; '.join(other)}; "

@@ -47,6 +47,16 @@ def test_policies_play_under_both_rewards() -> None:
         envs.check_plays(policy, envs.make("rummy500", hand_size=8, rewards="points"))
 
 
+def test_a_policy_of_a_match_plays_no_single_rounds() -> None:
+    """Nor the other way round: a match's view holds the scores; the shaped reward changes nothing that is seen."""
+    one, match = envs.make("rummy500", num_players=2), envs.make("rummy500", num_players=2, target=100)
+    with pytest.raises(envs.InputError, match="with other rules: target=100, not given; max_rounds=40, not given"):
+        envs.check_plays(envs.make_bot("greedy", match), one)
+    with pytest.raises(envs.InputError, match="with other rules: target=None, not 100"):
+        envs.check_plays(envs.make_bot("greedy", one), match)
+    envs.check_plays(envs.make_bot("greedy", envs.make("rummy500", num_players=2, reward="shaped")), one)
+
+
 def test_the_potential_does_not_depend_on_the_reward() -> None:
     """Points / 100 with the score and with the shaped reward, as in gin rummy."""
     plain, shaped = envs.make("rummy500", num_players=2), envs.make("rummy500", num_players=2, reward="shaped")
