@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from envs.errors import InputError
+from envs.errors import InputError, whole_number
 from envs.game import EnumerableGame, Game
 from envs.registry import is_own
 from envs.traces import forget_other_traces
@@ -58,10 +58,12 @@ def check_game(game: Game, key: Array | None = None, *, games: int = 8) -> None:
       key: of the deals and actions; by default a fixed one.
       games: how many are played.
     Raises:
-      InputError: one line that names the game, the method and what is wrong.
+      InputError: one line that names the game, the method and what is wrong; or no games.
     """
     if not isinstance(game, Game):
         raise InputError(f"a {type(game).__name__} is not a game; it must be an envs.Game")
+    if whole_number("games", games, "1 or more") < 1:
+        raise InputError(f"games={games} is not valid; it must be at least 1")
     _check_attributes(game)
     _check_shapes(game)
     key = jax.random.key(0) if key is None else key

@@ -273,3 +273,10 @@ def test_what_is_no_game_is_refused() -> None:
     """By its type."""
     with pytest.raises(InputError, match=r"a str is not a game; it must be an envs\.Game"):
         check_game("kuhn_poker")
+
+
+@pytest.mark.parametrize("games", [0, -1, 2.5])
+def test_no_games_are_refused(games: float) -> None:
+    """A check that plays nothing finds nothing."""
+    with pytest.raises(InputError, match=f"games={games} is not valid"):
+        check_game(envs.make("kuhn_poker"), games=games)
