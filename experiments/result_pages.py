@@ -24,6 +24,7 @@ from comparison_tables import (
     trials_table,
     with_a_tree_table,
 )
+from correction_tables import corrections_table
 from phantom_tables import costs_table, peer_table, random_play_table, solvers_table, wide_network_table
 from player_tables import (
     accumulating_table,
@@ -289,7 +290,7 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
         "one core",
     ),
     (PAGES / "results" / "gin_rummy.md", "runs"): tables.strength_table,
-    (PAGES / "results" / "gin_rummy.md", "corrections"): tables.corrections_table,
+    (PAGES / "results" / "gin_rummy.md", "corrections"): functools.partial(corrections_table, "gin_rummy"),
     (PAGES / "results" / "gin_rummy.md", "variants"): tables.variants_table,
     (PAGES / "results" / "gin_rummy.md", "learners"): tables.learners_table,
     (PAGES / "results" / "gin_rummy.md", "ladder"): tables.ladder_table,
@@ -303,6 +304,7 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "gin_rummy.md", "losses"): losses_table,
     (PAGES / "results" / "gin_rummy.md", "bound"): bound_table,
     (PAGES / "results" / "small_games.md", "learners"): tables.exploitability_table,
+    (PAGES / "results" / "small_games.md", "corrections"): functools.partial(corrections_table, "leduc_poker"),
     (PAGES / "results" / "small_games.md", "trials"): small_games_trials_table,
     (PAGES / "results" / "small_games.md", "calibration"): tables.calibration_table,
     (PAGES / "results" / "small_games.md", "mini-gin"): tables.mini_gin_table,

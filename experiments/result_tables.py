@@ -135,30 +135,6 @@ def strength_table() -> list[str]:
     return lines
 
 
-def corrections_table() -> list[str]:
-    """Returns the lines of the table of algo.correction on full gin rummy."""
-    lines = [
-        "`python experiments/corrections.py gin_rummy --cells <trace>:<clip>`: `algo=dream env=gin_rummy` with own "
-        "actions sampled uniformly and values of today's policies, average policy after 10 iterations, 5,120 rounds. "
-        "Rounds won on mirrored deals, 95 % intervals of one run each; minutes on a core shared with up to twenty "
-        "others, compiling included.",
-        "",
-        "| trace | clip | seed | against random | against the simple bot | points per hand | second moment of regrets "
-        "| rounds | decisions | minutes |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for name, run in stored("corrections_gin_rummy").items():
-        (cell, seed), reports = name.split("/"), run["final_by_opponent"]
-        trace, clip, _ = cell.split("_")
-        simple = reports["simple_bot"]
-        points = "{mean:.1f} ({low:.1f} to {high:.1f})".format(**simple["points_per_hand"])
-        rates = [percent(reports[x]["win_rate"]) for x in ("random", "simple_bot")]
-        moment = f"{run['sampling']['regret_second_moment']:.2g}"
-        spent = [f"{simple['n']:,}", f"{run['decisions'] / 1e6:.2f} M", f"{run['seconds'] / 60:.0f}"]
-        lines.append("| " + " | ".join([trace, clip, seed.removeprefix("seed"), *rates, points, moment, *spent]) + " |")
-    return lines
-
-
 def learners_table() -> list[str]:
     """Returns the lines of the table that compares the dueling DREAM agent with PPO."""
     result = stored("dueling_dream_ppo")

@@ -67,6 +67,29 @@ def test_seeds_stand_in_the_order_of_numbers() -> None:
     assert list(shaped.in_order(cells)) == ["2/seed2", "2/seed10", "3/seed0", "10/seed0"]
 
 
+def test_cells_of_corrections_are_told_over_their_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From none to the full one, ten after nine; a single run has the interval of its rounds."""
+    tables = importlib.import_module("correction_tables")
+
+    def run(points: float) -> dict[str, object]:
+        interval = {"mean": points, "low": points - 1, "high": points + 1}
+        found = dict.fromkeys(("win_rate", "points_per_hand"), interval)
+        by_opponent = {"random": found, "simple_bot": found}
+        return {"final_by_opponent": by_opponent, "exploitability": points, "sampling": {"regret_second_moment": 2.0}}
+
+    cells = {"1_null_1": [0.5], "0.9_11_1": [0.25, 0.5, 0.75], "0.9_2_1": [0.5]}
+    found = {f"{cell}/seed{n}": run(x) for cell, values in cells.items() for n, x in enumerate(values)}
+    stored = dict.fromkeys(("corrections_gin_rummy", "corrections_leduc_poker"), found)
+    monkeypatch.setattr(tables, "stored", stored.__getitem__)
+    rows = [line.strip("| ").split(" | ") for line in tables.corrections_table("gin_rummy")[2:]]
+    assert [row[:3] for row in rows] == [["0.9", "2", "1"], ["0.9", "11", "3"], ["1", "null", "1"]]
+    assert rows[1][5:] == ["+0.50 (-0.12 to +1.12)", "2"], "0.25 / sqrt(3) times Student's 4.30"
+    assert rows[2][5] == "+0.50 (-0.50 to +1.50)"
+    leduc = [line.strip("| ").split(" | ")[3] for line in tables.corrections_table("leduc_poker")[2:]]
+    assert leduc[0] == "0.500"
+    assert leduc[1].startswith("0.500 (0.1")
+
+
 def test_each_deck_and_rules_are_a_result_of_their_own(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
