@@ -136,12 +136,6 @@ def check(config: DeepConfig, game: Game) -> None:
     two_players(game)
     if not isinstance(config, OutcomeConfig):
         needs_tree(config.name, game)
-        for name in ("weights", "average"):
-            if getattr(config, name).importance:
-                raise InputError(
-                    f"algo.{name}.importance=true weighs sampled actions, and algo={config.name} follows all of them; "
-                    "it must be false"
-                )
     else:
         num_envs_for(config.num_envs, config.traversals, "traversals")
         if config.shaping.tie_penalty:

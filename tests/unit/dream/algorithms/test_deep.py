@@ -153,14 +153,9 @@ def test_shaped_rewards_are_zero_sum() -> None:
         (["algo.shaping.tie_penalty=-5"], "algo.shaping.tie_penalty=-5.0 is not zero-sum"),
         (["algo.shaping.win_bonus=2", "algo.values.chance=exact"], "does not go with algo.values.chance=exact"),
         (["algo=escher", "algo.values.chance=exact"], "of no use with algo.correction.clip=0"),
-        (["algo=sd_cfr", "algo.weights.importance=true"], "algo.weights.importance=true weighs sampled actions"),
-        (["algo=deep_cfr", "algo.average.importance=true"], "algo=deep_cfr follows all of them"),
     ],
 )
 def test_what_does_not_go_together_is_refused(overrides: list[str], message: str) -> None:
-    """Regrets need a zero-sum game; outcomes that chance did not make have no potentials; clip 0 uses no baseline.
-
-    And where all actions are followed there is nothing to weigh.
-    """
+    """Regrets need a zero-sum game; outcomes that chance did not make have no potentials; clip 0 uses no baseline."""
     with pytest.raises(InputError, match=message):
         _learner("dream", *overrides)
