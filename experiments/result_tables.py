@@ -100,6 +100,7 @@ STRENGTH = (
         "algo.rollout_length=64 algo.batch_size=2048 algo.epochs=2",
     ),
     ("escher_gin_rummy", "algo=escher env=gin_rummy iterations=28"),
+    ("dream_gin_rummy_fading", "algo=dream env=gin_rummy iterations=28"),
     (
         "dream_gin_rummy",
         "algo=dream env=gin_rummy algo.exploration=0.05 algo.weights.clip=20 algo.values.policy=stored "
