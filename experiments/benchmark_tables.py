@@ -64,7 +64,7 @@ BENCHMARKS = (
     ("run_loop", "empty processor_us_per_iteration", "the same, microseconds of a processor"),
     ("first_record", "first_record_cold_s", "`preset=laptop`, from the command to the first record, s (target 10)"),
     ("first_record", "first_record_warm_s", "the same with programs compiled before (target 3)"),
-    ("learners", "ppo run_s", "PPO on Leduc, 10 M decisions, from the command to its end, s (target 30)"),
+    ("learners", "ppo run_s", "PPO on Leduc, 10 M decisions, from the command to its end, one run, s (target 30)"),
     ("learners", "dream run_s", "DREAM on Leduc, 5 M nodes, the same (target 300)"),
     ("search", "batch_1 compile_seconds", "search with a trained policy on gin rummy, seconds to compile (target 30)"),
     ("search", "batch_1 lv7_compile_seconds", "the same of `lv7`"),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from result_tables import percent, signed, stored
 
-from dream.evaluation.statistics import Interval, mean_interval, positive_interval
+from dream.evaluation.statistics import mean_interval, positive_interval
 
 
 def corrections_table(game: str) -> list[str]:
@@ -45,8 +45,9 @@ def _gin(runs: list[dict[str, Any]]) -> list[str]:
 def _leduc(runs: list[dict[str, Any]]) -> list[str]:
     """Returns the exploitability over seeds."""
     values = np.array([run["exploitability"] for run in runs])
-    mean, low, high = positive_interval(values) if len(values) > 1 else Interval(values[0], np.nan, np.nan)
-    return [f"{mean:.3f}" + (f" ({low:.3f} to {high:.3f})" if len(values) > 1 else "")]
+    if len(values) == 1:
+        return [f"{values[0]:.3f}"]
+    return ["{:.3f} ({:.3f} to {:.3f})".format(*positive_interval(values))]
 
 
 _COLUMNS = {
