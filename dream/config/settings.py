@@ -36,7 +36,7 @@ def read(schema: type[T], node: Any, path: str, defaults: Mapping[str, Any] = ty
       schema: a dataclass whose fields are scalars, optional scalars, tuples, dicts or such dataclasses.
       node: an OmegaConf node or a plain mapping; a missing key takes the field's default.
       path: where the node stands, for messages, e.g. "algo".
-      defaults: values of missing keys that come before the fields' own.
+      defaults: values of missing keys, in groups within too, that come before the fields' own.
     Returns:
       An instance of `schema`.
     Raises:
@@ -58,7 +58,10 @@ def read(schema: type[T], node: Any, path: str, defaults: Mapping[str, Any] = ty
     missing = [n for n, f in fields.items() if n not in node and _no_default(f)]
     if missing:
         raise InputError(f"{_join(path, missing[0])} is missing")
-    values = {key: _value(hints[key], fields[key], value, _join(path, key)) for key, value in node.items()}
+    values = {}
+    for key, value in node.items():
+        within = defaults.get(key) if isinstance(defaults.get(key), Mapping) else {}
+        values[key] = _value(hints[key], fields[key], value, _join(path, key), within)
     return schema(**values)
 
 
@@ -78,10 +81,10 @@ def _no_default(field: dataclasses.Field) -> bool:
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
-def _value(hint: Any, field: dataclasses.Field, value: Any, path: str) -> Any:
-    """Returns a value converted to its field's type and checked for range."""
+def _value(hint: Any, field: dataclasses.Field, value: Any, path: str, defaults: Mapping[str, Any]) -> Any:
+    """Returns a value converted to its field's type and checked for range; `defaults` are those of a group's keys."""
     if dataclasses.is_dataclass(hint):
-        found = read(hint, value, path)
+        found = read(hint, value, path, defaults)
         if "low" in field.metadata:
             for end in ("start", "end"):
                 _check_range(field.metadata, getattr(found, end), f"{path}.{end}")

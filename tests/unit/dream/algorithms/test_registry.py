@@ -80,6 +80,15 @@ def test_what_is_given_comes_before_the_file() -> None:
         assert (read.plus, read.average_power) == (True, 2.0)
 
 
+def test_a_group_given_in_part_keeps_the_rest_of_the_file() -> None:
+    """As `algo.average.every=1` does on the command line; the class holds other values for other algorithms."""
+    whole = algorithms.read_settings({"name": "deep_cfr"})[1]
+    part = algorithms.read_settings({"name": "deep_cfr", "average": {"fit": {"steps": 7}}})[1]
+    assert not whole.average.importance  # what the file alone says
+    fit = dataclasses.replace(whole.average.fit, steps=7)
+    assert part == dataclasses.replace(whole, average=dataclasses.replace(whole.average, fit=fit))
+
+
 @pytest.mark.parametrize("name", sorted(algorithms._REGISTRY))
 def test_another_default_keeps_the_range(name: str) -> None:
     """Settings that a class takes over with a default of its own are checked as before."""
