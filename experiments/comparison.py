@@ -8,19 +8,21 @@ r"""Sets every learner side by side on one budget: exact exploitability from swe
     python experiments/comparison.py draw
 
 `collect` takes the final evaluation of every finished job: by game and learner the mean over seeds of each policy's
-exploitability, with its 95 % interval on a log scale; with --keep the seeds and learners that the file holds already
-stay in it. `trials` keeps what was tried before, by learner: the setting that differed and what came of it. `matches`
-plays nothing: the values of all pairs of one game, each learner's first seed, are computed from the policies. `curves`
-keeps what runs were worth on their way, from sweeps that were evaluated more than once. Results of other games in a
-file are kept. `draw` writes a picture beside each of the three result files.
+exploitability, with its 95 % interval on a log scale. `curves` keeps what runs were worth on their way, from sweeps
+that were evaluated more than once. Both keep a file's other seeds and learners with --keep, and name the learners of
+these sweeps apart with --label, as "ppo, annealed". `trials` keeps what was tried before, by learner: the setting
+that differed and what came of it. `matches` plays nothing: the values of all pairs of one game, each learner's first
+seed, are computed from the policies. Results of other games in a file are kept. `draw` writes a picture beside each
+result file.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +47,12 @@ POLICIES = "exploitability/"
 """What a row's exact values begin with; the name of the policy follows."""
 
 
-PICTURES = {"comparison": draw, "comparison_matches": draw_matches, "comparison_curves": draw_curves}
+PICTURES = {
+    "comparison": draw,
+    "comparison_matches": draw_matches,
+    "comparison_curves": draw_curves,
+    "comparison_curves_10m": draw_curves,
+}
 """Result file -> what draws it."""
 
 
@@ -69,17 +76,17 @@ def finished(folders: list[Path]) -> Iterator[Job]:
                 yield Job(row, read_run(run))
 
 
-def collect(folders: list[Path]) -> dict[str, Any]:
+def collect(folders: list[Path], label: str = "") -> dict[str, Any]:
     """Returns game -> its unit, what uniform play is worth, and each learner's policies over seeds.
 
     Raises:
       InputError: as `_by_game`.
     """
-    return {name: _of_game(learners) for name, learners in _by_game(folders).items()}
+    return {name: _of_game(learners) for name, learners in _by_game(folders, label).items()}
 
 
-def _by_game(folders: list[Path]) -> dict[str, dict[str, list[Job]]]:
-    """Returns game -> learner -> its finished jobs by seed.
+def _by_game(folders: list[Path], label: str) -> dict[str, dict[str, list[Job]]]:
+    """Returns game -> learner, its label added -> its finished jobs by seed.
 
     Raises:
       InputError: no finished job, a learner with the same seed twice on a game, jobs of one name by several rules, or
@@ -87,7 +94,8 @@ def _by_game(folders: list[Path]) -> dict[str, dict[str, list[Job]]]:
     """
     games: dict[str, dict[str, list[Job]]] = {}
     for job in finished(folders):
-        games.setdefault(job.run.game_name, {}).setdefault(job.run.learner, []).append(job)
+        name = ", ".join(filter(None, (job.run.learner, label)))
+        games.setdefault(job.run.game_name, {}).setdefault(name, []).append(job)
     if not games:
         raise InputError(f"none of {len(folders)} sweeps has a finished job")
     for learners in games.values():
@@ -134,7 +142,7 @@ def _over_seeds(values: list[float]) -> dict[str, Any]:
     return positive_interval(np.array(values))._asdict() | {"values": values}
 
 
-def joined(found: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
+def joined(found: dict[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what was collected, with the stored learners and seeds of the same games.
 
     Raises:
@@ -142,10 +150,7 @@ def joined(found: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
     """
     joint = {}
     for name, game in found.items():
-        before = stored.get(name, {})
-        if before and not _same_game(before, game):
-            raise InputError(f"{name}: the stored values are of other rules; collect all learners without --keep")
-        kept = before.get("learners", {})
+        kept = _kept(name, game, stored)
         learners = {
             learner: _more_seeds(kept[learner], one, f"{learner} on {name}") if learner in kept else one
             for learner, one in game["learners"].items()
@@ -257,13 +262,28 @@ def matches(folders: list[Path], env: str) -> dict[str, Any]:
     return {env: {"unit": form.game.unit, "seeds": {n: job.run.seed for n, job in jobs.items()}, "earned": earned}}
 
 
-def curves(folders: list[Path]) -> dict[str, Any]:
+def curves(folders: list[Path], label: str = "", stored: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
     """Returns game -> its unit, what uniform play is worth and, by learner, what its runs were worth on their way.
 
+    Args:
+      folders: of sweeps.
+      label: what is added to the learners' names.
+      stored: earlier curves, of which the other learners of these games stay.
     Raises:
-      InputError: as `_by_game`, or a run that was evaluated at its end alone.
+      InputError: as `_by_game`, a run that was evaluated at its end alone, or stored curves of other rules.
     """
-    return {name: _curves_of_game(learners) for name, learners in _by_game(folders).items()}
+    found = {name: _curves_of_game(learners) for name, learners in _by_game(folders, label).items()}
+    for name, game in found.items():
+        game["learners"] = _kept(name, game, stored) | game["learners"]
+    return found
+
+
+def _kept(name: str, game: dict[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the learners that are stored of a game; an InputError if that is of other rules."""
+    before = stored.get(name, {})
+    if before and not _same_game(before, game):
+        raise InputError(f"{name}: the stored values are of other rules; collect all learners without --keep")
+    return before.get("learners", {})
 
 
 def _curves_of_game(learners: dict[str, list[Job]]) -> dict[str, Any]:
@@ -297,6 +317,11 @@ def curve(run_dir: Path) -> dict[str, dict[str, list[float]]]:
     return found
 
 
+def _stored(given: argparse.Namespace) -> dict[str, Any]:
+    """Returns what the file to write holds already, where it is to be kept."""
+    return json.loads(given.out.read_text()) if given.keep and given.out.exists() else {}
+
+
 def merge(found: dict[str, Any], path: Path) -> None:
     """Writes results into a file; what it holds under other keys, games or learners, is kept."""
     before = json.loads(path.read_text()) if path.exists() else {}
@@ -313,8 +338,9 @@ def main() -> None:
         command = commands.add_parser(name)
         command.add_argument("folders", nargs="+", type=Path, help="folders of sweeps")
         command.add_argument("--out", type=Path, required=True, help="the JSON file to write")
-        if name == "collect":
-            command.add_argument("--keep", action="store_true", help="keep the file's other seeds and learners")
+        if name in ("collect", "curves"):
+            command.add_argument("--label", default="", help="what is added to the learners' names")
+            command.add_argument("--keep", action="store_true", help="keep what else the file holds of the same games")
         if name == "matches":
             command.add_argument("--env", required=True, help='the game, such as "phantom_ttt classical"')
     commands.add_parser("draw")
@@ -324,13 +350,11 @@ def main() -> None:
             for name, picture in PICTURES.items():
                 picture(json.loads((RESULTS / f"{name}.json").read_text()), RESULTS / f"{name}.svg")
         elif given.command == "collect":
-            found = collect(given.folders)
-            keeps = given.keep and given.out.exists()
-            merge(joined(found, json.loads(given.out.read_text())) if keeps else found, given.out)
+            merge(joined(collect(given.folders, given.label), _stored(given)), given.out)
         elif given.command == "trials":
             merge(trials(given.folders), given.out)
         elif given.command == "curves":
-            merge(curves(given.folders), given.out)
+            merge(curves(given.folders, given.label, _stored(given)), given.out)
         else:
             merge(matches(given.folders, given.env), given.out)
     except InputError as error:

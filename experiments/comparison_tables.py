@@ -29,9 +29,9 @@ ROWS = {
 """Learner of the comparison -> its rows in reproduce/rows.yaml, without the game."""
 
 
-def comparison_table() -> list[str]:
+def comparison_table(result: str = "comparison") -> list[str]:
     """Returns the lines of the table: a learner's exploitability on each game at one budget, over seeds."""
-    games = dict(sorted(tables.stored("comparison").items()))
+    games = dict(sorted(tables.stored(result).items()))
     names = sorted({name for game in games.values() for name in game["learners"]})
     usual = [statistics.mode(len(x["seeds"]) for x in game["learners"].values()) for game in games.values()]
     titles = [f"{name}, {game['unit']}, n {n}" for (name, game), n in zip(games.items(), usual, strict=True)]
@@ -105,9 +105,9 @@ def _cell_of_row(result: dict[str, Any] | None, millions: int, usual: int) -> st
     return text if result["seeds"] == usual else f"{text}, n {result['seeds']}"
 
 
-def comparison_costs_table() -> list[str]:
+def comparison_costs_table(result: str = "comparison") -> list[str]:
     """Returns the lines of the table: what a run of each learner took on each game, the mean over seeds."""
-    games = dict(sorted(tables.stored("comparison").items()))
+    games = dict(sorted(tables.stored(result).items()))
     names = sorted({name for game in games.values() for name in game["learners"]})
     lines = [
         "| learner | " + " | ".join(games) + " |",

@@ -231,6 +231,21 @@ def test_curves_are_what_was_measured_on_the_way(
         script.curves([tmp_path / "late"])
 
 
+def test_a_label_names_learners_apart(script: ModuleType, sweeps: list[pathlib.Path]) -> None:
+    """What is stored without it stays beside it, in final values and on the way; curves of other rules are refused."""
+    plain, labelled = script.collect(sweeps), script.collect(sweeps, "annealed")
+    joint = script.joined(labelled, plain)["kuhn_poker"]["learners"]
+    assert set(joint) == {"cfr", "outcome_mccfr", "cfr, annealed", "outcome_mccfr, annealed"}
+    assert joint["cfr, annealed"] == joint["cfr"] == plain["kuhn_poker"]["learners"]["cfr"]
+    before = script.curves(sweeps)
+    both = script.curves(sweeps, "annealed", before)["kuhn_poker"]["learners"]
+    assert both["cfr, annealed"] == both["cfr"]
+    assert set(both) == set(joint)
+    before["kuhn_poker"]["game"] = {"other": "rules"}
+    with pytest.raises(InputError, match="kuhn_poker: the stored values are of other rules"):
+        script.curves(sweeps, "annealed", before)
+
+
 def test_a_mean_curve_is_within_all_seeds(script: ModuleType) -> None:
     """At the first seed's places that the others reach, the others linear between their points."""
     plots = importlib.import_module("comparison_plots")
