@@ -85,7 +85,7 @@ def collect(folders: list[Path], label: str = "") -> dict[str, Any]:
     return {name: _of_game(learners) for name, learners in _by_game(folders, label).items()}
 
 
-def _by_game(folders: list[Path], label: str) -> dict[str, dict[str, list[Job]]]:
+def _by_game(folders: list[Path], label: str = "") -> dict[str, dict[str, list[Job]]]:
     """Returns game -> learner, its label added -> its finished jobs by seed.
 
     Raises:
@@ -239,14 +239,9 @@ def matches(folders: list[Path], env: str) -> dict[str, Any]:
     """Returns the expected payoffs of one game: learner -> other -> mean over seats of what the first earns.
 
     Raises:
-      InputError: no finished job of the game, or jobs by several rules of it.
+      InputError: no finished job of the game, or as `_by_game`.
     """
-    jobs: dict[str, Job] = {}
-    of_game = [job for job in finished(folders) if job.run.game_name == env]
-    check_games([job.run for job in of_game])
-    for job in of_game:
-        if job.run.learner not in jobs or job.run.seed < jobs[job.run.learner].run.seed:
-            jobs[job.run.learner] = job
+    jobs = {name: of_learner[0] for name, of_learner in _by_game(folders).get(env, {}).items()}
     if not jobs:
         raise InputError(f"no finished job is of {env!r}")
     form = exact_form(next(iter(jobs.values())).run.game)

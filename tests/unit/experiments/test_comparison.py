@@ -166,8 +166,9 @@ def test_other_rules_recipes_and_budgets_are_no_seeds(
         ("nodes", {"budget__nodes": 5}, "another budget: budget.nodes is None and 5"),
     ):
         wrong = _changed(sweeps, tmp_path / name, 7, **changed)
-        with pytest.raises(InputError, match=message):
-            script.collect([*sweeps, wrong])
+        for command in (script.collect, lambda folders: script.matches(folders, "kuhn_poker")):
+            with pytest.raises(InputError, match=message):
+                command([*sweeps, wrong])
         stored = script.collect(sweeps)
         with pytest.raises(
             InputError, match=f"cfr on kuhn_poker: the stored seeds .* another {message.split()[1][:-1]}"
