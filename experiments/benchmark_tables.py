@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 
-from result_tables import stored
+from result_tables import stored, table
 
 BENCHMARKS = (
     ("random_play", "decisions_per_s", "uniform random play, full legal mask, decisions/s (target 8,700,000)"),
@@ -90,10 +90,6 @@ def measured(name: str, key: str) -> float:
 
 def benchmark_table() -> list[str]:
     """Returns the lines of the benchmarks' table: of those that have a result file."""
-    lines = ["Medians, two shared CPU cores:", "", "| what | measured |", "|---|---|"]
-    for name, key, text in BENCHMARKS:
-        if stored(name) is None:
-            continue
-        value = measured(name, key)
-        lines.append(f"| {text} | {value:,.0f} |" if value > 1000 else f"| {text} | {value:.2f} |")
-    return lines
+    there = [(text, measured(name, key)) for name, key, text in BENCHMARKS if stored(name) is not None]
+    rows = [(text, f"{value:,.0f}" if value > 1000 else f"{value:.2f}") for text, value in there]
+    return table("what | measured", rows, "Medians, two shared CPU cores:")

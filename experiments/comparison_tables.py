@@ -35,20 +35,13 @@ def comparison_table(result: str = "comparison") -> list[str]:
     names = sorted({name for game in games.values() for name in game["learners"]})
     usual = [statistics.mode(len(x["seeds"]) for x in game["learners"].values()) for game in games.values()]
     titles = [f"{name}, {game['unit']}, n {n}" for (name, game), n in zip(games.items(), usual, strict=True)]
-    uniform = [f"{game['uniform']:.3f}" for game in games.values()]
-    lines = [
-        "| learner | policy | " + " | ".join(titles) + " |",
-        "|---|---|" + "---|" * len(titles),
-        "| uniform play | | " + " | ".join(uniform) + " |",
-    ]
+    rows = [["uniform play", "", *(f"{game['uniform']:.3f}" for game in games.values())]]
     for name in names:
         policies = sorted({p for g in games.values() for p in g["learners"].get(name, {}).get("exploitability", {})})
         for policy in policies:
-            cells = [
-                _cell(game["learners"].get(name), policy, n) for game, n in zip(games.values(), usual, strict=True)
-            ]
-            lines.append(f"| `{name}` | {policy} | " + " | ".join(cells) + " |")
-    return lines
+            pairs = zip(games.values(), usual, strict=True)
+            rows.append([f"`{name}`", policy, *(_cell(game["learners"].get(name), policy, n) for game, n in pairs)])
+    return tables.table(" | ".join(["learner", "policy", *titles]), rows)
 
 
 def judged(policies: dict[str, Any]) -> str:
@@ -82,16 +75,12 @@ def with_a_tree_table() -> list[str]:
         f"{name}, {uniform[name]['unit']}, {budgets[game]} M nodes, n {counts[game]}"
         for game, name in WITH_A_TREE.items()
     ]
-    lines = [
-        "| learner | policy | " + " | ".join(titles) + " |",
-        "|---|---|" + "---|" * len(titles),
-        "| uniform play | | " + " | ".join(f"{uniform[name]['uniform']:.3f}" for name in WITH_A_TREE.values()) + " |",
-    ]
+    rows = [["uniform play", "", *(f"{uniform[name]['uniform']:.3f}" for name in WITH_A_TREE.values())]]
     for name in ROWS:
-        policy = next((rows[name]["policy"] for rows in found.values() if rows[name]), "")
-        cells = [_cell_of_row(rows[name], budgets[game], counts[game]) for game, rows in found.items()]
-        lines.append(f"| `{name}` | {policy} | " + " | ".join(cells) + " |")
-    return lines
+        policy = next((results[name]["policy"] for results in found.values() if results[name]), "")
+        cells = [_cell_of_row(results[name], budgets[game], counts[game]) for game, results in found.items()]
+        rows.append([f"`{name}`", policy, *cells])
+    return tables.table(" | ".join(["learner", "policy", *titles]), rows)
 
 
 def _cell_of_row(result: dict[str, Any] | None, millions: int, usual: int) -> str:
@@ -109,52 +98,46 @@ def comparison_costs_table(result: str = "comparison") -> list[str]:
     """Returns the lines of the table: what a run of each learner took on each game, the mean over seeds."""
     games = dict(sorted(tables.stored(result).items()))
     names = sorted({name for game in games.values() for name in game["learners"]})
-    lines = [
-        "| learner | " + " | ".join(games) + " |",
-        "|---|" + "---|" * len(games),
-    ]
+    rows = []
     for name in names:
         found = [game["learners"].get(name) for game in games.values()]
         cells = [f"{x['nodes'] / 1e6:.2f} M nodes, {x['seconds']:.0f} s" if x else "" for x in found]
-        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
-    return lines
+        rows.append([f"`{name}`", *cells])
+    return tables.table(" | ".join(["learner", *games]), rows)
 
 
 def matches_table() -> list[str]:
     """Returns the lines of the table: what each learner earns from the others, per game that was played."""
-    lines = ["| game | learner | seed | mean over the others | least | from |", "|---|---|---|---|---|---|"]
+    rows = []
     for game, played in sorted(tables.stored("comparison_matches").items()):
         for name, by_other in sorted(played["earned"].items(), key=lambda one: -statistics.mean(one[1].values())):
             worst = min(by_other, key=by_other.__getitem__)
-            lines.append(
-                f"| {game}, {played['unit']} | `{name}` | {played['seeds'][name]} | "
-                f"{statistics.mean(by_other.values()):+.3f} | {by_other[worst]:+.3f} | `{worst}` |"
-            )
-    return lines
+            mean = f"{statistics.mean(by_other.values()):+.3f}"
+            cells = [f"{game}, {played['unit']}", f"`{name}`", played["seeds"][name], mean]
+            rows.append([*cells, f"{by_other[worst]:+.3f}", f"`{worst}`"])
+    return tables.table("game | learner | seed | mean over the others | least | from", rows)
 
 
 def trials_table() -> list[str]:
     """Returns the lines of the table: what was tried for each learner and what came of it; bold where it was best."""
-    lines = ["| learner | given | tried | exploitability |", "|---|---|---|---|"]
+    rows = []
     for name, groups in sorted(tables.stored("comparison_trials").items()):
         best = min(trial["objective"] for group in groups for trial in group["trials"])
-        lines += [f"| `{name}` | {_given(group)} | {_tried(group)} | {_outcomes(group, best)} |" for group in groups]
-    return lines
+        rows += [(f"`{name}`", _given(group), _tried(group), _outcomes(group, best)) for group in groups]
+    return tables.table("learner | given | tried | exploitability", rows)
 
 
 def small_games_trials_table() -> list[str]:
     """Returns the lines of the table: what was tried for two learners on each small game; bold where it was best."""
-    lines = ["| game | learner | nodes | given | tried | exploitability |", "|---|---|---|---|---|---|"]
+    rows = []
     found = [(name, group) for name, groups in tables.stored("small_games_trials").items() for group in groups]
     for name, group in sorted(found, key=lambda x: (x[1]["game"], x[0])):
         same = [other for named, other in found if (named, other["game"]) == (name, group["game"])]
         best = min(trial["objective"] for other in same for trial in other["trials"])
         nodes = min(trial["nodes"] for trial in group["trials"])
-        lines.append(
-            f"| `{group['game']}` | `{name}` | {nodes / 1e6:.1f} M | {_given(group)} | {_tried(group)} | "
-            f"{_outcomes(group, best)} |"
-        )
-    return lines
+        cells = [f"`{group['game']}`", f"`{name}`", f"{nodes / 1e6:.1f} M"]
+        rows.append([*cells, _given(group), _tried(group), _outcomes(group, best)])
+    return tables.table("game | learner | nodes | given | tried | exploitability", rows)
 
 
 def _given(group: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from result_tables import percent, signed, stored
+from result_tables import percent, signed, stored, table
 
 from dream.evaluation.statistics import mean_interval, positive_interval
 
@@ -13,13 +13,11 @@ from dream.evaluation.statistics import mean_interval, positive_interval
 def corrections_table(game: str) -> list[str]:
     """Returns the lines of a game's table, of the cells that it has results of."""
     cells = _cells(stored(f"corrections_{game}") or {})
-    head = ["trace", "clip", "seeds", *_COLUMNS[game], "second moment of regrets"]
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    rows = []
     for (trace, clip), runs in cells.items():
         moment = f"{np.mean([run['sampling']['regret_second_moment'] for run in runs]):.2g}"
-        what = [trace, clip, f"{len(runs)}", *_ROWS[game](runs), moment]
-        lines.append("| " + " | ".join(what) + " |")
-    return lines
+        rows.append([trace, clip, len(runs), *_ROWS[game](runs), moment])
+    return table(" | ".join(["trace", "clip", "seeds", *_COLUMNS[game], "second moment of regrets"]), rows)
 
 
 def _cells(results: dict[str, Any]) -> dict[tuple[str, str], list[dict[str, Any]]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from result_tables import percent, renamed, signed, stored
+from result_tables import decided, percent, renamed, signed, stored, table
 
 import envs
 from dream.evaluation.statistics import mean_interval
@@ -31,22 +31,25 @@ def laptop_field_table() -> list[str]:
         return []
     runs = [run for _, run in seeds]
     spent = ", ".join(f"{run['decisions'] / 1e6:.1f} M in {run['seconds'] / 60:.1f} minutes" for run in runs)
-    commits = _commits(runs)
-    lines = [
-        f"`python -m dream.run preset=laptop seed=<s>`, decisions by seed: {spent}; {runs[0]['device']}, "
-        f"commit {commits}. {runs[0]['strength']['random']['n']:,} rounds with each seed; means over the {len(runs)} "
-        "seeds with 95 % t-intervals:",
-        "",
-        "| against | points per hand | by seed | rounds won |",
-        "|---|---|---|---|",
-    ]
+    rows = []
     for opponent in runs[0]["strength"]:
-        results = [run["strength"][opponent] for run in runs]
-        points = np.array([x["points_per_hand"]["mean"] for x in results])
-        won = np.mean([x["win_rate"]["mean"] for x in results])
-        each = ", ".join(f"{x:+.1f}" for x in points)
-        lines.append(f"| `{opponent}` | {signed(mean_interval(points)._asdict())} | {each} | {100 * won:.1f} % |")
-    return lines
+        points, won = _points_and_won(runs, opponent)
+        each = ", ".join(f"{run['strength'][opponent]['points_per_hand']['mean']:+.1f}" for run in runs)
+        rows.append([f"`{opponent}`", points, each, won])
+    return table(
+        "against | points per hand | by seed | rounds won",
+        rows,
+        f"`python -m dream.run preset=laptop seed=<s>`, decisions by seed: {spent}; {runs[0]['device']}, commit "
+        f"{_commits(runs)}. {runs[0]['strength']['random']['n']:,} rounds with each seed; means over the {len(runs)} "
+        "seeds with 95 % t-intervals:",
+    )
+
+
+def _points_and_won(runs: list[dict[str, Any]], opponent: str) -> tuple[str, str]:
+    """Returns points per hand against an opponent over seeds, with the 95 % t-interval, and rounds won."""
+    results = [run["strength"][opponent] for run in runs]
+    points = np.array([x["points_per_hand"]["mean"] for x in results])
+    return signed(mean_interval(points)._asdict()), f"{100 * np.mean([x['win_rate']['mean'] for x in results]):.1f} %"
 
 
 def population_table() -> list[str]:
@@ -56,24 +59,22 @@ def population_table() -> list[str]:
     if not alone:
         return []
     command = alone[0]["command"].removesuffix(" seed=0")
-    lines = [
+    return table(
+        "against | met in training | the population's | rounds won | against itself alone | rounds won",
+        [
+            [
+                f"`{opponent}`",
+                "yes" if opponent in POPULATION else "",
+                *_points_and_won(population, opponent),
+                *_points_and_won(alone, opponent),
+            ]
+            for opponent in alone[0]["strength"]
+        ],
         f"`{command} seed=<s>`, {len(alone)} seeds, beside the {len(population)} of the table above: the same recipe "
         "and as many decisions, against itself as it was in all rounds. "
         f"{alone[0]['strength']['random']['n']:,} rounds with each seed; points per hand, means over seeds with 95 % "
         "t-intervals, and rounds won:",
-        "",
-        "| against | met in training | the population's | rounds won | against itself alone | rounds won |",
-        "|---|---|---|---|---|---|",
-    ]
-    for opponent in alone[0]["strength"]:
-        cells = [f"`{opponent}`", "yes" if opponent in POPULATION else ""]
-        for runs in (population, alone):
-            results = [run["strength"][opponent] for run in runs]
-            points = np.array([one["points_per_hand"]["mean"] for one in results])
-            won = np.mean([one["win_rate"]["mean"] for one in results])
-            cells += [signed(mean_interval(points)._asdict()), f"{100 * won:.1f} %"]
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+    )
 
 
 def scores_table() -> list[str]:
@@ -81,23 +82,20 @@ def scores_table() -> list[str]:
     found = stored("gin_scores")
     if found is None:
         return ["Nothing is stored yet; `python experiments/gin_scores.py` plays it."]
-    names = [f"`{name}`" for name in found["players"]]
-    lines = [
-        f"`{found['command']}`: games to 100 under EAAI's rules, {found['matches'][0]['deals']:,} mirrored deals with "
-        "each player; the choice follows from one half of them, all figures from the other. 95 % intervals:",
-        "",
-        f"| against | {' | '.join(f'{name} alone' for name in names)} | chosen by the score | gain over the better "
-        f"one, percentage points | the same on the deals it was chosen by | scores at which {names[0]} plays |",
-        "|---|" + "---|" * (len(names) + 4),
-    ]
+    names, rows = [f"`{name}`" for name in found["players"]], []
     for match in found["matches"]:
         rates = ["{:.1f} % ({:.1f} to {:.1f})".format(*(100 * x for x in one))
                  for one in (*match["alone"], match["by_score"])]  # fmt: skip
         gain = "{:+.2f} ({:+.2f} to {:+.2f})".format(*(100 * x for x in match["gain"]))
         there = f"{100 * match['gain_where_chosen']:+.2f}"
-        cells = [f"`{match['opponent']}`", *rates, gain, there, f"{100 * match['share'][0]:.0f} %"]
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+        rows.append([f"`{match['opponent']}`", *rates, gain, there, f"{100 * match['share'][0]:.0f} %"])
+    return table(
+        f"against | {' | '.join(f'{name} alone' for name in names)} | chosen by the score | gain over the better one, "
+        f"percentage points | the same on the deals it was chosen by | scores at which {names[0]} plays",
+        rows,
+        f"`{found['command']}`: games to 100 under EAAI's rules, {found['matches'][0]['deals']:,} mirrored deals with "
+        "each player; the choice follows from one half of them, all figures from the other. 95 % intervals:",
+    )
 
 
 def _commits(runs: list[dict[str, Any]]) -> str:
@@ -108,33 +106,25 @@ def _commits(runs: list[dict[str, Any]]) -> str:
 
 def accumulating_table() -> list[str]:
     """Returns the lines of the table of dueling DREAM that accumulates, against the two players it is judged by."""
-    runs = stored("dueling_dream_accumulating")["runs"]
-    lines = [
+    runs, rows = stored("dueling_dream_accumulating")["runs"], []
+    for seed, run in enumerate(runs):
+        simple, camper = (run["final_by_opponent"][name] for name in ("simple_bot", "camper"))
+        rows.append([
+            seed, percent(simple["win_rate"]), f"{100 * decided(simple):.1f} %",
+            signed(simple["points_per_hand"]), percent(camper["win_rate"]), signed(camper["points_per_hand"]),
+            f"{run['decisions'] / 1e6:.1f} M", f"{run['seconds'] / 60:.0f}",
+        ])  # fmt: skip
+    return table(
+        "seed | rounds won against `simple_bot` | of those not tied | points per hand | rounds won against `camper` | "
+        "points per hand | decisions | minutes",
+        [*rows, _over_seeds(runs)],
         f"`python -m dream.run experiment=dueling_dream_accumulating seed=<s>`, {runs[0]['final']['n']:,} rounds "
         "against each on mirrored deals, 95 % intervals, the last row's over the seeds; "
         f"{runs[0]['device']}, one core, tests and training beside it:",
-        "",
-        "| seed | rounds won against `simple_bot` | of those not tied | points per hand | rounds won against `camper` "
-        "| points per hand | decisions | minutes |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for seed, run in enumerate(runs):
-        simple, camper = (run["final_by_opponent"][name] for name in ("simple_bot", "camper"))
-        cells = [
-            str(seed), percent(simple["win_rate"]), f"{100 * _decided(simple):.1f} %",
-            signed(simple["points_per_hand"]), percent(camper["win_rate"]), signed(camper["points_per_hand"]),
-            f"{run['decisions'] / 1e6:.1f} M", f"{run['seconds'] / 60:.0f}",
-        ]  # fmt: skip
-        lines.append("| " + " | ".join(cells) + " |")
-    return [*lines, _over_seeds(runs)]
+    )
 
 
-def _decided(report: dict[str, Any]) -> float:
-    """Returns the share of rounds won of those that were not tied."""
-    return report["win_rate"]["mean"] / (report["win_rate"]["mean"] + report["loss_rate"]["mean"])
-
-
-def _over_seeds(runs: list[dict[str, Any]]) -> str:
+def _over_seeds(runs: list[dict[str, Any]]) -> list[str]:
     """Returns the row of means over runs, with 95 % t-intervals."""
 
     def mean(opponent: str, of: Callable[[dict[str, Any]], float], text: Callable[[dict[str, float]], str]) -> str:
@@ -146,11 +136,10 @@ def _over_seeds(runs: list[dict[str, Any]]) -> str:
     def points(report: dict[str, Any]) -> float:
         return report["points_per_hand"]["mean"]
 
-    cells = [
-        "mean", mean("simple_bot", won, percent), mean("simple_bot", _decided, percent),
+    return [
+        "mean", mean("simple_bot", won, percent), mean("simple_bot", decided, percent),
         mean("simple_bot", points, signed), mean("camper", won, percent), mean("camper", points, signed), "", "",
     ]  # fmt: skip
-    return "| " + " | ".join(cells) + " |"
 
 
 def shipped_table() -> list[str]:
@@ -170,21 +159,19 @@ def _shipped(name: str, seeds: dict[str, dict[str, Any]]) -> list[str]:
         f"{_commits([one])}"
         for seed, one in seeds.items()
     ]
-    lines = [
-        f"`{name}`, `{run['command'].removesuffix(f' seed={first}')} seed=<s>`, {run['device']}; {'; '.join(by_seed)}. "
-        f"{run['strength']['random']['n']:,} rounds per pairing; rates are of seed {first}.",
-        "",
-        f"| against | points per hand, seed {first} | " + "".join(f"seed {seed} | " for seed, _ in others)
-        + "rounds won | lost | gin | knocked |",
-        "|---|---|" + "---|" * len(others) + "---|---|---|---|",
-    ]  # fmt: skip
+    rows = []
     for opponent, result in run["strength"].items():
         rates = [f"{100 * result[rate]['mean']:.1f} %" for rate in ("loss_rate", "gin_rate", "knock_rate")]
         met = [one["strength"].get(opponent) for _, one in others]
         again = ["" if each is None else signed(each["points_per_hand"]) for each in met]
-        cells = [f"`{opponent}`", signed(result["points_per_hand"]), *again, percent(result["win_rate"]), *rates]
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+        rows.append([f"`{opponent}`", signed(result["points_per_hand"]), *again, percent(result["win_rate"]), *rates])
+    return table(
+        f"against | points per hand, seed {first} | {''.join(f'seed {seed} | ' for seed, _ in others)}rounds won | "
+        "lost | gin | knocked",
+        rows,
+        f"`{name}`, `{run['command'].removesuffix(f' seed={first}')} seed=<s>`, {run['device']}; {'; '.join(by_seed)}. "
+        f"{run['strength']['random']['n']:,} rounds per pairing; rates are of seed {first}.",
+    )
 
 
 def levels_table() -> list[str]:
@@ -192,18 +179,17 @@ def levels_table() -> list[str]:
     found = stored("gin_levels")
     if found is None:
         return ["Nothing is stored yet; `python experiments/gin_levels.py` plays it."]
-    field, rounds = found["field"], min(x["games"] for x in found["players"].values())
-    lines = [
-        f"`experiments/gin_levels.py`: points per hand by the game's default rules, {rounds:,} mirrored rounds per "
-        "pairing; the mean over the field, and by opponent.",
-        "",
-        "| player | mean | " + " | ".join(f"`{name}`" for name in field) + " |",
-        "|---|---|" + "---|" * len(field),
-    ]
+    field, rows = found["field"], []
     for player, x in sorted(found["players"].items(), key=lambda item: item[1]["points_per_hand"]["mean"]):
         cells = [f"{x['by_opponent'][name]['mean']:+.1f}" if name != player else "" for name in field]
-        lines.append(f"| {_called(player)} | {signed(x['points_per_hand'])} | " + " | ".join(cells) + " |")
-    return lines
+        rows.append([_called(player), signed(x["points_per_hand"]), *cells])
+    return table(
+        " | ".join(["player", "mean", *(f"`{name}`" for name in field)]),
+        rows,
+        "`experiments/gin_levels.py`: points per hand by the game's default rules, "
+        f"{min(x['games'] for x in found['players'].values()):,} mirrored rounds per pairing; the mean over the field, "
+        "and by opponent.",
+    )
 
 
 def _called(player: str) -> str:
@@ -228,12 +214,9 @@ def _bound(result: dict[str, Any]) -> list[str]:
     looked = "" if local is None else (
         f" The local best response, on {local['n']} rounds, found {signed(local['exploitability'])}."
     )  # fmt: skip
-    lines = [
+    return table(
+        "answer | points per hand against the agent, on the deals of the choice",
+        [(f"`{name}`", f"{value:+.1f}") for name, value in sorted(result["earned"].items(), key=lambda x: -x[1])],
         f"`{renamed(result['policy'])}`, measured by `{renamed(result['command'])}`. Exploitability is at least "
         f"**{bound['mean']:.1f} points per hand** ({bound['low']:.1f} to {bound['high']:.1f}).{looked}",
-        "",
-        "| answer | points per hand against the agent, on the deals of the choice |",
-        "|---|---|",
-    ]
-    earned = sorted(result["earned"].items(), key=lambda x: -x[1])
-    return lines + [f"| `{name}` | {value:+.1f} |" for name, value in earned]
+    )

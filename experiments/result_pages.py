@@ -259,8 +259,8 @@ def _cost_rows() -> list[Line]:
 def headline_table() -> list[str]:
     """Returns the lines of the README's table."""
     rows = [*_strongest_rows(), *_gin_rows(), *_leduc_rows(), *_comparison_rows(), *_rummy500_rows(), *_cost_rows()]
-    lines = ["| what | measured, with 95 % interval | details |", "|---|---|---|"]
-    return lines + [f"| {what} | {value} | [{Path(page).stem}]({page}) |" for what, value, page in rows]
+    cells = [(what, value, f"[{Path(page).stem}]({page})") for what, value, page in rows]
+    return tables.table("what | measured, with 95 % interval | details", cells)
 
 
 SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,18 @@ def reproduced(row: str) -> Any:
     return json.loads(path.read_text()) if path.exists() else None
 
 
+def table(head: str, rows: Iterable[Iterable[Any]], before: str = "") -> list[str]:
+    """Returns the lines of a table.
+
+    Args:
+      head: names of the columns, between them " | ".
+      rows: their cells.
+      before: the line above it.
+    """
+    first, *others = (f"| {line} |" for line in (head, *(" | ".join(map(str, row)) for row in rows)))
+    return [*([before, ""] if before else []), first, "|---" * (head.count(" | ") + 1) + "|", *others]
+
+
 def percent(interval: dict[str, float]) -> str:
     """Returns a rate and its 95 % interval, cut to between 0 and 1."""
     low, high = max(interval["low"], 0.0), min(interval["high"], 1.0)
@@ -50,6 +63,11 @@ def percent(interval: dict[str, float]) -> str:
 def signed(interval: dict[str, float]) -> str:
     """Returns points and their 95 % interval, with signs."""
     return "{mean:+.2f} ({low:+.2f} to {high:+.2f})".format(**interval)
+
+
+def decided(report: dict[str, Any]) -> float:
+    """Returns the share of rounds won of those that were not tied."""
+    return report["win_rate"]["mean"] / (report["win_rate"]["mean"] + report["loss_rate"]["mean"])
 
 
 def renamed(command: str) -> str:
@@ -67,24 +85,23 @@ def against_random_table(name: str, experiment: str, cores: str) -> list[str]:
       experiment: of conf/experiment.
       cores: what each run had, in words.
     """
-    runs = stored(name)["runs"]
-    lines = [
+    runs, rows = stored(name)["runs"], []
+    for number, run in enumerate(runs):
+        final = run["final"]
+        cells = [run.get("seed", number), percent(final["win_rate"]), f"{100 * decided(final):.1f} %"]
+        cells += [
+            percent(final["knock_rate"]),
+            "{mean:.1f} ({low:.1f} to {high:.1f})".format(**final["points_per_hand"]),
+        ]
+        cells += [f"{final['mean_length']['mean']:.0f}", f"{run['decisions'] / 1e6:.1f} M"]
+        rows.append([*cells, f"{run['seconds'] / 60:.1f}", f"{run['compile_seconds'] / 60:.1f}"])
+    lines = table(
+        "seed | rounds won | of those not tied | knocked | points per hand | moves per round | decisions | minutes | "
+        "of them compiling",
+        rows,
         f"`python -m dream.run experiment={experiment} seed=<s>` against uniform random play, "
         f"{runs[0]['final']['n']:,} rounds on mirrored deals, 95 % intervals; {runs[0]['device']}, {cores}:",
-        "",
-        "| seed | rounds won | of those not tied | knocked | points per hand | moves per round | decisions | minutes "
-        "| of them compiling |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for number, run in enumerate(runs):
-        seed, final = run.get("seed", number), run["final"]
-        points, moves = final["points_per_hand"], final["mean_length"]["mean"]
-        not_tied = final["win_rate"]["mean"] / (final["win_rate"]["mean"] + final["loss_rate"]["mean"])
-        lines.append(
-            f"| {seed} | {percent(final['win_rate'])} | {100 * not_tied:.1f} % | {percent(final['knock_rate'])} "
-            f"| {points['mean']:.1f} ({points['low']:.1f} to {points['high']:.1f}) | {moves:.0f} "
-            f"| {run['decisions'] / 1e6:.1f} M | {run['seconds'] / 60:.1f} | {run['compile_seconds'] / 60:.1f} |"
-        )
+    )
     return [*lines, "", f"![rounds won against random play](../../experiments/results/{name}.svg)"]
 
 
@@ -115,33 +132,31 @@ OPEN = "open_hands"
 
 def strength_table() -> list[str]:
     """Returns the lines of the table of single runs on full gin rummy."""
-    lines = [
-        "One line per run. All but `openspiel_ppo`, which uses convolutions, share one scorer over all "
-        "cards (`network.card_scorer_width`). Rounds won on mirrored deals, 95 % intervals; one core of the same "
-        "machine, often shared, `preset=laptop` on two (its seeds 3 and 4 on one); minutes with waits. The result "
-        "files hold whole command lines:",
-        "",
-        "| `python -m dream.run ...` | against random | against the simple bot | rounds | decisions | minutes |",
-        "|---|---|---|---|---|---|",
-    ]
+    rows = []
     for name, command in STRENGTH:
         for seed, run in enumerate((stored(name) or {"runs": []})["runs"]):
             final = run["final"]
             reports = run.get("final_by_opponent", {final["opponent"]: final})
             rates = [percent(reports[x]["win_rate"]) if x in reports else "" for x in ("random", "simple_bot")]
-            rounds, minutes = f"{final['n']:,}", f"{run['seconds'] / 60:.0f}"
             what = f"`{command} seed={seed}`" + (" (sees the opponent's hand: another game)" if OPEN in command else "")
-            cells = [what, *rates, rounds, f"{run['decisions'] / 1e6:.2f} M", minutes]
-            lines.append("| " + " | ".join(cells) + " |")
-    return lines
+            decisions, minutes = f"{run['decisions'] / 1e6:.2f} M", f"{run['seconds'] / 60:.0f}"
+            rows.append([what, *rates, f"{final['n']:,}", decisions, minutes])
+    return table(
+        "`python -m dream.run ...` | against random | against the simple bot | rounds | decisions | minutes",
+        rows,
+        "One line per run. All but `openspiel_ppo`, which uses convolutions, share one scorer over all "
+        "cards (`network.card_scorer_width`). Rounds won on mirrored deals, 95 % intervals; one core of the same "
+        "machine, often shared, `preset=laptop` on two (its seeds 3 and 4 on one); minutes with waits. The result "
+        "files hold whole command lines:",
+    )
 
 
 def learners_table() -> list[str]:
     """Returns the lines of the table that compares the dueling DREAM agent with PPO."""
     result = stored("dueling_dream_ppo")
-    rows = result["over_pairs"]
+    over = result["over_pairs"]
     sides = (("one_at", "dueling DREAM,"), ("other_at", "PPO,"), ("_", " "))
-    titles = {name: functools.reduce(lambda text, x: text.replace(*x), sides, name) for name in rows}
+    titles = {name: functools.reduce(lambda text, x: text.replace(*x), sides, name) for name in over}
     spent = {
         name: " and ".join(
             f"{sum(x[key] for x in at) / len(at) / unit:.1f} {text}"
@@ -153,75 +168,67 @@ def learners_table() -> list[str]:
     runs = {name: " ".join(x for x in result["overrides"][name][0] if not x.startswith("algo=")) for name in recipes}
     commands = [renamed(run).replace("preset=laptop", recipes[name]) for name, run in runs.items()]
     spending = "; ".join(f"{titles[name]}: {text}" for name, text in spent.items())
-    lines = [
+    rows = []
+    for opponent in over["other_at_equal_seconds"]:
+        cells = [percent(own[opponent]["win_rate"]) if opponent in own else "" for own in over.values()]
+        rows.append(["dueling DREAM" if opponent == "one" else f"`{opponent}`", *cells])
+    return table(
+        " | ".join(["against", *titles.values()]),
+        rows,
         f"Rounds won, mean over {result['pairs']} pairs of runs with its 95 % t-interval, {result['games']:,} rounds "
         f"per match on mirrored deals ({spending}). Runs: dueling DREAM `{commands[0]}`, PPO `{commands[1]}`, and "
         "further seeds.",
-        "",
-        "| against | " + " | ".join(titles[name] for name in rows) + " |",
-        "|---|" + "---|" * len(rows),
-    ]
-    for opponent in rows["other_at_equal_seconds"]:
-        cells = [percent(own[opponent]["win_rate"]) if opponent in own else "" for own in rows.values()]
-        lines.append(f"| {'dueling DREAM' if opponent == 'one' else f'`{opponent}`'} | " + " | ".join(cells) + " |")
-    return lines
+    )
 
 
 def exploitability_table() -> list[str]:
     """Returns the lines of the table that compares the dueling DREAM agent's exploitability with PPO's."""
-    lines = [
-        "Exact exploitability (NashConv / 2) of the current policies: mean over pairs of runs with its 95 % "
-        "interval on a log scale, at the last evaluation within the decisions, and within the seconds, that both have "
-        "reached:",
-        "",
-        "| game | uniform play | pairs | decisions | dueling DREAM | PPO | seconds | dueling DREAM | PPO |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    rows = []
     for game, result in stored("dueling_dream_ppo_exploitability").items():
-        cells = [f"`{game}`, {result['unit']}", f"{result['uniform']:.3f}", f"{result['pairs']}"]
+        cells = [f"`{game}`, {result['unit']}", f"{result['uniform']:.3f}", result["pairs"]]
         for limit, unit, text in (("decisions", 1e6, "M"), ("seconds", 1, "s")):
             both = [f"{name}_at_equal_{limit}" for name in ("one", "other")]
             pairs = zip(*(result["by_pair"][name] for name in both), strict=True)
             spent = [max(x[limit] for x in pair) for pair in pairs]
             cells.append(f"{sum(spent) / len(spent) / unit:.3g} {text}")
             cells += ["{mean:.3f} ({low:.3f} to {high:.3f})".format(**result["over_pairs"][name]) for name in both]
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+        rows.append(cells)
+    return table(
+        "game | uniform play | pairs | decisions | dueling DREAM | PPO | seconds | dueling DREAM | PPO",
+        rows,
+        "Exact exploitability (NashConv / 2) of the current policies: mean over pairs of runs with its 95 % "
+        "interval on a log scale, at the last evaluation within the decisions, and within the seconds, that both have "
+        "reached:",
+    )
 
 
 def ladder_table() -> list[str]:
     """Returns the lines of the ladder's table."""
     players = stored("ladder_gin_rummy")
-    games = players[0]["results"][0]["n"]
-    lines = [
-        f"`python -m dream.ladder env=gin_rummy players=[...]`, {games:,} rounds per pairing on mirrored deals: "
-        "ratings (Bradley-Terry, 400 for odds of ten to one) with 95 % intervals. Trained players are seed 0 of the "
-        "runs above; the picture has the names of their folders then.",
-        "",
-        "| player | rating |",
-        "|---|---|",
-        *(
-            f"| {RUNS.get(x['name'], '`' + x['name'] + '`')} | {x['rating']:.0f} ({x['low']:.0f} to {x['high']:.0f}) |"
-            for x in players
-        ),
-    ]
+    lines = table(
+        "player | rating",
+        [(RUNS.get(x["name"], f"`{x['name']}`"), _rating(x)) for x in players],
+        f"`python -m dream.ladder env=gin_rummy players=[...]`, {players[0]['results'][0]['n']:,} rounds per pairing "
+        "on mirrored deals: ratings (Bradley-Terry, 400 for odds of ten to one) with 95 % intervals. Trained players "
+        "are seed 0 of the runs above; the picture has the names of their folders then.",
+    )
     return [*lines, "", "![ratings](../../experiments/results/ladder_gin_rummy.svg)"]
+
+
+def _rating(x: dict[str, Any]) -> str:
+    return f"{x['rating']:.0f} ({x['low']:.0f} to {x['high']:.0f})"
 
 
 def games_ladder_table() -> list[str]:
     """Returns the lines of the ladder by rounds, games and points under EAAI's rules."""
     players = stored("ladder_gin_eaai")
-    rounds = players[0]["results"][0]["n"]
-    lines = [
-        f"`experiments/gin_ladder.py`: rounds under the rules of the EAAI 2021 challenge, {rounds:,} per pairing on "
-        "mirrored deals, and the games to 100 they make. All ratings have mean 0.",
-        "",
-        "| player | rating by rounds won | rating by games won | points per hand |",
-        "|---|---|---|---|",
-    ]
-    for x in players:
-        rated = [f"{kind['rating']:.0f} ({kind['low']:.0f} to {kind['high']:.0f})" for kind in (x, x["games"])]
-        lines.append(f"| `{x['name']}` | {' | '.join(rated)} | {_points_rating(x['points'])} |")
+    lines = table(
+        "player | rating by rounds won | rating by games won | points per hand",
+        [(f"`{x['name']}`", _rating(x), _rating(x["games"]), _points_rating(x["points"])) for x in players],
+        "`experiments/gin_ladder.py`: rounds under the rules of the EAAI 2021 challenge, "
+        f"{players[0]['results'][0]['n']:,} per pairing on mirrored deals, and the games to 100 they make. All ratings "
+        "have mean 0.",
+    )
     figure = "../../experiments/results/ladder_gin_eaai_games.svg"
     return [*lines, "", f"![games to 100 won by the row's player against the column's, %]({figure})"]
 
@@ -232,23 +239,20 @@ def _points_rating(points: dict[str, Any]) -> str:
 
 def relations_table() -> list[str]:
     """Returns the lines of the table of published pairings."""
-    found = stored("gin_relations")
-    lines = [
-        "`experiments/gin_relations.py`: games to 100 under EAAI's rules, from mirrored rounds, against what others "
-        "published of players like these, with 95 % intervals.",
-        "",
-        "| player | against | games won | published | points per hand | deals | core seconds per round |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for x in found["relations"]:
+    rows = []
+    for x in stored("gin_relations")["relations"]:
         win, low, high = (100 * value for value in x["game_win_rate"])
         mean, bottom, top = x["points_per_hand"]
         published = "" if x["published"] is None else f"{100 * x['published']:.1f} %"
         cells = [f"`{x['player']}`", f"`{x['opponent']}`", f"{win:.1f} % ({low:.1f} to {high:.1f})", published]
         cells += [f"{mean:+.2f} ({bottom:+.2f} to {top:+.2f})", f"{x['deals']:,}"]
-        cells.append(f"{x['core_seconds'] / (2 * x['deals']):.3f}")
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+        rows.append([*cells, f"{x['core_seconds'] / (2 * x['deals']):.3f}"])
+    return table(
+        "player | against | games won | published | points per hand | deals | core seconds per round",
+        rows,
+        "`experiments/gin_relations.py`: games to 100 under EAAI's rules, from mirrored rounds, against what others "
+        "published of players like these, with 95 % intervals.",
+    )
 
 
 def excluding_ties(result: dict[str, Any]) -> dict[str, float]:
@@ -258,13 +262,7 @@ def excluding_ties(result: dict[str, Any]) -> dict[str, float]:
 
 def pairings_table() -> list[str]:
     """Returns the lines of the table of single pairings: rule bots, and the search levels."""
-    lines = [
-        "`python -m dream.ladder env=gin_rummy players=[<player>,<against>] games=<rounds>`, mirrored deals, "
-        "95 % intervals:",
-        "",
-        "| player | against | rounds won, excluding ties | points per hand | rounds |",
-        "|---|---|---|---|---|",
-    ]
+    rows = []
     for name, pairings in (
         ("rule_bots", (("lookahead", "simple_bot"),)),
         ("levels", (("lv4", "heuristic"), ("lv5", "lv4"), ("lv7", "lv5"))),
@@ -273,9 +271,13 @@ def pairings_table() -> list[str]:
         for one, other in pairings:
             result = results[one, other]
             cells = [f"`{one}`", f"`{other}`", percent(excluding_ties(result))]
-            cells += [signed(result["points_per_hand"]), f"{result['n']:,}"]
-            lines.append("| " + " | ".join(cells) + " |")
-    return lines
+            rows.append([*cells, signed(result["points_per_hand"]), f"{result['n']:,}"])
+    return table(
+        "player | against | rounds won, excluding ties | points per hand | rounds",
+        rows,
+        "`python -m dream.ladder env=gin_rummy players=[<player>,<against>] games=<rounds>`, mirrored deals, "
+        "95 % intervals:",
+    )
 
 
 def variants_table() -> list[str]:
@@ -287,53 +289,48 @@ def variants_table() -> list[str]:
         "win bonus 200, larger batches",
         "win bonus 2000, larger batches",
     )
-    lines = [
+    rows = []
+    for name, run in zip(names, stored("openspiel_variants")["runs"], strict=True):
+        final, decisions = run["final"], f"{run['decisions'] / 1e6:.2f} M"
+        rows.append([name, percent(final["win_rate"]), signed(final["points_per_hand"]), decisions])
+    return table(
+        "variant | rounds won | points per hand | decisions",
+        rows,
         "Variants of `experiment=openspiel_ppo_cards`, one seed each, against the simple bot, 10,000 rounds on "
         "mirrored deals. The last two differ in the bonus for winning alone:",
-        "",
-        "| variant | rounds won | points per hand | decisions |",
-        "|---|---|---|---|",
-    ]
-    for name, run in zip(names, stored("openspiel_variants")["runs"], strict=True):
-        final = run["final"]
-        cells = [name, percent(final["win_rate"]), signed(final["points_per_hand"]), f"{run['decisions'] / 1e6:.2f} M"]
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+    )
 
 
 def calibration_table() -> list[str]:
     """Returns the lines of the table that compares lower bounds with exact exploitability."""
-    lines = [
-        "The policy is the average of CFR's fourth iteration. Exploitability in the game's unit, 95 % intervals; a "
-        "share of 1 would mean that the response is a best response:",
-        "",
-        "| game | exact | learned response | share of exact | local response | share of exact |",
-        "|---|---|---|---|---|---|",
-    ]
+    rows = []
     for game, result in stored("calibration").items():
         cells = [f"`{game}`, {result['unit']}", f"{result['exact']['exploitability']:.3f}"]
         for kind in ("learned", "local"):
             value = "{mean:.3f} ({low:.3f} to {high:.3f})".format(**result[kind]["exploitability"])
             cells += [value, f"{result[f'{kind}_over_exact']:.2f}"]
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+        rows.append(cells)
+    return table(
+        "game | exact | learned response | share of exact | local response | share of exact",
+        rows,
+        "The policy is the average of CFR's fourth iteration. Exploitability in the game's unit, 95 % intervals; a "
+        "share of 1 would mean that the response is a best response:",
+    )
 
 
 def mini_gin_table() -> list[str]:
     """Returns the lines of the table of near-equilibrium play on the reduced decks."""
-    lines = [
-        "`python experiments/mini_gin_play.py`: CFR+ on the reduced decks, and how its average policy plays. NashConv "
-        "is in points; shares are of a player's chances, or of rounds:",
-        "",
-        "| deck | histories | information sets | NashConv | of uniform play | value to player 0 | takes the pile "
-        "| knocks at gin | ties and dead rounds |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    rows = []
     for deck, x in stored("mini_gin_play").items():
         play, endings = x["play"], x["play"]["endings"]
         cells = [f"`{deck}`", f"{x['histories']:,}", f"{x['information_sets']:,}", f"{x['nash_conv']:.2g}"]
         cells += [f"{x['nash_conv_uniform']:.2f}", f"{x['value_to_player_0']:+.2f}"]
         cells += [f"{100 * play['takes_the_pile_at_draw']:.0f} %", f"{100 * play['knocks_when_gin']:.0f} %"]
-        cells += [f"{100 * (endings.get('tie', 0) + endings.get('dead', 0)):.0f} %"]
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+        rows.append([*cells, f"{100 * (endings.get('tie', 0) + endings.get('dead', 0)):.0f} %"])
+    return table(
+        "deck | histories | information sets | NashConv | of uniform play | value to player 0 | takes the pile | "
+        "knocks at gin | ties and dead rounds",
+        rows,
+        "`python experiments/mini_gin_play.py`: CFR+ on the reduced decks, and how its average policy plays. NashConv "
+        "is in points; shares are of a player's chances, or of rounds:",
+    )

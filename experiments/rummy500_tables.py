@@ -6,9 +6,6 @@ from typing import Any
 
 import result_tables as tables
 
-_COLUMNS = ("players", "seed", "against random: won", "mean score", "against greedy: won", "mean score",
-            "against the next seed: won", "rounds trained", "minutes")  # fmt: skip
-
 
 def _of_match(report: dict[str, Any]) -> list[str]:
     """Returns rounds won and the mean score of a match, with their intervals."""
@@ -17,16 +14,7 @@ def _of_match(report: dict[str, Any]) -> list[str]:
 
 def shaped_table() -> list[str]:
     """Returns the lines of the table of PPO with the shaped reward, a row for each number of players and seed."""
-    lines = [
-        "`python experiments/rummy500_shaped.py`: `algo=ppo env.rules.reward=shaped`, trained against random and "
-        "greedy players. One trained player, the other seats by one kind of player, every deal from every "
-        "seat; judged by the score, not the shaped reward. 95 % intervals of one run each; with n players an even "
-        "share is 1 / n.",
-        "",
-        "| " + " | ".join(_COLUMNS) + " |",
-        "|---" * len(_COLUMNS) + "|",
-    ]
-    stored = tables.stored("rummy500_shaped")
+    stored, rows = tables.stored("rummy500_shaped"), []
     if stored is None:
         return ["No run is stored: `python experiments/rummy500_shaped.py` makes them."]
     for name, run in stored.items():
@@ -34,21 +22,27 @@ def shaped_table() -> list[str]:
         met = [tables.percent(one["shared_win_rate"]) for one in run.get("against_seed", {}).values()]
         rounds, minutes = f"{256 * run['iterations']:,}", f"{run['seconds'] / 60:.1f}"
         cells = [players, seed.removeprefix("seed"), *_of_match(finals["random"]), *_of_match(finals["greedy"])]
-        lines.append("| " + " | ".join([*cells, *(met[:1] or [""]), rounds, minutes]) + " |")
-    return lines
+        rows.append([*cells, *(met[:1] or [""]), rounds, minutes])
+    return tables.table(
+        "players | seed | against random: won | mean score | against greedy: won | mean score | "
+        "against the next seed: won | rounds trained | minutes",
+        rows,
+        "`python experiments/rummy500_shaped.py`: `algo=ppo env.rules.reward=shaped`, trained against random and "
+        "greedy players. One trained player, the other seats by one kind of player, every deal from every "
+        "seat; judged by the score, not the shaped reward. 95 % intervals of one run each; with n players an even "
+        "share is 1 / n.",
+    )
 
 
 def players_table() -> list[str]:
     """Returns the lines of the table of players that need no training, by number of players."""
-    lines = [
+    return tables.table(
+        "players | player | against | rounds won | mean score | rounds",
+        [
+            (x["num_players"], f"`{x['player']}`", f"`{x['opponent']}`", *_of_match(x), f"{x['n']:,}")
+            for x in (tables.stored("rummy500_players") or {}).values()
+        ],
         "`python experiments/rummy500_players.py --out experiments/results/rummy500_players.json`: one player, the "
         "other seats by one kind of player, every deal from every seat; 95 % intervals. With n players an even share "
         "is 1 / n.",
-        "",
-        "| players | player | against | rounds won | mean score | rounds |",
-        "|---|---|---|---|---|---|",
-    ]
-    for row in (tables.stored("rummy500_players") or {}).values():
-        cells = [row["num_players"], f"`{row['player']}`", f"`{row['opponent']}`", *_of_match(row), f"{row['n']:,}"]
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
-    return lines
+    )

@@ -7,16 +7,18 @@ import result_tables as tables
 
 def cost_table() -> list[str]:
     """Returns operations of a device and the bytes that it receives, by recipe and number of devices."""
-    head = ["recipe", "devices", "play, 10¹² operations", "fit, 10¹² operations", "record, MB", "gradients, MB"]
-    head += ["batch rows", "messages"]
-    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    rows = []
     for name, found in tables.stored("cost_model")["recipes"].items():
         for devices, cost in found["by_devices"].items():
             operations = [f"{cost[f'{part}_operations'] / 1e12:.3g}" for part in ("play", "fit")]
             moved = [f"{cost[f'{part}_bytes'] / 1e6:,.0f}" for part in ("record", "gradient")]
             last = [f"{found['sizes']['batch_size'] / int(devices):g}", f"{cost['messages']:,}"]
-            lines.append(f"| {' | '.join([name, devices, *operations, *moved, *last])} |")
-    return lines
+            rows.append([name, devices, *operations, *moved, *last])
+    return tables.table(
+        "recipe | devices | play, 10¹² operations | fit, 10¹² operations | record, MB | gradients, MB | batch rows | "
+        "messages",
+        rows,
+    )
 
 
 def seconds_table() -> list[str]:
@@ -26,17 +28,15 @@ def seconds_table() -> list[str]:
     for name, found in stored["recipes"].items():
         for file, timed in found["timed"].items():
             on, rate = timed["machine"], {part: x / 1e9 for part, x in timed["operations_per_s"].items()}
-            lines += [
+            took, rows = timed["seconds_by_devices"], []
+            for devices, one in took.items():
+                parts = [f"{one[part]:.3g}" for part in ("play", "fit", "exchange", "iteration")]
+                rows.append([devices, *parts, f"{took['1']['iteration'] / one['iteration']:.3g}"])
+            lines += tables.table(
+                "machines | play, s | fit, s | exchange, s | iteration, s | times faster than one",
+                rows,
                 f"Modelled: {name}, on machines like the one of `experiments/results/{file}.json` ({on['cores']} cores "
                 f"of {on['cpu']}, {on['device']}). Fitted to its parts: {rate['play']:.0f} GFLOP/s in play and "
                 f"{rate['fit']:.0f} in the fit. Assumed: {link}.",
-                "",
-                "| machines | play, s | fit, s | exchange, s | iteration, s | times faster than one |",
-                "|---|---|---|---|---|---|",
-            ]
-            took = timed["seconds_by_devices"]
-            for devices, one in took.items():
-                parts = [f"{one[part]:.3g}" for part in ("play", "fit", "exchange", "iteration")]
-                faster = took["1"]["iteration"] / one["iteration"]
-                lines.append(f"| {' | '.join([devices, *parts, f'{faster:.3g}'])} |")
+            )
     return lines

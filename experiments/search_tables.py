@@ -16,33 +16,25 @@ def search_table() -> list[str]:
     found = tables.stored("gin_search")
     if found is None:
         return _missing("gin_search")
-    policy = found["policy"]
-    stage = "" if policy["iteration"] is None else f", iteration {policy['iteration']}"
-    paired = any("gain" in x for x in found["pairings"])
-    lines = [
-        f"`{found['command']}`: the policy is `{policy['name']}`{stage}; mirrored deals, 95 % intervals by deal. "
-        "Gains are over the policy's own result against the same opponent on the same deals"
-        + ("; against the policy itself by paired playouts where the two decide differently, whose time is counted."
-           if paired else "."),
-        "",
-        "| player | against | points per hand | gain over the policy | rounds won, excluding ties | deals | "
-        "core ms per round |",
-        "|---|---|---|---|---|---|---|",
-    ]  # fmt: skip
+    policy, rows = found["policy"], []
     for x in found["pairings"]:
         # The first block of a pairing compiles.
         blocks = x["core_seconds"][1:] or x["core_seconds"]
         per_round = 1000 * sum(blocks) / len(blocks) / (2 * x["deals"] / len(x["core_seconds"]))
         gain = x.get("gain", x.get("more_than_policy"))
-        cells = [
-            x["player"],
-            x["opponent"],
-            _signed(x["points_per_hand"]),
-            "" if gain is None else _signed(gain),
-            _percent(x["win_rate_excluding_ties"]),
-        ]
-        lines.append("| " + " | ".join([*cells, f"{x['deals']:,}", f"{per_round:.0f}"]) + " |")
-    return lines
+        cells = [x["player"], x["opponent"], _signed(x["points_per_hand"]), "" if gain is None else _signed(gain)]
+        rows.append([*cells, _percent(x["win_rate_excluding_ties"]), f"{x['deals']:,}", f"{per_round:.0f}"])
+    stage = "" if policy["iteration"] is None else f", iteration {policy['iteration']}"
+    paired = any("gain" in x for x in found["pairings"])
+    return tables.table(
+        "player | against | points per hand | gain over the policy | rounds won, excluding ties | deals | "
+        "core ms per round",
+        rows,
+        f"`{found['command']}`: the policy is `{policy['name']}`{stage}; mirrored deals, 95 % intervals by deal. "
+        "Gains are over the policy's own result against the same opponent on the same deals"
+        + ("; against the policy itself by paired playouts where the two decide differently, whose time is counted."
+           if paired else "."),
+    )  # fmt: skip
 
 
 def beliefs_table(result: str = "gin_beliefs") -> list[str]:
@@ -50,22 +42,20 @@ def beliefs_table(result: str = "gin_beliefs") -> list[str]:
     found = tables.stored(result)
     if found is None:
         return _missing("gin_beliefs")
-    kinds = list(found["beliefs"][0]["deadwood"])
-    lines = [
-        f"`{found['command']}`: `{found['player']}` meets each player. Mean deadwood, share of hands within the knock "
-        "limit, and the log score of who holds each card never seen, in nats, lower is better.",
-        "",
-        "| opponent | actions so far | decisions | " + " | ".join(kinds) + " |",
-        "|---|---|---|" + "---|" * len(kinds),
-    ]  # fmt: skip
+    kinds, rows = list(found["beliefs"][0]["deadwood"]), []
     for x in found["beliefs"]:
         cells = [
             f"{x['deadwood'][kind][0]:.1f}, {100 * x['may_knock'][kind][0]:.0f} %"
             + ("" if kind == kinds[0] else f", {x['log_score'][kind][0]:.3f}")
             for kind in kinds
         ]
-        lines.append("| " + " | ".join([f"`{x['opponent']}`", str(x["actions"]), str(x["decisions"]), *cells]) + " |")
-    return lines
+        rows.append([f"`{x['opponent']}`", x["actions"], x["decisions"], *cells])
+    return tables.table(
+        " | ".join(["opponent", "actions so far", "decisions", *kinds]),
+        rows,
+        f"`{found['command']}`: `{found['player']}` meets each player. Mean deadwood, share of hands within the knock "
+        "limit, and the log score of who holds each card never seen, in nats, lower is better.",
+    )
 
 
 def losses_table() -> list[str]:
@@ -73,28 +63,23 @@ def losses_table() -> list[str]:
     stored = tables.stored("gin_losses")
     if stored is None:
         return _missing("gin_losses")
-    columns = [(player, opponent, x) for player, by in stored["players"].items()
-               for opponent, x in by.items()]  # fmt: skip
-    lines = [
-        "`experiments/gin_losses.py`: share of rounds, and what these add to the points per hand; mirrored deals.",
-        "",
-        "| how the round ended | " + " | ".join(f"{player}, {opponent}" for player, opponent, _ in columns) + " |",
-        "|---|" + "---|" * len(columns),
-    ]
-    total = [f"{x['rounds']:,} rounds: {_signed(x['points_per_hand'])}" for *_, x in columns]
-    lines.append("| all | " + " | ".join(total) + " |")
+    columns = [(f"{player}, {opponent}", x) for player, by in stored["players"].items() for opponent, x in by.items()]
+    results = [x for _, x in columns]
+    rows = [["all", *(f"{x['rounds']:,} rounds: {_signed(x['points_per_hand'])}" for x in results)]]
     groups = (("", "causes"), ("knocks with ", "knocks"), ("knocks in its turn ", "knock_turns"),
               ("knocked against in turn ", "knocks_against_by_turn"))  # fmt: skip
     for before, group in groups:
-        for name in columns[0][2][group]:
-            cells = [_part(x[group][name]) for *_, x in columns]
-            lines.append(f"| {before}{name} | " + " | ".join(cells) + " |")
+        rows += [[f"{before}{name}", *(_part(x[group][name]) for x in results)] for name in results[0][group]]
     for name, label in (("player", "passed up a knock"), ("opponent", "the opponent passed up a knock")):
-        lines.append(f"| {label} | " + " | ".join(_part(x["waited"][name]) for *_, x in columns) + " |")
-    lines.append("| eight or fewer cards in the stock | " + " | ".join(_part(x["endgame"]) for *_, x in columns) + " |")
+        rows.append([label, *(_part(x["waited"][name]) for x in results)])
+    rows.append(["eight or fewer cards in the stock", *(_part(x["endgame"]) for x in results)])
     for name, label in (("player", "layoffs save it"), ("opponent", "layoffs save the opponent")):
-        lines.append(f"| {label} | " + " | ".join(_saved(x["layoffs"][name]) for *_, x in columns) + " |")
-    return lines
+        rows.append([label, *(_saved(x["layoffs"][name]) for x in results)])
+    return tables.table(
+        " | ".join(["how the round ended", *(title for title, _ in columns)]),
+        rows,
+        "`experiments/gin_losses.py`: share of rounds, and what these add to the points per hand; mirrored deals.",
+    )
 
 
 def _signed(interval: list[float]) -> str:

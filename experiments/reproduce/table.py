@@ -15,6 +15,7 @@ from envs.errors import InputError
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from result_pages import PAGES, fill
+from result_tables import table as markdown
 
 HEAD = [
     "Exploitability (NashConv / 2) in thousandths of the game's unit: mean over seeds and its 95 % interval, on a log",
@@ -58,8 +59,7 @@ def recipes(results: list[dict[str, Any]]) -> list[str]:
 
 def table(spec: Spec, results: list[dict[str, Any]]) -> list[str]:
     """Returns the lines of the table."""
-    head = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
-    return [*head, *("| " + " | ".join(_cells(spec, result)) + " |" for result in results)]
+    return markdown(" | ".join(COLUMNS), [_cells(spec, result) for result in results])
 
 
 def _cells(spec: Spec, result: dict[str, Any]) -> list[str]:
