@@ -12,7 +12,7 @@ from dream.evaluation.statistics import mean_interval, positive_interval
 
 def corrections_table(game: str) -> list[str]:
     """Returns the lines of a game's table, of the cells that it has results of."""
-    cells = _cells(stored(f"corrections_{game}") or {})
+    cells = _cells(stored(f"corrections_{game}"))
     rows = []
     for (trace, clip), runs in cells.items():
         moment = f"{np.mean([run['sampling']['regret_second_moment'] for run in runs]):.2g}"

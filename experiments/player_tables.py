@@ -26,10 +26,7 @@ def by_seed(runs: dict[str, Any]) -> list[tuple[str, Any]]:
 
 def laptop_field_table() -> list[str]:
     """Returns the lines of the table of `preset=laptop` against each player of the field, over seeds."""
-    seeds = by_seed((stored("shipped_weights") or {}).get(LAPTOP) or {})
-    if not seeds:
-        return []
-    runs = [run for _, run in seeds]
+    runs = [run for _, run in by_seed(stored("shipped_weights")[LAPTOP])]
     spent = ", ".join(f"{run['decisions'] / 1e6:.1f} M in {run['seconds'] / 60:.1f} minutes" for run in runs)
     rows = []
     for opponent in runs[0]["strength"]:
@@ -54,10 +51,8 @@ def _points_and_won(runs: list[dict[str, Any]], opponent: str) -> tuple[str, str
 
 def population_table() -> list[str]:
     """Returns the lines of the table of what the rule-based players in training are worth, over seeds."""
-    found = stored("shipped_weights") or {}
-    population, alone = ([run for _, run in by_seed(found.get(name, {}))] for name in (LAPTOP, SELF_PLAY))
-    if not alone:
-        return []
+    found = stored("shipped_weights")
+    population, alone = ([run for _, run in by_seed(found[name])] for name in (LAPTOP, SELF_PLAY))
     command = alone[0]["command"].removesuffix(" seed=0")
     return table(
         "against | met in training | the population's | rounds won | against itself alone | rounds won",
@@ -80,8 +75,6 @@ def population_table() -> list[str]:
 def scores_table() -> list[str]:
     """Returns the lines of the table of what knowing the score is worth."""
     found = stored("gin_scores")
-    if found is None:
-        return ["Nothing is stored yet; `python experiments/gin_scores.py` plays it."]
     names, rows = [f"`{name}`" for name in found["players"]], []
     for match in found["matches"]:
         rates = ["{:.1f} % ({:.1f} to {:.1f})".format(*(100 * x for x in one))
@@ -145,7 +138,7 @@ def _over_seeds(runs: list[dict[str, Any]]) -> list[str]:
 def shipped_table() -> list[str]:
     """Returns the lines of the tables of the players that come with the package, against each player of their field."""
     lines = []
-    for name, seeds in sorted((stored("shipped_weights") or {}).items()):
+    for name, seeds in sorted(stored("shipped_weights").items()):
         if name not in (LAPTOP, SELF_PLAY):
             lines += [*_shipped(name, dict(by_seed(seeds))), ""]
     return lines[:-1]
@@ -177,8 +170,6 @@ def _shipped(name: str, seeds: dict[str, dict[str, Any]]) -> list[str]:
 def levels_table() -> list[str]:
     """Returns the lines of the table of levels, and of other players against the same field."""
     found = stored("gin_levels")
-    if found is None:
-        return ["Nothing is stored yet; `python experiments/gin_levels.py` plays it."]
     field, rows = found["field"], []
     for player, x in sorted(found["players"].items(), key=lambda item: item[1]["points_per_hand"]["mean"]):
         cells = [f"{x['by_opponent'][name]['mean']:+.1f}" if name != player else "" for name in field]

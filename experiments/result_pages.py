@@ -65,21 +65,21 @@ def _rates(name: str, opponent: str) -> str:
 
 
 def _rummy500_rows() -> list[Line]:
-    """Returns the rows of rummy 500, of those results that are there."""
-    page = "docs/results/rummy500.md"
-    players, shaped = tables.stored("rummy500_players") or {}, tables.stored("rummy500_shaped") or {}
-    found = []
-    for count, own in ((2, "one"), (3, "two")):
-        if row := players.get(f"{count}/heuristic/greedy"):
-            what = f"Rule-based player `heuristic` of rummy 500 against {own} `greedy`"
-            found.append((what, f"{tables.percent(row['shared_win_rate'])} of rounds", page))
-    greedy = [run["final_by_opponent"]["greedy"] for name, run in shaped.items() if name.startswith("3/")]
-    rates = [report["shared_win_rate"] for report in greedy]
-    if rates:
-        means = ", ".join(f"{100 * rate['mean']:.1f}" for rate in rates)
-        what = "PPO on rummy 500 with the shaped reward, against two `greedy`"
-        found.append((what, f"{means} % of rounds", page))
-    return found
+    """Returns the rows of rummy 500."""
+    page, players = "docs/results/rummy500.md", tables.stored("rummy500_players")
+    found = [
+        (
+            f"Rule-based player `heuristic` of rummy 500 against {own} `greedy`",
+            f"{tables.percent(players[f'{count}/heuristic/greedy']['shared_win_rate'])} of rounds",
+            page,
+        )
+        for count, own in ((2, "one"), (3, "two"))
+    ]
+    shaped = [run for name, run in tables.stored("rummy500_shaped").items() if name.startswith("3/")]
+    rates = [run["final_by_opponent"]["greedy"]["shared_win_rate"]["mean"] for run in shaped]
+    means = ", ".join(f"{100 * rate:.1f}" for rate in rates)
+    what = "PPO on rummy 500 with the shaped reward, against two `greedy`"
+    return [*found, (what, f"{means} % of rounds", page)]
 
 
 def _points_line(name: str) -> Line:
@@ -171,7 +171,7 @@ def _gin_rows() -> list[Line]:
         *((what, _rates(*run), GIN) for what, run in runs.items()),
         (
             "Rule-based player `lookahead`, against the simple bot, excluding ties",
-            tables.percent(tables.excluding_ties(pair)),
+            tables.percent(pair["win_rate_excluding_ties"]),
             GIN,
         ),
         (

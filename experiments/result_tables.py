@@ -31,9 +31,8 @@ RUNS = {
 
 
 def stored(name: str) -> Any:
-    """Returns a result file's content, None where there is no such file."""
-    path = RESULTS / f"{name}.json"
-    return json.loads(path.read_text()) if path.exists() else None
+    """Returns a result file's content."""
+    return json.loads((RESULTS / f"{name}.json").read_text())
 
 
 def reproduced(row: str) -> Any:
@@ -134,7 +133,7 @@ def strength_table() -> list[str]:
     """Returns the lines of the table of single runs on full gin rummy."""
     rows = []
     for name, command in STRENGTH:
-        for seed, run in enumerate((stored(name) or {"runs": []})["runs"]):
+        for seed, run in enumerate(stored(name)["runs"]):
             final = run["final"]
             reports = run.get("final_by_opponent", {final["opponent"]: final})
             rates = [percent(reports[x]["win_rate"]) if x in reports else "" for x in ("random", "simple_bot")]
@@ -255,11 +254,6 @@ def relations_table() -> list[str]:
     )
 
 
-def excluding_ties(result: dict[str, Any]) -> dict[str, float]:
-    """Returns the win rate excluding ties of a stored pairing."""
-    return result.get("win_rate_excluding_ties") or result["decided_win_rate"]
-
-
 def pairings_table() -> list[str]:
     """Returns the lines of the table of single pairings: rule bots, and the search levels."""
     rows = []
@@ -270,7 +264,7 @@ def pairings_table() -> list[str]:
         results = {(entry["name"], r["opponent"]): r for entry in stored(name) for r in entry["results"]}
         for one, other in pairings:
             result = results[one, other]
-            cells = [f"`{one}`", f"`{other}`", percent(excluding_ties(result))]
+            cells = [f"`{one}`", f"`{other}`", percent(result["win_rate_excluding_ties"])]
             rows.append([*cells, signed(result["points_per_hand"]), f"{result['n']:,}"])
     return table(
         "player | against | rounds won, excluding ties | points per hand | rounds",

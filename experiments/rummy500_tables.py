@@ -14,10 +14,8 @@ def _of_match(report: dict[str, Any]) -> list[str]:
 
 def shaped_table() -> list[str]:
     """Returns the lines of the table of PPO with the shaped reward, a row for each number of players and seed."""
-    stored, rows = tables.stored("rummy500_shaped"), []
-    if stored is None:
-        return ["No run is stored: `python experiments/rummy500_shaped.py` makes them."]
-    for name, run in stored.items():
+    rows = []
+    for name, run in tables.stored("rummy500_shaped").items():
         (players, seed), finals = name.split("/"), run["final_by_opponent"]
         met = [tables.percent(one["shared_win_rate"]) for one in run.get("against_seed", {}).values()]
         rounds, minutes = f"{256 * run['iterations']:,}", f"{run['seconds'] / 60:.1f}"
@@ -40,7 +38,7 @@ def players_table() -> list[str]:
         "players | player | against | rounds won | mean score | rounds",
         [
             (x["num_players"], f"`{x['player']}`", f"`{x['opponent']}`", *_of_match(x), f"{x['n']:,}")
-            for x in (tables.stored("rummy500_players") or {}).values()
+            for x in tables.stored("rummy500_players").values()
         ],
         "`python experiments/rummy500_players.py --out experiments/results/rummy500_players.json`: one player, the "
         "other seats by one kind of player, every deal from every seat; 95 % intervals. With n players an even share "

@@ -7,15 +7,9 @@ from typing import Any
 import result_tables as tables
 
 
-def _missing(script: str) -> list[str]:
-    return [f"Nothing is stored yet; `python experiments/{script}.py` plays it."]
-
-
 def search_table() -> list[str]:
     """Returns the lines of the table: each player's points and rounds won, and what it wins more than the policy."""
     found = tables.stored("gin_search")
-    if found is None:
-        return _missing("gin_search")
     policy, rows = found["policy"], []
     for x in found["pairings"]:
         # The first block of a pairing compiles.
@@ -40,8 +34,6 @@ def search_table() -> list[str]:
 def beliefs_table(result: str = "gin_beliefs") -> list[str]:
     """Returns the lines of the table: what is true of the other hand, and believed of it in worlds of each kind."""
     found = tables.stored(result)
-    if found is None:
-        return _missing("gin_beliefs")
     kinds, rows = list(found["beliefs"][0]["deadwood"]), []
     for x in found["beliefs"]:
         cells = [
@@ -61,8 +53,6 @@ def beliefs_table(result: str = "gin_beliefs") -> list[str]:
 def losses_table() -> list[str]:
     """Returns the lines of the tables: what each way a round ends adds to the points per hand, and what was decided."""
     stored = tables.stored("gin_losses")
-    if stored is None:
-        return _missing("gin_losses")
     columns = [(f"{player}, {opponent}", x) for player, by in stored["players"].items() for opponent, x in by.items()]
     results = [x for _, x in columns]
     rows = [["all", *(f"{x['rounds']:,} rounds: {_signed(x['points_per_hand'])}" for x in results)]]

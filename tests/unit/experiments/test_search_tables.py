@@ -23,14 +23,6 @@ def scripts(tmp_path: pathlib.Path) -> Iterator[tuple[ModuleType, ModuleType, pa
         yield found, importlib.import_module("gin_losses"), tmp_path
 
 
-def test_without_results_the_tables_say_what_plays_them(scripts: tuple) -> None:
-    """One line each."""
-    tables, _, _ = scripts
-    assert tables.search_table() == ["Nothing is stored yet; `python experiments/gin_search.py` plays it."]
-    assert tables.losses_table() == ["Nothing is stored yet; `python experiments/gin_losses.py` plays it."]
-    assert tables.beliefs_table() == ["Nothing is stored yet; `python experiments/gin_beliefs.py` plays it."]
-
-
 def test_beliefs_stand_beside_the_truth(scripts: tuple) -> None:
     """Deadwood, share that may knock, and, but for the truth, the log score."""
     tables, _, folder = scripts
