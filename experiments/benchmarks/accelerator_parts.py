@@ -132,7 +132,7 @@ def solvers(sitting: Sitting) -> dict[str, Any]:
 
     for name in ("kuhn_poker",) if sitting.toy else ("leduc_poker", "liars_dice"):
         tree = build_tree(envs.make(name))
-        cfr, nash_conv = timed(exact._cfr(tree), sitting.repeats), timed(exact._nash_conv(tree), sitting.repeats)
+        cfr, nash_conv = timed(exact.cfr_calls(tree), sitting.repeats), timed(exact._nash_conv(tree), sitting.repeats)
         sitting.found[name] = {
             **spread("iterations_per_s", cfr.rates("iterations")),
             **spread("nash_conv_ms", [1e3 * seconds for seconds in nash_conv.seconds]),

@@ -7,19 +7,24 @@ import json
 import math
 import os
 import platform
+import resource
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from jax.sharding import Mesh, PartitionSpec
 from rich.console import Console
 from rich.table import Table
 
 from envs import Game, InputError
+from envs.random_play import play_random
 
 
 class Work(NamedTuple):
@@ -97,6 +102,11 @@ def spread(name: str, values: list[float]) -> dict[str, float]:
     return {name: statistics.median(values), f"{name}_min": min(values), f"{name}_max": max(values)}
 
 
+def spreads(rows: list[dict[str, float]]) -> dict[str, float]:
+    """Returns the spread of every figure over rows that have the same ones."""
+    return {key: value for name in rows[0] for key, value in spread(name, [row[name] for row in rows]).items()}
+
+
 def ratio(values: list[float], peers: list[float]) -> dict[str, float]:
     """Returns `ratio`, that of the medians, with the least and greatest of a single round."""
     rounds = [value / peer for value, peer in zip(values, peers, strict=True)]
@@ -121,6 +131,25 @@ def on_every_device(part: Callable[..., Any]) -> Callable[..., Any]:
     lanes = PartitionSpec("lanes")
     mesh = Mesh(np.array(jax.devices()), ("lanes",))
     return jax.jit(jax.shard_map(part, mesh=mesh, in_specs=lanes, out_specs=lanes, check_vma=False))
+
+
+def random_play(game: Game, batch: int) -> Work:
+    """Plays `batch` games at once, uniformly at random, each device its share; counts games and decisions."""
+    devices = jax.device_count()
+
+    def share(keys: Array) -> Array:
+        return play_random(game, keys[0], batch // devices).decisions[None]
+
+    play = on_every_device(share)
+    return Work(
+        lambda n: play(jax.random.split(jax.random.key(n), devices)),
+        lambda decisions: {"games": batch, "decisions": jnp.sum(decisions)},
+    )
+
+
+def peak_gib() -> float:
+    """Returns the most memory that this process has held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 2**30
 
 
 def parameters(network: Any, game: Game) -> int:

@@ -12,7 +12,6 @@ import contextlib
 import ctypes
 import importlib
 import os
-import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from common import Parser, Work, at_least_one, interleaved, parameters, run, spread
+from common import Parser, Work, at_least_one, interleaved, parameters, peak_gib, run, spread, spreads
 
 import envs
 from dream.game_tree.placement.form import PlacementForm, placement_form
@@ -29,7 +28,6 @@ from dream.networks import make_network
 from dream.networks.policy import Acts, make_network_policy
 from envs import Game, InputError
 
-_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 _SIDE, _ROWS = 512, 1 << 15
 """Of the square matrix whose products are the yardstick of arithmetic, and how many rows it is applied to."""
 
@@ -62,15 +60,13 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     report |= {"setup_seconds": time.perf_counter() - began, "setup_cpu_seconds": time.process_time() - used}
     table = form.uniform()
     rows = [_nash_conv(form, table) for _ in range(arguments.repeats)]
-    for name in rows[0]:
-        report |= spread(name, [row[name] for row in rows])
+    report |= spreads(rows)
     if peer:
         with _printing_to_stderr():
             report |= _by_peer(peer, _TRAVERSERS[arguments.env, arguments.version], rows)
     if arguments.hidden:
         report |= _network(game, form, arguments)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT / 2**30
-    return report | {"peak_gib": peak}
+    return report | {"peak_gib": peak_gib()}
 
 
 def _nash_conv(form: PlacementForm, table: Any) -> dict[str, float]:

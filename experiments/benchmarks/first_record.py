@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from common import Parser, run, spread
+from common import Parser, run, spreads
 
 from envs import InputError
 
@@ -37,10 +37,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
             cold, warm = (_first_record(arguments.overrides, Path(folder), name) for name in ("cold", "warm"))
         rows.append({"first_record_cold_s": cold, "first_record_warm_s": warm, "import_s": _import()})
-    report: dict[str, Any] = {"overrides": " ".join(arguments.overrides)}
-    for name in rows[0]:
-        report |= spread(name, [row[name] for row in rows])
-    return report
+    return {"overrides": " ".join(arguments.overrides), **spreads(rows)}
 
 
 def _first_record(overrides: list[str], folder: Path, name: str) -> float:

@@ -12,16 +12,13 @@ import time
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from common import Parser, Work, at_least_one, interleaved, on_every_device, run, split_cores, spread
-from jax import Array
+from common import Parser, Work, at_least_one, interleaved, random_play, run, split_cores, spread
 
 import envs
 from envs import Game
 from envs.adapters.gymnasium import single_player_env
 from envs.adapters.gymnasium_vector import vector_env
-from envs.random_play import play_random
 
 _SECONDS = 1.0
 """A measurement lasts at least this long."""
@@ -47,7 +44,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     split_cores(arguments.devices, [arguments.copies])
     game = envs.make(arguments.env)
     single, first = _single(game, arguments.opponent)
-    works = {"single": single, "random_play": _random_play(game, arguments.copies)}
+    works = {"single": single, "random_play": random_play(game, arguments.copies)}
     for kind in arguments.observations:
         works[kind] = _many(game, arguments.opponent, arguments.copies, kind)
     timings = interleaved(works, arguments.repeats, _SECONDS)
@@ -88,19 +85,6 @@ def _many(game: Game, opponent: str, copies: int, kind: str) -> Work:
         infos[0] = env.step(np.argmax(infos[0]["action_mask"] * noise[n % _NOISE], axis=1))[-1]
 
     return Work(work, lambda nothing: {"steps": copies})
-
-
-def _random_play(game: Game, copies: int) -> Work:
-    devices = jax.device_count()
-
-    def share(keys: Array) -> Array:
-        return play_random(game, keys[0], copies // devices).decisions[None]
-
-    play = on_every_device(share)
-    return Work(
-        lambda n: play(jax.random.split(jax.random.key(n), devices)),
-        lambda decisions: {"decisions": int(jnp.sum(decisions))},
-    )
 
 
 if __name__ == "__main__":

@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from common import Parser, at_least_one, parameters, run, spread
+from common import Parser, at_least_one, parameters, peak_gib, run, spread
 
 from dream.config.compose import compose_config
 
 _GIB = 2**30
-_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
-"""Bytes in the unit of ru_maxrss."""
 _STATM = Path("/proc/self/statm")
 _LATER = 2
 """Iterations after the first, whose memory is the steady one."""
@@ -86,7 +84,7 @@ def _iterate(parser: Parser, overrides: list[str]) -> None:
         parser.error(str(error))
     game = envs.make(config.env.name, **config.env.rules)
     algorithm = algorithms.make(config.algo, config.network, game)
-    before = _peak_gib()
+    before = peak_gib()
     began = time.perf_counter()
     state, info = algorithm.iterate(algorithm.init(jax.random.key(config.seed)))
     stats = jax.devices()[0].memory_stats() or {}
@@ -95,7 +93,7 @@ def _iterate(parser: Parser, overrides: list[str]) -> None:
         "episodes": round(info.get("episodes", 0)),
         "decisions": round(info.get("decisions", 0)),
         "parameters": parameters(config.network, game),
-        "peak_gib": _peak_gib(),
+        "peak_gib": peak_gib(),
         "before_gib": before,
         "device_peak_gib": None if device_peak is None else device_peak / _GIB,
         "seconds": time.perf_counter() - began,
@@ -113,10 +111,6 @@ def _resident_gib() -> float | None:
     if not _STATM.exists():
         return None
     return int(_STATM.read_text().split()[1]) * resource.getpagesize() / _GIB
-
-
-def _peak_gib() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT / _GIB
 
 
 if __name__ == "__main__":

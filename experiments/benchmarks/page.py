@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from common import Parser, run, spread
+from common import Parser, run, spreads
 from websockets.sync.client import ClientConnection, connect
 
 from envs import InputError
@@ -60,10 +60,7 @@ def _of_player(arguments: argparse.Namespace, player: str) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as cache:
             for runs in found.values():
                 runs.append(_sitting(arguments.game, player, arguments.moves, cache))
-    return {
-        name: {key: value for figure in runs[0] for key, value in spread(figure, [one[figure] for one in runs]).items()}
-        for name, runs in found.items()
-    }
+    return {name: spreads(runs) for name, runs in found.items()}
 
 
 def _sitting(game: str, player: str, moves: int, cache: str) -> dict[str, float]:

@@ -12,14 +12,9 @@ import sys
 import time
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-from common import Parser, Work, at_least_one, interleaved, on_every_device, ratio, run, split_cores, spread
-from jax import Array
+from common import Parser, Work, at_least_one, interleaved, random_play, ratio, run, split_cores, spread
 
 import envs
-from envs import Game
-from envs.random_play import play_random
 
 _PEER = "pyspiel"
 _PEER_GAME = "gin_rummy"
@@ -43,7 +38,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     split_cores(arguments.devices, arguments.batches)
     rules = {} if arguments.version is None else {"version": arguments.version}
     game = envs.make(arguments.env, **rules)
-    works = {batch: _random_play(game, batch) for batch in dict.fromkeys(arguments.batches)}
+    works = {batch: random_play(game, batch) for batch in dict.fromkeys(arguments.batches)}
     peer = None if arguments.no_pyspiel or arguments.env != _PEER_GAME else _pyspiel_play()
     timings = interleaved(works | ({_PEER: peer} if peer else {}), arguments.repeats, _SECONDS)
     by_batch = {
@@ -62,20 +57,6 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         figures |= spread("pyspiel_games_per_s", timings[_PEER].rates("games"))
         figures |= ratio(timings[best].rates("decisions"), decisions)
     return figures
-
-
-def _random_play(game: Game, batch: int) -> Work:
-    """Plays `batch` games at once, each device its share; counts games and decisions."""
-    devices = jax.device_count()
-
-    def share(keys: Array) -> Array:
-        return play_random(game, keys[0], batch // devices).decisions[None]
-
-    play = on_every_device(share)
-    return Work(
-        lambda n: play(jax.random.split(jax.random.key(n), devices)),
-        lambda decisions: {"games": batch, "decisions": jnp.sum(decisions)},
-    )
 
 
 def _pyspiel_play() -> Work | None:

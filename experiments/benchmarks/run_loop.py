@@ -15,17 +15,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from common import Parser, Work, interleaved, ratio, run, spread
+from solvers import cfr_calls
 
 import envs
-from dream.algorithms.tabular import cfr
 from dream.algorithms.tabular.iterations import MOST
 from dream.algorithms.types import Algorithm
 from dream.config.compose import compose_config
-from dream.game_tree.sequence_form import sequence_form
 from dream.game_tree.tree import build_tree
 from dream.training import loop
 from dream.training.beginning import Start
@@ -59,7 +57,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _game(name: str, run_dir: Path, repeats: int) -> dict[str, float]:
-    timings = interleaved({"run": _loop(_start(run_dir, f"env={name}")), "alone": _alone(name)}, repeats, _SECONDS)
+    alone = cfr_calls(build_tree(envs.make(name)), np.int64(MOST))
+    timings = interleaved({"run": _loop(_start(run_dir, f"env={name}")), "alone": alone}, repeats, _SECONDS)
     ours, alone = (timings[part].rates("iterations") for part in ("run", "alone"))
     cost = [1e6 / one - 1e6 / other for one, other in zip(ours, alone, strict=True)]
     report = spread("iterations_per_s", ours) | spread("alone_iterations_per_s", alone) | ratio(ours, alone)
@@ -110,18 +109,6 @@ def _loop(start: Start) -> Work:
     for n in range(_BATCHES_TO_GROW):
         work(n)
     return Work(work, lambda iterations: {"iterations": iterations})
-
-
-def _alone(name: str) -> Work:
-    tree = build_tree(envs.make(name))
-    zeros, config = np.zeros(tree.legal.shape), cfr.CfrConfig("cfr")
-    start = cfr.CfrState(zeros, zeros, zeros, np.int64(0), np.int32(0))
-
-    def work(n: int) -> Any:
-        with jax.enable_x64(True):
-            return cfr.run_updates(config, sequence_form(tree), start, np.int64(MOST))
-
-    return Work(work, lambda after: {"iterations": MOST})
 
 
 if __name__ == "__main__":

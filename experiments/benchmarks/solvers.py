@@ -41,7 +41,7 @@ def _game(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     tree = build_tree(envs.make(name))
     report = {"histories": tree.num_histories, "infosets": tree.num_infosets, "build_s": time.perf_counter() - began}
     peers = {} if arguments.no_pyspiel or name not in _PYSPIEL else _pyspiel(name)
-    timings = interleaved({"cfr": _cfr(tree), "nash_conv": _nash_conv(tree), **peers}, arguments.repeats, _SECONDS)
+    timings = interleaved({"cfr": cfr_calls(tree), "nash_conv": _nash_conv(tree), **peers}, arguments.repeats, _SECONDS)
     rates = timings["cfr"].rates("iterations")
     report |= spread("iterations_per_s", rates) | spread("nash_conv_ms", _milliseconds(timings["nash_conv"]))
     if peers:
@@ -55,10 +55,11 @@ def _milliseconds(timing: Timing) -> list[float]:
     return [1e3 * seconds for seconds in timing.seconds]
 
 
-def _cfr(tree: Tree) -> Work:
+def cfr_calls(tree: Tree, updates: int | None = None) -> Work:
+    """Returns calls of so many iterations of CFR, by default as many as suit the game."""
     zeros, config = np.zeros(tree.legal.shape), cfr.CfrConfig("cfr")
-    updates = _UPDATES.get(tree.game.name, 16)
     start = cfr.CfrState(zeros, zeros, zeros, np.int64(0), np.int32(0))
+    updates = _UPDATES.get(tree.game.name, 16) if updates is None else updates
 
     def work(n: int) -> Any:
         with jax.enable_x64(True):
