@@ -113,7 +113,8 @@ def _report(run: Run, reports: dict[str, Any], tracker: Tracker) -> None:
         report_table(f"iteration {run.iteration} against {opponent}", report)
     _send_matches(run, tracker)
     tracker.summarise(reports)
-    run.objective = objective(run.measurements.exact(run.state, run.iteration), reports)
+    points = [report["points_per_hand"].mean for report in reports.values()]
+    run.objective = objective(run.measurements.exact(run.state, run.iteration), points)
     tracker.log_pictures(_draw(run))
 
 

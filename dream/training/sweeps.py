@@ -13,9 +13,9 @@ from yaml import YAMLError
 from dream.config.settings import flat
 from dream.storage.checkpoint import has_checkpoint
 from dream.storage.files import CONFIG_FILE, EVALUATION_FILE, decoded
-from dream.storage.policies import chosen_name
 from dream.storage.reports import ASKED
 from dream.training import metrics
+from dream.training.objective import objective
 from envs import InputError
 
 FINISHED, STOPPED, BEGUN = "finished", "stopped", "begun"
@@ -131,12 +131,8 @@ def _results(path: Path) -> dict[str, Any]:
                 found[f"{opponent}/{name}"] = value["mean"]
                 found |= {f"{opponent}/{name}/{end}": value[end] for end in ("low", "high") if end in value}
     found |= {f"exploitability/{name}": values["exploitability"] for name, values in exact.items()}
-    objective = None
-    if exact:
-        objective = exact[chosen_name(exact)]["exploitability"]
-    elif matches:
-        objective = -next(iter(matches.values()))["points_per_hand"]["mean"]
-    return {"objective": objective, **found}
+    points = [one["points_per_hand"]["mean"] for one in matches.values()]
+    return {"objective": objective(exact, points), **found}
 
 
 def _read_config(path: Path) -> dict[str, Any]:
