@@ -36,7 +36,6 @@ MOST_BYTES = 8_192
 """Of any message but a record."""
 MOST_PART_BYTES = 262_144
 """Of a part of a file of records, quoted as JSON."""
-_MOST_DEPTH = 6
 
 
 def _text(most: int) -> Callable[[Any], bool]:

@@ -53,16 +53,13 @@ def plan(settings: Mapping[str, Any], game: Game, *, tabular: bool, run_dir: Pat
     ]
 
 
-def next_steps(
-    run_dir: Path, game: Game, rules: Mapping[str, Any], *, opponent: str, finished: bool, wandb: bool
-) -> list[str]:
+def next_steps(run_dir: Path, game: Game, rules: Mapping[str, Any], *, finished: bool, wandb: bool) -> list[str]:
     """Returns the commands that make sense after a run; those that need a zero-sum game of two only where it is one.
 
     Args:
       run_dir: of the run.
       game: what was played.
       rules: the game's, as the run was given them.
-      opponent: a rule-based player of the game.
       finished: whether the run came to its end, and was not interrupted.
       wandb: whether there are offline W&B files to send.
     """
@@ -71,11 +68,11 @@ def next_steps(
     steps = [] if finished else [("go on", f"python -m dream.run resume={place}")]
     whole = EvaluateConfig.games // game.num_players * game.num_players  # every deal from every seat
     rounds = "" if whole == EvaluateConfig.games else f" games={whole}"
-    steps.append(("evaluate", f"python -m dream.evaluate checkpoint={place} opponent={opponent}{rounds}"))
+    steps.append(("evaluate", f"python -m dream.evaluate checkpoint={place} opponent=random{rounds}"))
     if game.num_players == 2 and has_opposite_points(game):
         steps.append(("exploit", f"python -m dream.exploit checkpoint={place}"))
         env = " ".join([f"env={game.name}", *_changed_rules(game.name, rules)])
-        steps.append(("rate", f"python -m dream.ladder {env} players=[{opponent},{place}]"))
+        steps.append(("rate", f"python -m dream.ladder {env} players=[random,{place}]"))
     if wandb:
         steps.append(("send to W&B", f"wandb sync {shlex.quote(folder)}/wandb/offline-run-*"))
     return [f"  {name + ':':<13}{command}" for name, command in steps]

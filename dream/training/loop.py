@@ -212,7 +212,7 @@ def _suggest(run: Run, *, finished: bool) -> None:
     """Prints what can be done with a run next."""
     sent = run.config.tracking.mode != "disabled" and any(run.run_dir.glob("wandb/offline-run-*"))
     rules = run.start.plain["env"].get("rules", {})
-    for line in announce.next_steps(run.run_dir, run.game, rules, opponent="random", finished=finished, wandb=sent):
+    for line in announce.next_steps(run.run_dir, run.game, rules, finished=finished, wandb=sent):
         print(line, flush=True)
 
 

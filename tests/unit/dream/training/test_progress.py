@@ -136,11 +136,11 @@ def test_next_steps(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> 
     monkeypatch.chdir(tmp_path)
     place = tmp_path / "my runs" / "a"
     leduc = envs.make("leduc_poker")
-    lines = next_steps(place, leduc, {}, opponent="random", finished=True, wandb=True)
+    lines = next_steps(place, leduc, {}, finished=True, wandb=True)
     assert [line.split()[0] for line in lines] == ["evaluate:", "exploit:", "rate:", "send"]
     assert lines[1].endswith("python -m dream.exploit checkpoint='my runs/a'")
     assert lines[3].endswith("wandb sync 'my runs/a'/wandb/offline-run-*")
-    lines = next_steps(tmp_path / "b", leduc, {}, opponent="random", finished=False, wandb=False)
+    lines = next_steps(tmp_path / "b", leduc, {}, finished=False, wandb=False)
     assert lines[0].endswith("python -m dream.run resume=b")
     assert not any("wandb" in line for line in lines)
 
@@ -149,7 +149,7 @@ def test_next_steps_of_a_folder_with_odd_characters(monkeypatch: pytest.MonkeyPa
     """They can be pasted too: what the shell hands over names the folder in Hydra's grammar."""
     monkeypatch.chdir(tmp_path)
     for name in ("lr=0.1", "a(1)", "été"):
-        lines = next_steps(tmp_path / name, envs.make("kuhn_poker"), {}, opponent="random", finished=False, wandb=False)
+        lines = next_steps(tmp_path / name, envs.make("kuhn_poker"), {}, finished=False, wandb=False)
         resume, evaluate, exploit, rate = [shlex.split(line.partition(":")[2])[3:] for line in lines]
         assert compose_config("config", resume).node.resume == name
         assert compose_config("evaluate", evaluate).node.checkpoint == name
@@ -168,9 +168,7 @@ def test_next_steps_fit_the_game(monkeypatch: pytest.MonkeyPatch, tmp_path: path
         ("rummy500", {"num_players": 3}, None),
         ("rummy500", {"num_players": 2, "rewards": "points"}, None),
     ):
-        lines = next_steps(
-            tmp_path / "a", envs.make(name, **rules), rules, opponent="random", finished=True, wandb=False
-        )
+        lines = next_steps(tmp_path / "a", envs.make(name, **rules), rules, finished=True, wandb=False)
         assert [line.split()[0] for line in lines] == ["evaluate:", "exploit:", "rate:"][: None if suggested else 1]
         assert suggested is None or suggested in lines[-1]
         assert lines[0].endswith(" games=9999" if rules.get("num_players") == 3 else "opponent=random")
