@@ -162,8 +162,12 @@ def _before(one: _Layer, two: _Layer) -> bool:
 
 def _reads_observation(inputs: int, game: Game) -> bool:
     """Returns whether a first layer may read so many: the observation, or its dense part and the newest events."""
-    log = game.event_log
-    if log is None or inputs == game.observation_size:
-        return inputs == game.observation_size
-    window, rest = divmod(inputs - len(log.dense_indices), log.width)
-    return not rest and 1 <= window <= log.slots
+    return inputs == game.observation_size or log_window(inputs, game) is not None
+
+
+def log_window(inputs: int, game: Game) -> int | None:
+    """Returns the newest events that a first layer of so many inputs reads; None where it reads them all, or others."""
+    if game.event_log is None or inputs == game.observation_size:
+        return None
+    window, rest = divmod(inputs - len(game.event_log.dense_indices), game.event_log.width)
+    return None if rest or not 1 <= window <= game.event_log.slots else window

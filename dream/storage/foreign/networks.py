@@ -21,7 +21,7 @@ import numpy as np
 import envs
 from dream.networks import make_network
 from dream.networks.policy import Acts
-from dream.storage.foreign.layers import by_shape, is_own
+from dream.storage.foreign.layers import MAX_LAYERS, by_shape, is_own, log_window
 from dream.storage.foreign.opcodes import read_pickle
 from envs import Game
 from envs.errors import InputError, shown
@@ -31,7 +31,6 @@ _DOCUMENT_TEMPERATURE = 0.1
 """At which the DREAM document plays its agent."""
 _MAX_NUMBERS = 2**26
 """In a network; its layers may share their bytes in a file."""
-_MAX_LAYERS = 64
 _SIMBA_LAYERS = frozenset({"opp_dw_pred", "value_draw", "value_discard", "value_knock"})
 """Those that no other known network has, with all that begin with _SIMBA_NORM."""
 _SIMBA_NORM = "LayerNorm_"
@@ -157,14 +156,6 @@ def _dueling(path: Path, content: dict[Any, Any], config: dict[str, Any]) -> For
     return Foreign(described, network, acts, params)
 
 
-def _log_window(seen: int, game: Game) -> int | None:
-    """Returns the log window of a first layer that sees so many numbers, None for the whole observation."""
-    if game.event_log is None or seen == game.observation_size:
-        return None
-    window, rest = divmod(seen - len(game.event_log.dense_indices), game.event_log.width)
-    return None if rest or not 1 <= window <= game.event_log.slots else window
-
-
 def _game_node(config: dict[str, Any]) -> dict[str, Any]:
     """Returns name and rules of the game a config names, gin rummy where it names none of this project's."""
     env = config.get("env")
@@ -178,9 +169,9 @@ def _game_node(config: dict[str, Any]) -> dict[str, Any]:
 def _dueling_node(arrays: dict[str, np.ndarray], config: dict[str, Any], game: Game) -> dict[str, Any]:
     """Returns the node of the dueling network: what the arrays fit, else what the config says, else the document's."""
     sizes = {name[:-2]: array.shape for name, array in arrays.items() if name.endswith(".w") and array.ndim == 2}
-    trunk = ["first", *(f"trunk_{n}" for n in range(1, min(len(sizes), _MAX_LAYERS)) if f"trunk_{n}" in sizes)]
+    trunk = ["first", *(f"trunk_{n}" for n in range(1, min(len(sizes), MAX_LAYERS)) if f"trunk_{n}" in sizes)]
     seen = sizes.get("first", (game.observation_size, 0))[0]
-    node = {"name": "dueling", "log_window": _log_window(seen, game)}
+    node = {"name": "dueling", "log_window": log_window(seen, game)}
     if set(trunk) <= sizes.keys():
         fitted = {**node, "hidden": [sizes[layer][1] for layer in trunk]}
         shapes = {name: array.shape for name, array in arrays.items()}
@@ -190,7 +181,7 @@ def _dueling_node(arrays: dict[str, np.ndarray], config: dict[str, Any], game: G
     hidden = given.get("hidden") if isinstance(given, dict) else None
     if (
         isinstance(hidden, list | tuple)
-        and 1 <= len(hidden) <= _MAX_LAYERS
+        and 1 <= len(hidden) <= MAX_LAYERS
         and all(type(n) is int and n >= 1 for n in hidden)
     ):
         return {**node, "hidden": list(hidden)}
