@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import re
@@ -49,13 +50,8 @@ class Catalogue:
             self._add(reference, game_of(find(search_names.policy_in(reference))))
         folders = sorted(runs.iterdir(), reverse=True) if runs and runs.is_dir() else []
         for folder in [folder for folder in folders if (folder / "checkpoints").is_dir()][:_MOST_RUNS]:
-            self._add_if_readable(str(folder))
-
-    def _add_if_readable(self, reference: str) -> None:
-        try:
-            self._add(reference, game_of(find(reference)))
-        except InputError:
-            return
+            with contextlib.suppress(InputError):  # a run that cannot be read
+                self._add(str(folder), game_of(find(str(folder))))
 
     def _add(self, reference: str, game: Game) -> None:
         if Path(reference).resolve() in [Path(one.reference).resolve() for one in self.trained]:
@@ -113,10 +109,6 @@ class Catalogue:
             if one.label == label and one.game == game:
                 return one.reference
         raise RefusedError("unknown_player", game=game.name, player=label)
-
-    def rule_based(self, game: Game) -> list[str]:
-        """Returns the players of a game that need no training."""
-        return player_names(game)
 
     def advisor(self, game: Game) -> str:
         """Returns the player that gives advice where no other is asked for."""

@@ -14,6 +14,7 @@ from dream.page.hub import Connection, Hub
 from dream.page.match import Finished, Match
 from dream.page.opened import Archive, rounds_near
 from dream.page.refusals import RefusedError
+from dream.storage.policies import player_names
 from envs import Game, InputError
 
 LONGEST, MOST_WORLDS = 8.0, 512
@@ -31,7 +32,7 @@ async def adviser(hub: Hub, game: Game, label: str | None) -> Adviser:
     label = label or hub.catalogue.advisor(game)
     player: Player = await hub.player(label, game)
     playout = player.policy
-    names = hub.catalogue.rule_based(game)
+    names = player_names(game)
     if label in names:
         quick = next((name for name in _PLAYOUTS if name in names), label)
         playout = (await hub.player(quick, game)).policy

@@ -245,9 +245,7 @@ class Hub:
 
     async def show(self, match: Match) -> None:
         """Sends a match as it stands to all who watch it."""
-        message = {"type": "match", "match": self.snapshot(match)}
-        for connection in [one for one in self.connections if one.watches == match.id]:
-            await connection.send(message)
+        await self._tell(match, {"type": "match", "match": self.snapshot(match)})
 
     def snapshot(self, match: Match) -> dict[str, Any]:
         """Returns what the page shows of a match."""
