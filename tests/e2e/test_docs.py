@@ -24,6 +24,8 @@ BLOCK = re.compile(r"(?:<!-- (?P<mark>[^>]*) -->\n\n)?^```python\n(?P<code>.*?)^
 COMMAND = re.compile(r"(?<![\w.])python -m dream[. ](run|evaluate|exploit|ladder|export)\b([^`\n]*)")
 CONFIGS = {"run": "config"}
 """Command -> its configuration, where the name is another."""
+COMPOSED: set[tuple[str, ...]] = set()
+"""Commands with their overrides, the seed left out, that were composed."""
 
 
 class Block(NamedTuple):
@@ -81,12 +83,16 @@ def test_python_blocks(page: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(commands(page))], ids=_name)
 def test_commands_compose(page: pathlib.Path) -> None:
-    """Every command's overrides name groups, options and keys that there are; every job of a sweep does."""
+    """Every command's overrides name groups, options and keys that there are; every job of a sweep does.
+
+    Of jobs that differ in the seed alone one is composed, whatever page it is on.
+    """
     for name, overrides in commands(page):
-        if any(override.startswith("resume=") for override in overrides):
-            overrides = [override for override in overrides if not override.startswith("resume=")]
-        for job in jobs(overrides):
-            compose_config(CONFIGS.get(name, name), job)
+        for job in jobs([override for override in overrides if not override.startswith("resume=")]):
+            kind = (name, *(override for override in job if not override.startswith("seed=")))
+            if kind not in COMPOSED:
+                compose_config(CONFIGS.get(name, name), job)
+                COMPOSED.add(kind)
 
 
 def _resolves(path: str) -> bool:
