@@ -162,6 +162,12 @@ def test_every_combination_builds_or_is_refused_for_its_subject(env: str) -> Non
                 build_run(_composed(choices))
 
 
+@functools.cache
+def _node(*overrides: str) -> Any:
+    """Returns the configuration of overrides, composed once for all that ask for it."""
+    return compose_config("config", [*overrides]).node
+
+
 def _overrides(experiment: str, preset: str) -> list[str]:
     return [f"experiment={experiment}", f"preset={preset}"]
 
@@ -189,15 +195,13 @@ def test_an_experiment_is_a_whole_recipe(experiment: str, preset: str) -> None:
         assert "\n" not in str(refused.value)
         return
     plain, changed = (
-        _paths(OmegaConf.to_container(compose_config("config", _overrides(experiment, name)).node, resolve=True))
-        for name in ("none", preset)
+        _paths(OmegaConf.to_container(_node(*_overrides(experiment, name)), resolve=True)) for name in ("none", preset)
     )
     differ = {path for path in plain.keys() | changed.keys() if plain.get(path) != changed.get(path)}
     follows = {".algo.learning_rate_decay.transition_steps"}  # from the number of iterations
     assert differ <= _allowed(experiment, preset) | follows
     for network in (None, *NETWORKS):
-        chosen = [] if network is None else [f"network={network}"]
-        node = compose_config("config", [*_overrides(experiment, preset), *chosen]).node
+        node = _node(*_overrides(experiment, preset), *([] if network is None else [f"network={network}"]))
         wants = None if network in (None, "dueling") else _wants_dueling(plain)
         if wants is not None:
             with pytest.raises(InputError, match=wants):
