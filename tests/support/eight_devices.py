@@ -49,8 +49,6 @@ LEARNERS = {
     "dream": ("algo=dream", *ONE_STEP, "algo.values.steps=1"),
     "escher": ("algo=escher", *ONE_STEP, "algo.values.steps=1"),
     "vr_dcfr_plus": ("algo=vr_dcfr_plus", *ONE_STEP, "algo.values.steps=1"),
-    "os_sd_cfr": ("algo=os_sd_cfr", *ONE_STEP),
-    "sd_cfr": ("algo=sd_cfr", *ONE_STEP),
     "deep_cfr": ("algo=deep_cfr", *ONE_STEP),
 }  # fmt: skip
 """Overrides by name: every way of playing, and every buffer; fits of one step, so that losses can be compared."""
