@@ -11,7 +11,7 @@ import subprocess
 import jax
 import numpy as np
 import pytest
-from command_support import REPO, TINY, command, succeed, wandb_records, without_seconds
+from command_support import REPO, TINY, command, succeed, wandb_history, wandb_records, without_seconds
 from omegaconf import OmegaConf
 
 import dream
@@ -128,11 +128,7 @@ def test_wandb_of_a_resumed_run(whole: pathlib.Path, halves: pathlib.Path) -> No
 def test_wandb_holds_the_record(whole: pathlib.Path) -> None:
     """One W&B history entry an iteration with the three axes, and the table of the evaluation."""
     (records,) = wandb_records(whole)
-    history = [
-        {"/".join(item.nested_key) or item.key: json.loads(item.value_json) for item in record.history.item}
-        for record in records
-        if record.HasField("history")
-    ]
+    history = wandb_history(whole)
     rows = [entry for entry in history if "loss" in entry]
     for entry, line in zip(rows, metrics.read(whole), strict=True):
         for name in ("iteration", "decisions", "seconds", "loss"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import pathlib
 import struct
@@ -101,3 +102,9 @@ def wandb_records(run_dir: pathlib.Path) -> list[Any]:
                 whole = b""
         found.append(records)
     return found
+
+
+def wandb_history(run_dir: pathlib.Path) -> list[dict[str, Any]]:
+    """Returns what the offline W&B runs of a run directory logged, one record a call."""
+    logged = [one.history for records in wandb_records(run_dir) for one in records if one.HasField("history")]
+    return [{x.key or "/".join(x.nested_key): json.loads(x.value_json) for x in one.item} for one in logged]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 import time
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from command_support import wandb_records
+from command_support import wandb_history
 
 import dream
 import envs
@@ -21,12 +19,6 @@ from dream.training.tracking import Tracker
 from envs import Policy
 
 wandb = pytest.importorskip("wandb")
-
-
-def _history(run_dir: pathlib.Path) -> list[dict[str, Any]]:
-    """Returns what a run logged to W&B offline, one record a call."""
-    logged = [one.history for records in wandb_records(run_dir) for one in records if one.HasField("history")]
-    return [{x.key or "/".join(x.nested_key): json.loads(x.value_json) for x in one.item} for one in logged]
 
 
 def test_an_offline_run_holds_hands_pictures_and_policies(tmp_path: pathlib.Path) -> None:
@@ -52,7 +44,7 @@ def test_an_offline_run_holds_hands_pictures_and_policies(tmp_path: pathlib.Path
     raw, end = b"", time.monotonic() + 20
     while b"iteration-7" not in raw and time.monotonic() < end:  # W&B's own process may still write what came last
         raw = b"".join(path.read_bytes() for path in folder.glob("*.wandb"))
-    history = _history(tmp_path)
+    history = wandb_history(tmp_path)
     assert history[0]["eval/random/points_per_hand"] == 0.25
     names = {name.split("/")[0] for record in history for name in record}
     assert {"evaluation", "hands", "pictures"} <= names
@@ -72,7 +64,7 @@ def test_every_evaluation_and_the_last_policy_are_sent(tmp_path: pathlib.Path) -
          "eval.final_games=64", "tracking.mode=offline", f"run_dir={run_dir}"],
         quiet=True,
     )  # fmt: skip
-    history = _history(run_dir)
+    history = wandb_history(run_dir)
     tables = [record for record in history if "evaluation/random/nrows" in record]
     hands = [record for record in history if "hands/random/count" in record]
     assert [record["iteration"] for record in tables] == [2, 4, 5, 5]
