@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import pathlib
 import re
 import subprocess
-from collections.abc import Callable, Iterator
-from types import SimpleNamespace
+from collections.abc import Callable
 
+import blocks
+import gin_losses
+import gin_relations
+import gin_search
 import numpy as np
 import pytest
-from command_support import REPO
 from script_support import called
 
 import envs
 from envs import InputError
-
-NAMES = ("blocks", "gin_relations", "gin_search", "gin_losses")
-
-
-@pytest.fixture(scope="module")
-def scripts() -> Iterator[SimpleNamespace]:
-    """The module and the scripts that use it, by name."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(REPO / "experiments")
-        yield SimpleNamespace(**{name: importlib.import_module(name) for name in NAMES})
 
 
 def _rounds(game: envs.Game, *players: object, games: int, seed: int) -> dict[str, np.ndarray]:
@@ -52,9 +43,9 @@ def _cut_off(file: object, *args: object, **kwargs: object) -> None:
 
 
 @pytest.fixture
-def relations(scripts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> Callable[..., int]:
+def relations(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> Callable[..., int]:
     """The relations' command on two blocks of one pairing; what is played is made up."""
-    script = scripts.gin_relations
+    script = gin_relations
     one = script.Relation("greedy", "gin_rummy/strong", None, 16, 8)
     monkeypatch.setattr(script, "RELATIONS", (one,))
     monkeypatch.setattr(script, "RESULT", tmp_path / "result.json")
@@ -64,15 +55,14 @@ def relations(scripts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 def test_rounds_of_other_weights_rules_or_code_are_refused(
-    scripts: SimpleNamespace,
     relations: Callable[..., int],
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One line names the file; the result stays as it was; without the file its rounds are played again."""
-    monkeypatch.setattr(scripts.blocks, "commit", lambda: "old")
-    monkeypatch.setattr(scripts.blocks, "checksum", lambda name, game: None if name == "greedy" else 1)
+    monkeypatch.setattr(blocks, "commit", lambda: "old")
+    monkeypatch.setattr(blocks, "checksum", lambda name, game: None if name == "greedy" else 1)
     assert relations() == 0
     result = (tmp_path / "result.json").read_text()
     assert json.loads(result)["relations"][0]["made"]["checksum of gin_rummy/strong"] == 1
@@ -82,7 +72,7 @@ def test_rounds_of_other_weights_rules_or_code_are_refused(
         ("commit", lambda: "new", "commit is old and new"),
     ):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(scripts.blocks, name, value)
+            patch.setattr(blocks, name, value)
             assert relations() == 2
         line = capsys.readouterr().err
         assert line.count("\n") == 1
@@ -101,27 +91,26 @@ def test_rounds_of_other_weights_rules_or_code_are_refused(
 
 
 @pytest.fixture
-def search(scripts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> Callable[..., int]:
+def search(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> Callable[..., int]:
     """The search's command on a block of each pairing; what is played is made up."""
-    monkeypatch.setattr(scripts.gin_search, "play_hands", _rounds)
-    monkeypatch.setattr(scripts.gin_search, "play_for_gains", _gains)
-    monkeypatch.setattr(scripts.gin_search.Bench, "player", lambda bench, name: name)
+    monkeypatch.setattr(gin_search, "play_hands", _rounds)
+    monkeypatch.setattr(gin_search, "play_for_gains", _gains)
+    monkeypatch.setattr(gin_search.Bench, "player", lambda bench, name: name)
     asked = ("--work", tmp_path / "work", "--out", tmp_path / "result.json", "--deals", 8, "--block", 8)
-    return lambda *arguments: called(scripts.gin_search, *asked, "--policy", "greedy", *arguments)
+    return lambda *arguments: called(gin_search, *asked, "--policy", "greedy", *arguments)
 
 
 @pytest.fixture
-def losses(scripts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> Callable[..., int]:
+def losses(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> Callable[..., int]:
     """The losses' command on a block of one pairing; what is played is made up, and nothing is made of it."""
-    monkeypatch.setattr(scripts.gin_losses, "played", lambda *_: {"points": np.zeros(2)})
-    monkeypatch.setattr(scripts.gin_losses, "looked_at", lambda rounds, bonus: {"rounds": len(rounds["points"])})
+    monkeypatch.setattr(gin_losses, "played", lambda *_: {"points": np.zeros(2)})
+    monkeypatch.setattr(gin_losses, "looked_at", lambda rounds, bonus: {"rounds": len(rounds["points"])})
     asked = ("--work", tmp_path / "work", "--out", tmp_path / "result.json", "--deals", 8, "--block", 8)
-    return lambda *arguments: called(scripts.gin_losses, *asked, "--opponents", "camper", *arguments)
+    return lambda *arguments: called(gin_losses, *asked, "--opponents", "camper", *arguments)
 
 
 @pytest.mark.parametrize("script", ["search", "losses"])
 def test_rounds_of_other_code_are_refused(
-    scripts: SimpleNamespace,
     request: pytest.FixtureRequest,
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
@@ -130,18 +119,18 @@ def test_rounds_of_other_code_are_refused(
 ) -> None:
     """Where the players are rules, whose checksums are none; blocks that do not say so, of older scripts, as well."""
     call, player = request.getfixturevalue(script), ("--player", "greedy") if script == "losses" else ()
-    monkeypatch.setattr(scripts.blocks, "commit", lambda: "old")
+    monkeypatch.setattr(blocks, "commit", lambda: "old")
     assert call(*player) == 0
     assert call(*player) == 0
     result = (tmp_path / "result.json").read_bytes()
     assert b'"commit": "old"' in result
     capsys.readouterr()
-    monkeypatch.setattr(scripts.blocks, "commit", lambda: "new")
+    monkeypatch.setattr(blocks, "commit", lambda: "new")
     assert call(*player) == 2
     line = capsys.readouterr().err
     assert (line.count("\n"), "commit is old and new; delete it" in line) == (1, True)
     for path in (tmp_path / "work").glob("*.npz"):
-        scripts.blocks.write(path, scripts.blocks.read(path))
+        blocks.write(path, blocks.read(path))
     assert call(*player) == 2
     assert "does not name its players, rules and code" in capsys.readouterr().err
     assert (tmp_path / "result.json").read_bytes() == result
@@ -167,7 +156,6 @@ def test_pairings_of_search_that_were_not_played_stay(
 
 
 def test_a_label_is_of_one_player(
-    scripts: SimpleNamespace,
     losses: Callable[..., int],
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
@@ -175,7 +163,7 @@ def test_a_label_is_of_one_player(
 ) -> None:
     """Two runs of one folder name do not replace each other; of older results nobody knows whose they are."""
     weights = {"runs/a/seed0": 1, "runs/b/seed0": 2}
-    monkeypatch.setattr(scripts.blocks, "checksum", lambda name, game: weights.get(name))
+    monkeypatch.setattr(blocks, "checksum", lambda name, game: weights.get(name))
     assert losses("--player", "runs/a/seed0") == 0
     result = (tmp_path / "result.json").read_bytes()
     capsys.readouterr()
@@ -224,23 +212,19 @@ def test_one_pairing_can_be_asked_for(
     assert (tmp_path / "result.json").exists()
 
 
-def test_other_rules_are_other_rounds(scripts: SimpleNamespace, tmp_path: pathlib.Path) -> None:
+def test_other_rules_are_other_rounds(tmp_path: pathlib.Path) -> None:
     """By the game's identity; the same comes back as it was written."""
-    plain, eaai = (
-        scripts.blocks.made_by(envs.make("gin_rummy", **rules), ["greedy"]) for rules in ({}, {"preset": "eaai"})
-    )
-    scripts.blocks.write(tmp_path / "a.npz", {"x": np.arange(3)}, plain)
-    scripts.blocks.check(tmp_path / "a.npz", plain)
-    assert scripts.blocks.read(tmp_path / "a.npz")["x"].tolist() == [0, 1, 2]
+    plain, eaai = (blocks.made_by(envs.make("gin_rummy", **rules), ["greedy"]) for rules in ({}, {"preset": "eaai"}))
+    blocks.write(tmp_path / "a.npz", {"x": np.arange(3)}, plain)
+    blocks.check(tmp_path / "a.npz", plain)
+    assert blocks.read(tmp_path / "a.npz")["x"].tolist() == [0, 1, 2]
     with pytest.raises(
         InputError, match=r"a\.npz was played by other players, rules or code: game\.rules\.\w+ is .* delete it"
     ):
-        scripts.blocks.check(tmp_path / "a.npz", eaai)
+        blocks.check(tmp_path / "a.npz", eaai)
 
 
-def test_code_that_git_does_not_know_yet_is_code(
-    scripts: SimpleNamespace, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_code_that_git_does_not_know_yet_is_code(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new file, and each change of it, is another commit's; what git ignores is not."""
     for folder in ("dream", "envs"):
         (tmp_path / folder).mkdir()
@@ -249,34 +233,33 @@ def test_code_that_git_does_not_know_yet_is_code(
     author = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
     for arguments in (["init", "-q"], ["add", "."], [*author, "commit", "-q", "-m", "x"]):
         subprocess.run(["git", "-C", str(tmp_path), *arguments], check=True)
-    monkeypatch.setattr(scripts.blocks, "_ROOT", tmp_path)
-    found = [scripts.blocks.commit()]
+    monkeypatch.setattr(blocks, "_ROOT", tmp_path)
+    found = [blocks.commit()]
     for content in ("y = 1\n", "y = 2\n"):
         (tmp_path / "dream" / "new player.py").write_text(content)
-        found.append(scripts.blocks.commit())
+        found.append(blocks.commit())
     assert len(set(found)) == 3
     (tmp_path / "dream" / "new player.py").unlink()
     (tmp_path / "dream" / "new.pyc").write_text(content)
-    assert scripts.blocks.commit() == found[0]
+    assert blocks.commit() == found[0]
 
 
 def test_a_block_that_is_cut_off_is_not_there(
-    scripts: SimpleNamespace,
     relations: Callable[..., int],
     tmp_path: pathlib.Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of each script: Ctrl-C leaves no file that counts as played."""
     played = {"points": np.zeros(2)}
-    monkeypatch.setattr(scripts.gin_losses, "played", lambda *_: played)
-    monkeypatch.setattr(scripts.gin_search, "play_hands", _rounds)
-    monkeypatch.setattr(scripts.gin_search, "play_for_gains", _gains)
-    monkeypatch.setattr(scripts.gin_search.Bench, "player", lambda bench, name: name)
+    monkeypatch.setattr(gin_losses, "played", lambda *_: played)
+    monkeypatch.setattr(gin_search, "play_hands", _rounds)
+    monkeypatch.setattr(gin_search, "play_for_gains", _gains)
+    monkeypatch.setattr(gin_search.Bench, "player", lambda bench, name: name)
     work = ["--work", tmp_path / "work", "--out", tmp_path / "out.json"]
     calls = (
         relations,
-        lambda: called(scripts.gin_search, *work, "--policy", "greedy", "--deals", 8, "--block", 8),
-        lambda: called(scripts.gin_losses, *work, "--player", "greedy", "--opponents", "camper"),
+        lambda: called(gin_search, *work, "--policy", "greedy", "--deals", 8, "--block", 8),
+        lambda: called(gin_losses, *work, "--player", "greedy", "--opponents", "camper"),
     )
     for call in calls:
         with monkeypatch.context() as patch:
@@ -287,7 +270,6 @@ def test_a_block_that_is_cut_off_is_not_there(
 
 
 def test_a_damaged_block_is_named(
-    scripts: SimpleNamespace,
     relations: Callable[..., int],
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
@@ -302,4 +284,4 @@ def test_a_damaged_block_is_named(
     for empty in (b"", b"PK"):
         path.write_bytes(empty)
         with pytest.raises(InputError, match="is damaged; delete it"):
-            scripts.blocks.read(path)
+            blocks.read(path)

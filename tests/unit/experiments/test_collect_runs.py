@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import pathlib
 import re
 import shutil
-from collections.abc import Callable, Iterator
-from types import ModuleType
+from collections.abc import Callable
 
+import collect_runs as script
 import matplotlib as mpl
 import pytest
-from command_support import REPO
 from run_folder import write_config, write_metrics, write_sittings
 from script_support import called
-
-
-@pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
-    """The script."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(REPO / "experiments")
-        yield importlib.import_module("collect_runs")
 
 
 @pytest.fixture
@@ -42,9 +32,7 @@ def run(tmp_path: pathlib.Path) -> Callable[[int], pathlib.Path]:
     return make
 
 
-def test_further_seeds_come_after_the_stored_ones(
-    script: ModuleType, run: Callable[[int], pathlib.Path], tmp_path: pathlib.Path
-) -> None:
+def test_further_seeds_come_after_the_stored_ones(run: Callable[[int], pathlib.Path], tmp_path: pathlib.Path) -> None:
     """And a seed twice, or one left out, changes nothing, since tables number the runs by their place."""
     target = tmp_path / "result"
     assert called(script, target, run(0), run(1)) == 0
@@ -60,7 +48,6 @@ def test_further_seeds_come_after_the_stored_ones(
 
 
 def test_a_run_comes_once(
-    script: ModuleType,
     run: Callable[[int], pathlib.Path],
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
@@ -75,9 +62,7 @@ def test_a_run_comes_once(
     assert not list(tmp_path.glob("result*"))
 
 
-def test_curves_are_named_by_the_seed(
-    script: ModuleType, run: Callable[[int], pathlib.Path], tmp_path: pathlib.Path
-) -> None:
+def test_curves_are_named_by_the_seed(run: Callable[[int], pathlib.Path], tmp_path: pathlib.Path) -> None:
     """Not by the place: seeds 3 and 5 are 3 and 5."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(mpl.rcParams, "svg.fonttype", "none")
@@ -87,9 +72,7 @@ def test_curves_are_named_by_the_seed(
     assert [one["seed"] for one in json.loads((tmp_path / "result.json").read_text())["runs"]] == [3, 5]
 
 
-def test_jobs_of_a_sweep_can_be_added(
-    script: ModuleType, run: Callable[[int], pathlib.Path], tmp_path: pathlib.Path
-) -> None:
+def test_jobs_of_a_sweep_can_be_added(run: Callable[[int], pathlib.Path], tmp_path: pathlib.Path) -> None:
     """Their seeds are those of their configurations; an older file that holds the sweep's command is refused."""
     folders = [run(0), run(1)]
     for folder in folders:
@@ -105,7 +88,6 @@ def test_jobs_of_a_sweep_can_be_added(
 
 
 def test_other_games_are_collected_too(
-    script: ModuleType,
     run: Callable[[int], pathlib.Path],
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
@@ -124,7 +106,6 @@ def test_other_games_are_collected_too(
 
 
 def test_runs_of_several_settings_are_refused(
-    script: ModuleType,
     run: Callable[[int], pathlib.Path],
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
@@ -154,7 +135,6 @@ def test_runs_of_several_settings_are_refused(
 
 
 def test_runs_that_met_other_opponents_are_refused(
-    script: ModuleType,
     run: Callable[[int], pathlib.Path],
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
@@ -179,7 +159,6 @@ def test_runs_that_met_other_opponents_are_refused(
     ['{"a": 1}', '{"runs', "[1]", '{"runs": []}', '{"runs": [{"x": 1}]}', '{"runs": [{"seed": 0, "final": {}}]}'],
 )
 def test_a_file_of_something_else_is_not_added_to(
-    script: ModuleType,
     run: Callable[[int], pathlib.Path],
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
@@ -194,7 +173,6 @@ def test_a_file_of_something_else_is_not_added_to(
 
 
 def test_a_run_that_is_to_go_on_is_refused(
-    script: ModuleType,
     run: Callable[[int], pathlib.Path],
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
@@ -208,7 +186,6 @@ def test_a_run_that_is_to_go_on_is_refused(
 
 @pytest.mark.parametrize("content", ["{}", "[1]", '"iteration"', '{"iter'])
 def test_an_evaluation_that_is_none_is_refused(
-    script: ModuleType,
     run: Callable[[int], pathlib.Path],
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
@@ -221,9 +198,7 @@ def test_an_evaluation_that_is_none_is_refused(
     assert (line.count("\n"), line.startswith(f"error: {tmp_path}/seed0/evaluation.json ")) == (1, True)
 
 
-def test_a_target_keeps_its_whole_name(
-    script: ModuleType, run: Callable[[int], pathlib.Path], tmp_path: pathlib.Path
-) -> None:
+def test_a_target_keeps_its_whole_name(run: Callable[[int], pathlib.Path], tmp_path: pathlib.Path) -> None:
     """A point in it is no ending, so that two targets are two results; .json may be given, and is."""
     for target in ("rate_0.1", "rate_0.2.json"):
         assert called(script, tmp_path / target, run(0)) == 0
@@ -233,7 +208,6 @@ def test_a_target_keeps_its_whole_name(
 
 
 def test_a_target_in_no_folder_is_refused(
-    script: ModuleType,
     run: Callable[[int], pathlib.Path],
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],

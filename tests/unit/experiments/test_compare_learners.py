@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import pathlib
 import shutil
-import sys
-from collections.abc import Callable, Iterator
-from types import ModuleType
 from typing import Any
 
+import compare_learners as script
 import pytest
-from command_support import REPO, succeed
+from command_support import succeed
 from run_folder import write_config, write_metrics, write_sittings
+from script_support import called
 
 import envs
 from dream.evaluation.statistics import positive_interval
 from dream.game_tree.sequence_form import nash_conv
 from dream.game_tree.tree import build_tree
 from envs import InputError
-
-
-@pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
-    """The script."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(REPO / "experiments")
-        yield importlib.import_module("compare_learners")
-
-
-@pytest.fixture(scope="module")
-def entrants(script: ModuleType) -> Callable:
-    """Its choice of checkpoints."""
-    return script.entrants
 
 
 def _run(folder: pathlib.Path, decisions: int, seconds: float, kept: tuple[int, ...]) -> pathlib.Path:
@@ -46,33 +30,33 @@ def _run(folder: pathlib.Path, decisions: int, seconds: float, kept: tuple[int, 
     return folder
 
 
-def test_the_last_checkpoint_within_each_limit_plays(entrants: Callable, tmp_path: pathlib.Path) -> None:
+def test_the_last_checkpoint_within_each_limit_plays(tmp_path: pathlib.Path) -> None:
     """Both have reached 1,000 decisions, the other having gone on, and 10 seconds, the other being slower."""
     one = _run(tmp_path / "one", 100, 1.0, (5, 8, 10))
     (one / "checkpoints" / "9.orbax-checkpoint-tmp").mkdir()  # a run that was killed
     other = _run(tmp_path / "other", 120, 2.0, (2, 4, 6, 8, 10))
-    chosen = {name: (path.name, reported["decisions"]) for name, (path, reported) in entrants(one, other).items()}
+    chosen = {name: (path.name, met["decisions"]) for name, (path, met) in script.entrants(one, other).items()}
     assert chosen == {
         "one_at_equal_decisions": ("10", 1000),
         "other_at_equal_decisions": ("8", 960),
         "one_at_equal_seconds": ("10", 1000),
         "other_at_equal_seconds": ("4", 480),
     }
-    swapped = {name: path.name for name, (path, _) in entrants(other, one).items()}
+    swapped = {name: path.name for name, (path, _) in script.entrants(other, one).items()}
     assert swapped["one_at_equal_seconds"] == "4"
     assert swapped["other_at_equal_decisions"] == "10"
 
 
-def test_no_checkpoint_within_a_limit_is_refused(entrants: Callable, tmp_path: pathlib.Path) -> None:
+def test_no_checkpoint_within_a_limit_is_refused(tmp_path: pathlib.Path) -> None:
     """One line that names the run and the limit; and a folder that is no run."""
     one = _run(tmp_path / "one", 100, 1.0, (10,))
     late = _run(tmp_path / "late", 100, 5.0, (10,))
     with pytest.raises(InputError, match="late kept nothing to compare within 10 seconds"):
-        entrants(one, late)
+        script.entrants(one, late)
     with pytest.raises(InputError, match="solver counts no decisions, as solvers of game trees do"):
-        entrants(one, _run(tmp_path / "solver", 0, 1.0, (10,)))
+        script.entrants(one, _run(tmp_path / "solver", 0, 1.0, (10,)))
     with pytest.raises(InputError, match="holds no checkpoint"):
-        entrants(one, _run(tmp_path / "empty", 1, 1.0, ()))
+        script.entrants(one, _run(tmp_path / "empty", 1, 1.0, ()))
 
 
 def _evaluated(folder: pathlib.Path, seconds: float, values: list[float], **changed: Any) -> pathlib.Path:
@@ -87,9 +71,7 @@ def _evaluated(folder: pathlib.Path, seconds: float, values: list[float], **chan
     return folder
 
 
-def test_exploitability_is_that_of_the_last_evaluation_within_each_limit(
-    script: ModuleType, tmp_path: pathlib.Path
-) -> None:
+def test_exploitability_is_that_of_the_last_evaluation_within_each_limit(tmp_path: pathlib.Path) -> None:
     """Both reach 600 decisions; the other is twice as slow, so that 8 seconds are its second evaluation, not its third.
 
     Values 1 and 3: mean 2, with an interval on a log scale. Uniform play of Kuhn loses 11/24.
@@ -108,7 +90,7 @@ def test_exploitability_is_that_of_the_last_evaluation_within_each_limit(
     assert reported["uniform"] == pytest.approx(11 / 24)
 
 
-def test_uniform_play_is_told_in_the_unit_of_the_runs(script: ModuleType, tmp_path: pathlib.Path) -> None:
+def test_uniform_play_is_told_in_the_unit_of_the_runs(tmp_path: pathlib.Path) -> None:
     """Rewards of mini gin are hundredths of points; the exploitability of a run is in points."""
     runs = [_evaluated(tmp_path / f"run{n}", 1.0, [11.8], env__name="mini_gin_rummy") for n in range(4)]
     tree = build_tree(envs.make("mini_gin_rummy"))
@@ -116,16 +98,16 @@ def test_uniform_play_is_told_in_the_unit_of_the_runs(script: ModuleType, tmp_pa
     assert reported["uniform"] == pytest.approx(100 * nash_conv(tree, tree.uniform()) / 2)
 
 
-def test_one_pair_has_no_interval(script: ModuleType, tmp_path: pathlib.Path) -> None:
+def test_one_pair_has_no_interval(tmp_path: pathlib.Path) -> None:
     """Null ends and a note that says so, in a file that is valid JSON."""
     one, other = (_evaluated(tmp_path / name, 1.0, [value]) for name, value in (("one", 0.5), ("other", 0.25)))
-    called(script, "--exploitability", "--one", one, "--other", other, "--out", tmp_path / "out.json")
+    assert called(script, "--exploitability", "--one", one, "--other", other, "--out", tmp_path / "out.json") == 0
     reported = strict(tmp_path / "out.json")["kuhn_poker"]
     assert reported["over_pairs"]["one_at_equal_decisions"] == {"mean": 0.5, "low": None, "high": None}
     assert "two pairs" in reported["note"]
 
 
-def test_pairs_that_cannot_be_compared_are_refused(script: ModuleType, tmp_path: pathlib.Path) -> None:
+def test_pairs_that_cannot_be_compared_are_refused(tmp_path: pathlib.Path) -> None:
     """Two games in a pair, a run without exact values, and a folder that is no run: each in one line."""
     kuhn, leduc = (
         _evaluated(tmp_path / "k", 1.0, [1.0]),
@@ -139,7 +121,7 @@ def test_pairs_that_cannot_be_compared_are_refused(script: ModuleType, tmp_path:
         script.compare_exploitability([kuhn], [tmp_path / "nowhere"])
 
 
-def test_runs_of_one_side_differ_in_the_seed_alone(script: ModuleType, tmp_path: pathlib.Path) -> None:
+def test_runs_of_one_side_differ_in_the_seed_alone(tmp_path: pathlib.Path) -> None:
     """Twice the same run, a copy of it, other rules, recipe and budget are refused, by both commands."""
     own = [_evaluated(tmp_path / f"own{n}", 1.0, [1.0]) for n in range(2)]
     fine = _evaluated(tmp_path / "fine0", 1.0, [1.0])
@@ -161,14 +143,14 @@ def test_runs_of_one_side_differ_in_the_seed_alone(script: ModuleType, tmp_path:
             compare([own[0], own[0]], [fine, fine])
 
 
-def test_matches_of_one_pair(script: ModuleType, tmp_path: pathlib.Path) -> None:
+def test_matches_of_one_pair(tmp_path: pathlib.Path) -> None:
     """Means without intervals, in valid JSON; no match is played where a run is by other rules."""
     one, other = tmp_path / "one", tmp_path / "other"
     short = ["env=kuhn_poker", "algo=cfr_plus", "iterations=1", "eval.opponents=[]", "tracking.mode=disabled"]
     succeed("dream.run", *short, f"run_dir={one}", cwd=tmp_path)
     shutil.copytree(one, other)
     out = tmp_path / "new" / "out.json"
-    called(script, "--one", one, "--other", other, "--games", 40, "--opponents", "random", "--out", out)
+    assert called(script, "--one", one, "--other", other, "--games", 40, "--opponents", "random", "--out", out) == 0
     found = strict(out)
     assert found["over_pairs"]["other_at_equal_seconds"]["one"]["win_rate"]["low"] is None
     assert "two pairs" in found["note"]
@@ -176,13 +158,6 @@ def test_matches_of_one_pair(script: ModuleType, tmp_path: pathlib.Path) -> None
     runs = [write_config(tmp_path / f"rules{bonus}", **rules, env__rules__gin_bonus=bonus) for bonus in (25, 200)]
     with pytest.raises(InputError, match="gin_bonus is 25 and 200"):
         script.compare(runs[:1], runs[1:], ["random"], 40)
-
-
-def called(script: ModuleType, *arguments: object) -> None:
-    """Runs the command."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["compare_learners.py", *map(str, arguments)])
-        script.main()
 
 
 def strict(path: pathlib.Path) -> Any:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import json
 import pathlib
 import shutil
-from collections.abc import Iterator
-from types import ModuleType
 from typing import Any
 
+import comparison as script
+import comparison_plots as plots
+import comparison_tables as tables
 import numpy as np
 import pytest
+import run_records
 from command_support import REPO, succeed
 from omegaconf import OmegaConf
 
@@ -33,14 +34,6 @@ LINES = {
 
 
 @pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
-    """The script."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(REPO / "experiments")
-        yield importlib.import_module("comparison")
-
-
-@pytest.fixture(scope="module")
 def sweeps(tmp_path_factory: pytest.TempPathFactory) -> list[pathlib.Path]:
     """A sweep of two solvers on Kuhn poker, two jobs each."""
     folder = tmp_path_factory.mktemp("sweeps") / "solvers"
@@ -48,7 +41,7 @@ def sweeps(tmp_path_factory: pytest.TempPathFactory) -> list[pathlib.Path]:
     return [folder]
 
 
-def test_learners_are_collected_over_seeds(script: ModuleType, sweeps: list[pathlib.Path]) -> None:
+def test_learners_are_collected_over_seeds(sweeps: list[pathlib.Path]) -> None:
     """Both seeds of both learners, their final exploitability, the interval, uniform play's known 11/24."""
     found = script.collect(sweeps)["kuhn_poker"]
     assert found["uniform"] == pytest.approx(11 / 24)
@@ -63,7 +56,7 @@ def test_learners_are_collected_over_seeds(script: ModuleType, sweeps: list[path
     assert sampled["recipe"]["algo"]["name"] == "outcome_mccfr"
 
 
-def test_a_cell_is_one_plain_line(script: ModuleType) -> None:
+def test_a_cell_is_one_plain_line() -> None:
     """The stored recipe of each learner on each game of hidden stones is what the game, the learner and no more name.
 
     But for dueling DREAM's actor: of the networks that are one where tau and the period are 1, another one played. The
@@ -84,9 +77,8 @@ def test_a_cell_is_one_plain_line(script: ModuleType) -> None:
             assert OmegaConf.merge(node["algo"], recipe["algo"]) == node["algo"]
 
 
-def test_learners_are_told_apart(script: ModuleType) -> None:
+def test_learners_are_told_apart() -> None:
     """By what they accumulate and whether a critic says what actions are worth."""
-    run_records = importlib.import_module("run_records")
     for how, line in LINES.items():
         assert run_records.learner_of(compose_config("config", line).node) == f"dueling_dream, {how}"
     node = compose_config("config", ["algo=ppo", "algo.advantage=expected_sarsa"]).node
@@ -94,7 +86,7 @@ def test_learners_are_told_apart(script: ModuleType) -> None:
     assert run_records.learner_of(compose_config("config", ["algo=dream"]).node) == "dream"
 
 
-def test_zero_has_no_logarithm(script: ModuleType) -> None:
+def test_zero_has_no_logarithm() -> None:
     """A seed that is 0 to rounding leaves the mean without an interval; so does one seed alone."""
     assert script._over_seeds([0.1, 3e-9]) == {
         "mean": pytest.approx(0.05),
@@ -106,9 +98,7 @@ def test_zero_has_no_logarithm(script: ModuleType) -> None:
     assert script._over_seeds([0.1, 0.2])["low"] > 0
 
 
-def test_a_seed_that_comes_twice_is_refused(
-    script: ModuleType, sweeps: list[pathlib.Path], tmp_path: pathlib.Path
-) -> None:
+def test_a_seed_that_comes_twice_is_refused(sweeps: list[pathlib.Path], tmp_path: pathlib.Path) -> None:
     """The same folder given twice, or a copy of it, would count its runs twice."""
     with pytest.raises(InputError, match="given twice"):
         script.collect(sweeps * 2)
@@ -117,7 +107,7 @@ def test_a_seed_that_comes_twice_is_refused(
         script.collect([*sweeps, again])
 
 
-def test_seeds_join_those_stored(script: ModuleType, sweeps: list[pathlib.Path]) -> None:
+def test_seeds_join_those_stored(sweeps: list[pathlib.Path]) -> None:
     """Collected in two goes it is as if in one; another recipe and a seed that is stored already are refused."""
     whole = script.collect(sweeps)
 
@@ -156,9 +146,7 @@ def _changed(sweeps: list[pathlib.Path], folder: pathlib.Path, seed: int, **chan
     return folder
 
 
-def test_other_rules_recipes_and_budgets_are_no_seeds(
-    script: ModuleType, sweeps: list[pathlib.Path], tmp_path: pathlib.Path
-) -> None:
+def test_other_rules_recipes_and_budgets_are_no_seeds(sweeps: list[pathlib.Path], tmp_path: pathlib.Path) -> None:
     """Neither in one go nor joined with what is stored, where older files tell the game and budget by their values."""
     for name, changed, message in (
         ("recipe", {"algo__average_power": 3.0}, "another recipe: algo.average_power"),
@@ -181,9 +169,7 @@ def test_other_rules_recipes_and_budgets_are_no_seeds(
             command(rules)
 
 
-def test_older_results_tell_their_game_and_budget_by_values(
-    script: ModuleType, sweeps: list[pathlib.Path], tmp_path: pathlib.Path
-) -> None:
+def test_older_results_tell_their_game_and_budget_by_values(sweeps: list[pathlib.Path], tmp_path: pathlib.Path) -> None:
     """By what uniform play loses and by the nodes that were spent."""
     found = script.collect([_changed(sweeps, tmp_path / "more", 7)])
 
@@ -204,7 +190,7 @@ def test_older_results_tell_their_game_and_budget_by_values(
         script.joined(found, older(nodes=2.0))
 
 
-def test_what_was_tried_is_kept(script: ModuleType, sweeps: list[pathlib.Path]) -> None:
+def test_what_was_tried_is_kept(sweeps: list[pathlib.Path]) -> None:
     """A group for each sweep of a learner, a trial for each job with what it came to."""
     (group,) = script.trials(sweeps)["cfr"]
     assert group["game"] == "kuhn_poker"
@@ -212,9 +198,7 @@ def test_what_was_tried_is_kept(script: ModuleType, sweeps: list[pathlib.Path]) 
     assert group["trials"][0]["objective"] == group["trials"][1]["objective"] > 0
 
 
-def test_curves_are_what_was_measured_on_the_way(
-    script: ModuleType, sweeps: list[pathlib.Path], tmp_path: pathlib.Path
-) -> None:
+def test_curves_are_what_was_measured_on_the_way(sweeps: list[pathlib.Path], tmp_path: pathlib.Path) -> None:
     """Every exact evaluation of every seed, the last one that at the end; one that has no other is refused."""
     found = script.curves(sweeps)["kuhn_poker"]
     assert found["uniform"] == pytest.approx(11 / 24)
@@ -232,7 +216,7 @@ def test_curves_are_what_was_measured_on_the_way(
         script.curves([tmp_path / "late"])
 
 
-def test_a_label_names_learners_apart(script: ModuleType, sweeps: list[pathlib.Path]) -> None:
+def test_a_label_names_learners_apart(sweeps: list[pathlib.Path]) -> None:
     """What is stored without it stays beside it, in final values and on the way; curves of other rules are refused."""
     plain, labelled = script.collect(sweeps), script.collect(sweeps, "annealed")
     joint = script.joined(labelled, plain)["kuhn_poker"]["learners"]
@@ -247,9 +231,8 @@ def test_a_label_names_learners_apart(script: ModuleType, sweeps: list[pathlib.P
         script.curves(sweeps, "annealed", before)
 
 
-def test_a_mean_curve_is_within_all_seeds(script: ModuleType) -> None:
+def test_a_mean_curve_is_within_all_seeds() -> None:
     """At the first seed's places that the others reach, the others linear between their points."""
-    plots = importlib.import_module("comparison_plots")
     one = {"nodes": [1, 2, 3, 9], "exploitability": [8.0, 6.0, 4.0, 2.0]}
     other = {"nodes": [2, 4], "exploitability": [2.0, 0.0]}
     nodes, values = plots.mean_curve([one, other])
@@ -257,7 +240,7 @@ def test_a_mean_curve_is_within_all_seeds(script: ModuleType) -> None:
     assert values.tolist() == [4.0, 2.5]
 
 
-def test_matches_are_exact(script: ModuleType, sweeps: list[pathlib.Path]) -> None:
+def test_matches_are_exact(sweeps: list[pathlib.Path]) -> None:
     """What one earns the other loses."""
     played = script.matches(sweeps, "kuhn_poker")["kuhn_poker"]
     assert played["seeds"] == {"cfr": 3, "outcome_mccfr": 3}
@@ -267,12 +250,11 @@ def test_matches_are_exact(script: ModuleType, sweeps: list[pathlib.Path]) -> No
 
 
 def test_tables_and_pictures(
-    script: ModuleType, sweeps: list[pathlib.Path], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    sweeps: list[pathlib.Path], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every learner's row is there, with what it is judged by in bold; all pictures are drawn."""
     stored = {"comparison": script.collect(sweeps), "comparison_trials": script.trials(sweeps)}
     stored["comparison_matches"] = played = script.matches(sweeps, "kuhn_poker")
-    tables = importlib.import_module("comparison_tables")
     monkeypatch.setattr(tables.tables, "stored", stored.__getitem__)
     lines = tables.comparison_table()
     assert [line.split(" | ")[:2] for line in lines[3:]] == [
@@ -293,9 +275,8 @@ def test_tables_and_pictures(
     assert all((tmp_path / name).stat().st_size > 5000 for name in ("a.svg", "b.svg", "c.svg"))
 
 
-def test_games_with_a_tree_tell_what_is_unusual(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_games_with_a_tree_tell_what_is_unusual(monkeypatch: pytest.MonkeyPatch) -> None:
     """A learner without rows has empty cells; other numbers of seeds or nodes than the column's stand in the cell."""
-    tables = importlib.import_module("comparison_tables")
 
     def row(mean: float, nodes: float, seeds: int = 3, policy: str = "average") -> dict:
         return {"mean": mean, "low": mean / 2, "high": mean * 2, "nodes": nodes, "seeds": seeds, "policy": policy}

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import pathlib
-from typing import Any
 
+import cost_model as model
 import pytest
-from command_support import REPO
 
 SIZES = {
     "parameters": 10,
@@ -24,15 +22,8 @@ SIZES = {
 }
 
 
-@pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The script."""
-    monkeypatch.syspath_prepend(REPO / "experiments")
-    return importlib.import_module("cost_model")
-
-
 @pytest.mark.parametrize(("devices", "depth"), [(1, 0), (2, 1), (5, 3), (8, 3)])
-def test_operations_bytes_and_messages(model: Any, devices: int, depth: int) -> None:
+def test_operations_bytes_and_messages(devices: int, depth: int) -> None:
     """By hand, of sizes that are made up; alone a device receives nothing."""
     assert model.costs(SIZES, devices) == {
         "play_operations": 2 * 6 * 8 / devices,
@@ -43,7 +34,7 @@ def test_operations_bytes_and_messages(model: Any, devices: int, depth: int) -> 
     }
 
 
-def test_seconds_of_machines_like_the_measured_one(model: Any) -> None:
+def test_seconds_of_machines_like_the_measured_one() -> None:
     """Play and fit at the rates of the measured parts, the exchange at those of the link."""
     measured = {"generate_tflop": 96e-12, "seconds_generate": 2.0, "fit_tflop": 768e-12, "seconds_fit": 6.0}
     rate = model.rates(measured)
@@ -54,7 +45,7 @@ def test_seconds_of_machines_like_the_measured_one(model: Any) -> None:
     assert four == pytest.approx({"play": 0.5, "fit": 1.5, "exchange": exchange, "iteration": 2.0 + exchange})
 
 
-def test_the_measured_program_has_the_products_of_the_model(model: Any) -> None:
+def test_the_measured_program_has_the_products_of_the_model() -> None:
     """Of the document's size: the fit's to the last one, play's but for the draw of an action."""
     measured = json.loads(model.RESULT.with_name("iteration.json").read_text())
     size = model.sizes(measured["overrides"].split())
@@ -66,7 +57,7 @@ def test_the_measured_program_has_the_products_of_the_model(model: Any) -> None:
     assert measured["decisions_max"] <= size["record_rows"]
 
 
-def test_a_recipe_is_timed_by_an_iteration_of_its_sizes_alone(model: Any) -> None:
+def test_a_recipe_is_timed_by_an_iteration_of_its_sizes_alone() -> None:
     """The stored one is of the document's sizes; one of others is not told for it."""
     size = model.sizes([])
     by_devices = {n: model.costs(size, n) for n in (1, 2)}
@@ -76,13 +67,13 @@ def test_a_recipe_is_timed_by_an_iteration_of_its_sizes_alone(model: Any) -> Non
     assert model.timed(size | {"turns": 81}, by_devices, model.LINK, model.LATENCY) == {}
 
 
-def test_passes_are_counted_in_minibatches(model: Any) -> None:
+def test_passes_are_counted_in_minibatches() -> None:
     """One pass over 8,192 games of at most 80 moves is 320 minibatches of 2,048; 40 minibatches are 40."""
     steps = [model.sizes(overrides)["gradient_steps"] for overrides in ([], ["preset=h200"])]
     assert steps == [40, 320]
 
 
-def test_another_link_is_kept_apart(model: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+def test_another_link_is_kept_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
     """With --out the file that the tables are made of stays as it was."""
     monkeypatch.setattr(model, "RECIPES", {})
     monkeypatch.setattr(model, "RESULT", tmp_path / "stored.json")

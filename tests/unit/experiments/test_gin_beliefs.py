@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from types import ModuleType
 
+import gin_beliefs
 import jax
 import pytest
 
@@ -15,13 +15,10 @@ from envs import Game, Policy
 
 
 @pytest.fixture(scope="module")
-def script(repo: object) -> ModuleType:
+def script() -> ModuleType:
     """The script as a module, with few worlds."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.syspath_prepend(str(repo / "experiments"))
-        found = importlib.import_module("gin_beliefs")
-    found.SETTINGS = dataclasses.replace(found.SETTINGS, particles=32)
-    return found
+    gin_beliefs.SETTINGS = dataclasses.replace(gin_beliefs.SETTINGS, particles=32)
+    return gin_beliefs
 
 
 @pytest.fixture(scope="module")

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator
-from types import ModuleType
-
+import gin_losses as script
 import numpy as np
 import pytest
-from command_support import REPO
 
 import envs
 
 
-@pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
-    """The script."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(REPO / "experiments")
-        yield importlib.import_module("gin_losses")
-
-
-def test_the_causes_add_up_to_the_points(script: ModuleType) -> None:
+def test_the_causes_add_up_to_the_points() -> None:
     """Of two rule bots: shares to one, points to the points per hand, knocks to what knocking brought."""
     game = envs.make("gin_rummy")
     rounds = script.played(game, "greedy", "camper", 24, 0)
@@ -39,7 +27,7 @@ def test_the_causes_add_up_to_the_points(script: ModuleType) -> None:
     assert found["layoffs"]["opponent"]["saved"] >= 0
 
 
-def test_a_round_is_counted_by_how_it_ended(script: ModuleType) -> None:
+def test_a_round_is_counted_by_how_it_ended() -> None:
     """Gin of the player, its undercut, a knock against it with 15 and with 31, gin against it, nobody's."""
     ending = np.array([3, 4, 2, 2, 3, 1])
     knocked = np.array([True, True, False, False, False, False])

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
+import gin_scores as script
 import numpy as np
 import pytest
-from command_support import REPO
 
 from envs import MatchRules
 
 RULES = MatchRules(target=100)
-
-
-@pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
-    """The script."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(REPO / "experiments")
-        yield importlib.import_module("gin_scores")
 
 
 def _rounds(size: int, seed: int, won: float = 0.5) -> np.ndarray:
@@ -30,14 +19,14 @@ def _rounds(size: int, seed: int, won: float = 0.5) -> np.ndarray:
     return np.where(np.random.default_rng(seed).random((4096, 2)) < won, size, -size)
 
 
-def test_nothing_is_gained_between_equals(script: ModuleType) -> None:
+def test_nothing_is_gained_between_equals() -> None:
     """The same rounds for both policies: the gain is 0, and so is its interval."""
     found = script.worth([_rounds(30, 0)] * 2, RULES)
     assert found["gain"] == [0.0, 0.0, 0.0]
     assert found["by_score"] == found["alone"][0]
 
 
-def test_large_rounds_are_for_who_is_behind(script: ModuleType) -> None:
+def test_large_rounds_are_for_who_is_behind() -> None:
     """Small rounds with an edge, or large fair ones: the small ones are better alone, and both have their scores."""
     found = script.worth([_rounds(10, 1, won=0.6), _rounds(90, 2)], RULES)
     alone = [found["alone"][number][0] for number in (0, 1)]
@@ -47,7 +36,7 @@ def test_large_rounds_are_for_who_is_behind(script: ModuleType) -> None:
     assert min(found["share"]) > 0.02
 
 
-def test_the_interval_is_as_wide_as_the_chances_differ(script: ModuleType) -> None:
+def test_the_interval_is_as_wide_as_the_chances_differ() -> None:
     """Of many sets of fair rounds: most intervals hold one half, and they are as wide as the estimates differ."""
     rules = MatchRules(target=10)
     found = np.array([script.worth([_rounds(3, n), _rounds(3, 1000 + n)], rules)["alone"][0] for n in range(40)])
@@ -56,9 +45,7 @@ def test_the_interval_is_as_wide_as_the_chances_differ(script: ModuleType) -> No
 
 
 @pytest.mark.parametrize("arguments", [["--deals", "64"], ["--players", "nobody"]])
-def test_wrong_arguments_are_refused(
-    script: ModuleType, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_arguments_are_refused(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line, exit code 2, nothing written."""
     out = tmp_path / "found.json"
     monkeypatch.setattr(sys, "argv", ["gin_scores.py", "--out", str(out), *arguments])

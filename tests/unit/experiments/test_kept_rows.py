@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import pathlib
 from collections.abc import Callable
 
+import correction_tables
+import mini_gin_play
+import player_tables
 import pytest
+import rummy500_players
+import rummy500_shaped
 from script_support import called
 
 import envs
+from dream.evaluation.statistics import Interval
 
 
 def _never(*_: object, **__: object) -> None:
@@ -20,11 +25,10 @@ def _never(*_: object, **__: object) -> None:
 @pytest.fixture
 def seats(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Calls the script of rummy 500 by number of players for two of them, of code "old"; matches are made up."""
-    script, found = importlib.import_module("rummy500_players"), importlib.import_module("dream.evaluation.statistics")
-    report = dict.fromkeys(("shared_win_rate", "score"), found.Interval(0.5, 0.4, 0.6))
-    monkeypatch.setattr(script, "match", lambda *_, **__: report)
-    monkeypatch.setattr(script.blocks, "commit", lambda: "old")
-    return lambda *arguments: called(script, "--counts", "2", "--out", str(tmp_path / "out.json"), *arguments)
+    report = dict.fromkeys(("shared_win_rate", "score"), Interval(0.5, 0.4, 0.6))
+    monkeypatch.setattr(rummy500_players, "match", lambda *_, **__: report)
+    monkeypatch.setattr(rummy500_players.blocks, "commit", lambda: "old")
+    return lambda *arguments: called(rummy500_players, "--counts", "2", "--out", str(tmp_path / "out.json"), *arguments)
 
 
 def test_rows_of_other_deals_or_code_are_refused(
@@ -32,23 +36,23 @@ def test_rows_of_other_deals_or_code_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """Before anything is played; rows of the same are kept, and those that do not say what made them are named."""
-    out, script = tmp_path / "out.json", importlib.import_module("rummy500_players")
+    out = tmp_path / "out.json"
     assert seats() == 0
     before = out.read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr(script, "match", _never)
+        patch.setattr(rummy500_players, "match", _never)
         assert seats() == 0
         capsys.readouterr()
         for arguments, reported in ((("--deals", "9"), "n is 1000 and 18"), (("--seed", "1"), "seed is 0 and 1")):
             assert seats(*arguments) == 2
             assert f"holds 2/greedy/random of something else: {reported}; ask for that" in capsys.readouterr().err
-        patch.setattr(script.blocks, "commit", lambda: "new")
+        patch.setattr(rummy500_players.blocks, "commit", lambda: "new")
         assert seats() == 2
         assert "made.commit is old and new" in capsys.readouterr().err
         assert out.read_bytes() == before
         stored = json.loads(before)
         del stored["2/heuristic/greedy"]["made"]
-        patch.setattr(script.blocks, "commit", lambda: "old")
+        patch.setattr(rummy500_players.blocks, "commit", lambda: "old")
         out.write_text(json.dumps(stored))
         assert seats() == 2
         line = capsys.readouterr().err
@@ -61,15 +65,13 @@ def test_rows_of_other_deals_or_code_are_refused(
 
 def test_seeds_stand_in_the_order_of_numbers() -> None:
     """The tenth after the second, though both are texts; cells by players first."""
-    tables, shaped = (importlib.import_module(name) for name in ("player_tables", "rummy500_shaped"))
-    assert tables.by_seed({"10": "c", "0": "a", "2": "b"}) == [("0", "a"), ("2", "b"), ("10", "c")]
+    assert player_tables.by_seed({"10": "c", "0": "a", "2": "b"}) == [("0", "a"), ("2", "b"), ("10", "c")]
     cells = dict.fromkeys(("3/seed0", "2/seed10", "10/seed0", "2/seed2"))
-    assert list(shaped.in_order(cells)) == ["2/seed2", "2/seed10", "3/seed0", "10/seed0"]
+    assert list(rummy500_shaped.in_order(cells)) == ["2/seed2", "2/seed10", "3/seed0", "10/seed0"]
 
 
 def test_cells_of_corrections_are_told_over_their_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     """From none to the full one, ten after nine; a single run has the interval of its rounds."""
-    tables = importlib.import_module("correction_tables")
 
     def run(points: float) -> dict[str, object]:
         interval = {"mean": points, "low": points - 1, "high": points + 1}
@@ -80,12 +82,12 @@ def test_cells_of_corrections_are_told_over_their_seeds(monkeypatch: pytest.Monk
     cells = {"1_null_1": [0.5], "0.9_11_1": [0.25, 0.5, 0.75], "0.9_2_1": [0.5]}
     found = {f"{cell}/seed{n}": run(x) for cell, values in cells.items() for n, x in enumerate(values)}
     stored = dict.fromkeys(("corrections_gin_rummy", "corrections_leduc_poker"), found)
-    monkeypatch.setattr(tables, "stored", stored.__getitem__)
-    rows = [line.strip("| ").split(" | ") for line in tables.corrections_table("gin_rummy")[2:]]
+    monkeypatch.setattr(correction_tables, "stored", stored.__getitem__)
+    rows = [line.strip("| ").split(" | ") for line in correction_tables.corrections_table("gin_rummy")[2:]]
     assert [row[:3] for row in rows] == [["0.9", "2", "1"], ["0.9", "11", "3"], ["1", "null", "1"]]
     assert rows[1][5:] == ["+0.50 (-0.12 to +1.12)", "2"], "0.25 / sqrt(3) times Student's 4.30"
     assert rows[2][5] == "+0.50 (-0.50 to +1.50)"
-    leduc = [line.strip("| ").split(" | ")[3] for line in tables.corrections_table("leduc_poker")[2:]]
+    leduc = [line.strip("| ").split(" | ")[3] for line in correction_tables.corrections_table("leduc_poker")[2:]]
     assert leduc[0] == "0.500"
     assert leduc[1].startswith("0.500 (0.1")
 
@@ -94,17 +96,17 @@ def test_each_deck_and_rules_are_a_result_of_their_own(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A deck by other rules does not replace the preset's; two runs of the same are refused, and nothing is written."""
-    script, out = importlib.import_module("mini_gin_play"), tmp_path / "out.json"
+    out = tmp_path / "out.json"
     rules = {"a": {}, "b": {"gin_bonus": 9}, "c": {}, "d": {"preset": "5x2"}, "e": {"num_ranks": 5, "preset": "4x2"}}
     games = {name: envs.make("mini_gin_rummy", **one) for name, one in rules.items()}
-    monkeypatch.setattr(script, "report", lambda run: (script.named(games[run].rules), {"run": run}))
-    assert called(script, "a", "d", "--out", str(out)) == 0
-    assert called(script, "b", "--out", str(out)) == 0
+    monkeypatch.setattr(mini_gin_play, "report", lambda run: (mini_gin_play.named(games[run].rules), {"run": run}))
+    assert called(mini_gin_play, "a", "d", "--out", str(out)) == 0
+    assert called(mini_gin_play, "b", "--out", str(out)) == 0
     found = {deck: one["run"] for deck, one in json.loads(out.read_text()).items()}
     assert found == {"4x2": "a", "5x2": "d", "4x2 gin_bonus=9": "b"}
-    assert script.named(games["e"].rules).startswith("5x2")
+    assert mini_gin_play.named(games["e"].rules).startswith("5x2")
     capsys.readouterr()
     before = out.read_bytes()
-    assert called(script, "a", "b", "c", "--out", str(out)) == 2
+    assert called(mini_gin_play, "a", "b", "c", "--out", str(out)) == 2
     assert capsys.readouterr().err == "error: a and c are both of 4x2; give one run of each\n"
     assert out.read_bytes() == before

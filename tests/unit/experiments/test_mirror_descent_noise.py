@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
-from types import ModuleType
 
+import mirror_descent_noise as noise
 import numpy as np
 import pytest
-from command_support import REPO
 from tree_values import action_values, history_values, tree_of
 
 
-@pytest.fixture
-def noise(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The script as a module."""
-    monkeypatch.syspath_prepend(REPO / "experiments")
-    return importlib.import_module("mirror_descent_noise")
-
-
-def test_samples_have_the_exact_advantages_as_their_mean(noise: ModuleType) -> None:
+def test_samples_have_the_exact_advantages_as_their_mean() -> None:
     """Of explored games, weighted by the other's reach, in every information set of Kuhn poker."""
     tree, random = tree_of("kuhn_poker"), np.random.default_rng(0)
     policy = tree.uniform() * random.uniform(0.2, 1.0, tree.legal.shape)
@@ -42,7 +33,7 @@ def test_samples_have_the_exact_advantages_as_their_mean(noise: ModuleType) -> N
     assert np.abs(own_only - wanted).max() > 0.05, "without the ratio they would be others'"
 
 
-def test_exact_steps_settle_and_optimism_damps_sampled_ones(noise: ModuleType) -> None:
+def test_exact_steps_settle_and_optimism_damps_sampled_ones() -> None:
     """On Kuhn poker, 600 iterations of 64 games."""
     tree = tree_of("kuhn_poker")
     small = noise.Settings(games=64, iterations=600, alpha=(0.1, 0.01), beta=10.0, average_tau=0.02)
@@ -58,7 +49,7 @@ def test_exact_steps_settle_and_optimism_damps_sampled_ones(noise: ModuleType) -
     assert optimistic["last"] < 0.6 * sampled["last"]
 
 
-def test_the_result_is_written(noise: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_result_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every case with its settings and a run per seed, into a folder that is made."""
     monkeypatch.setattr("sys.argv", ["", "--seeds", "2", "--iterations", "2", "--out", str(tmp_path / "a" / "b.json")])
     noise.main()
@@ -69,9 +60,7 @@ def test_the_result_is_written(noise: ModuleType, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("option", ["--seeds", "--iterations"])
-def test_none_is_too_few(
-    noise: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option: str
-) -> None:
+def test_none_is_too_few(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option: str) -> None:
     """One line, exit code 2."""
     monkeypatch.setattr("sys.argv", ["", option, "0"])
     with pytest.raises(SystemExit) as stopped:

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import pathlib
 import shlex
-from collections.abc import Iterator
-from types import ModuleType
 from typing import Any
 
 import pytest
-from command_support import REPO
+import run_records as script
 from run_folder import write_config, write_sittings
 
 from envs import InputError
-
-
-@pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
-    """The module."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(REPO / "experiments")
-        yield importlib.import_module("run_records")
 
 
 def _made(folder: pathlib.Path, *commands: str, choices: dict[str, str] | None = None, **changed: Any) -> pathlib.Path:
@@ -33,14 +22,14 @@ def _made(folder: pathlib.Path, *commands: str, choices: dict[str, str] | None =
     return folder
 
 
-def test_a_job_of_a_sweep_has_its_own_overrides(script: ModuleType, tmp_path: pathlib.Path) -> None:
+def test_a_job_of_a_sweep_has_its_own_overrides(tmp_path: pathlib.Path) -> None:
     """Those of its configuration, not the choices of the sweep; groups by the option that was chosen."""
     command = "run.py -m env=kuhn_poker,mini_gin_rummy algo=cfr_plus seed=0,1 iterations=4,5 run_dir=x eval.every=2"
     run = _made(tmp_path / "1", command, choices={"env": "mini_gin_rummy", "algo": "cfr_plus"}, seed=1)
     assert script.overrides(run) == ["env=mini_gin_rummy", "algo=cfr_plus", "seed=1", "iterations=4", "eval.every=2"]
 
 
-def test_a_run_that_went_on_has_what_it_ended_with(script: ModuleType, tmp_path: pathlib.Path) -> None:
+def test_a_run_that_went_on_has_what_it_ended_with(tmp_path: pathlib.Path) -> None:
     """A later value in the place of the first one, new ones after; every sitting's commit and overrides are kept."""
     commands = (
         "run.py algo=cfr_plus iterations=4 algo.average_power=1",
@@ -55,7 +44,7 @@ def test_a_run_that_went_on_has_what_it_ended_with(script: ModuleType, tmp_path:
     assert "resumed" not in script.origin(_made(tmp_path / "once", commands[0]))
 
 
-def test_values_are_in_hydras_grammar(script: ModuleType, tmp_path: pathlib.Path) -> None:
+def test_values_are_in_hydras_grammar(tmp_path: pathlib.Path) -> None:
     """Lists and words that need quotes come back as they were; what was given in quotes, or refers, stays."""
     words = ["run.py", "-m", "eval.opponents=[random,greedy],[a b]", "algo.x=${seed}", "name='a=b','c'"]
     run = _made(tmp_path / "run", shlex.join(words), eval__opponents=["random", "greedy"], algo__x=0, name="a=b")
@@ -63,7 +52,7 @@ def test_values_are_in_hydras_grammar(script: ModuleType, tmp_path: pathlib.Path
     assert script._parsed('name="a=b"').value() == "a=b"
 
 
-def test_runs_that_do_not_belong_together_are_refused(script: ModuleType, tmp_path: pathlib.Path) -> None:
+def test_runs_that_do_not_belong_together_are_refused(tmp_path: pathlib.Path) -> None:
     """Other rules, another recipe, another budget, the same seed and the same directory: each in one line."""
     first = script.read_run(_made(tmp_path / "first"))
     second = script.read_run(_made(tmp_path / "second", seed=1))
@@ -85,7 +74,7 @@ def test_runs_that_do_not_belong_together_are_refused(script: ModuleType, tmp_pa
         script.check_paths([tmp_path / "first", tmp_path / "second" / ".." / "first"])
 
 
-def test_a_folder_that_is_no_run_is_named(script: ModuleType, tmp_path: pathlib.Path) -> None:
+def test_a_folder_that_is_no_run_is_named(tmp_path: pathlib.Path) -> None:
     """Without a configuration, with one of something else, and with a damaged record of versions."""
     with pytest.raises(InputError, match=r"nowhere holds no config\.yaml"):
         script.read_run(tmp_path / "nowhere")

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import pathlib
-from collections.abc import Iterator
-from types import ModuleType
 
+import gin_losses as losses
 import numpy as np
 import pytest
-from command_support import REPO
+import search_tables as tables
 
 
 @pytest.fixture
-def scripts(tmp_path: pathlib.Path) -> Iterator[tuple[ModuleType, ModuleType, pathlib.Path]]:
-    """The tables, the losses' script, and the folder that results are read from."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(REPO / "experiments")
-        found = importlib.import_module("search_tables")
-        patch.setattr(found.tables, "RESULTS", tmp_path)
-        yield found, importlib.import_module("gin_losses"), tmp_path
+def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """The folder that results are read from."""
+    monkeypatch.setattr(tables.tables, "RESULTS", tmp_path)
+    return tmp_path
 
 
-def test_beliefs_stand_beside_the_truth(scripts: tuple) -> None:
+def test_beliefs_stand_beside_the_truth(folder: pathlib.Path) -> None:
     """Deadwood, share that may knock, and, but for the truth, the log score."""
-    tables, _, folder = scripts
     by_kind = {"truth": [20.0, 19, 21], "uniform deals": [50.0, 49, 51]}
     one = {"opponent": "marjj", "actions": 12, "decisions": 9, "deadwood": by_kind}
     one |= {"may_knock": {"truth": [0.25, 0, 1], "uniform deals": [0.0, 0, 0]}}
@@ -34,9 +28,8 @@ def test_beliefs_stand_beside_the_truth(scripts: tuple) -> None:
     assert tables.beliefs_table()[-1] == "| `marjj` | 12 | 9 | 20.0, 25 % | 50.0, 0 %, 0.600 |"
 
 
-def test_each_pairing_is_a_row(scripts: tuple) -> None:
+def test_each_pairing_is_a_row(folder: pathlib.Path) -> None:
     """The time is that of later blocks, as the first one compiles: 6 s for 2 * 16 rounds."""
-    tables, _, folder = scripts
     pairing = {"player": "search", "opponent": "lv5", "deals": 32, "points_per_hand": [1.0, -2.0, 4.0],
                "win_rate_excluding_ties": [0.5, 0.4, 0.6], "core_seconds": [90.0, 6.0],
                "more_than_policy": [0.5, -0.5, 1.5]}  # fmt: skip
@@ -52,9 +45,8 @@ def test_each_pairing_is_a_row(scripts: tuple) -> None:
     assert "| search | policy | +1.00 (-2.00 to +4.00) | +0.25 (-0.25 to +0.75) |" in tables.search_table()[-1]
 
 
-def test_where_points_go_is_a_column_for_each_player_and_opponent(scripts: tuple) -> None:
+def test_where_points_go_is_a_column_for_each_player_and_opponent(folder: pathlib.Path) -> None:
     """Of four rounds: gin, an undercut suffered, a knock against 25 points with layoffs of 5, nobody's."""
-    tables, losses, folder = scripts
     rounds = {
         "ending": np.array([3, 4, 2, 1]),
         "knocker": np.array([0, 1, 1, -1]),

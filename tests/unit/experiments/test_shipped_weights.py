@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import pathlib
-from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
-from command_support import REPO, succeed
+import shipped_weights
+from command_support import succeed
 from script_support import called
 
 NAME = "kuhn_poker/small"
-
-
-@pytest.fixture(scope="module")
-def module() -> Iterator[ModuleType]:
-    """The script."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(REPO / "experiments")
-        yield importlib.import_module("shipped_weights")
 
 
 @pytest.fixture(scope="module")
@@ -34,16 +25,18 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 
 @pytest.fixture
-def script(module: ModuleType, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def script(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script with a small recipe, its files in an empty folder but for weights that were shipped before."""
-    monkeypatch.setattr(module, "RECIPES", {NAME: module.Recipe(("algo=cfr_plus",), ("random", "camper"), 40)})
-    monkeypatch.setattr(module, "RESULT", tmp_path / "result.json")
-    monkeypatch.setattr(module, "WEIGHTS", tmp_path / "weights")
+    monkeypatch.setattr(
+        shipped_weights, "RECIPES", {NAME: shipped_weights.Recipe(("algo=cfr_plus",), ("random", "camper"), 40)}
+    )
+    monkeypatch.setattr(shipped_weights, "RESULT", tmp_path / "result.json")
+    monkeypatch.setattr(shipped_weights, "WEIGHTS", tmp_path / "weights")
     place = tmp_path / "weights" / "kuhn_poker"
     place.mkdir(parents=True)
     for end in ("safetensors", "json"):
         (place / f"small.{end}").write_text("before")
-    return module
+    return shipped_weights
 
 
 def _files(folder: pathlib.Path) -> dict[str, bytes]:

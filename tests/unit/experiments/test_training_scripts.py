@@ -6,11 +6,18 @@ import importlib
 import json
 import pathlib
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
+import corrections
 import jax
+import phantom_solvers
+import player_tables
 import pytest
+import rummy500_shaped
+import shipped_weights
+import tune_policy_gradients
 from omegaconf import OmegaConf
 from run_folder import write_config, write_metrics, write_sittings
 from script_support import called
@@ -34,16 +41,14 @@ def resumed(tmp_path: pathlib.Path) -> pathlib.Path:
 
 def test_all_sittings_are_reported(resumed: pathlib.Path) -> None:
     """By each script that keeps what a run was given, and in the tables: what it ended with, and every commit."""
-    trained = importlib.import_module("shipped_weights").training(resumed)
+    trained = shipped_weights.training(resumed)
     assert trained["command"] == "python -m dream.run algo=cfr_plus seed=0 iterations=8"
-    scripts = [importlib.import_module(name) for name in ("corrections", "rummy500_shaped")]
-    for found in (trained, *(script.collected(resumed) for script in scripts)):
+    for found in (trained, *(script.collected(resumed) for script in (corrections, rummy500_shaped))):
         assert found["git_commit"] == "c0"
         (later,) = found["resumed"]
         assert (later["git_commit"], later["started_at_iteration"], later["overrides"]) == ("c1", 2, ["iterations=8"])
         assert found.get("overrides", ["algo=cfr_plus", "seed=0", "iterations=8"])[2] == "iterations=8"
-    tables = importlib.import_module("player_tables")
-    assert tables._commits([trained, {"git_commit": "c0"}]) == "c0 and c1"
+    assert player_tables._commits([trained, {"git_commit": "c0"}]) == "c0 and c1"
 
 
 def test_cells_that_are_not_there_are_kept(
@@ -53,25 +58,24 @@ def test_cells_that_are_not_there_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A folder without runs changes no result; one with a cell adds it, and tells where it replaces a stored one."""
-    script = importlib.import_module("corrections")
     results = tmp_path / "results"
     results.mkdir()
-    monkeypatch.setattr(script, "RESULTS", results)
+    monkeypatch.setattr(corrections, "RESULTS", results)
     stored = results / "corrections_gin_rummy.json"
     stored.write_text(json.dumps({"0.9_11_1/seed0": {"seconds": 3.0}}))
     before, asked = stored.read_bytes(), ("gin_rummy", "--collect", "--runs", str(tmp_path / "runs"))
-    assert called(script, *asked) == 2
+    assert called(corrections, *asked) == 2
     line = capsys.readouterr().err
     assert line.count("\n") == 1
     assert "gin_rummy holds no finished run; --runs must be" in line
     assert ([path.name for path in results.iterdir()], stored.read_bytes()) == ([stored.name], before)
     shutil.copytree(resumed, tmp_path / "runs" / "gin_rummy" / "0_1_1" / "seed0")
-    assert called(script, *asked) == 0
+    assert called(corrections, *asked) == 0
     assert not capsys.readouterr().err
     found = json.loads(stored.read_text())
     assert (list(found), found["0.9_11_1/seed0"]) == (["0.9_11_1/seed0", "0_1_1/seed0"], {"seconds": 3.0})
     stored.write_text(json.dumps({"0_1_1/seed0": {"seconds": 3.0}}))
-    assert called(script, *asked) == 0
+    assert called(corrections, *asked) == 0
     assert capsys.readouterr().err.startswith("warning: 0_1_1/seed0 was stored already")
     assert json.loads(stored.read_text())["0_1_1/seed0"]["seconds"] == 1.0
 
@@ -82,8 +86,7 @@ def test_a_run_that_goes_on_is_no_cell(
     monkeypatch: pytest.MonkeyPatch, change: str,
 ) -> None:  # fmt: skip
     """Its final evaluation is of fewer iterations than it was asked for, or has done."""
-    script = importlib.import_module("corrections")
-    monkeypatch.setattr(script, "RESULTS", tmp_path)
+    monkeypatch.setattr(corrections, "RESULTS", tmp_path)
     run = tmp_path / "runs" / "gin_rummy" / "0_1_1" / "seed0"
     shutil.copytree(resumed, run)
     if change == "longer":
@@ -93,7 +96,7 @@ def test_a_run_that_goes_on_is_no_cell(
         write_metrics(run, [record, {**record, "iteration": 9}])
     else:
         (run / "evaluation.json").write_text(json.dumps({"by_opponent": {}}))
-    assert called(script, "gin_rummy", "--collect", "--runs", str(tmp_path / "runs")) == 2
+    assert called(corrections, "gin_rummy", "--collect", "--runs", str(tmp_path / "runs")) == 2
     assert "holds no finished run" in capsys.readouterr().err
     assert not list(tmp_path.glob("*.json"))
 
@@ -102,12 +105,11 @@ def test_a_cell_of_leduc_keeps_its_exploitability(
     resumed: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its final evaluation has no opponents."""
-    script = importlib.import_module("corrections")
-    monkeypatch.setattr(script, "RESULTS", tmp_path)
+    monkeypatch.setattr(corrections, "RESULTS", tmp_path)
     exact = {"average": {"nash_conv": 1.0, "exploitability": 0.5}}
     (resumed / "evaluation.json").write_text(json.dumps({"iteration": 8, "exact": exact}))
     shutil.copytree(resumed, tmp_path / "runs" / "leduc_poker" / "0_1_1" / "seed0")
-    assert called(script, "leduc_poker", "--collect", "--runs", str(tmp_path / "runs")) == 0
+    assert called(corrections, "leduc_poker", "--collect", "--runs", str(tmp_path / "runs")) == 0
     assert json.loads((tmp_path / "corrections_leduc_poker.json").read_text())["0_1_1/seed0"]["exploitability"] == 0.5
 
 
@@ -116,26 +118,29 @@ def shaped(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Callable[..., pathlib.Path], Callable[..., int]]:
     """Makes the run of a seed of rummy 500, of some weights; and calls the script on all of them, for two players."""
-    script = importlib.import_module("rummy500_shaped")
-    monkeypatch.setattr(importlib.import_module("subprocess"), "call", _never)
-    monkeypatch.setattr(script, "find", lambda run: SimpleNamespace(meta=json.loads((run / "meta").read_text())))
-    monkeypatch.setattr(script, "met", lambda run, other, deals: {"of": [script.find(x).meta for x in (run, other)]})
+    monkeypatch.setattr(subprocess, "call", _never)
+    monkeypatch.setattr(
+        rummy500_shaped, "find", lambda run: SimpleNamespace(meta=json.loads((run / "meta").read_text()))
+    )
+    monkeypatch.setattr(
+        rummy500_shaped, "met", lambda run, other, deals: {"of": [rummy500_shaped.find(x).meta for x in (run, other)]}
+    )
 
     def make(seed: int, checksum: int = 0, *changed: str) -> pathlib.Path:
         run = tmp_path / "runs" / "2_players" / f"seed{seed}"
         run.mkdir(parents=True, exist_ok=True)
-        settings = [*script.cell_overrides(2, seed, 60, 3000), *changed]
+        settings = [*rummy500_shaped.cell_overrides(2, seed, 60, 3000), *changed]
         OmegaConf.save(compose_config("config", settings).node, run / "config.yaml", resolve=True)
         write_sittings(run, "run.py")
         write_metrics(run, [{"iteration": 60, "seconds": 1.0, "compile_seconds": 0.1, "decisions": 5}])
-        report = {"n": 3000, **dict.fromkeys(script.QUANTITIES, checksum / 10)}
+        report = {"n": 3000, **dict.fromkeys(rummy500_shaped.QUANTITIES, checksum / 10)}
         (run / "evaluation.json").write_text(json.dumps({"iteration": 60, "by_opponent": {"random": report}}))
         (run / "meta").write_text(json.dumps({"checksum": checksum}))
         return run
 
     def call(*arguments: str) -> int:
         folders = ["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out.json")]
-        return called(script, "--players", *arguments, *folders)
+        return called(rummy500_shaped, "--players", *arguments, *folders)
 
     return make, call
 
@@ -206,7 +211,7 @@ def test_a_cell_that_was_left_is_gone_on_with(
     run, commands = make(0), []
     (run / "checkpoints" / "40").mkdir(parents=True)
     write_metrics(run, [{"iteration": 59, "seconds": 1.0, "compile_seconds": 0.1, "decisions": 5}])
-    monkeypatch.setattr(importlib.import_module("subprocess"), "call", commands.append)
+    monkeypatch.setattr(subprocess, "call", commands.append)
     assert call() == 0
     assert json.loads((tmp_path / "out.json").read_text() if (tmp_path / "out.json").exists() else "{}") == {}
     assert call("2", "--seeds", "0") == 2
@@ -222,11 +227,11 @@ def test_a_cell_that_was_left_is_gone_on_with(
 
 def test_a_player_that_was_left_starts_over_or_goes_on(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By whether its run has a checkpoint; of one killed before there is the folder alone."""
-    script, commands = importlib.import_module("shipped_weights"), []
-    monkeypatch.setattr(importlib.import_module("subprocess"), "call", commands.append)
-    script.train("gin_rummy/laptop", 0, tmp_path)
+    commands = []
+    monkeypatch.setattr(subprocess, "call", commands.append)
+    shipped_weights.train("gin_rummy/laptop", 0, tmp_path)
     (tmp_path / "checkpoints" / "20").mkdir(parents=True)
-    script.train("gin_rummy/laptop", 0, tmp_path)
+    shipped_weights.train("gin_rummy/laptop", 0, tmp_path)
     assert [command[3:-1] for command in commands] == [
         ["preset=laptop", "seed=0", f"run_dir={tmp_path}"],
         [f"resume={tmp_path}"],
@@ -236,14 +241,15 @@ def test_a_player_that_was_left_starts_over_or_goes_on(tmp_path: pathlib.Path, m
 @pytest.fixture
 def solvers(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Calls the script of solvers for CFR+ on phantom tic-tac-toe, which is not solved: a curve of two points."""
-    script = importlib.import_module("phantom_solvers")
     form = SimpleNamespace(players=[SimpleNamespace(num_infosets=1, num_entries=1)] * 2)
-    monkeypatch.setattr(script, "kept_form", lambda game: form)
-    monkeypatch.setattr(script, "curve", lambda config, form, arguments: iter([{"iteration": 1}, {"iteration": 6}]))
+    monkeypatch.setattr(phantom_solvers, "kept_form", lambda game: form)
+    monkeypatch.setattr(
+        phantom_solvers, "curve", lambda config, form, arguments: iter([{"iteration": 1}, {"iteration": 6}])
+    )
 
     def call(*arguments: str) -> int:
         asked = ("--env", "phantom_ttt", "--algo", "cfr_plus", "--out", str(tmp_path / "results" / "out.json"))
-        return called(script, *asked, *arguments)
+        return called(phantom_solvers, *asked, *arguments)
 
     return call
 
@@ -265,14 +271,13 @@ def test_a_stored_result_is_replaced_by_one_of_its_settings(
         1,
         True,
     )
-    script = importlib.import_module("phantom_solvers")
 
     def cut_off(*_: object) -> Iterator[dict[str, int]]:
         yield {"iteration": 1}
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(script, "curve", cut_off)
+        patch.setattr(phantom_solvers, "curve", cut_off)
         with pytest.raises(KeyboardInterrupt):
             solvers()
     assert out.read_bytes() == before
@@ -283,14 +288,13 @@ def test_a_stored_result_is_replaced_by_one_of_its_settings(
 @pytest.fixture
 def tune(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Calls the script of trials, whose trials are not run, on trials.yaml."""
-    script = importlib.import_module("tune_policy_gradients")
     done = {"last": 0.5, "mean_of_last_3": 0.5, "seconds": 1.0}
     group = SimpleNamespace(run=lambda trial, decisions, seed: {"trial": trial, **done})
-    monkeypatch.setattr(script, "Group", lambda env, node: group)
+    monkeypatch.setattr(tune_policy_gradients, "Group", lambda env, node: group)
 
     def call(*arguments: str) -> int:
         files = ["--trials", str(tmp_path / "trials.yaml"), "--out", str(tmp_path / "results" / "out.json")]
-        return called(script, "kuhn_poker", *files, *arguments)
+        return called(tune_policy_gradients, "kuhn_poker", *files, *arguments)
 
     return call
 
@@ -333,8 +337,7 @@ _SMALL = ["algo.episodes_per_iteration=64", "algo.batch_size=64", "network.hidde
 
 def test_a_trial_falls_by_its_own_factors_alone() -> None:
     """Not by those of conf/tuned too, 0.999 in the second iteration: the learner has the trial's rate at its share."""
-    script = importlib.import_module("tune_policy_gradients")
-    group = script.Group("kuhn_poker", {"algorithm": "mmd", "settings": _SMALL})
+    group = tune_policy_gradients.Group("kuhn_poker", {"algorithm": "mmd", "settings": _SMALL})
     trial, state = (
         {"learning_rate": 1e-3, "entropy_weight": 0.2, "entropy_end": 0.5},
         group.first.init(jax.random.key(0)),
@@ -347,12 +350,11 @@ def test_a_trial_falls_by_its_own_factors_alone() -> None:
 
 def test_the_exploitability_of_a_trial_is_in_the_unit_of_the_game(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reward of 1 is five points here: half of a gap of 0.4 is one point."""
-    script = importlib.import_module("tune_policy_gradients")
-    monkeypatch.setattr(script, "nash_conv", lambda tree, table: 0.4)
-    monkeypatch.setattr(script, "tabulate", lambda tree, policy: policy)
+    monkeypatch.setattr(tune_policy_gradients, "nash_conv", lambda tree, table: 0.4)
+    monkeypatch.setattr(tune_policy_gradients, "tabulate", lambda tree, policy: policy)
     policies = SimpleNamespace(policies=lambda state: {"current": None})
     group = SimpleNamespace(game=SimpleNamespace(reward_scale=5.0), tree=None, first=policies)
-    assert script.Group.exploitability(group, None) == pytest.approx(1.0)
+    assert tune_policy_gradients.Group.exploitability(group, None) == pytest.approx(1.0)
 
 
 def test_trials_are_stored_whole_or_not_at_all(
@@ -396,7 +398,7 @@ def test_wrong_input_is_one_line(
 ) -> None:
     """Of the scripts that play gin and train cells: exit code 2, before anything is played or written."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(importlib.import_module("subprocess"), "call", _never)
+    monkeypatch.setattr(subprocess, "call", _never)
     for name, arguments, message in (
         ("gin_levels", ["--players", "nope", "--out", "o"], "unknown player 'nope'"),
         ("gin_levels", ["--games", "3", "--out", "o"], "3"),
