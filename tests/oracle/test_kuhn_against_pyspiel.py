@@ -123,9 +123,3 @@ def test_random_play_returns_what_the_tree_says(histories: list[History]) -> Non
     over = [history for history in histories if history.done]
     rewards, reach = np.array([(history.rewards[0], history.reach) for history in over]).T
     tree_walk.assert_random_play_has(GAME, tree_walk.result_rates(rewards, reach), seed=70)
-
-
-def test_there_are_no_rules_to_set() -> None:
-    """Any rule is refused by name."""
-    with pytest.raises(envs.InputError, match="unknown rule 'ante'"):
-        envs.make("kuhn_poker", ante=2)

@@ -200,9 +200,3 @@ def test_random_play_returns_what_the_tree_says(tree: Tree) -> None:
     """From random deals: the mean and the rate of every result within four standard errors of the exact ones."""
     rates = tree_walk.result_rates(tree.rewards[tree.done, 0], tree.reach[tree.done])
     tree_walk.assert_random_play_has(GAME, rates, seed=71)
-
-
-def test_there_are_no_rules_to_set() -> None:
-    """Any rule is refused by name."""
-    with pytest.raises(envs.InputError, match="unknown rule 'suit_isomorphism'"):
-        envs.make("leduc_poker", suit_isomorphism=True)

@@ -141,9 +141,3 @@ def test_random_play_returns_what_the_tree_says(tree: Tree) -> None:
     assert played.decided == NUM_GAMES
     won = (float(played.rewards[0]) / NUM_GAMES + 1) / 2
     assert abs(won - rate) < 4 * (rate * (1 - rate) / NUM_GAMES) ** 0.5
-
-
-def test_there_are_no_rules_to_set() -> None:
-    """Any rule is refused by name."""
-    with pytest.raises(envs.InputError, match="unknown rule 'numdice'"):
-        envs.make("liars_dice", numdice=2)

@@ -46,6 +46,12 @@ def test_near_miss_is_suggested() -> None:
     assert "did you mean 'knock_limit'?" in _message("gin_rummy", knock_limits=3)
 
 
+@pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", "liars_dice"])
+def test_games_without_rules_refuse_any(game: str) -> None:
+    """By its name."""
+    assert "unknown rule 'ante'; known: none" in _message(game, ante=2)
+
+
 def test_unknown_rule_lists_the_known_ones() -> None:
     """The message repeats the wrong rule and gives every right one."""
     text = _message("gin_rummy", wildcards=2)
