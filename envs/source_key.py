@@ -3,6 +3,7 @@
 Two halves, because each misses something. The files of the game's module and of the modules it imports hold all that
 was written down. The code objects of its methods, with the functions, classes and constants they name, hold what was
 typed into a notebook, run from a string, or replaced since the file was read. Data from elsewhere shows in neither.
+Comments, docstrings and empty lines count in neither.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import enum
 import functools
 import hashlib
 import importlib.util
+import inspect
 import sys
 import sysconfig
 import types
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -30,6 +32,8 @@ _OWN = {"envs"}
 """Packages whose modules count wherever they are installed."""
 _INSTALLED = tuple({str(Path(sysconfig.get_paths()[name]).resolve()) for name in ("stdlib", "purelib", "platlib")})
 """Where the modules of others are."""
+_HAS_DOCSTRING = getattr(inspect, "CO_HAS_DOCSTRING", 0)
+"""Flag of a function's code since Python 3.13; before, the first constant of any function is its docstring or None."""
 _NOT_ITS_OWN = {"__dict__", "__weakref__", "__module__", "__doc__", "__slotnames__"}
 """Attributes of a class that say nothing of what it does; Python adds the last one when an instance is copied."""
 
@@ -39,8 +43,8 @@ def source_key(game: Any) -> str:
     digest = hashlib.sha256()
     kinds = [kind for kind in type(game).__mro__ if _is_own(kind.__module__, type(game).__module__)]
     for name, source in sorted(_sources({kind.__module__ for kind in kinds}).items()):
-        digest.update(f"{name} {len(source)}\n".encode())
-        digest.update(source)
+        digest.update(f"{name} {len(code := _read(source).code)}\n".encode())
+        digest.update(code)
     _Walk(type(game).__module__, digest).add(type(game))
     return digest.hexdigest()
 
@@ -57,8 +61,8 @@ def player_key(player: Policy, game: Game, modules: Iterable[str] = ()) -> str:
     owners = [_code_of(one.apply) for one in own]
     places = [owner.__module__ or "__main__" for owner in owners]
     for name, source in sorted(_sources({*modules, *places}).items()):
-        digest.update(f"{name} {len(source)}\n".encode())
-        digest.update(source)
+        digest.update(f"{name} {len(code := _read(source).code)}\n".encode())
+        digest.update(code)
     for one, owner, place in zip(own, owners, places, strict=True):
         _Walk(place, digest).add([owner, one.apply])
     return digest.hexdigest()
@@ -122,7 +126,7 @@ def _sources(modules: set[str]) -> dict[str, bytes]:
 
 def _imported(package: str, source: bytes) -> Iterator[str]:
     """Yields the modules that a source imports, anywhere in it."""
-    for level, module, names in _imports(source):
+    for level, module, names in _read(source).imports:
         if level:
             parents = package.split(".")[: len(package.split(".")) - level + 1]
             module = ".".join([*parents, *filter(None, [module])])
@@ -130,19 +134,54 @@ def _imported(package: str, source: bytes) -> Iterator[str]:
         yield from (found for name in names if _origin(found := f"{module}.{name}"))
 
 
+class _Source(NamedTuple):
+    """What a source says: its imports as (dots before the module, module, names), and its code."""
+
+    imports: list[tuple[int, str, tuple[str, ...]]]
+    code: bytes
+
+
 @functools.lru_cache(maxsize=1024)
-def _imports(source: bytes) -> list[tuple[int, str, tuple[str, ...]]]:
-    """Lists a source's imports: dots before the module, the module, and what is imported from it."""
+def _read(source: bytes) -> _Source:
+    """Reads a source; one that is no Python has no imports, and is code as a whole."""
     try:
         nodes = list(ast.walk(ast.parse(source)))
     except (SyntaxError, ValueError, RecursionError):
-        return []
-    plain = [(0, alias.name, ()) for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-    return plain + [
+        return _Source([], source)
+    imports = [(0, alias.name, ()) for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    imports += [
         (node.level, node.module or "", tuple(alias.name for alias in node.names))
         for node in nodes
         if isinstance(node, ast.ImportFrom)
     ]
+    return _Source(imports, _without_prose(source, nodes))
+
+
+def _without_prose(source: bytes, nodes: list[ast.AST]) -> bytes:
+    """Returns the lines of a source without comments, strings that are statements, and lines left empty."""
+    lines, spans = source.splitlines(), {}
+    prose = {row for node in nodes if _is_prose(node, lines) for row in range(node.lineno, node.end_lineno + 1)}
+    for node in nodes:
+        if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)):
+            for row in range(node.lineno, node.end_lineno + 1):
+                first = node.col_offset if row == node.lineno else 0
+                last = node.end_col_offset if row == node.end_lineno else len(lines[row - 1])
+                spans.setdefault(row, []).append((first, last))
+    kept = []
+    for row, line in enumerate(lines, 1):
+        marks = (place for place, letter in enumerate(line) if letter == ord("#")) if b"#" in line else ()
+        comment = next((at for at in marks if not any(a <= at < b for a, b in spans.get(row, ()))), len(line))
+        if row not in prose and (row in spans or line[:comment].strip()):
+            kept.append(line[:comment].rstrip() if comment < len(line) else line)
+    return b"\n".join(kept)
+
+
+def _is_prose(node: ast.AST, lines: list[bytes]) -> bool:
+    """Returns whether a node is a string on lines of its own: a docstring, or what is said of an attribute."""
+    if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)):
+        return False
+    before, after = lines[node.lineno - 1][: node.col_offset], lines[node.end_lineno - 1][node.end_col_offset :]
+    return not before.strip() and (not after.strip() or after.strip().startswith(b"#"))
 
 
 class _Walk:
@@ -179,7 +218,7 @@ class _Walk:
         elif isinstance(value, dict):
             self._each([part for item in value.items() for part in item])
         elif isinstance(value, types.CodeType):
-            self._each([value.co_code, value.co_names, value.co_consts])
+            self._each([value.co_code, value.co_names, _constants(value)])
         elif isinstance(value, types.FunctionType):
             self._function(value)
         elif isinstance(value, types.MethodType | staticmethod | classmethod):
@@ -235,6 +274,12 @@ class _Walk:
             if name not in _NOT_ITS_OWN and not name.startswith("_abc_"):
                 self._put(name)
                 self.add(value)
+
+
+def _constants(code: types.CodeType) -> tuple:
+    """Returns a code's constants without its docstring, which comes first where there is one."""
+    may_have = not code.co_name.startswith("<") and code.co_flags & _HAS_DOCSTRING == _HAS_DOCSTRING
+    return code.co_consts[1:] if may_have and isinstance(next(iter(code.co_consts), None), str) else code.co_consts
 
 
 def _names(code: types.CodeType) -> set[str]:

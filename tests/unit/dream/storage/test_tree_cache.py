@@ -275,6 +275,53 @@ def test_a_copy_leaves_the_key(load: Callable[..., ModuleType]) -> None:
     assert source_key(game) == before
 
 
+DESCRIBED = '''"""What the module is."""
+import dataclasses
+from my_pay import pay
+from envs.kuhn_poker import KuhnPoker
+
+# A game of one's own.
+@dataclasses.dataclass(frozen=True)
+class Mine(KuhnPoker):
+    """What the game is."""
+
+    name = "mine"  # its name
+    """What the name is."""
+
+    def outcomes(self, state, action):
+        """What it does.
+
+        On several lines.
+        """
+        states, probs, rewards, done = super().outcomes(state, action)
+
+        return states, probs, pay(rewards), done  # "paid" by #1
+'''
+
+
+def test_what_is_said_of_a_game_leaves_the_key(load: Callable[..., ModuleType]) -> None:
+    """Comments, docstrings and empty lines: who explains a game loses no tree and no ladder."""
+    bare = GAME.replace("        states", '        """It does."""\n        states')
+    assert source_key(load(1.0, DESCRIBED).Mine()) == source_key(load(1.0, bare).Mine())
+
+
+TEXT = """
+def pay(rewards): "A docstring beside code."; return rewards * {}
+MARKS = "#1", '''#2
+
+#3'''
+"""
+
+
+def test_what_looks_like_prose_and_is_code_changes_the_key(load: Callable[..., ModuleType]) -> None:
+    """A number sign or an empty line in a text, and code on a docstring's line."""
+    texts = [TEXT, *(TEXT.replace(*change) for change in (("#1", "#4"), ("#2", "#4"), ("#3", "#4"), ("\n\n#", "\n#")))]
+    keys = [
+        source_key(load(factor, pay=text).Mine()) for factor, text in ((2.0, TEXT), *((1.0, text) for text in texts))
+    ]
+    assert len(set(keys)) == len(keys)
+
+
 CHANGES = {
     "payoff": lambda a: a["payoff"].__imul__(1.01),
     "chance": lambda a: a["chance"].__imul__(0.5),
