@@ -126,7 +126,7 @@ def device() -> str:
     kind = jax.devices()[0].device_kind
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     among = f" of {jax.process_count()} hosts" if jax.process_count() > 1 else ""
-    return f"{jax.device_count()} x {kind}{among}, {cores} CPU cores"
+    return f"{jax.device_count()} x {kind}{among}, {cores} CPU core{'s' if cores != 1 else ''}"
 
 
 def _work(algo: Mapping[str, Any]) -> list[str]:

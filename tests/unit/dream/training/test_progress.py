@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import shlex
 
 import pytest
@@ -11,7 +12,7 @@ from omegaconf import OmegaConf
 import envs
 from dream.config.compose import compose_config
 from dream.config.schema import BudgetConfig
-from dream.training.announce import next_steps, plan
+from dream.training.announce import device, next_steps, plan
 from dream.training.progress import Pace, RunProgress, duration
 
 BEFORE = {"iteration": 0, "seconds": 1.0, "compile_seconds": 0.5, "nodes": 0, "episodes": 0}
@@ -122,13 +123,20 @@ def test_plan() -> None:
     assert f"episodes per iteration: {settings.episodes_per_iteration:,}" in text
     inputs = envs.make("leduc_poker").observation_size
     assert f"network dueling, {(inputs + 1) * 16 + 17 * 8 + 9 * 3 + 9:,} parameters · " in text
-    assert "CPU cores · seed 7" in text
+    assert re.search(r", (1 CPU core|\d+ CPU cores) · seed 7", text)
     assert "run directory: /runs/a" in text
     text = _plan("algo=cfr", "env=kuhn_poker", "eval.opponents=[]", "iterations=20", tabular=True, done=5)
     assert text.startswith(
         "cfr on kuhn_poker · from iteration 5 to 20 · full updates per iteration: 1\ntables, no network"
     )
     assert "against no one" in text
+
+
+@pytest.mark.parametrize(("cores", "text"), [(1, "1 CPU core"), (2, "2 CPU cores")])
+def test_device(cores: int, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One core is not "1 cores"."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: range(cores), raising=False)
+    assert device().endswith(f", {text}")
 
 
 def test_next_steps(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
