@@ -43,10 +43,10 @@ def plot_ladder(entries: list[dict[str, Any]], unit: str, title: str, folder: Pa
     if ending == "none" or not can_plot():
         return []
     paths = [plot_ratings(entries, unit, title, folder / f"ladder.{ending}")]
-    path, name = folder / f"ladder_points.{ending}", f"{title}: {unit} per hand"
+    path, name = folder / f"ladder_points.{ending}", f"{title}: {unit} per hand of the row against the column"
     paths.append(plot_cross_table(entries, "points_against", name, path, form=points_form(entries)))
     if "games" in entries[0]:
-        path, name = folder / f"ladder_games.{ending}", f"{title}: games won, %"
+        path, name = folder / f"ladder_games.{ending}", f"{title}: games won by the row against the column, %"
         paths.append(plot_cross_table(entries, "games_against", name, path, middle=50.0, scale=100.0, form=".0f"))
     return paths
 
@@ -55,7 +55,10 @@ def _plain_tables(entries: list[dict[str, Any]], unit: str, title: str, folder: 
     """Draws the cross-tables without matplotlib."""
     names = _names(entries)
     tables = {"points": [list(entry["points_against"].values()) for entry in entries]}
-    what = {"points": f"{unit} per hand", "games": "games won, % above 50"}
+    what = {
+        "points": f"{unit} per hand of the row against the column",
+        "games": "games won by the row against the column, % above 50",
+    }
     if "games" in entries[0]:
         shares = [entry["games_against"].values() for entry in entries]
         tables["games"] = [[None if x is None else 100 * x - 50 for x in row] for row in shares]
@@ -153,5 +156,5 @@ def _figure(figsize: tuple[float, float]) -> Any:
 
 def _saved(figure: Any, path: Path) -> Path:
     metadata = {"Date": None} if path.suffix == ".svg" else None
-    figure.savefig(path, metadata=metadata, dpi=150)
+    figure.savefig(path, metadata=metadata, dpi=150, bbox_inches="tight")  # the title may be wider than the axes
     return path

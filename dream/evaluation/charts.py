@@ -121,7 +121,7 @@ def heat_map(title: str, names: Sequence[str], cells: Sequence[Sequence[float | 
             parts.append(f'<rect x="{x}" y="{y}" width="{size - 1}" height="21" fill="{back}"/>')
             ink = "#ffffff" if strength > 0.55 else _INK
             parts.append(_text(x + size / 2, y + 15, format(value, form), anchor="middle", fill=ink))
-    return Chart(left + size * len(names) + 60, top + 22 * len(names) + 14, "".join(parts))
+    return Chart(max(left + size * len(names) + 60, 8 * len(title) + 20), top + 22 * len(names) + 14, "".join(parts))
 
 
 def strategy(title: str, cells: Mapping[tuple[str, str], Mapping[str, float]]) -> Chart:

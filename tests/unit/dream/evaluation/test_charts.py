@@ -69,6 +69,13 @@ def test_a_heat_map_has_signs_and_blanks() -> None:
     assert cells == ["#1657b0", "#b80f24"]
 
 
+def test_a_title_fits_above_a_small_heat_map() -> None:
+    """The drawing of two players is as wide as a long title."""
+    title = "gin_rummy_openspiel, 2,000 rounds per pairing: points per hand of the row against the column"
+    chart = charts.heat_map(title, ["a", "b"], [[None, 4.0], [-4.0, None]])
+    assert chart.width >= 7 * len(title)
+
+
 def test_a_strategy_is_a_divided_bar() -> None:
     """Widths are the probabilities, side by side."""
     cells = {("first", "K"): {"pass": 0.25, "bet": 0.75}, ("first", "J"): {"pass": 1.0, "bet": 0.0}}
