@@ -202,7 +202,7 @@ def _draw(run: Run) -> list[Path]:
     """Writes pictures of the run in its directory and prints where; a drawing that fails loses nothing."""
     tree = run.measurements.tree
     policies = {} if tree is None else run.algorithm.policies(run.state)
-    paths = draw_run(run.run_dir, run.start.name, tree, policies, keeps=hosts.leads())
+    paths = draw_run(run.run_dir, run.start.name, run.game.unit, tree, policies, keeps=hosts.leads())
     for path in paths:
         print(path, flush=True)
     return paths

@@ -25,13 +25,14 @@ _MOST_SETS = 5000
 
 
 def draw_run(
-    run_dir: Path, title: str, tree: Tree | None, policies: Mapping[str, Policy], *, keeps: bool = True
+    run_dir: Path, title: str, unit: str, tree: Tree | None, policies: Mapping[str, Policy], *, keeps: bool = True
 ) -> list[Path]:
     """Writes the pictures of a run; what fails is said in one line, and the run is none the worse.
 
     Args:
       run_dir: of the run, with its metrics.
       title: of the curves.
+      unit: of the game's points.
       tree: of the game, None where there is none.
       policies: by name.
       keeps: False computes what is drawn and writes nothing, as hosts do that help the first one to compute it.
@@ -40,7 +41,7 @@ def draw_run(
     """
     written = []
     for name, draw in (
-        (CURVES_FILE, lambda: _curves(run_dir, title)),
+        (CURVES_FILE, lambda: _curves(run_dir, title, unit)),
         (STRATEGY_FILE, lambda: _strategies(tree, policies)),
     ):
         try:
@@ -96,13 +97,14 @@ def _records(run_dir: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines() if line] if path.exists() else []
 
 
-def _curves(run_dir: Path, title: str) -> str:
+def _curves(run_dir: Path, title: str, unit: str) -> str:
     found = columns(_records(run_dir))
+    words = {"exploitability": f"exploitability, {unit} per hand", "points_per_hand": f"{unit} per hand"}
     drawn = []
     for panel in _PANELS:
         series = {name: curve for name, curve in found.items() if _belongs(name, panel)}
         if series:
-            drawn.append(charts.curves(f"{title}: {panel.replace('_', ' ')}", series, "iteration"))
+            drawn.append(charts.curves(f"{title}: {words.get(panel, panel.replace('_', ' '))}", series, "iteration"))
     return charts.page(drawn) if drawn else ""
 
 
@@ -137,7 +139,7 @@ def _cells(tree: Tree, places: list[tuple[str, str]], table: np.ndarray) -> dict
     for n, place in enumerate(places):
         sums.setdefault(place, []).append(table[n])
         legal[place] = legal.get(place, False) | tree.legal[n]
-    order = sorted(sums, key=lambda place: (len(place[1]), len(place[0])))
+    order = sorted(sums, key=lambda place: (len(place[1]), len(place[0].split()), place[0]))  # as a game goes on
     return {
         place: {
             tree.game.action_name(int(action)): float(np.mean(sums[place], axis=0)[action])

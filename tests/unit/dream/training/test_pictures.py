@@ -32,28 +32,35 @@ def test_a_run_has_curves_and_its_strategy(tmp_path: pathlib.Path, name: str, si
     """One panel per kind of metric; of Kuhn each information set, of Leduc those that differ by more than suits."""
     tree = build_tree(envs.make(name))
     second = Policy(lambda params, view, legal: jnp.arange(len(legal)) == 1)
-    found = pictures.draw_run(_run_dir(tmp_path), name, tree, {"current": envs.uniform_policy(), "average": second})
+    found = pictures.draw_run(
+        _run_dir(tmp_path), name, "chips", tree, {"current": envs.uniform_policy(), "average": second}
+    )
     assert [path.name for path in found] == ["curves.svg", "strategy.svg"]
     curves = ET.parse(found[0]).getroot()
     assert len(list(curves.iter(f"{_SVG}polyline"))) == 5
+    headings = {text.text for text in curves.iter(f"{_SVG}text")}
+    assert {f"{name}: exploitability, chips per hand", f"{name}: chips per hand", f"{name}: win rate"} <= headings
     titles = [title.text or "" for title in ET.parse(found[1]).getroot().iter(f"{_SVG}title")]
     assert len(titles) == 2 * situations
     assert sum("100 %" in title for title in titles) >= situations
     assert any(title.startswith("K, 0: first: ") for title in titles)
+    rows = list(dict.fromkeys(title.split(", ", 1)[1].rpartition(": ")[0] for title in titles))
+    assert rows[0] == "0: first"
+    assert [len(row.split()) for row in rows if "/" not in row] == sorted(len(r.split()) for r in rows if "/" not in r)
 
 
 def test_a_game_without_a_chart_has_curves_alone(tmp_path: pathlib.Path) -> None:
     """Liar's dice has thousands of situations; gin has no tree."""
     tree = build_tree(envs.make("liars_dice"))
     for given in (tree, None):
-        found = pictures.draw_run(_run_dir(tmp_path), "x", given, {"current": envs.uniform_policy()})
+        found = pictures.draw_run(_run_dir(tmp_path), "x", "points", given, {"current": envs.uniform_policy()})
         assert [path.name for path in found] == ["curves.svg"]
 
 
 def test_what_fails_is_one_line(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Damaged metrics: no picture, no exception."""
     (tmp_path / "metrics.jsonl").write_text("{")
-    assert pictures.draw_run(tmp_path, "x", None, {}) == []
+    assert pictures.draw_run(tmp_path, "x", "points", None, {}) == []
     assert capsys.readouterr().out.startswith("no curves.svg: JSONDecodeError: ")
 
 
