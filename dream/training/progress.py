@@ -19,6 +19,8 @@ _SHOWN = {
 }
 """Metric -> its short name on the progress line."""
 _SECONDS_BETWEEN_LINES = 5.0
+_SHORTEST_KNOWN_BY_ONE = 1.0
+"""Seconds of a first iteration, compiling left out, that are not mostly the tracing and starting of its programs."""
 
 
 class RunProgress:
@@ -86,7 +88,8 @@ class Pace:
 
         Returns:
           What is to be said about the time they took. After the first iteration: seconds of an iteration without
-          compiling, and when the run will be over. After one that overran budget.seconds: by how much.
+          compiling, and when the run will be over, where that iteration was long enough to tell. After one that
+          overran budget.seconds: by how much.
         """
         took = record["seconds"] - self._newest["seconds"]
         compiled = min(max(record["compile_seconds"] - self._newest["compile_seconds"], 0.0), took)
@@ -112,7 +115,7 @@ class Pace:
     def _after_first(self, record: dict[str, Any], took: float, compiled: float) -> str:
         text = f"the first iteration took {duration(took)}, {duration(compiled)} of them compiling"
         left = self.seconds_left(record)
-        if left is None:
+        if left is None or self._each < _SHORTEST_KNOWN_BY_ONE:
             return text
         end = time.localtime(time.time() + left)
         clock = time.strftime("%H:%M" if left < 18 * 3600 else "%a %d %b %H:%M", end)

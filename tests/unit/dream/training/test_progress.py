@@ -69,6 +69,14 @@ def test_an_overrun_budget_is_said() -> None:
     assert Pace(100, BudgetConfig(seconds=30), BEFORE).remarks(_record(1, 30.5, 20.0)) == []
 
 
+def test_a_short_first_iteration_is_no_estimate() -> None:
+    """What 0.1 s besides compiling took says nothing about iterations of microseconds; the next ones do."""
+    pace = Pace(200_000, BudgetConfig(), BEFORE)
+    assert pace.remarks(_record(1, 3.8, 3.2)) == ["the first iteration took 2.8 s, 2.7 s of them compiling"]
+    assert pace.remarks(_record(1001, 3.9, 3.2)) == []
+    assert pace.seconds_left(_record(1001, 3.9, 3.2)) == pytest.approx(199 * 0.1, rel=0.01)
+
+
 def test_a_run_of_one_iteration_needs_no_estimate() -> None:
     """There is no rest."""
     assert Pace(1, BudgetConfig(), BEFORE).remarks(_record(1, 42.0, 35.5)) == []
