@@ -263,7 +263,8 @@ class LeducPoker(EnumerableGame):
         words = self.to_dict(state)
         shown = words["public"] is not None and (viewer is None or int(state.round) > 0)
         public = drawing.spread([words["public"]]) if shown else drawing.face_down(1)
-        row = drawing.Row("public", (public,), "turned" if int(state.round) else "not turned yet")
+        unturned = "never turned" if int(state.current_player) < 0 else "not turned yet"
+        row = drawing.Row("public", (public,), "turned" if int(state.round) else unturned)
         return betting.scene("Leduc poker", words, viewer, (row,))
 
 

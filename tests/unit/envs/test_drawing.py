@@ -208,3 +208,14 @@ def test_a_table_of_rummy_500_names_who_laid_what() -> None:
     kept = int(HAND_VALUES[[card for card in first if card % 13 != 6]].sum() + drawn)
     assert "table     7S 7H 7D of 0" in game.render(after)
     assert f"21 points laid, {kept} in hand" in game.render(after)
+
+
+def test_a_card_of_leduc_that_a_fold_left_unturned_is_called_so() -> None:
+    """The open picture of a round that is over shows it, and does not promise it."""
+    game = envs.make("leduc_poker")
+    state, texts = game.init(jax.random.key(0)), []
+    for action in (2, 0):  # raise, fold
+        texts.append(game.render(state))
+        state, *_ = game.step(state, action)
+    assert all("(not turned yet)" in text for text in texts)
+    assert "(never turned)" in game.render(state)
