@@ -19,7 +19,7 @@ from envs import Policy
 
 CURVES_FILE, STRATEGY_FILE, SWEEP_FILE = "curves.svg", "strategy.svg", "sweep.svg"
 _PANELS = ("exploitability", "points_per_hand", "win_rate", "loss", "entropy")
-"""Metrics drawn, each a panel: names that end in it, or for the last two hold it."""
+"""Metrics drawn, each a panel: names that end in it, or for the last two hold it and are neither rates nor weights."""
 _MOST_SETS = 5000
 """Information sets of a game that is asked for a chart of its strategy."""
 
@@ -71,7 +71,7 @@ def draw_sweep(folder: Path, outcomes: Iterable[tuple[str, float | None, Path]])
         drawn = [charts.values("objective by job", ended, "lower is better")]
         by_job = {label: columns(_records(path)) for label, _, path in jobs}
         shared = sorted(set.intersection(*(set(found) for found in by_job.values())))
-        for name in [name for name in shared if name.startswith("eval/") and name.endswith(_PANELS[:3])][:4]:
+        for name in [name for name in shared if name.startswith("eval/") and _measures(name)][:4]:
             drawn.append(charts.curves(name, {label: found[name] for label, found in by_job.items()}, "iteration"))
         files.write_text(folder / SWEEP_FILE, charts.page(drawn, columns=1))
     except Exception as error:
@@ -108,12 +108,16 @@ def _curves(run_dir: Path, title: str, unit: str) -> str:
     return charts.page(drawn) if drawn else ""
 
 
+def _measures(name: str) -> bool:
+    return any(_belongs(name, panel) for panel in _PANELS[:3])
+
+
 def _belongs(name: str, panel: str) -> bool:
     parts = name.split("/")
     if panel == "exploitability":
         return panel in parts
     if panel in ("loss", "entropy"):
-        return panel in parts[-1] and parts[0] != "eval"
+        return panel in parts[-1] and parts[0] != "eval" and not parts[-1].endswith(("_rate", "_weight"))
     return parts[-1] == panel
 
 

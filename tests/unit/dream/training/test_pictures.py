@@ -21,7 +21,8 @@ def _run_dir(folder: pathlib.Path, scale: float = 1.0) -> pathlib.Path:
     folder.mkdir(parents=True, exist_ok=True)
     lines = [
         {"iteration": n, "loss": scale / n, "policy_entropy": 0.5, "eval/exploitability/average": scale / n**2,
-         "eval/random/points_per_hand": n, "eval/random/win_rate": 0.5} for n in range(1, 6)
+         "eval/random/points_per_hand": n, "eval/random/win_rate": 0.5, "self_play/loss_rate": 0.5,
+         "entropy_weight": 0.01} for n in range(1, 6)
     ]  # fmt: skip
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return folder
@@ -71,4 +72,5 @@ def test_a_sweep_is_compared(tmp_path: pathlib.Path, capsys: pytest.CaptureFixtu
     assert path == tmp_path / "sweep.svg"
     texts = [text.text for text in ET.parse(path).getroot().iter(f"{_SVG}text")]
     assert {"1. seed=1", "2. seed=2", "objective by job", "eval/random/points_per_hand"} <= set(texts)
+    assert "eval/exploitability/average" in texts
     assert pictures.draw_sweep(tmp_path, jobs[:1]) is None
