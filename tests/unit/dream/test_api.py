@@ -91,12 +91,15 @@ def test_inside_an_event_loop(run: dream.FinishedRun) -> None:
     assert asyncio.run(cell()) == run.exact["average"]["exploitability"]
 
 
-def test_a_lower_bound(run: dream.FinishedRun) -> None:
-    """The learned best response, small: an interval next to the exact value."""
+def test_a_lower_bound(run: dream.FinishedRun, capsys: pytest.CaptureFixture[str]) -> None:
+    """The learned best response, small: its size is said before it compiles; an interval next to the exact value."""
     small = ["best_response.iterations=1", "best_response.seeds=[0]", "best_response.games=8"]
     small += ["best_response.choice_games=8", "best_response.control_games=0", "best_response.network.hidden=[4]"]
     sizes = ["best_response.algo.episodes_per_iteration=8", "best_response.algo.batch_size=8"]
     report = dream.exploit(run, [*small, *sizes], method="both")
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith("learned best response: 1 x 1 iterations of 8 rounds (best_response.seeds, ")
+    assert shown[1].startswith("best response, seed 0: iteration 1/1 ")
     assert report.is_exact
     assert report.learned is not None
     assert report.learned.low <= report.learned.mean < report.learned.high
