@@ -25,10 +25,11 @@ class BudgetConfig:
     episodes: float | None = number(None, 0, above=True)
     seconds: float | None = number(None, 0, above=True)
 
-    def spent(self, totals: Mapping[str, float]) -> bool:
-        """Returns whether a total has reached its limit."""
+    def spent(self, totals: Mapping[str, float]) -> str:
+        """Returns the first limit that a total has reached, as "budget.nodes=1e+06"; "" where there is none."""
         limits = vars(self).items()
-        return any(limit is not None and totals[name] >= limit for name, limit in limits)
+        reached = (f"budget.{n}={limit:g}" for n, limit in limits if limit is not None and totals[n] >= limit)
+        return next(reached, "")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -138,11 +138,14 @@ def _iterate(run: Run, stop: StopRequest, tracker: Tracker) -> None:
     progress = RunProgress(Pace(run.config.iterations, run.config.budget, before), run.iteration)
     try:
         if run.ended and stop.received is None:
+            _say_limit(run)
             _finish(run, stop)
         while not run.ended and stop.received is None:
             if not advance(run, stop, tracker, progress):
                 _left(run, stop)
                 break
+            if run.ended:
+                _say_limit(run)
             if run.iteration % run.config.checkpoint.every == 0:
                 _save(run, tracker)
         _save(run, tracker)
@@ -164,6 +167,12 @@ def advance(run: Run, stop: StopRequest, tracker: Tracker, progress: RunProgress
         if "seconds_evaluate" in records[-1]:
             _send_matches(run, tracker)
     return records is not None
+
+
+def _say_limit(run: Run) -> None:
+    """Says what ended a run before its iterations were done."""
+    if run.iteration < run.config.iterations and hosts.leads():
+        print(f"{run.spent} ends the run after {run.iteration:,} of {run.config.iterations:,} iterations", flush=True)
 
 
 def _left(run: Run, stop: StopRequest) -> None:

@@ -97,10 +97,14 @@ class Run:
         """Seconds of them that went into tracing, lowering and compiling."""
         return self.compiled_before + self.clock.seconds
 
+    @property
+    def spent(self) -> str:
+        """The limit of the budget that is reached; "" where there is none."""
+        return self.config.budget.spent({**self.totals, "seconds": self.seconds})
+
     def _at_end(self) -> bool:
         """Returns whether the iterations are done or the budget is spent; a run has one iteration at least."""
-        spent = self.config.budget.spent({**self.totals, "seconds": self.seconds})
-        return agreed("end", self.iteration >= self.config.iterations or (spent and self.iteration > 0))
+        return agreed("end", self.iteration >= self.config.iterations or (bool(self.spent) and self.iteration > 0))
 
     def _prepare_folder(self) -> None:
         self.run_dir.mkdir(parents=True, exist_ok=True)
@@ -203,7 +207,7 @@ class Run:
         limits = self.config.budget
         if limits.nodes is None and limits.episodes is None:
             return len(infos)
-        spent = [limits.spent({**record, "seconds": 0.0}) for record in self._counted(infos)]
+        spent = [bool(limits.spent({**record, "seconds": 0.0})) for record in self._counted(infos)]
         return spent.index(True) + 1 if any(spent) else len(infos)
 
     def _counted(self, infos: list[Metrics]) -> list[dict[str, Any]]:

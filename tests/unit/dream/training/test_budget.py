@@ -47,14 +47,15 @@ def _new(folder: Path, *overrides: str) -> list[dict[str, Any]]:
     [("episodes", 300, 3), ("episodes", 256, 2), ("episodes", 257, 3), ("nodes", 1, 1), ("seconds", 1e-6, 1)],
 )
 def test_the_iteration_that_reaches_a_budget_is_the_last(
-    tmp_path: Path, name: str, limit: float, iterations: int
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, limit: float, iterations: int
 ) -> None:
-    """128 episodes an iteration; a total that is exactly the limit has reached it."""
+    """128 episodes an iteration; a total that is exactly the limit has reached it; which one it was is said."""
     settings = ("algo=external_mccfr", "algo.trajectories=64", "iterations=9", f"budget.{name}={limit}")
     records = _new(tmp_path, *settings)
     assert [record["iteration"] for record in records] == list(range(1, iterations + 1))
     assert records[-1][name] >= limit
     assert all(record[name] < limit for record in records[:-1])
+    assert f"budget.{name}={limit:g} ends the run after {iterations} of 9 iterations\n" in capsys.readouterr().out
 
 
 def test_the_first_of_several_budgets_counts(tmp_path: Path) -> None:
@@ -102,8 +103,8 @@ def test_an_end_that_comes_later_is_one_too(tmp_path: Path) -> None:
     assert _records(f"resume={run}") == cut
 
 
-def test_a_run_goes_on_with_a_larger_budget(tmp_path: Path) -> None:
-    """It equals one that had the larger budget at once; a spent budget leaves it as it is."""
+def test_a_run_goes_on_with_a_larger_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It equals one that had the larger budget at once; a spent budget leaves it as it is, and says so."""
     settings = ("algo=cfr", "iterations=99")
     run = tmp_path / "run"
     whole = _new(tmp_path / "whole", *settings, "budget.nodes=190")
@@ -112,7 +113,9 @@ def test_a_run_goes_on_with_a_larger_budget(tmp_path: Path) -> None:
     assert [record["iteration"] for record in went_on] == [1, 2, 3, 4]
     assert without_seconds(went_on[2]) == without_seconds(whole[2])
     assert without_seconds(went_on[3]) == without_seconds(whole[3])
+    capsys.readouterr()
     assert _records(f"resume={run}") == went_on
+    assert "budget.nodes=190 ends the run after 4 of 99 iterations\n" in capsys.readouterr().out
 
 
 def _slow(start: Start, turns: int, during: Callable[[int], None] = lambda done: None) -> Start:
