@@ -48,7 +48,7 @@ def finite_number(name: str, given: Any, low: float = -math.inf, high: float = m
 
 
 def unknown(what: str, given: object, known: Iterable[str]) -> InputError:
-    """Builds the error for a name that is not among `known`, with the nearest match first.
+    """Builds the error for a name that is not among `known`, with one that begins so or else the nearest match first.
 
     Args:
       what: what the name stands for, e.g. "game".
@@ -58,7 +58,8 @@ def unknown(what: str, given: object, known: Iterable[str]) -> InputError:
       An InputError, to be raised by the caller.
     """
     choices = sorted(known)
-    near = difflib.get_close_matches(str(given), choices, n=1)
+    longer = [choice for choice in choices if given and choice.startswith(str(given))]
+    near = longer or difflib.get_close_matches(str(given), choices, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     if len(choices) > _MOST_SHOWN:
         closest = difflib.get_close_matches(str(given), choices, n=_MOST_SHOWN, cutoff=0.0)

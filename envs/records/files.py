@@ -81,7 +81,7 @@ def check_lines(path: str | Path) -> None:
         with path.open("rb") as file:
             first = file.readline(MAX_LINE + 1)
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
     try:
         one = json.loads(first) if first else {"format": FORMAT}
     except (ValueError, RecursionError):
@@ -114,7 +114,7 @@ def read(path: str | Path, game: Game | str | None = None) -> list[Record]:
         with path.open() as file:
             return [_record(f"{path}, record {n}", value, game) for n, value in _lines(str(path), file)]
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+        raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from error
 
 
 def parse(text: str, game: Game | str | None = None, place: str = "text") -> list[Record]:

@@ -43,6 +43,7 @@ def test_unknown_game_lists_the_known_ones(name: str) -> None:
 def test_near_miss_is_suggested() -> None:
     """A typing slip is answered with the nearest name first."""
     assert "did you mean 'gin_rummy'?" in _message("gin_rumy")
+    assert "did you mean 'kuhn_poker'?" in _message("kuhn")
     assert "did you mean 'knock_limit'?" in _message("gin_rummy", knock_limits=3)
 
 

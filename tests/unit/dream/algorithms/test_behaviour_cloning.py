@@ -119,7 +119,7 @@ def test_nothing_is_judged_where_nothing_is_held_out(tmp_path: pathlib.Path) -> 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"records": "{}/none.jsonl"}, "none.jsonl cannot be read"),
+        ({"records": "{}/none.jsonl"}, "none.jsonl cannot be read: No such file or directory"),
         ({"records": "{}/empty.jsonl"}, "holds no records"),
         ({"records": "{}/leduc.jsonl"}, "of leduc_poker version 1, not of kuhn_poker"),
         ({"records": "{}/games.jsonl", "imitated": ["eve"]}, r"names 'eve'; players in .*: anna, otto"),
