@@ -59,7 +59,7 @@ def unknown(what: str, given: object, known: Iterable[str]) -> InputError:
     """
     choices = sorted(known)
     longer = [choice for choice in choices if given and choice.startswith(str(given))]
-    near = longer or difflib.get_close_matches(str(given), choices, n=1)
+    near = difflib.get_close_matches(str(given), longer or choices, n=1, cutoff=0.0 if longer else 0.6)
     hint = f"did you mean {near[0]!r}? " if near else ""
     if len(choices) > _MOST_SHOWN:
         closest = difflib.get_close_matches(str(given), choices, n=_MOST_SHOWN, cutoff=0.0)
