@@ -33,7 +33,7 @@ from envs.gin_rummy.core import likely
 from envs.gin_rummy.core.rejection import MOST_PROPOSALS, PARTICLES, annealed, first_accepted
 from envs.gin_rummy.melding import melds
 from envs.gin_rummy.openspiel import ids, meld_ids
-from envs.gin_rummy.openspiel.state import OpenSpielRules, OpenSpielState, OpenSpielView, select_player
+from envs.gin_rummy.openspiel.state import OpenSpielRules, OpenSpielState, OpenSpielView, laid_cards, select_player
 
 _LANES = 16
 """Views for which hands are led together: each has PARTICLES of them."""
@@ -106,11 +106,8 @@ class _Hidden(NamedTuple):
 def _hidden(rules: OpenSpielRules, view: OpenSpielView) -> _Hidden:
     known = select_player(view.known, 1 - view.seat.astype(jnp.int32))
     upcard = jnp.where(view.upcard == ids.NO_CARD, -1, view.upcard.astype(jnp.int32))
-    laid = jnp.asarray(meld_ids.MELD_MASKS)[jnp.minimum(view.laid, meld_ids.NUM_MELDS - 1)]
-    melds_laid = lax.reduce(
-        jnp.where((view.laid != ids.NO_CARD)[..., None], laid, np.uint16(0)), np.uint16(0), lax.bitwise_or, (0, 1)
-    )
-    seen = view.hand | known | view.pile | melds_laid | view.laid_off | cards.card_mask(upcard, rules.num_ranks)
+    laid = lax.reduce(laid_cards(view.laid), np.uint16(0), lax.bitwise_or, (0, 1))
+    seen = view.hand | known | view.pile | laid | view.laid_off | cards.card_mask(upcard, rules.num_ranks)
     unseen = ~cards.to_cards(seen, rules.num_ranks, rules.num_suits)
     return _Hidden(known, unseen, jnp.sum(unseen, dtype=jnp.int32) - view.stock.astype(jnp.int32))
 

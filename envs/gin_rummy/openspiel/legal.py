@@ -11,8 +11,7 @@ from jax import Array
 from envs.batching import lanes_last, where_needed
 from envs.gin_rummy.melding import melds
 from envs.gin_rummy.openspiel import ids, knock_phase
-from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS, NUM_MELDS
-from envs.gin_rummy.openspiel.state import OpenSpielRules, OpenSpielState, select_player
+from envs.gin_rummy.openspiel.state import OpenSpielRules, OpenSpielState, laid_cards, select_player
 
 
 def legal_words(rules: OpenSpielRules, state: OpenSpielState) -> Array:
@@ -41,9 +40,8 @@ def _laying_words(
     rules: OpenSpielRules, hand: Array, laid: Array, laid_off: Array, phase: Array, knock_card: Array
 ) -> Array:
     """Returns the legal actions after a knock, but for a knocker whose hand has a conflict, packed: uint32[8]."""
-    masks = jnp.where((laid != ids.NO_CARD)[:, None], jnp.asarray(MELD_MASKS)[jnp.minimum(laid, NUM_MELDS - 1)], 0)
     words = lanes_last(functools.partial(knock_phase.simple_words, rules))
-    return words(hand, masks.astype(jnp.int32), laid_off.astype(jnp.int32), phase, knock_card)
+    return words(hand, laid_cards(laid).astype(jnp.int32), laid_off.astype(jnp.int32), phase, knock_card)
 
 
 def _knocker_words(

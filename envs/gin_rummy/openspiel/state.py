@@ -15,7 +15,7 @@ from envs import cards
 from envs.cards import NUM_RANKS, NUM_SUITS
 from envs.gin_rummy.melding import melds
 from envs.gin_rummy.openspiel.ids import NO_CARD, PHASES, SUITS, WALL_STOCK
-from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS
+from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS, NUM_MELDS
 from envs.rules import DeckRules, check_bounds
 
 
@@ -146,6 +146,12 @@ class OpenSpielView(NamedTuple):
 def select_player(pair: Array, player: Array) -> Array:
     """Returns the entry of a player in an array [2, ...]."""
     return jnp.where(player == 1, pair[1], pair[0])
+
+
+def laid_cards(laid: Array) -> Array:
+    """Returns the cards of melds by id: uint16[..., 4] suit masks from uint8[...], empty for NO_CARD."""
+    masks = jnp.asarray(MELD_MASKS)[jnp.minimum(laid, NUM_MELDS - 1)]
+    return jnp.where((laid != NO_CARD)[..., None], masks, np.uint16(0))
 
 
 def in_words(rules: OpenSpielRules, state: OpenSpielState) -> dict[str, Any]:

@@ -21,9 +21,8 @@ from envs.errors import InputError
 from envs.game import Game, Policy
 from envs.gin_rummy.melding import melds
 from envs.gin_rummy.openspiel.game import OpenSpielGinRummy
-from envs.gin_rummy.openspiel.ids import KNOCK, LAYOFF, MELDS, NO_CARD, PASS, TAKE, WALL
-from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS, NUM_MELDS
-from envs.gin_rummy.openspiel.state import OpenSpielView, select_player
+from envs.gin_rummy.openspiel.ids import KNOCK, LAYOFF, MELDS, PASS, TAKE, WALL
+from envs.gin_rummy.openspiel.state import OpenSpielView, laid_cards, select_player
 from envs.gin_rummy.players import simple_bot
 
 _MOST_LAYOFFS = 10
@@ -65,9 +64,8 @@ class _Endgame:
 
     def _laid_off(self, view: OpenSpielView, legal: Array) -> Array:
         """Returns a layoff that keeps the least deadwood in reach, a pass if there is none: float32[A]."""
-        hand, ids = view.hand.astype(jnp.int32), select_player(view.laid, 1 - view.seat)
-        rows = jnp.where((ids != NO_CARD)[:, None], jnp.asarray(MELD_MASKS)[jnp.minimum(ids, NUM_MELDS - 1)], 0)
-        rows, off = rows.astype(jnp.int32), view.laid_off.astype(jnp.int32)
+        rows = laid_cards(select_player(view.laid, 1 - view.seat))
+        hand, rows, off = (masks.astype(jnp.int32) for masks in (view.hand, rows, view.laid_off))
         now = _least_deadwood(hand, _ends(rows, off))
         open_to = jnp.nonzero(legal[:TAKE], size=_MOST_LAYOFFS, fill_value=TAKE)[0]
 

@@ -47,8 +47,8 @@ from envs.gin_rummy.openspiel.ids import (
     WALL,
     WALL_STOCK,
 )
-from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS, NUM_MELDS, best_group, group_of, last_meld, simple_keys
-from envs.gin_rummy.openspiel.state import OpenSpielView, select_player
+from envs.gin_rummy.openspiel.meld_ids import best_group, group_of, last_meld, simple_keys
+from envs.gin_rummy.openspiel.state import OpenSpielView, laid_cards, select_player
 
 OPENSPIEL_SUITS = np.array([0, 3, 2, 1])
 """OpenSpiel's suits s, c, d, h as suits S, H, D, C of the other gin games; its own inverse."""
@@ -165,8 +165,7 @@ def _next_meld(whole: Array, hand: Array, keys: Array) -> Array:
 
 def _cards_of(ids: Array) -> Array:
     """Returns the cards of melds, 255 for none: int32[4] suit masks, from uint8[3]."""
-    masks = jnp.where((ids != NO_CARD)[:, None], jnp.asarray(MELD_MASKS)[jnp.minimum(ids, NUM_MELDS - 1)], 0)
-    return lax.reduce(masks.astype(jnp.int32), np.int32(0), lax.bitwise_or, (0,))
+    return lax.reduce(laid_cards(ids).astype(jnp.int32), np.int32(0), lax.bitwise_or, (0,))
 
 
 def _only(action: Array, legal: Array) -> Array:
