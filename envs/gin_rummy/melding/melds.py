@@ -276,7 +276,7 @@ def discards(masks: Array, drawn: Array, limit: int) -> Discards:
       limit: points up to which a knock is allowed, below NO_DISCARD.
     """
     unmatched = unmatched_cards(masks)
-    bound = over_suits(points(unmatched)) - highest_card(unmatched)
+    bound = points_but_highest(unmatched)
     simple = Discards(jnp.full((NUM_SUITS, NUM_RANKS), NO_DISCARD, jnp.uint8), bound)
 
     def exact(masks: Array) -> Discards:
@@ -290,3 +290,8 @@ def highest_card(masks: Array) -> Array:
     """Returns the points of the highest card of a hand, 0 for none: int32."""
     ranks = masks[0] | masks[1] | masks[2] | masks[3]
     return jnp.minimum(32 - lax.clz(ranks), VALUES[-1])
+
+
+def points_but_highest(masks: Array) -> Array:
+    """Returns the points of a hand's cards but the highest: int32."""
+    return over_suits(points(masks)) - highest_card(masks)

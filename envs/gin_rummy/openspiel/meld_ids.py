@@ -136,11 +136,10 @@ def deadwood_with_draw(masks: Array, needed: Array, limit: Array) -> Array:
       int32 points.
     """  # noqa: D205
     unmatched = melds.unmatched_cards(masks)
-    bound = melds.over_suits(melds.points(unmatched)) - melds.highest_card(unmatched)
+    bound = melds.points_but_highest(unmatched)
 
     def exact(masks: Array) -> Array:
-        left = best_group(masks).left
-        return melds.over_suits(melds.points(left)) - melds.highest_card(left)
+        return melds.points_but_highest(best_group(masks).left)
 
     return where_needed(needed & (bound <= limit) & melds.has_conflict(masks), exact, bound, masks)
 

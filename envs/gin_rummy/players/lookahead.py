@@ -235,8 +235,7 @@ def _two_draws(params: LookaheadParams, limit: Any, drawn: _Drawn, unseen: Array
         both = []
         for unmatched in without_melds(masks):
             count = jnp.maximum(melds.over_suits(lax.population_count(unmatched)) - 1, 0)
-            deadwood = melds.over_suits(melds.points(unmatched)) - melds.highest_card(unmatched)
-            both.append(deadwood << _POINTS_AT | count)
+            both.append(melds.points_but_highest(unmatched) << _POINTS_AT | count)
         least = jnp.minimum(*both)
         packed = jnp.where(least >> _POINTS_AT <= limit, 1 << _WINS_AT, least)
         return jnp.sum(jnp.where(free, packed, 0), axis=-1)

@@ -141,10 +141,7 @@ def _future(hand: Array, unseen: Array) -> Array:
 
 def _least(hand: Array) -> Array:
     """Returns the least deadwood that one discard leaves of eleven cards, runs melded first or sets first: int32."""
-    both = []
-    for unmatched in lookahead.without_melds(hand):
-        both.append(melds.over_suits(melds.points(unmatched)) - melds.highest_card(unmatched))
-    return jnp.minimum(*both)
+    return jnp.minimum(*map(melds.points_but_highest, lookahead.without_melds(hand)))
 
 
 def danger(view: GinView) -> Array:

@@ -128,12 +128,7 @@ def _plan(hand: Array, needed: Array) -> _Plan:
 
     simple = unmatched, jnp.full(3, -1)
     left, keys = where_needed(needed & melds.has_conflict(hand), exact, simple, hand)
-    return _Plan(left, _least(left), keys)
-
-
-def _least(left: Array) -> Array:
-    """Returns the points of cards but the highest: int32."""
-    return melds.over_suits(melds.points(left)) - melds.highest_card(left)
+    return _Plan(left, melds.points_but_highest(left), keys)
 
 
 def _highest(masks: Array) -> tuple[Array, Array]:
@@ -212,7 +207,7 @@ class _OpenSpielPlayer:
         """Returns whether the upcard may be worth taking (it fits a meld, or the rest allows a knock): bool."""
         unmatched = melds.unmatched_cards(hand | offered)
         fits = jnp.any(offered & ~unmatched != 0)
-        return fits | (jnp.any(offered != 0) & (_least(unmatched) <= view.knock_card))
+        return fits | (jnp.any(offered != 0) & (melds.points_but_highest(unmatched) <= view.knock_card))
 
     def _gives_up(self, view: OpenSpielView) -> Array:
         """Returns whether the bot passes instead of laying its melds, as OpenSpiel's does against gin: bool."""
