@@ -189,8 +189,7 @@ def of_cards(cards: Array, planes: Sequence[Array]) -> Array:
 def melds_with(hand: Array) -> Array:
     """Returns 1 for each card that melds with two others of the hand: float32[52]."""
     grid = hand.reshape(NUM_SUITS, NUM_RANKS)
-    padded = jnp.pad(grid, ((0, 0), (2, 2)))
-    low2, low1, high1, high2 = (padded[:, 2 + step : 2 + step + NUM_RANKS] for step in _STEPS)
+    low2, low1, high1, high2 = outs.around(grid)
     runs = low2 * low1 + low1 * high1 + high1 * high2
     others = jnp.sum(grid, axis=0) - grid
     return ((runs > 0) | (others >= 2)).astype(jnp.float32).reshape(-1)

@@ -48,10 +48,15 @@ def grid(masks: Array) -> Array:
     return ((masks[:, None] >> np.arange(NUM_RANKS)) & 1).astype(jnp.float32)
 
 
+def around(cards: Array, beyond: int = 0) -> tuple[Array, ...]:
+    """Returns what [4, 13] holds two and one rank below each card and one and two above, `beyond` past ace and king."""
+    padded = jnp.pad(cards, ((0, 0), (2, 2)), constant_values=beyond)
+    return tuple(padded[:, 2 + step : 2 + step + NUM_RANKS] for step in (-2, -1, 1, 2))
+
+
 def _pairs(weights: Array) -> Array:
     """Returns, for each card, the sum over the pairs it melds with of the product of their weights: float32[52]."""
-    padded = jnp.pad(weights, ((0, 0), (2, 2)))
-    low2, low1, high1, high2 = (padded[:, 2 + step : 2 + step + NUM_RANKS] for step in (-2, -1, 1, 2))
+    low2, low1, high1, high2 = around(weights)
     runs = low2 * low1 + low1 * high1 + high1 * high2
     total = jnp.sum(weights, axis=0)
     others, squares = total - weights, jnp.sum(weights**2, axis=0) - weights**2
@@ -79,12 +84,8 @@ def completions(hand: Array, unseen: Array) -> Array:
       hand, unseen: int32[4] suit masks without bits beyond the king.
     """
     own, free = grid(hand), grid(unseen)
-    held = jnp.pad(own, ((0, 0), (2, 2))) > 0
-    low2, low1, high1, high2 = (held[:, 2 + step : 2 + step + NUM_RANKS] for step in (-2, -1, 1, 2))
-    open_cards = jnp.pad(free, ((0, 0), (2, 2)))
-    gap_low2, gap_low1, gap_high1, gap_high2 = (
-        open_cards[:, 2 + step : 2 + step + NUM_RANKS] for step in (-2, -1, 1, 2)
-    )
+    low2, low1, high1, high2 = around(own > 0)
+    gap_low2, gap_low1, gap_high1, gap_high2 = around(free)
     in_runs = gap_low2 * low1 + gap_low1 * (low2 | high1) + gap_high1 * (low1 | high2) + gap_high2 * high1
     partners = jnp.sum(own, axis=0) - own
     in_sets = (jnp.sum(free, axis=0) - free) * (partners > 0)

@@ -42,7 +42,7 @@ from envs.errors import InputError
 from envs.game import Game, Policy
 from envs.gin_rummy.event_log.game import GinRummy
 from envs.gin_rummy.event_log.state import DISCARD, GinView
-from envs.gin_rummy.melding import melds
+from envs.gin_rummy.melding import melds, outs
 from envs.gin_rummy.players import lookahead, rule_based
 
 _TAKE, _DISCARDS = 1, 3
@@ -164,8 +164,7 @@ def _around(flags: Array, *, edge: bool, certain: float, sign: float) -> Array:
       certain: the score where both sides are flagged.
       sign: of the score of single flags.
     """
-    padded = jnp.pad(flags, ((0, 0), (2, 2)), constant_values=edge)
-    low2, low1, high1, high2 = (padded[:, 2 + step : 2 + step + NUM_RANKS] for step in (-2, -1, 1, 2))
+    low2, low1, high1, high2 = outs.around(flags, edge)
     both = (high1 & (low1 | low2)) | (low1 & (high1 | high2))
     single = sign * (5.0 * low1 + 5.0 * high1 + 3.0 * low2 + 3.0 * high2)
     return jnp.where(both, certain, single)
