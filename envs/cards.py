@@ -6,6 +6,8 @@ full deck's ids run from 0 (AS) to 51 (KC). A set of cards is held as four suit 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -27,14 +29,20 @@ def most_points(num_cards: int, num_ranks: int = NUM_RANKS, num_suits: int = NUM
     return int(np.sort(np.tile(VALUES[:num_ranks], num_suits))[::-1][:num_cards].sum())
 
 
-def card_name(card: int, num_ranks: int = NUM_RANKS) -> str:
+def card_name(card: int, num_ranks: int = NUM_RANKS, suits: str = SUITS) -> str:
     """Returns a card's name, rank before suit, e.g. "TD" for the ten of diamonds.
 
     Args:
       card: id, 0 <= card < 4 * num_ranks.
       num_ranks: ranks of the deck the id belongs to.
+      suits: letters of the suits in their order.
     """
-    return RANKS[int(card) % num_ranks] + SUITS[int(card) // num_ranks]
+    return RANKS[int(card) % num_ranks] + suits[int(card) // num_ranks]
+
+
+def card_names(cards: Iterable[int], num_ranks: int = NUM_RANKS, suits: str = SUITS) -> list[str]:
+    """Returns the names of cards, as of `card_name`."""
+    return [card_name(card, num_ranks, suits) for card in cards]
 
 
 def card_id(name: str, num_ranks: int = NUM_RANKS) -> int:

@@ -197,4 +197,4 @@ def hands(game: Game, state: State) -> jax.Array:
 
 def deck(game: Game) -> tuple[str, ...]:
     """Returns the cards by name, in the order of `hands`."""
-    return tuple(cards.card_name(card) for card in range(cards.NUM_CARDS))
+    return tuple(cards.card_names(range(cards.NUM_CARDS)))

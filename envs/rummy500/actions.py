@@ -54,7 +54,7 @@ ACE_HIGH_SUIT[HIGH_END + np.flatnonzero(_ACES)] = np.arange(4)
 
 def action_name(action: int) -> str:
     """Returns what an action does, e.g. "lay 4C at the high end"."""
-    named = [cards.card_name(card) for card in np.flatnonzero(LAID[action])]
+    named = cards.card_names(np.flatnonzero(LAID[action]))
     if action == STOCK:
         return "draw from the stock"
     if action < SET:

@@ -347,11 +347,11 @@ class Rummy500(Game):
         pile = sorted(np.flatnonzero(zone == PILE), key=lambda card: position[card])
         hands = [np.flatnonzero(zone == HAND + player) for player in range(self.num_players)]
         return {
-            "hands": [_named(hand) for hand in hands],
-            "pile": _named(pile),
-            "melds": [_named(meld) for meld in melds_of(state)],
+            "hands": [cards.card_names(hand) for hand in hands],
+            "pile": cards.card_names(pile),
+            "melds": [cards.card_names(meld) for meld in melds_of(state)],
             "points": state.points.tolist(),
-            "stock": _named(state.deck[int(state.drawn) :]),
+            "stock": cards.card_names(state.deck[int(state.drawn) :]),
             "current_player": int(state.current_player),
             "must_play": None if state.duty < 0 else cards.card_name(state.duty),
             "phase": self.phases[int(state.drew)],
@@ -390,7 +390,3 @@ class Rummy500(Game):
     def scene(self, state: RummyState, viewer: int | None = None) -> drawing.Scene:
         """Returns the hands, the melds on the table, the pile and the stock."""
         return words.scene_of(self.num_players, jax.device_get(state), viewer)
-
-
-def _named(ids: Any) -> list[str]:
-    return [cards.card_name(int(card)) for card in ids]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from envs import cards, drawing
@@ -19,7 +17,7 @@ def scene_of(num_players: int, state: RummyState, viewer: int | None) -> drawing
     pile = sorted(np.flatnonzero(state.zone == PILE), key=lambda card: state.position[card])
     down = drawing.Row("stock", (drawing.face_down(1),) if stock else (), f"{stock} cards")
     up = drawing.Row(
-        "pile", (drawing.spread(_named(pile)),) if pile else (), "newest on the right" if pile else "empty"
+        "pile", (drawing.spread(cards.card_names(pile)),) if pile else (), "newest on the right" if pile else "empty"
     )
     others = [_hand(state, player, viewer) for player in order]
     title = "over" if current < 0 else f"{'play' if state.drew else 'draw'}, player {current} to act"
@@ -31,12 +29,12 @@ def scene_of(num_players: int, state: RummyState, viewer: int | None) -> drawing
 def _hand(state: RummyState, player: int, viewer: int | None) -> drawing.Row:
     """Returns a hand with its points; of another player what all saw it take, the rest face down."""
     held = np.asarray(state.zone) == HAND + player
-    fresh = _named(np.flatnonzero(held & state.fresh))
+    fresh = cards.card_names(np.flatnonzero(held & state.fresh))
     is_open = viewer in (None, player)
     shown = np.flatnonzero(held if is_open else held & state.seen)
     laid = f"{int(state.points[player])} points laid"
     note = f"{laid}, {int(HAND_VALUES[held].sum())} in hand" if is_open else f"{laid}, {int(held.sum())} cards"
-    groups = (drawing.spread(_named(shown), marked=fresh), drawing.face_down(int(held.sum()) - len(shown)))
+    groups = (drawing.spread(cards.card_names(shown), marked=fresh), drawing.face_down(int(held.sum()) - len(shown)))
     kept = tuple(group for group in groups if group.pieces)
     return drawing.Row(f"player {player}", kept, note, int(state.current_player) == player)
 
@@ -46,9 +44,5 @@ def _melds(state: RummyState) -> drawing.Row:
     groups = []
     for meld in melds_of(state):
         owners = sorted({int(state.owner[card]) for card in meld})
-        groups.append(drawing.spread(_named(meld), f"of {', '.join(map(str, owners))}"))
+        groups.append(drawing.spread(cards.card_names(meld), f"of {', '.join(map(str, owners))}"))
     return drawing.Row("table", tuple(groups), "" if groups else "no melds yet")
-
-
-def _named(ids: Iterable[int]) -> list[str]:
-    return [cards.card_name(int(card)) for card in ids]

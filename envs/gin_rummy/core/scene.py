@@ -18,11 +18,6 @@ from envs.gin_rummy.core.scoring import ENDINGS
 from envs.gin_rummy.melding import arrangement, melds
 
 
-def name_of(card: int, num_ranks: int, suits: str = cards.SUITS) -> str:
-    """Returns a card's name, e.g. "TD", with the suits named in this order."""
-    return cards.RANKS[int(card) % num_ranks] + suits[int(card) // num_ranks]
-
-
 @functools.cache
 def _analyse() -> Any:
     def of_hand(masks: Array) -> tuple[Array, Array, Array]:
@@ -57,9 +52,9 @@ def hand_row(
     rows, whole, after = jax.device_get(_analyse()(mask))
     melded = [row for row in rows if row.any()]
     left = mask & ~np.bitwise_or.reduce(rows, axis=0)
-    marked = [name_of(taken, num_ranks, suits)] if taken >= 0 else []
+    marked = [cards.card_name(taken, num_ranks, suits)] if taken >= 0 else []
     groups = [
-        drawing.spread([name_of(card, num_ranks, suits) for card in cards.cards_in(group, num_ranks)], marked=marked)
+        drawing.spread(cards.card_names(cards.cards_in(group, num_ranks), num_ranks, suits), marked=marked)
         for group in [*melded, left]
     ]
     drawn = sum(int(suit).bit_count() for suit in mask) > size
@@ -77,7 +72,7 @@ def hidden_row(
     active: bool = False,
 ) -> drawing.Row:
     """Returns another player's hand: the cards that were seen taken, the others face down."""
-    open_cards = [name_of(card, num_ranks, suits) for card in cards.cards_in(known, num_ranks)]
+    open_cards = cards.card_names(cards.cards_in(known, num_ranks), num_ranks, suits)
     hidden = sum(int(suit).bit_count() for suit in mask) - len(open_cards)
     groups = (drawing.spread(open_cards), drawing.face_down(hidden))
     count = f"{hidden + len(open_cards)} cards"
@@ -114,7 +109,7 @@ def of_round(
         size = rules.hand_size
         return hand_row(who, board.hands[player], ranks, size=size, suits=suits, active=active, taken=taken)
 
-    pile = [name_of(card, ranks, suits) for card in board.pile[: int(board.pile_size)]]
+    pile = cards.card_names(board.pile[: int(board.pile_size)], ranks, suits)
     first, second = seats(viewer)
     rows = (hand(first), *middle(rules.num_cards - rules.dealt - int(board.drawn), pile), hand(second))
     return drawing.Scene(f"{title}: {_standing(state, phases)}", rows)

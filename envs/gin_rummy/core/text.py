@@ -20,14 +20,10 @@ def of_round(rules: GinRules, state: Any, phases: tuple[str, ...]) -> dict[str, 
       phases: names of the phases.
     """
     ranks, board = rules.num_ranks, jax.device_get(state.table)
-
-    def named(ids: Any) -> list[str]:
-        return [cards.card_name(card, ranks) for card in ids]
-
     return {
-        "hands": [named(cards.cards_in(hand, ranks)) for hand in board.hands],
-        "pile": named(board.pile[: int(board.pile_size)]),
-        "stock": named(board.deck[rules.dealt + int(board.drawn) :]),
+        "hands": [cards.card_names(cards.cards_in(hand, ranks), ranks) for hand in board.hands],
+        "pile": cards.card_names(board.pile[: int(board.pile_size)], ranks),
+        "stock": cards.card_names(board.deck[rules.dealt + int(board.drawn) :], ranks),
         "phase": phases[int(state.phase)],
         "current_player": int(state.current_player),
         "actions": int(board.actions),

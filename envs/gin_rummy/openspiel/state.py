@@ -159,7 +159,7 @@ def in_words(rules: OpenSpielRules, state: OpenSpielState) -> dict[str, Any]:
     ranks = rules.num_ranks
 
     def named(ids: Iterable[int]) -> list[str]:
-        return [cards.RANKS[int(card) % ranks] + SUITS[int(card) // ranks] for card in ids]
+        return cards.card_names(ids, ranks, SUITS)
 
     def listed(masks: np.ndarray) -> list[str]:
         return named(cards.cards_in(masks, ranks))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envs import cards, drawing
-from envs.gin_rummy.core.scene import hand_row, hidden_row, middle, name_of, seats
+from envs.gin_rummy.core.scene import hand_row, hidden_row, middle, seats
 from envs.gin_rummy.openspiel import ids
 from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS
 from envs.gin_rummy.openspiel.state import OpenSpielRules, OpenSpielState
@@ -23,7 +23,7 @@ def action_name(rules: OpenSpielRules, action: int) -> str:
         return _NAMES[action]
     if action >= ids.LAYS:
         return f"lay {' '.join(_meld(action - ids.LAYS))}"
-    return f"put down {name_of(action, rules.num_ranks, _LETTERS)}" if action < rules.num_cards else str(action)
+    return f"put down {cards.card_name(action, rules.num_ranks, _LETTERS)}" if action < rules.num_cards else str(action)
 
 
 def action_in(rules: OpenSpielRules, state: OpenSpielState, action: int) -> str:
@@ -41,7 +41,7 @@ def scene_of(rules: OpenSpielRules, state: OpenSpielState, viewer: int | None) -
     ranks, current = rules.num_ranks, int(state.current_player)
 
     def named(mask: object) -> list[str]:
-        return [name_of(card, ranks, _LETTERS) for card in cards.cards_in(mask, ranks)]
+        return cards.card_names(cards.cards_in(mask, ranks), ranks, _LETTERS)
 
     def hand(player: int) -> drawing.Row:
         active, who = current == player, f"player {player}"
@@ -56,7 +56,7 @@ def scene_of(rules: OpenSpielRules, state: OpenSpielState, viewer: int | None) -
     first, second = seats(viewer)
     stock, pile = middle(rules.num_cards - rules.dealt - int(state.drawn), named(state.pile))
     pile = drawing.Row("pile", pile.groups, "without the upcard" if pile.groups else "empty")
-    upcard = [name_of(state.upcard, ranks, _LETTERS)] if state.upcard >= 0 else []
+    upcard = [cards.card_name(state.upcard, ranks, _LETTERS)] if state.upcard >= 0 else []
     up = drawing.Row("upcard", (drawing.spread(upcard),) if upcard else (), "" if upcard else "none")
     off = named(state.laid_off)
     layoffs = [drawing.Row("laid off", (drawing.spread(off),))] if off else []
@@ -69,4 +69,4 @@ def scene_of(rules: OpenSpielRules, state: OpenSpielState, viewer: int | None) -
 
 
 def _meld(meld: int) -> list[str]:
-    return [name_of(card, cards.NUM_RANKS, _LETTERS) for card in cards.cards_in(MELD_MASKS[int(meld)])]
+    return cards.card_names(cards.cards_in(MELD_MASKS[int(meld)]), suits=_LETTERS)
