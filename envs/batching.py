@@ -17,6 +17,8 @@ from jax.custom_batching import custom_vmap
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 """Compiler options for programs that run a few times on the host: most of their time would go into compiling."""
 _SMALLEST_CHUNK = 64
+_BLOCK = 256
+"""Flags that are counted together in the first level of a running count."""
 _FEW = 0.5
 """On an accelerator lanes are gathered where no larger share of them is expected to need a function."""
 _backend: contextvars.ContextVar[str | None] = contextvars.ContextVar("backend", default=None)
@@ -177,11 +179,10 @@ def _one_by_one(ranks: Array, function: Callable[..., Any], otherwise: Any, args
     return lax.while_loop(lambda carry: carry[0] < ranks[-1], body, (jnp.int32(0), otherwise))[1]
 
 
-def _running_count(flags: Array, block: int = 256) -> Array:
+def _running_count(flags: Array) -> Array:
     """Returns the inclusive prefix sum of flags: int32[n]; in two levels, as a CPU scans long axes slowly."""
-    size = flags.shape[0]
-    if size % block:
+    if flags.shape[0] % _BLOCK:
         return jnp.cumsum(flags, dtype=jnp.int32)
-    within = jnp.cumsum(flags.reshape(-1, block), axis=1, dtype=jnp.int32)
+    within = jnp.cumsum(flags.reshape(-1, _BLOCK), axis=1, dtype=jnp.int32)
     before = jnp.cumsum(within[:, -1]) - within[:, -1]
     return (within + before[:, None]).reshape(-1)

@@ -110,9 +110,9 @@ def spread(names: Iterable[str], note: str = "", marked: Iterable[str] = ()) -> 
     return Group(tuple(card(name, marked=name in chosen) for name in names), note)
 
 
-def face_down(count: int, note: str = "") -> Group:
+def face_down(count: int) -> Group:
     """Returns so many cards face down."""
-    return Group((Card(),) * count, note)
+    return Group((Card(),) * count)
 
 
 def to_text(scene: Scene) -> str:
