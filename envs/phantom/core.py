@@ -67,18 +67,11 @@ class PhantomGame(Game):
     unit = "points"
     reward_scale = 1.0
     worst_reward = -1.0
+    columns: int
+    winning: tuple[boards.Cells, boards.Cells]
+    """The smallest sets of cells that win for each player, bit masks."""
     slanted = False
     """Whether the board is drawn as one of hexagons."""
-
-    @property
-    def winning(self) -> tuple[boards.Cells, boards.Cells]:
-        """The smallest sets of cells that win for each player, bit masks."""
-        raise NotImplementedError
-
-    @property
-    def columns(self) -> int:
-        """Columns of the board."""
-        raise NotImplementedError
 
     @property
     def num_actions(self) -> int:
