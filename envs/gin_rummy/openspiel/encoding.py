@@ -128,11 +128,6 @@ def recall(rules: OpenSpielRules, view: OpenSpielView) -> Array:
     return jnp.concatenate([planes(rules, view), _grid(discarded), _grid(last & discarded)])
 
 
-def open_hands(rules: OpenSpielRules, view: OpenSpielView) -> Array:
-    """Returns planes, of a view whose `known` is the hands: float32[167]."""
-    return planes(rules, view)
-
-
 def _card_features(observation: Array) -> tuple[Array, Array, Array]:
     """Returns any observation but the tensor, of the full deck, in numbers of order 1.
 
@@ -176,8 +171,8 @@ OBSERVATIONS: dict[str, Observation] = {
     "tensor": Observation(_TENSOR_SIZE, tensor),
     "planes": Observation(_PLANES_SIZE, planes),
     "recall": Observation(_RECALL_SIZE, recall),
-    "open_hands": Observation(_PLANES_SIZE, open_hands),
+    "open_hands": Observation(_PLANES_SIZE, planes),
 }
-"""The kinds of observation by name."""
+"""The kinds of observation by name; with open hands the view's `known` is the hands."""
 FEATURES = CardFeatures(1, _card_features)
 """What any of them but the tensor says of each card of the full deck; one action is about a card, its discard."""
