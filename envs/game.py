@@ -444,9 +444,10 @@ class EnumerableGame(Game):
     def initial_outcomes(self) -> tuple[State, Array]:
         """Returns every starting state and its probability: (states, leading axis [N]; float32[N]); 0 for padding."""
 
-    @abc.abstractmethod
     def outcomes(self, state: State, action: Array) -> tuple[State, Array, Array, Array]:
         """Returns what an action of `state.current_player` can lead to, chance's share included.
+
+        By default the one thing that `step` does: all of chance is in the initial outcomes.
 
         Args:
           state: one state, in play.
@@ -455,6 +456,8 @@ class EnumerableGame(Game):
           (states [K], probs float32[K], rewards float32[K, P], done bool[K]); K is the same for all states and actions,
           and outcomes of probability 0 are padding.
         """
+        after, rewards, done = jax.tree.map(lambda x: x[None], self.step(state, action))
+        return after, jnp.ones(1, jnp.float32), rewards, done
 
 
 @functools.partial(jax.tree_util.register_dataclass, data_fields=["params"], meta_fields=["apply", "game"])

@@ -136,11 +136,6 @@ class KuhnPoker(EnumerableGame):
         rewards = jnp.where(over & ~was_over, won, 0).astype(jnp.float32)
         return new, rewards, new.current_player < 0
 
-    def outcomes(self, state: KuhnState, action: Array) -> tuple[KuhnState, Array, Array, Array]:
-        """Returns the one outcome of an action; chance acts in the deal alone."""
-        after, rewards, done = jax.tree.map(lambda x: x[None], self.step(state, action))
-        return after, jnp.ones(1, jnp.float32), rewards, done
-
     def legal_actions(self, state: KuhnState) -> Array:
         """Returns bool[2]: both, while the hand is in play."""
         return jnp.broadcast_to(state.current_player >= 0, (self.num_actions,))

@@ -116,11 +116,6 @@ class LiarsDice(EnumerableGame):
         rewards = jnp.where(calls & ~was_over, won, 0).astype(jnp.float32)
         return new, rewards, new.current_player < 0
 
-    def outcomes(self, state: LiarsState, action: Array) -> tuple[LiarsState, Array, Array, Array]:
-        """Returns the one outcome of an action; chance acts in the roll alone."""
-        after, rewards, done = jax.tree.map(lambda x: x[None], self.step(state, action))
-        return after, jnp.ones(1, jnp.float32), rewards, done
-
     def legal_actions(self, state: LiarsState) -> Array:
         """Returns bool[13]: the higher bids, and to call a bid that stands."""
         ids = np.arange(self.num_actions)

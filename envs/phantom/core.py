@@ -108,15 +108,6 @@ class PhantomGame(Game):
             raise InputError("the deal is not the empty board, from which these games start")
         return self._empty()
 
-    def initial_outcomes(self) -> tuple[PhantomState, Array]:
-        """Returns the empty board, of probability 1."""
-        return jax.tree.map(lambda x: x[None], self._empty()), jnp.ones(1, jnp.float32)
-
-    def outcomes(self, state: PhantomState, action: Array) -> tuple[PhantomState, Array, Array, Array]:
-        """Returns the one outcome of an action."""
-        after, rewards, done = jax.tree.map(lambda x: x[None], self.step(state, action))
-        return after, jnp.ones(1, jnp.float32), rewards, done
-
     def step(self, state: PhantomState, action: Array) -> tuple[PhantomState, Array, Array]:
         """Tries a cell; the rewards are 1 and -1 when the game is won, zero until then and in a draw."""
         second, over = state.current_player == 1, state.current_player < 0
@@ -267,6 +258,10 @@ class PhantomGame(Game):
 
 class WalkableGame(PhantomGame, EnumerableGame):
     """A game of hidden stones so restricted that all its histories can be listed."""
+
+    def initial_outcomes(self) -> tuple[PhantomState, Array]:
+        """Returns the empty board, of probability 1."""
+        return jax.tree.map(lambda x: x[None], self._empty()), jnp.ones(1, jnp.float32)
 
 
 def _cells(tries: int) -> Sequence[int]:
