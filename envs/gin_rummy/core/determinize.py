@@ -24,7 +24,8 @@ from envs.gin_rummy.core.rules import GinRules
 from envs.gin_rummy.core.table import Table
 from envs.gin_rummy.melding import melds
 
-_NEVER = 1 << 10
+NEVER = 1 << 10
+"""Stands for the time of what has not happened."""
 
 
 class LoggedView(Protocol):
@@ -41,15 +42,16 @@ class LoggedView(Protocol):
     deadwood: Array
 
 
-class _Places(NamedTuple):
+class Places(NamedTuple):
     """What a view shows of the deck's places, 0..cards-1 in the order of `from_deck`.
 
     Attributes:
       fixed: int32[cards], the card the player knows to have lain there, -1 where it does not know.
-      since: int32[cards], the action with which the opponent got the card of that place, 0 for the deal; _NEVER for
+      since: int32[cards], the action with which the opponent got the card of that place, 0 for the deal; NEVER for
         places of others and of the stock.
       drawn_at: int32[max_actions], the place whose card was drawn by that action; meaningless for other actions.
       shown: bool[max_actions], whether that action is the opponent's discard of a card seen there first.
+      first: int32[cards], the log entry that a card was first seen in, NEVER for cards of no entry.
       hidden: bool[cards] card ids never seen: in the opponent's hand or in the stock.
     """
 
@@ -57,6 +59,7 @@ class _Places(NamedTuple):
     since: Array
     drawn_at: Array
     shown: Array
+    first: Array
     hidden: Array
 
 
@@ -79,13 +82,13 @@ def sample(
     Returns:
       The Table; seen by view.seat it is bit for bit the one that was seen.
     """
-    places = _places(rules, view)
+    places = places_of(rules, view)
 
     def dealt(key: Array) -> tuple[Array, Array]:
         return _fill(rules, places, view, key)
 
     def fits(deal: tuple[Array, Array]) -> Array:
-        return accepts(_their_hands(rules, view, places, deal[0]))
+        return accepts(their_hands(rules, view, deal[0], filled_log(rules, view, places, deal[0])))
 
     deck, open_places = dealt(key) if accepts is None else first_accepted(dealt, fits, key)
     return _as_table(rules, view, drawn, places, deck, open_places)
@@ -99,31 +102,29 @@ def sample_likely(rules: GinRules, view: LoggedView, drawn: Array, key: Array) -
     Returns:
       The Table, and float32, the logarithm of a weight that makes the tables uniform again: b times the deadwood.
     """
-    places, (fill_key, chain_key) = _places(rules, view), jax.random.split(key)
+    places, (fill_key, chain_key) = places_of(rules, view), jax.random.split(key)
     deck, theirs = _fill(rules, places, view, fill_key)
     b = likely.sharpness(likely.turns_in(view.log, 1 - view.seat.astype(jnp.int32)))
-    stock = (places.fixed < 0) & (places.since == _NEVER)
+    stock = (places.fixed < 0) & (places.since == NEVER)
     sizes = rules.hand_size + 1, rules.num_cards - 2 * rules.hand_size
     at = [jnp.nonzero(these, size=size, fill_value=0)[0] for these, size in zip((theirs, stock), sizes, strict=True)]
     hidden = likely.Hidden(deck[at[0]], jnp.sum(theirs), deck[at[1]], jnp.sum(stock))
     led, deadwood = likely.led(rules, hidden, view.known, b, chain_key)
-    for places_of, cards_of, count in ((at[0], led.held, led.held_count), (at[1], led.stock, led.stock_count)):
-        counts = np.arange(len(places_of)) < count
-        deck = deck.at[jnp.where(counts, places_of, rules.num_cards)].set(cards_of, mode="drop")
+    for places_there, cards_of, count in ((at[0], led.held, led.held_count), (at[1], led.stock, led.stock_count)):
+        counts = np.arange(len(places_there)) < count
+        deck = deck.at[jnp.where(counts, places_there, rules.num_cards)].set(cards_of, mode="drop")
     return _as_table(rules, view, drawn, places, deck, theirs), b * deadwood
 
 
-def _their_hands(rules: GinRules, view: LoggedView, places: _Places, deck: Array) -> Array:
-    """Returns the opponent's hand after each log entry on a deck: int32[max_actions, 4]."""
-    seat = view.seat.astype(jnp.int32)
-    place = np.arange(rules.num_cards)
-    dealt = (place // rules.hand_size == 1 - seat) & (place < 2 * rules.hand_size)
+def their_hands(rules: GinRules, view: LoggedView, deck: Array, log: Array) -> Array:
+    """Returns the opponent's hand after each entry of a filled log on its deck: int32[max_actions, 4]."""
+    other, place = 1 - view.seat.astype(jnp.int32), np.arange(rules.num_cards)
+    dealt = (place // rules.hand_size == other) & (place < 2 * rules.hand_size)
     held = jnp.any(dealt[:, None] & (deck[:, None] == place), axis=0)
-    log = _filled_log(rules, view, places, deck)
-    return table.hands_after(rules, cards.to_mask(held, rules.num_ranks), log, 1 - seat).astype(jnp.int32)
+    return table.hands_after(rules, cards.to_mask(held, rules.num_ranks), log, other).astype(jnp.int32)
 
 
-def _filled_log(rules: GinRules, view: LoggedView, places: _Places, deck: Array) -> Array:
+def filled_log(rules: GinRules, view: LoggedView, places: Places, deck: Array) -> Array:
     """Returns the log with the opponent's stock draws by card: uint16[max_actions]."""
     actor, kind, _ = table.read(view.log)
     draws = (kind == table.DRAW_STOCK) & (actor != view.seat.astype(jnp.int32))
@@ -131,7 +132,8 @@ def _filled_log(rules: GinRules, view: LoggedView, places: _Places, deck: Array)
     return jnp.where(draws, table.entry(actor, kind, stock_card), view.log)
 
 
-def _places(rules: GinRules, view: LoggedView) -> _Places:
+def places_of(rules: GinRules, view: LoggedView) -> Places:
+    """Returns what a view shows of the deck's places."""
     actor, kind, card = table.read(view.log)
     size, seat = rules.hand_size, view.seat.astype(jnp.int32)
     places, times, ids = (np.arange(n) for n in (rules.num_cards, rules.max_actions, rules.num_cards))
@@ -140,29 +142,30 @@ def _places(rules: GinRules, view: LoggedView) -> _Places:
     at_place = draws[:, None] & (drawn_at[:, None] == places)
     drawn_card = jnp.max(jnp.where(at_place, card[:, None], -1), axis=0)
     others = actor == 1 - seat
-    drawn_since = jnp.min(jnp.where(at_place & others[:, None], times[:, None], _NEVER), axis=0)
+    drawn_since = jnp.min(jnp.where(at_place & others[:, None], times[:, None], NEVER), axis=0)
 
     seen = card[:, None] == ids
-    first = jnp.min(jnp.where(seen, times[:, None], _NEVER), axis=0)
+    first = jnp.min(jnp.where(seen, times[:, None], NEVER), axis=0)
     opens = seen & (first == times[:, None]) & ((kind == table.DISCARD) | (kind == table.KNOCK))[:, None]
     shown = jnp.any(opens & others[:, None], axis=1)
     held = cards.to_cards(view.hand, rules.num_ranks, rules.num_suits)
-    own_deal = jnp.any(opens & (actor == seat)[:, None], axis=0) | (held & (first == _NEVER))
+    own_deal = jnp.any(opens & (actor == seat)[:, None], axis=0) | (held & (first == NEVER))
     # The own deal's order within the hand is not known, and means nothing.
-    own_place = jnp.where(own_deal, seat * size + jnp.cumsum(own_deal) - 1, _NEVER)
+    own_place = jnp.where(own_deal, seat * size + jnp.cumsum(own_deal) - 1, NEVER)
     dealt_card = jnp.max(jnp.where(own_place[:, None] == places, ids[:, None], -1), axis=0)
     fixed = jnp.where(places == 2 * size, card[0], jnp.maximum(dealt_card, drawn_card))
     in_their_deal = (places // size == 1 - seat) & (places < 2 * size)
-    return _Places(
+    return Places(
         fixed=fixed,
         since=jnp.where(in_their_deal, 0, drawn_since),
         drawn_at=drawn_at,
         shown=shown,
-        hidden=(first == _NEVER) & ~held,
+        first=first,
+        hidden=(first == NEVER) & ~held,
     )
 
 
-def _fill(rules: GinRules, places: _Places, view: LoggedView, key: Array) -> tuple[Array, Array]:
+def _fill(rules: GinRules, places: Places, view: LoggedView, key: Array) -> tuple[Array, Array]:
     """Deals the cards whose place is not known: the deck int32[cards], and where the opponent's hidden cards are.
 
     Cards the opponent has shown come first, in the order they were shown: each with equal probability from one of the
@@ -182,7 +185,7 @@ def _fill(rules: GinRules, places: _Places, view: LoggedView, key: Array) -> tup
         here = possible & (ranks == choice + 1)
         return n + 1, jnp.where(here, card[time], deck), is_open & ~here
 
-    start = (jnp.int32(0), places.fixed, places.since < _NEVER)
+    start = (jnp.int32(0), places.fixed, places.since < NEVER)
     _, deck, theirs = lax.while_loop(lambda carry: carry[0] < order[-1], body, start)
     mixed = cards.shuffle(deal_key, rules.num_cards).astype(jnp.int32)
     is_hidden = places.hidden[mixed]
@@ -193,7 +196,7 @@ def _fill(rules: GinRules, places: _Places, view: LoggedView, key: Array) -> tup
     return jnp.where(empty, filled, deck), theirs
 
 
-def _as_table(rules: GinRules, view: LoggedView, drawn: Array, places: _Places, deck: Array, theirs: Array) -> Table:
+def _as_table(rules: GinRules, view: LoggedView, drawn: Array, places: Places, deck: Array, theirs: Array) -> Table:
     """Builds the table a deck has led to; `theirs` bool[cards] are the places of the opponent's hidden cards."""
     _, kind, card = table.read(view.log)
     seat = view.seat.astype(jnp.int32)
@@ -215,7 +218,7 @@ def _as_table(rules: GinRules, view: LoggedView, drawn: Array, places: _Places, 
         pile_cards=view.pile,
         drawn=rules.num_cards - rules.dealt - view.stock.astype(jnp.int32),
         taken=jnp.where(drawn & (kind[last] == table.DRAW_DISCARD), card[last], -1),
-        log=_filled_log(rules, view, places, deck),
+        log=filled_log(rules, view, places, deck),
         actions=last,
         deadwood=_by_seat(seat, view.deadwood.astype(jnp.int32), kept),
         after=jnp.where(drawn, options.after, np.uint8(melds.NO_DISCARD)),

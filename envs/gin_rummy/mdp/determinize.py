@@ -21,13 +21,13 @@ from jax import Array, lax
 from envs import cards
 from envs.batching import where_needed
 from envs.gin_rummy.core import determinize, likely, table
+from envs.gin_rummy.core.determinize import NEVER
 from envs.gin_rummy.core.rejection import MOST_PROPOSALS, PARTICLES, annealed
 from envs.gin_rummy.core.rules import MdpRules
 from envs.gin_rummy.core.table import Table
 from envs.gin_rummy.mdp.encoding import DISCARD, KNOCK, OVER, MdpView
 from envs.gin_rummy.melding import melds
 
-_NEVER = 1 << 10
 _LANES = 16
 """Views for which deals are led together: each has PARTICLES of them."""
 
@@ -53,7 +53,7 @@ def sample(rules: MdpRules, view: MdpView, key: Array) -> Dealt:
     """
     accepts = functools.partial(_decides_where_shown, rules, view)
     board = determinize.sample(rules, view, view.phase == DISCARD, key, accepts)
-    fits = accepts(_their_hands(rules, view, board))
+    fits = accepts(determinize.their_hands(rules, view, board.deck, board.log))
     lead_key = jax.random.fold_in(key, MOST_PROPOSALS)
     board = where_needed(
         ~fits, functools.partial(_led, rules), board, view, board, lead_key,
@@ -74,7 +74,7 @@ def sample_likely(rules: MdpRules, view: MdpView, key: Array) -> tuple[Dealt, Ar
     """
     sample_key, move_key, luck_key = jax.random.split(key, 3)
     board = sample(rules, view, sample_key).table
-    hidden = _hidden(rules, view, board.deck)
+    hidden = _hidden(rules, view)
     # One more entry, of which nothing is asked: the hand as it is now.
     hidden = hidden._replace(at=jnp.append(hidden.at, board.actions), asked=jnp.append(hidden.asked, -1))
     b = likely.sharpness(likely.turns_in(view.log, 1 - view.seat.astype(jnp.int32)))
@@ -89,7 +89,7 @@ def sample_likely(rules: MdpRules, view: MdpView, key: Array) -> tuple[Dealt, Ar
         fine = (other[1] <= at[1]) & (b * (other[2] - at[2]) < luck[n])
         return jax.tree.map(lambda new, old: jnp.where(fine, new, old), other, at)
 
-    hands = _hands_at(_their_hands(rules, view, board), hidden.at)
+    hands = _hands_at(determinize.their_hands(rules, view, board.deck, board.log), hidden.at)
     deal, _, deadwood = lax.fori_loop(0, likely.SWAPS, move, found(_Deal(board.deck.astype(jnp.int32), hands)))
     return _as_dealt(_on_deck(rules, view, board, deal.deck.astype(jnp.uint8))), b * deadwood
 
@@ -131,8 +131,8 @@ class _Hidden(NamedTuple):
 
     Attributes:
       since: int32[cards], the action with which the opponent got the card of a place of the deck, 0 for the deal;
-        _NEVER for places of others and of the stock.
-      until: int32[cards], the action with which the opponent showed a card by its discard, _NEVER for cards not seen.
+        NEVER for places of others and of the stock.
+      until: int32[cards], the action with which the opponent showed a card by its discard, NEVER for cards not seen.
       theirs: int32[cards], the places with a `since` whose card the player did not know then; the first `count` count.
       open: int32[cards], those and the stock's; the first `open_count` count.
       at, asked: int32[D], the opponent's discards and what follows each, as `_decisions` says.
@@ -165,11 +165,12 @@ def _led(rules: MdpRules, view: MdpView, board: Table, key: Array) -> Table:
       key: consumed.
     """
     start_key, lead_key = jax.random.split(key)
-    hidden = _hidden(rules, view, board.deck)
+    hidden = _hidden(rules, view)
 
     def start(key: Array) -> _Deal:
         proposed = determinize.sample(rules, view, view.phase == DISCARD, key)
-        return _Deal(proposed.deck.astype(jnp.int32), _hands_at(_their_hands(rules, view, proposed), hidden.at))
+        hands = determinize.their_hands(rules, view, proposed.deck, proposed.log)
+        return _Deal(proposed.deck.astype(jnp.int32), _hands_at(hands, hidden.at))
 
     deals = jax.vmap(start)(jax.random.split(start_key, PARTICLES))
     move, energy = functools.partial(_swapped, rules, hidden), functools.partial(_contradiction, rules, hidden)
@@ -177,25 +178,14 @@ def _led(rules: MdpRules, view: MdpView, board: Table, key: Array) -> Table:
     return _on_deck(rules, view, board, deal.deck.astype(jnp.uint8))
 
 
-def _hidden(rules: MdpRules, view: MdpView, deck: Array) -> _Hidden:
-    """Returns what a view leaves open; `deck` is any that is consistent with its cards."""
-    actor, kind, card = table.read(view.log)
-    seat, ids, times = view.seat.astype(jnp.int32), np.arange(rules.num_cards), np.arange(rules.max_actions)
-    draws = kind == table.DRAW_STOCK
-    drawn_at = rules.dealt + jnp.cumsum(draws) - draws
-    drawn = (draws & (actor == 1 - seat))[:, None] & (drawn_at[:, None] == ids)
-    since = jnp.min(jnp.where(drawn, times[:, None], _NEVER), axis=0)
-    dealt = (ids // rules.hand_size == 1 - seat) & (ids < 2 * rules.hand_size)
-    since = jnp.where(dealt, 0, since)
-    seen = card[:, None] == ids
-    first = jnp.min(jnp.where(seen, times[:, None], _NEVER), axis=0)
-    opens = seen & (first == times[:, None]) & ((kind == table.DISCARD) & (actor == 1 - seat))[:, None]
-    unseen = (first == _NEVER) & ~cards.to_cards(view.hand, rules.num_ranks, rules.num_suits)
-    is_open = (unseen | jnp.any(opens, axis=0))[deck]
-    is_theirs = is_open & (since < _NEVER)
-    places = [jnp.nonzero(these, size=rules.num_cards, fill_value=0)[0] for these in (is_theirs, is_open)]
+def _hidden(rules: MdpRules, view: MdpView) -> _Hidden:
+    """Returns what a view leaves open."""
+    places = determinize.places_of(rules, view)
+    is_open = places.fixed < 0
+    is_theirs = is_open & (places.since < NEVER)
+    theirs, every = (jnp.nonzero(these, size=rules.num_cards, fill_value=0)[0] for these in (is_theirs, is_open))
     at, asked = _decisions(rules, view)
-    return _Hidden(since, first, places[0], jnp.sum(is_theirs), places[1], jnp.sum(is_open), at, asked)
+    return _Hidden(places.since, places.first, theirs, jnp.sum(is_theirs), every, jnp.sum(is_open), at, asked)
 
 
 def _swapped(rules: MdpRules, hidden: _Hidden, deal: _Deal, key: Array) -> _Deal:
@@ -208,7 +198,7 @@ def _swapped(rules: MdpRules, hidden: _Hidden, deal: _Deal, key: Array) -> _Deal
     for card, place in ((deal.deck[one], two), (deal.deck[two], one)):
         moves = (first <= hidden.at) & (hidden.at < jnp.minimum(last, hidden.until[card]))
         hands = hands ^ jnp.where(moves[:, None], cards.card_mask(card, rules.num_ranks).astype(jnp.int32), 0)
-        fine = fine & ((hidden.since[place] < hidden.until[card]) | (hidden.until[card] == _NEVER))
+        fine = fine & ((hidden.since[place] < hidden.until[card]) | (hidden.until[card] == NEVER))
     deck = deal.deck.at[one].set(deal.deck[two]).at[two].set(deal.deck[one])
     return jax.tree.map(lambda new, old: jnp.where(fine, new, old), _Deal(deck, hands), deal)
 
@@ -227,29 +217,19 @@ def _wrong_by(rules: MdpRules, hidden: _Hidden, deadwood: Array) -> Array:
 
 def _on_deck(rules: MdpRules, view: MdpView, board: Table, deck: Array) -> Table:
     """Returns the table of another deck on which the view is the same: uint8[cards]."""
-    actor, kind, _ = table.read(view.log)
-    other, draws = 1 - view.seat.astype(jnp.int32), kind == table.DRAW_STOCK
-    place = jnp.minimum(rules.dealt + jnp.cumsum(draws) - draws, rules.num_cards - 1)
-    drawn = table.entry(actor, kind, deck[place].astype(jnp.int32))
-    board = dataclasses.replace(board, deck=deck, log=jnp.where(draws & (actor == other), drawn, view.log))
-    hand = _their_hands(rules, view, board)[board.actions]
+    log = determinize.filled_log(rules, view, determinize.places_of(rules, view), deck)
+    hand = determinize.their_hands(rules, view, deck, log)[board.actions]
     picks = (view.phase == DISCARD) & ~view.to_act
     options = melds.discards(hand, picks, rules.knock_limit)
     own = np.arange(2) == view.seat
     return dataclasses.replace(
         board,
+        deck=deck,
+        log=log,
         hands=jnp.where(own[:, None], board.hands, hand.astype(jnp.uint16)),
         deadwood=jnp.where(own, board.deadwood, jnp.where(picks, options.least, melds.deadwood(hand))),
         after=jnp.where(picks, options.after, board.after),
     )
-
-
-def _their_hands(rules: MdpRules, view: MdpView, board: Table) -> Array:
-    """Returns the opponent's hand after each log entry of a table: int32[max_actions, 4]."""
-    other, place = 1 - view.seat.astype(jnp.int32), np.arange(rules.num_cards)
-    dealt = (place // rules.hand_size == other) & (place < 2 * rules.hand_size)
-    held = jnp.any(dealt[:, None] & (board.deck[:, None] == place), axis=0)
-    return table.hands_after(rules, cards.to_mask(held, rules.num_ranks), board.log, other).astype(jnp.int32)
 
 
 def _decides_where_shown(rules: MdpRules, view: MdpView, hands: Array) -> Array:
@@ -268,15 +248,15 @@ def _decides_where_shown(rules: MdpRules, view: MdpView, hands: Array) -> Array:
 def _decisions(rules: MdpRules, view: MdpView) -> tuple[Array, Array]:
     """Returns the opponent's discards, int32[D], and what follows each, int32[D]: 1 a knock decision, 0 none.
 
-    Past the last discard they are _NEVER and -1.
+    Past the last discard they are NEVER and -1.
     """
     actor, kind, _ = table.read(view.log)
     discards = (kind == table.DISCARD) & (actor == 1 - view.seat.astype(jnp.int32))
     decides_now = (view.phase == KNOCK) & ~view.to_act
-    at = jnp.nonzero(discards, size=_most_discards(rules), fill_value=_NEVER)[0]
+    at = jnp.nonzero(discards, size=_most_discards(rules), fill_value=NEVER)[0]
     passes = jnp.roll(kind == table.PASS, -1).at[at].get(mode="fill", fill_value=False)
     follows = passes | (decides_now & (at == view.length.astype(jnp.int32) - 1))
-    return at, jnp.where(at < _NEVER, follows.astype(jnp.int32), -1)
+    return at, jnp.where(at < NEVER, follows.astype(jnp.int32), -1)
 
 
 def _hands_at(hands: Array, at: Array) -> Array:
