@@ -31,6 +31,11 @@ class TableGame(Game):
     rules: GinRules
 
     @property
+    def max_length(self) -> int:
+        """Actions after which a round is over."""
+        return self.rules.max_actions
+
+    @property
     def preset(self) -> str | None:
         """The name of the preset that the rules are."""
         return preset_name(self.rules)

@@ -64,11 +64,6 @@ class GinRummy(TableGame):
         return -self.rules.worst_points / self.reward_scale
 
     @property
-    def max_length(self) -> int:
-        """Actions after which a round is over."""
-        return self.rules.max_actions
-
-    @property
     def observation_size(self) -> int:
         """Numbers in the observation."""
         return encoding.size(self.rules)

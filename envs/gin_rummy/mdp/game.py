@@ -100,11 +100,6 @@ class MdpGinRummy(TableGame):
     opponent_ids = OpponentIds(KINDS, encoding.name_opponent)
 
     @property
-    def max_length(self) -> int:
-        """Actions after which a round is over."""
-        return self.rules.max_actions
-
-    @property
     def reward_scale(self) -> float:
         """Points in a reward of 1; a categorical reward has no unit of its own."""
         return 100.0 if self.rules.reward == "points" else 1.0
