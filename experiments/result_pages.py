@@ -217,7 +217,7 @@ def _comparison_rows() -> list[Line]:
         "dueling_dream",
         "dream",
     )
-    at_ten = ("vr_dcfr_plus", "ppo, annealed", "ppo", "mmd")
+    at_ten = ("vr_dcfr_plus", "mmd, annealed, uniform magnet", "ppo, annealed", "escher", "ppo", "mmd")
     return [_comparison_row("comparison", 1, at_one), _comparison_row("comparison_10m", 10, at_ten)]
 
 
