@@ -12,8 +12,6 @@ from comparison_tables import judged
 def draw(compared: dict[str, Any], path: Path) -> None:
     """Draws a panel per game: each learner's seeds and their mean, and uniform play as a line."""
     plt = _pyplot()
-    from matplotlib import ticker
-
     figure, panels = plt.subplots(
         1, len(compared), figsize=(3.2 * len(compared) + 1.5, 4.2), squeeze=False, sharey=True
     )
@@ -27,9 +25,7 @@ def draw(compared: dict[str, Any], path: Path) -> None:
             axes.plot([max(found["mean"], 1e-4 * game["uniform"])], [at], "|", color="black", markersize=14)
         axes.axvline(game["uniform"], color="grey", linewidth=0.8, linestyle="--")
         axes.set(xscale="log", xlabel=f"exploitability, {game['unit']}", title=title, yticks=range(len(names)))
-        axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-        axes.xaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
-        axes.xaxis.set_minor_formatter(ticker.NullFormatter())
+        _plain_ticks(axes.xaxis)
         axes.grid(True, axis="x", which="major", linewidth=0.4, alpha=0.5)
     panels[0][0].set_yticklabels(names)
     figure.suptitle(
@@ -85,6 +81,7 @@ def draw_curves(measured: dict[str, Any], path: Path) -> None:
             axes.plot(nodes / 1e6, np.maximum(values, least), line, color=f"C{number % 10}", marker=".o"[number // 10])
         axes.axhline(game["uniform"], color="grey", linewidth=0.8, linestyle=":")
         axes.set(yscale="log", xlabel="nodes (decisions of both players), millions", title=title)
+        _plain_ticks(axes.yaxis)
         axes.grid(True, which="major", linewidth=0.4, alpha=0.5)
     unit = next(iter(measured.values()))["unit"]
     panels[0][0].set_ylabel(f"exploitability, {unit}")
@@ -97,12 +94,21 @@ def draw_curves(measured: dict[str, Any], path: Path) -> None:
 
 
 def mean_curve(curves: list[dict[str, list[float]]]) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the nodes of the first seed that all reach, and there the mean over seeds, linear between points."""
+    """Returns nodes, those of the first seed within what all seeds have, and there the mean, linear between points."""
     first = max(curve["nodes"][0] for curve in curves)
     last = min(curve["nodes"][-1] for curve in curves)
-    nodes = np.array([place for place in curves[0]["nodes"] if first <= place <= last] or [last], float)
+    nodes = np.unique(np.clip(np.array(curves[0]["nodes"], float), first, last))
     values = [np.interp(nodes, curve["nodes"], curve["exploitability"]) for curve in curves]
     return nodes, np.mean(values, axis=0)
+
+
+def _plain_ticks(axis: Any) -> None:
+    """Names 1, 2 and 5 of each power of ten on a log scale, as plain numbers."""
+    from matplotlib import ticker
+
+    axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def _pyplot() -> Any:
