@@ -98,7 +98,7 @@ def test_a_lower_bound(run: dream.FinishedRun, capsys: pytest.CaptureFixture[str
     sizes = ["best_response.algo.episodes_per_iteration=8", "best_response.algo.batch_size=8"]
     report = dream.exploit(run, [*small, *sizes], method="both")
     shown = capsys.readouterr().out.splitlines()
-    assert shown[0].startswith("learned best response: 1 x 1 iterations of 8 rounds (best_response.seeds, ")
+    assert shown[0].startswith("learned best response: 1 trainings of 1 iterations (8 rounds each) and 8 rounds of ")
     assert shown[1].startswith("best response, seed 0: iteration 1/1 ")
     assert report.is_exact
     assert report.learned is not None

@@ -49,7 +49,7 @@ def _new(folder: Path, *overrides: str) -> list[dict[str, Any]]:
 def test_the_iteration_that_reaches_a_budget_is_the_last(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, limit: float, iterations: int
 ) -> None:
-    """128 episodes an iteration; a total that is exactly the limit has reached it; which one it was is said."""
+    """128 episodes per iteration; a total that is exactly the limit has reached it; which one it was is said."""
     settings = ("algo=external_mccfr", "algo.trajectories=64", "iterations=9", f"budget.{name}={limit}")
     records = _new(tmp_path, *settings)
     assert [record["iteration"] for record in records] == list(range(1, iterations + 1))
