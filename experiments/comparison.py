@@ -28,7 +28,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from comparison_plots import draw, draw_curves, draw_matches
 from omegaconf import OmegaConf
-from run_records import Run, check_alike, check_distinct, check_games, overrides, read_run, recipe_of, sittings
+from run_records import (
+    Run,
+    check_alike,
+    check_distinct,
+    check_games,
+    overrides,
+    read_run,
+    recipe_of,
+    sittings,
+    stored_result,
+)
 
 from dream.evaluation.statistics import positive_interval
 from dream.game_tree.exact import round_robin
@@ -314,12 +324,12 @@ def curve(run_dir: Path) -> dict[str, dict[str, list[float]]]:
 
 def _stored(given: argparse.Namespace) -> dict[str, Any]:
     """Returns what the file to write holds already, where it is to be kept."""
-    return json.loads(given.out.read_text()) if given.keep and given.out.exists() else {}
+    return stored_result(given.out) if given.keep else {}
 
 
 def merge(found: dict[str, Any], path: Path) -> None:
     """Writes results into a file; what it holds under other keys, games or learners, is kept."""
-    before = json.loads(path.read_text()) if path.exists() else {}
+    before = stored_result(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, before | found)
     print(path)

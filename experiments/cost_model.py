@@ -27,12 +27,12 @@ Each machine is as fast on its share, and nothing is overlapped. Link and latenc
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 import jax
+from run_records import stored_result
 
 from dream.config.compose import compose_config
 from dream.networks import make_network
@@ -128,8 +128,8 @@ def timed(size: dict[str, float], by_devices: dict[int, Any], link: float, laten
     found = {}
     for name in MEASURED:
         path = RESULT.with_name(f"{name}.json")
-        measured = json.loads(path.read_text()) if path.exists() else None
-        if measured is None or sizes(measured["overrides"].split()) != size:
+        measured = stored_result(path)
+        if not measured or sizes(measured["overrides"].split()) != size:
             continue
         rate = rates(measured)
         took = {str(n): seconds(rate, cost, link, latency) for n, cost in by_devices.items()}

@@ -10,11 +10,12 @@ over the field; against itself it is 0. Results are merged into experiments/resu
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import zlib
 from pathlib import Path
 from typing import Any
+
+from run_records import stored_result
 
 import envs
 from dream.evaluation import match
@@ -58,11 +59,11 @@ def main() -> None:
         check_games(game, arguments.games)
         for player in players:
             find_player(player, game)
+        stored = stored_result(arguments.out) or {"field": FIELD, "players": {}}
     except envs.InputError as error:
         parser.exit(2, f"error: {error}\n")
     for player in players:
         found = against_field(player, arguments.games)
-        stored = json.loads(arguments.out.read_text()) if arguments.out.exists() else {"field": FIELD, "players": {}}
         stored["players"][player] = found
         files.write_json(arguments.out, stored)
         print(f"{player}: {found['points_per_hand']['mean']:+.2f} points per hand", flush=True)

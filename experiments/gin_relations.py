@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import blocks
 import numpy as np
+from run_records import stored_result
 
 import envs
 from dream.evaluation.game_chances import game_chance
@@ -154,7 +155,7 @@ def _played_for(
         one = min(open_, key=lambda one: _played(work, one) / one.deals)
         _play(game, one, work, made[one])
     records = [_report(game, one, work) | {"made": made[one]} for one in RELATIONS if _played(work, one)]
-    before = json.loads(out.read_text()) if out.exists() else {}
+    before = stored_result(out)
     found = {_pairing(record): record for record in [*before.get("relations", []), *records]}
     order = {one[:2]: number for number, one in enumerate(RELATIONS)}
     kept = sorted(found.values(), key=lambda record: order.get(_pairing(record), len(order)))

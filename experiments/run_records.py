@@ -86,6 +86,15 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path} is damaged ({error}); it must be JSON") from error
 
 
+def stored_result(path: Path) -> dict[str, Any]:
+    """Returns what a result file holds; nothing where there is none.
+
+    Raises:
+      InputError: it is damaged.
+    """
+    return read_json(path) if path.exists() else {}
+
+
 def finished(run: Path) -> bool:
     """Returns whether there is a run that has done all that its configuration asks for, and was evaluated there.
 

@@ -22,7 +22,7 @@ import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from run_records import difference, origin
+from run_records import difference, origin, stored_result
 
 import dream
 import envs
@@ -136,7 +136,7 @@ def measure(name: str, seed: int, run: Path) -> None:
         points = report["points_per_hand"]
         print(f"{name} seed {seed} against {opponent}: {points.mean:+.2f} points per hand "
               f"({points.low:+.2f} to {points.high:+.2f})", flush=True)  # fmt: skip
-        stored = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+        stored = stored_result(RESULT)
         stored.setdefault(name, {})[str(seed)] = record
         files.write_json(RESULT, stored)
 
@@ -162,7 +162,7 @@ def measured(name: str, seed: int, run: Path) -> tuple[dict[str, Any], list[int]
       InputError: no run, one that was not measured whole, or one that was trained further since.
     """
     trained = find(run)
-    stored = (json.loads(RESULT.read_text()) if RESULT.exists() else {}).get(name, {})
+    stored = stored_result(RESULT).get(name, {})
     again = f"run `python experiments/shipped_weights.py measure {name} --seed {seed}` first"
     own = stored.get(str(seed))
     if own is None:

@@ -33,7 +33,7 @@ def measured(spec: Spec, name: str, run_dirs: dict[int, Path], earlier: dict[str
       spec: the rows.
       name: the row's.
       run_dirs: seed -> run directory.
-      earlier: the row's stored result, whose other seeds are kept; None for none.
+      earlier: the row's stored result, whose other seeds are kept; nothing for none.
     Raises:
       InputError: a run that is not there, not evaluated within the budget, or of other settings than the row's; an
         earlier result of others.
@@ -42,7 +42,7 @@ def measured(spec: Spec, name: str, run_dirs: dict[int, Path], earlier: dict[str
     runs = [one_run(row, game.thresholds, seed, run_dir) for seed, run_dir in run_dirs.items()]
     for seed, run_dir in run_dirs.items():
         check_run(spec, name, seed, run_dir)
-    if earlier is not None:
+    if earlier:
         check_earlier(spec, name, earlier)
     overrides = [text for text in spec.run_overrides(row, 0) if not text.startswith("seed=")]
     played = _game(game)

@@ -24,6 +24,7 @@ from typing import Any, NoReturn
 from measured import measured, resolved, written
 from omegaconf import OmegaConf
 from rows import RESULTS, Budget, Row, Spec, read_spec
+from run_records import stored_result
 
 from dream.config import settings
 from dream.config.compose import compose_config
@@ -161,12 +162,12 @@ def main() -> None:
             raise InputError("no row is named; --list prints them")
         row = spec.row(given.row)
         seeds, end = read_order(given.settings, row)
+        stored = given.results / f"{given.row}.json"
+        earlier = stored_result(stored) if given.keep else None
         folder = given.runs / (row.run or given.row)
         for seed in () if given.collect else seeds:
             if code := go_through(spec, row, seed, end, folder / f"seed{seed}"):
                 sys.exit(code)
-        stored = given.results / f"{given.row}.json"
-        earlier = json.loads(stored.read_text()) if given.keep and stored.exists() else None
         result = measured(spec, given.row, {seed: folder / f"seed{seed}" for seed in seeds}, earlier)
     except InputError as error:
         parser.error(str(error))

@@ -85,3 +85,12 @@ def test_a_folder_that_is_no_run_is_named(tmp_path: pathlib.Path) -> None:
     (run / "versions.json").write_text("{")
     with pytest.raises(InputError, match=r"versions\.json is damaged"):
         script.overrides(run)
+
+
+def test_a_damaged_result_is_named(tmp_path: pathlib.Path) -> None:
+    """A result file that an editor cut is no traceback, and one that is not there holds nothing."""
+    path = tmp_path / "result.json"
+    assert script.stored_result(path) == {}
+    path.write_text('{"row": 1')
+    with pytest.raises(InputError, match=r"result\.json is damaged"):
+        script.stored_result(path)
