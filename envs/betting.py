@@ -29,10 +29,15 @@ def unpacked(bets: Array, slots: int) -> tuple[Array, Array]:
     return codes[places] - 1, jnp.sum(codes > 0)
 
 
+def named(bets: int, names: Sequence[str]) -> list[str]:
+    """Returns the actions of a packed round by name (host side)."""
+    codes = [bets >> shift & (2**CODE_BITS - 1) for shift in range(0, bets.bit_length(), CODE_BITS)]
+    return [names[code - 1] for code in codes]
+
+
 def in_words(bets: int, names: Sequence[str]) -> str:
     """Returns a packed round in words, "first" where nobody has acted (host side)."""
-    codes = [bets >> shift & (2**CODE_BITS - 1) for shift in range(0, bets.bit_length(), CODE_BITS)]
-    return " ".join(names[code - 1] for code in codes) or "first"
+    return " ".join(named(bets, names)) or "first"
 
 
 def played(game: Game, start: Any, actions: Array, count: Array) -> Any:

@@ -159,11 +159,10 @@ class KuhnPoker(EnumerableGame):
     def to_dict(self, state: KuhnState) -> dict[str, Any]:
         """Describes the round in words: cards, chips put in, actions, who acts."""
         state = jax.device_get(state)
-        codes = [int(state.bets) >> CODE_BITS * i & 3 for i in range(int(state.turn))]
         return {
             "hands": [_NAMES[card] for card in state.hands],
             "chips": state.chips.tolist(),
-            "actions": [_ACTIONS[code - 1] for code in codes],
+            "actions": betting.named(int(state.bets), _ACTIONS),
             "current_player": int(state.current_player),
         }
 

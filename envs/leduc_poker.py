@@ -224,13 +224,12 @@ class LeducPoker(EnumerableGame):
     def to_dict(self, state: LeducState) -> dict[str, Any]:
         """Describes the round in words: cards, the public one even face down, chips put in, actions, who acts."""
         state = jax.device_get(state)
-        codes = [[int(bets) >> CODE_BITS * i & 3 for i in range(_ROUND_ACTIONS)] for bets in state.bets]
         return {
             "hands": [_card_name(card) for card in state.hands],
             "public": _card_name(state.public) if state.public >= 0 else None,
             "phase": self.phases[int(state.round)],
             "chips": state.chips.tolist(),
-            "actions": [[_ACTIONS[code - 1] for code in of_round if code] for of_round in codes],
+            "actions": [betting.named(int(bets), _ACTIONS) for bets in state.bets],
             "current_player": int(state.current_player),
         }
 

@@ -20,6 +20,7 @@ from envs import Policy
 CURVES_FILE, STRATEGY_FILE, SWEEP_FILE = "curves.svg", "strategy.svg", "sweep.svg"
 _PANELS = ("exploitability", "points_per_hand", "win_rate", "loss", "entropy")
 """Metrics drawn, each a panel: names that end in it, or for the last two hold it and are neither rates nor weights."""
+_IN_POINTS = _PANELS[:2]
 _MOST_SETS = 5000
 """Information sets of a game that is asked for a chart of its strategy."""
 
@@ -71,8 +72,11 @@ def draw_sweep(folder: Path, outcomes: Iterable[tuple[str, float | None, Path]])
         drawn = [charts.values("objective by job", ended, "lower is better")]
         by_job = {label: columns(_records(path)) for label, _, path in jobs}
         shared = sorted(set.intersection(*(set(found) for found in by_job.values())))
+        units = {_unit(path) for _, _, path in jobs} - {None}
         for name in [name for name in shared if name.startswith("eval/") and _measures(name)][:4]:
-            drawn.append(charts.curves(name, {label: found[name] for label, found in by_job.items()}, "iteration"))
+            counted = len(units) == 1 and any(_belongs(name, panel) for panel in _IN_POINTS)
+            title = f"{name}, {next(iter(units))} per hand" if counted else name
+            drawn.append(charts.curves(title, {label: found[name] for label, found in by_job.items()}, "iteration"))
         files.write_text(folder / SWEEP_FILE, charts.page(drawn, columns=1))
     except Exception as error:
         print(f"no {SWEEP_FILE}: {type(error).__name__}: {error}", flush=True)
@@ -95,6 +99,12 @@ def columns(records: Iterable[Mapping[str, Any]]) -> dict[str, tuple[list[float]
 def _records(run_dir: Path) -> list[dict[str, Any]]:
     path = run_dir / metrics.FILE
     return [json.loads(line) for line in path.read_text().splitlines() if line] if path.exists() else []
+
+
+def _unit(run_dir: Path) -> str | None:
+    """Returns the unit of a run's points; None where it was not evaluated at its end."""
+    path = run_dir / files.EVALUATION_FILE
+    return files.decoded(path.read_bytes()).get("unit") if path.exists() else None
 
 
 def _curves(run_dir: Path, title: str, unit: str) -> str:

@@ -49,6 +49,10 @@ RUN = {
     ),
     "old algorithm": (["algo=dream_vr"], "algo=dream_vr is now algo=dream"),
     "old key": (["algo.lanes=8"], "algo.lanes is now algo.num_envs"),
+    "a power that is no number": (
+        ["algo=dcfr", "env=kuhn_poker", "algo.negative_power=nan"],
+        "algo.negative_power=nan is no",
+    ),
     "no tree for Deep CFR": (["algo=deep_cfr"], "algo=deep_cfr needs the whole tree of its game, and gin_rummy is not"),
     "no tree for CFR": (["algo=cfr", "env=gin_rummy_mdp"], "algo=cfr needs the whole tree of its game"),
     "unknown algorithm": (["algo=draem"], "did you mean 'dream'"),

@@ -17,6 +17,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import math
 from collections.abc import Generator
 from typing import Any, NamedTuple
 
@@ -35,7 +36,7 @@ from dream.game_tree.placement.form import PlacementForm, Table, kept_form
 from dream.game_tree.sequence_form import SequenceForm, sequence_form
 from dream.game_tree.tabular_policy import normalised, table_index, table_policy
 from dream.game_tree.tree import Tree
-from envs import EnumerableGame, Game, Policy
+from envs import EnumerableGame, Game, InputError, Policy
 
 MOST_POWER = 20
 """Of an iteration's number: higher ones are more than a float64 holds."""
@@ -175,8 +176,11 @@ def make(config: CfrConfig, network: Any, game: Game, resources: Resources) -> A
     """Builds the solver; tree or sequences are built when it starts, the network node is not used.
 
     Raises:
-      InputError: the game has no exact form.
+      InputError: the game has no exact form, or a power is no number.
     """
+    for name in ("positive_power", "negative_power"):
+        if math.isnan(getattr(config, name) or 0.0):
+            raise InputError(f"algo.{name}=nan is no number; it must be one, which may be infinite, or null")
     if goes_through_tree(config.name, game):
         return _Cfr(config, game, resources).algorithm
     return _CfrWithoutTree(config, game).algorithm

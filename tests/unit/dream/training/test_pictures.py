@@ -25,6 +25,7 @@ def _run_dir(folder: pathlib.Path, scale: float = 1.0) -> pathlib.Path:
          "entropy_weight": 0.01} for n in range(1, 6)
     ]  # fmt: skip
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "evaluation.json").write_text(json.dumps({"unit": "chips"}))
     return folder
 
 
@@ -71,6 +72,6 @@ def test_a_sweep_is_compared(tmp_path: pathlib.Path, capsys: pytest.CaptureFixtu
     path = pictures.draw_sweep(tmp_path, [*jobs, ("seed=3", None, tmp_path / "1")])
     assert path == tmp_path / "sweep.svg"
     texts = [text.text for text in ET.parse(path).getroot().iter(f"{_SVG}text")]
-    assert {"1. seed=1", "2. seed=2", "objective by job", "eval/random/points_per_hand"} <= set(texts)
-    assert "eval/exploitability/average" in texts
+    assert {"1. seed=1", "2. seed=2", "objective by job", "eval/random/points_per_hand, chips per hand"} <= set(texts)
+    assert {"eval/exploitability/average, chips per hand", "eval/random/win_rate"} <= set(texts)
     assert pictures.draw_sweep(tmp_path, jobs[:1]) is None
