@@ -22,6 +22,13 @@ NUM_RANKS = len(RANKS)
 NUM_CARDS = NUM_SUITS * NUM_RANKS
 VALUES = np.minimum(np.arange(NUM_RANKS) + 1, 10)
 """int[13]: points of a rank, ace 1, court cards 10."""
+NO_CARD = 255
+"""What views hold as uint8 where there is no card."""
+
+
+def signed_id(card: Array) -> Array:
+    """Returns a card of a view, -1 for none: int32, from uint8 with `NO_CARD` for none."""
+    return jnp.where(card == NO_CARD, -1, card.astype(jnp.int32))
 
 
 def most_points(num_cards: int, num_ranks: int = NUM_RANKS, num_suits: int = NUM_SUITS) -> int:

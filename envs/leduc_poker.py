@@ -39,7 +39,6 @@ _RAISES = 2
 """Raises allowed in a round, of both players together."""
 _RAISE_SIZES = 2, 4
 """Chips, by round."""
-_NO_CARD = 255
 _ACTIONS = ("fold", "call", "raise")
 _DEALS = np.array(list(itertools.permutations(range(_NUM_CARDS), 2)), np.int32)
 _LEFT = _NUM_CARDS - 2
@@ -139,7 +138,7 @@ class LeducPoker(EnumerableGame):
         other = betting.another(hand_key, _NUM_CARDS, jnp.stack([own, seen]))
         drawn = betting.another(public_key, _NUM_CARDS, jnp.stack([own, other]))
         hands = jnp.where(np.arange(2) == view.seat, own, other)
-        start = self._dealt(hands, jnp.where(seen == _NO_CARD, drawn, seen))
+        start = self._dealt(hands, jnp.where(seen == cards.NO_CARD, drawn, seen))
         return betting.played(self, start, *betting.unpacked(view.bets, _ROUND_ACTIONS))
 
     def replay_actions(self, state: LeducState) -> tuple[LeducState, Array, Array]:
@@ -204,7 +203,7 @@ class LeducPoker(EnumerableGame):
         return LeducView(
             seat=player.astype(jnp.uint8),
             card=jnp.where(player == 1, state.hands[1], state.hands[0]).astype(jnp.uint8),
-            public=jnp.where(state.round > 0, state.public, _NO_CARD).astype(jnp.uint8),
+            public=jnp.where(state.round > 0, state.public, cards.NO_CARD).astype(jnp.uint8),
             bets=state.bets.astype(jnp.uint8),
         )
 
@@ -253,7 +252,7 @@ class LeducPoker(EnumerableGame):
         """Returns the actions so far, and the ranks held and turned."""
         first, second = (betting.in_words(int(bets), _ACTIONS) for bets in view.bets)
         held = "JQK"[int(view.card) // 2]
-        if view.public == _NO_CARD:
+        if view.public == cards.NO_CARD:
             return f"{view.seat}: {first}", held
         return f"{view.seat}: {first} / {second}", f"{held} with {'JQK'[int(view.public) // 2]}"
 

@@ -25,7 +25,6 @@ VARIANTS = (
     Variant("gin_only", {"knock_limit": 0}),
 )
 STOCK, TAKE, PASS, DISCARDS = 0, 1, 2, 3
-_NO_CARD = 255
 
 
 def seen(game: Game, view: View) -> dict[str, Any]:
@@ -105,7 +104,7 @@ def choice(game: Game, view: View, action: int) -> dict[str, Any]:
         left = settlement.deadwood([c for c in cards.cards_in(view.hand, ranks) if c != card], ranks)
         kind = "knock" if action >= DISCARDS + size else "discard"
         return {"kind": "gin" if kind == "knock" and left == 0 else kind, "cards": named([card], ranks), "left": left}
-    top = [] if view.top == _NO_CARD else named([int(view.top)], ranks)
+    top = [] if view.top == cards.NO_CARD else named([int(view.top)], ranks)
     return {"kind": ("stock", "take", "pass")[action], "cards": top if action == TAKE else []}
 
 

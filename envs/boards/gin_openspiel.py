@@ -38,7 +38,7 @@ def _card(card: int, ranks: int) -> str:
 
 
 def _laid(rows: Iterable[Any], ranks: int) -> list[list[list[str]]]:
-    return [[_named(MELD_MASKS[meld], ranks) for meld in row if meld != ids.NO_CARD] for row in rows]
+    return [[_named(MELD_MASKS[meld], ranks) for meld in row if meld != ids.NO_MELD] for row in rows]
 
 
 def deck(game: Game) -> list[str]:
@@ -52,7 +52,7 @@ def seen(game: Game, view: View) -> dict[str, Any]:
     rules, ranks, own = game.rules, game.rules.num_ranks, int(view.seat)
     held = _ids(view.hand, ranks)
     laid = _laid(view.laid, ranks)
-    top = [] if view.upcard == ids.NO_CARD else [_card(int(view.upcard), ranks)]
+    top = [] if view.upcard == cards.NO_CARD else [_card(int(view.upcard), ranks)]
     turn, phase = int(view.turn), int(view.phase)
     off, pile = _named(view.laid_off, ranks), _named(view.pile, ranks)
     table = [*laid[own], *laid[1 - own], *([off] if off else [])]
@@ -146,7 +146,7 @@ def choice(game: Game, view: View, action: int) -> dict[str, Any]:
         return {"kind": "lay", "cards": _named(MELD_MASKS[action - ids.LAYS], ranks)}
     if action == ids.PASS:
         return {"kind": "pass" if phase in (ids.FIRST_UPCARD, ids.WALL) else "done"}
-    top = action == ids.TAKE and view.upcard != ids.NO_CARD
+    top = action == ids.TAKE and view.upcard != cards.NO_CARD
     return {"kind": _KINDS[action], "cards": [_card(int(view.upcard), ranks)] if top else []}
 
 
@@ -174,12 +174,12 @@ def insight(
 ) -> dict[str, Any]:
     """Returns outs, dangers and when to knock, from worlds bool[N, 2, cards], their weights and what may be done."""
     rules, own = game.rules, int(view.seat)
-    laid = [MELD_MASKS[meld] for row in view.laid for meld in row if meld != ids.NO_CARD]
+    laid = [MELD_MASKS[meld] for row in view.laid for meld in row if meld != ids.NO_MELD]
     masks = [view.pile, view.known[1 - own], view.laid_off, *laid]
     seen = [card for mask in masks for card in _ids(mask, rules.num_ranks)]
     absent = _SUITS[rules.num_suits :]
     seen += [rules.num_ranks * suit + rank for suit in absent for rank in range(rules.num_ranks)]
-    if view.upcard != ids.NO_CARD:
+    if view.upcard != cards.NO_CARD:
         seen.append(cards.card_id(_card(int(view.upcard), rules.num_ranks), rules.num_ranks))
     hand = _ids(view.hand, rules.num_ranks)
     return gin_insight.of_hand(

@@ -11,18 +11,18 @@ import numpy as np
 
 from envs.betting import CODE_BITS
 from envs.boards import Variant, betting
+from envs.cards import NO_CARD
 from envs.game import Game, State, View
 
 VARIANTS = (Variant("standard"),)
 DECK = ("JS", "JH", "QS", "QH", "KS", "KH")
-_NO_CARD = 255
 _RAISES = (2, 4)
 _FOLD, _CALL, _RAISE = 1, 2, 3
 
 
 def seen(game: Game, view: View) -> dict[str, Any]:
     """Shows a round in play: `card`, `public`, `chips`, `bets` by round, `to_act`."""
-    public = None if view.public == _NO_CARD else DECK[int(view.public)]
+    public = None if view.public == NO_CARD else DECK[int(view.public)]
     codes = _codes(view.bets)
     bets, chips = _played(codes)
     current = codes[0 if public is None else 1]
@@ -80,7 +80,7 @@ def _settled(hands: list[str], public: str | None, bets: list[list[str]], chips:
 def choice(game: Game, view: View, action: int) -> dict[str, Any]:
     """Shows fold, check or call, bet or raise."""
     codes = _codes(view.bets)
-    current = codes[0 if view.public == _NO_CARD else 1]
+    current = codes[0 if view.public == NO_CARD else 1]
     _, chips = _played(codes)
     return {"kind": _name(action + 1, chips[0] != chips[1], _RAISE in current)}
 

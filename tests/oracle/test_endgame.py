@@ -15,7 +15,7 @@ import envs
 from envs import InputError
 from envs.gin_rummy.melding import melds
 from envs.gin_rummy.openspiel import meld_ids
-from envs.gin_rummy.openspiel.ids import DRAW, LAYOFF, NO_CARD, PASS
+from envs.gin_rummy.openspiel.ids import DRAW, LAYOFF, NO_MELD, PASS
 from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS, NUM_MELDS
 
 GAME = envs.make("gin_rummy_openspiel")
@@ -90,7 +90,7 @@ def _choice(view: Any, legal: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def _view(blank: Any, laid: list[int], hand: frozenset[int], off: frozenset[int]) -> Any:
-    rows = np.full((2, 3), NO_CARD, np.uint8)
+    rows = np.full((2, 3), NO_MELD, np.uint8)
     rows[0, : len(laid)] = laid
     return blank._replace(hand=_masks(hand), laid_off=_masks(off), laid=rows, phase=np.uint8(LAYOFF), seat=np.uint8(1))
 

@@ -16,7 +16,7 @@ from jax import Array, lax
 import envs
 from envs import cards
 from envs.game import Game
-from envs.gin_rummy.openspiel.ids import NO_CARD
+from envs.gin_rummy.openspiel.ids import NO_MELD
 
 LANES = 600
 
@@ -59,7 +59,7 @@ def _changes(game: Game, decks: Array, actions: Array, key: Array) -> tuple[Arra
         seen = _differ(game.view(state, seat), game.view(other, seat))
         tensor = jnp.any(game.observe(state, seat) != game.observe(other, seat))
         hands = jnp.any(state.hands[1 - seat] != other.hands[1 - seat])
-        lays = jnp.any(state.laid != NO_CARD)
+        lays = jnp.any(state.laid != NO_MELD)
         return game.step(state, action)[0], (seen, tensor, legal, hands, lays & hands)
 
     def body(states: Any, step: tuple[Array, Array]) -> tuple:

@@ -178,7 +178,7 @@ class GinRummy(TableGame):
             log=table.hide_draws(board.log, player),
             length=jnp.minimum(board.actions + 1, rules.max_actions).astype(jnp.uint8),
             seat=player.astype(jnp.uint8),
-            top=jnp.where(top < 0, 255, top).astype(jnp.uint8),
+            top=jnp.where(top < 0, cards.NO_CARD, top).astype(jnp.uint8),
             stock=table.stock_left(rules, board).astype(jnp.uint8),
             opponent_cards=table.count(table.hand_of(board, 1 - player)).astype(jnp.uint8),
             phase=state.phase.astype(jnp.uint8),

@@ -56,7 +56,6 @@ DRAW, DISCARD, KNOCK, OVER = range(4)
 SLOTS = 11
 KINDS = 20
 """Kinds of opponent an observation can name."""
-NO_CARD = 255
 _FULL_HAND = 10
 _SIZES = {
     "hand": NUM_CARDS, "pile": NUM_CARDS, "top": NUM_CARDS, "deadwood": 1, "phase": len(PHASES), "hand_size": 1,
@@ -208,7 +207,7 @@ def _judged(rules: GinRules, view: MdpView) -> dict[str, Array]:
     risk = jax.nn.sigmoid((own - estimate) / 6.0)
     return {
         "deadwood": own / 100.0,
-        "with_top": jnp.where(view.with_top == NO_CARD, 1.0, jnp.minimum(view.with_top / np.float32(100), 1.0)),
+        "with_top": jnp.where(view.with_top == cards.NO_CARD, 1.0, jnp.minimum(view.with_top / np.float32(100), 1.0)),
         "estimate": jnp.minimum(estimate / 100.0, 1.0),
         "undercut_risk": jnp.where((own > 0) & (own <= rules.knock_limit), risk, 0.0),
         "margin": jnp.clip((estimate - own) / 50.0, -1.0, 1.0),

@@ -32,7 +32,7 @@ from jax import Array
 
 from envs import cards, drawing
 from envs.batching import where_needed
-from envs.cards import NUM_CARDS
+from envs.cards import NO_CARD, NUM_CARDS
 from envs.game import CardFeatures, OpponentIds
 from envs.gin_rummy.core import scene, scoring, table, text
 from envs.gin_rummy.core.rules import MDP_PRESETS, PAYOFF_RULES, MdpRules
@@ -40,7 +40,7 @@ from envs.gin_rummy.core.table import Table
 from envs.gin_rummy.core.table_game import TableGame
 from envs.gin_rummy.mdp import card_features as features
 from envs.gin_rummy.mdp import determinize, encoding
-from envs.gin_rummy.mdp.encoding import DISCARD, DRAW, KINDS, KNOCK, NO_CARD, OVER, PHASES, SLOTS, MdpView
+from envs.gin_rummy.mdp.encoding import DISCARD, DRAW, KINDS, KNOCK, OVER, PHASES, SLOTS, MdpView
 from envs.gin_rummy.melding import melds
 from envs.rules import build_rules, chosen_preset
 

@@ -24,7 +24,7 @@ from envs.gin_rummy.event_log import state as event_log
 from envs.gin_rummy.event_log.game import GinRummy
 from envs.gin_rummy.event_log.state import GinView
 from envs.gin_rummy.mdp import encoding
-from envs.gin_rummy.mdp.encoding import DISCARD, DRAW, KNOCK, NO_CARD, MdpView
+from envs.gin_rummy.mdp.encoding import DISCARD, DRAW, KNOCK, MdpView
 from envs.gin_rummy.mdp.game import MdpGinRummy
 from envs.gin_rummy.melding import melds
 
@@ -76,7 +76,7 @@ class _Translated:
         length = view.length - decides
         last = table.read(view.log[jnp.maximum(length.astype(jnp.int32) - 1, 0)])
         retaken = jnp.where(last.type == table.DRAW_DISCARD, last.card, -1)
-        taken = jnp.where(decides, retaken, jnp.where(view.taken == NO_CARD, -1, view.taken.astype(jnp.int32)))
+        taken = jnp.where(decides, retaken, cards.signed_id(view.taken))
         left = melds.deadwood_after_discard(hand.astype(jnp.int32)).reshape(-1)
         ids = np.arange(NUM_CARDS)
         free = (left < melds.NOT_HELD) & (ids != taken) & full & view.to_act
@@ -99,4 +99,5 @@ class _Translated:
             can_knock=jnp.any(knocks),
             can_gin=jnp.any(knocks & (left == 0)),
         )
-        return seen, jnp.concatenate([jnp.stack([draws, draws & (view.top != NO_CARD), draws & False]), free, knocks])
+        takes = draws & (view.top != cards.NO_CARD)
+        return seen, jnp.concatenate([jnp.stack([draws, takes, draws & False]), free, knocks])

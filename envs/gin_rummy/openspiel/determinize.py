@@ -105,7 +105,7 @@ class _Hidden(NamedTuple):
 
 def _hidden(rules: OpenSpielRules, view: OpenSpielView) -> _Hidden:
     known = select_player(view.known, 1 - view.seat.astype(jnp.int32))
-    upcard = jnp.where(view.upcard == ids.NO_CARD, -1, view.upcard.astype(jnp.int32))
+    upcard = cards.signed_id(view.upcard)
     laid = lax.reduce(laid_cards(view.laid), np.uint16(0), lax.bitwise_or, (0, 1))
     seen = view.hand | known | view.pile | laid | view.laid_off | cards.card_mask(upcard, rules.num_ranks)
     unseen = ~cards.to_cards(seen, rules.num_ranks, rules.num_suits)
@@ -195,7 +195,7 @@ def _state(rules: OpenSpielRules, view: OpenSpielView, hidden: _Hidden, hand: Ar
     mixed = cards.shuffle(jax.random.fold_in(key, 1), rules.num_cards).astype(jnp.int32)
     deck = mixed[jnp.argsort(in_stock[mixed], stable=True)]
     hands = jnp.where(seat == 1, jnp.stack([hand, view.hand]), jnp.stack([view.hand, hand]))
-    upcard, previous = (jnp.where(x == ids.NO_CARD, -1, x.astype(jnp.int32)) for x in (view.upcard, view.previous))
+    upcard, previous = map(cards.signed_id, (view.upcard, view.previous))
     limit = view.knock_card.astype(jnp.int32)
     at_wall = jnp.where(phase == ids.WALL, cards.card_mask(upcard, rules.num_ranks), np.uint16(0))
     eleven = (select_player(hands, turn) | at_wall).astype(jnp.int32)

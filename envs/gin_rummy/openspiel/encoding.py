@@ -61,7 +61,7 @@ from envs.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS
 from envs.game import CardFeatures
 from envs.gin_rummy.core import card_features
 from envs.gin_rummy.melding import melds
-from envs.gin_rummy.openspiel.ids import DISCARD, NO_CARD
+from envs.gin_rummy.openspiel.ids import DISCARD
 from envs.gin_rummy.openspiel.meld_ids import NUM_MELDS
 from envs.gin_rummy.openspiel.state import OpenSpielRules, OpenSpielView, select_player
 
@@ -96,7 +96,7 @@ def tensor(rules: OpenSpielRules, view: OpenSpielView) -> Array:
 def planes(rules: OpenSpielRules, view: OpenSpielView) -> Array:
     """Returns planes of cards and eleven numbers: float32[167], as in the module's second table."""
     hand = view.hand.astype(jnp.int32)
-    upcard = cards.card_mask(jnp.where(view.upcard == NO_CARD, -1, view.upcard.astype(jnp.int32)), rules.num_ranks)
+    upcard = cards.card_mask(cards.signed_id(view.upcard), rules.num_ranks)
     shown = jnp.concatenate(
         [_grid(view.hand), _grid(view.pile), _grid(select_player(view.known, 1 - view.seat)) - _grid(upcard)]
     )
@@ -123,7 +123,7 @@ def recall(rules: OpenSpielRules, view: OpenSpielView) -> Array:
     """Returns planes, and what the opponent has discarded: float32[271], as in the module's third table."""
     discarded = select_player(view.discarded, 1 - view.seat)
     last = jnp.where(view.phase == DISCARD, view.previous, view.upcard)
-    asked = (view.turn == view.seat) & (last != NO_CARD)
+    asked = (view.turn == view.seat) & (last != cards.NO_CARD)
     last = cards.card_mask(jnp.where(asked, last.astype(jnp.int32), -1), rules.num_ranks)
     return jnp.concatenate([planes(rules, view), _grid(discarded), _grid(last & discarded)])
 

@@ -107,7 +107,7 @@ class OpenSpielGinRummy(Game):
             discarded=jnp.stack([nothing, nothing]) if self.observation == "recall" else (),
             pile=nothing,
             laid_off=nothing,
-            laid=jnp.full((2, ids.MOST_MELDS), ids.NO_CARD, jnp.uint8),
+            laid=jnp.full((2, ids.MOST_MELDS), ids.NO_MELD, jnp.uint8),
             upcard=upcard,
             previous=none,
             drawn=zero,
@@ -170,7 +170,7 @@ class OpenSpielGinRummy(Game):
         player = jnp.asarray(player, jnp.int32)
 
         def small(value: Array) -> Array:
-            return jnp.where(value < 0, ids.NO_CARD, value).astype(jnp.uint8)
+            return jnp.where(value < 0, cards.NO_CARD, value).astype(jnp.uint8)
 
         return OpenSpielView(
             hand=select_player(state.hands, player),

@@ -17,5 +17,5 @@ MOST_TAKES = 50
 """The round ends at this many upcards taken, the first offer apart."""
 MOST_MELDS = 3
 """Melds a hand can lay."""
-NO_CARD = 255
+NO_MELD = 255
 SUITS = "scdh"

@@ -83,7 +83,7 @@ def move_cards(rules: OpenSpielRules, state: OpenSpielState, action: Array, move
     lost = card | jnp.where(move.lays, meld, nothing)
     picked = jnp.where(picks, upcard, nothing)
     own = (np.arange(2) == state.turn)[:, None]
-    filled = jnp.sum(state.laid != ids.NO_CARD, axis=1, keepdims=True)
+    filled = jnp.sum(state.laid != ids.NO_MELD, axis=1, keepdims=True)
     lays = own & move.lays & (np.arange(ids.MOST_MELDS) == filled)
     piled = jnp.where(move.stock, upcard, nothing) | jnp.where(move.knock_discards, card, nothing)
     gained = picked | jnp.where(draws, bit(top), nothing)

@@ -14,7 +14,7 @@ from jax import Array
 from envs import cards
 from envs.cards import NUM_RANKS, NUM_SUITS
 from envs.gin_rummy.melding import melds
-from envs.gin_rummy.openspiel.ids import NO_CARD, PHASES, SUITS, WALL_STOCK
+from envs.gin_rummy.openspiel.ids import NO_MELD, PHASES, SUITS, WALL_STOCK
 from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS, NUM_MELDS
 from envs.rules import DeckRules, check_bounds
 
@@ -149,9 +149,9 @@ def select_player(pair: Array, player: Array) -> Array:
 
 
 def laid_cards(laid: Array) -> Array:
-    """Returns the cards of melds by id: uint16[..., 4] suit masks from uint8[...], empty for NO_CARD."""
+    """Returns the cards of melds by id: uint16[..., 4] suit masks from uint8[...], empty for NO_MELD."""
     masks = jnp.asarray(MELD_MASKS)[jnp.minimum(laid, NUM_MELDS - 1)]
-    return jnp.where((laid != NO_CARD)[..., None], masks, np.uint16(0))
+    return jnp.where((laid != NO_MELD)[..., None], masks, np.uint16(0))
 
 
 def in_words(rules: OpenSpielRules, state: OpenSpielState) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def in_words(rules: OpenSpielRules, state: OpenSpielState) -> dict[str, Any]:
     def listed(masks: np.ndarray) -> list[str]:
         return named(cards.cards_in(masks, ranks))
 
-    laid = [[listed(MELD_MASKS[meld]) for meld in row if meld != NO_CARD] for row in state.laid]
+    laid = [[listed(MELD_MASKS[meld]) for meld in row if meld != NO_MELD] for row in state.laid]
     numbers = ("current_player", "drawn", "knock_card", "knocker", "passes", "takes", "turn")
     return {
         "hands": [listed(hand) for hand in state.hands],

@@ -50,7 +50,7 @@ def scene_of(rules: OpenSpielRules, state: OpenSpielState, viewer: int | None) -
         return hand_row(who, state.hands[player], ranks, size=rules.hand_size, suits=_LETTERS, active=active)
 
     def laid(player: int) -> list[drawing.Row]:
-        groups = [drawing.spread(_meld(meld)) for meld in state.laid[player] if meld != ids.NO_CARD]
+        groups = [drawing.spread(_meld(meld)) for meld in state.laid[player] if meld != ids.NO_MELD]
         return [drawing.Row(f"player {player} laid", tuple(groups))] if groups else []
 
     first, second = seats(viewer)

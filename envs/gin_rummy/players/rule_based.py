@@ -128,7 +128,7 @@ def play(params: RuleBotParams, view: GinView, legal: Array) -> Array:
 def _draw(params: RuleBotParams, view: GinView, hand: Array, legal: Array) -> Array:
     """Returns the draw: one at taking, or at the stock or a pass."""
     top = view.top.astype(jnp.int32)
-    bit = cards.card_mask(jnp.where(view.top == 255, -1, top)).astype(jnp.int32)
+    bit = cards.card_mask(cards.signed_id(view.top)).astype(jnp.int32)
     bigger = hand | bit
     left = melds.deadwood_after_discard(bigger).reshape(-1)
     kept = jnp.min(jnp.where(np.arange(left.shape[0]) == top, melds.NOT_HELD, left))

@@ -220,7 +220,7 @@ class Search:
     def _draws(self, view: GinView, legal: Array, first: Array) -> _Candidates:
         """Returns the two ways to draw where taking the top lowers deadwood."""
         hand, top = view.hand.astype(jnp.int32), view.top.astype(jnp.int32)
-        bigger = hand | cards.card_mask(jnp.where(view.top == 255, -1, top)).astype(jnp.int32)
+        bigger = hand | cards.card_mask(cards.signed_id(view.top)).astype(jnp.int32)
         left = melds.deadwood_after_discard(bigger).reshape(-1)
         kept = jnp.min(jnp.where(np.arange(left.shape[0]) == top, melds.NOT_HELD, left))
         other = jnp.where(legal[_STOCK], _STOCK, _PASS)

@@ -39,7 +39,6 @@ from envs.gin_rummy.openspiel.ids import (
     KNOCKS,
     LAYS,
     MELDS,
-    NO_CARD,
     NUM_WORDS,
     PASS,
     STOCK,
@@ -185,7 +184,7 @@ class _OpenSpielPlayer:
         """Returns the action, given whether a card may be played, the stock drawn from, knocked: int32."""
         phase = view.phase
         draws = (phase == FIRST_UPCARD) | (phase == DRAW)
-        upcard = jnp.where(view.upcard == NO_CARD, -1, view.upcard.astype(jnp.int32))
+        upcard = cards.signed_id(view.upcard)
         offered = jnp.where(draws, cards.card_mask(upcard, self.num_ranks), np.uint16(0)).astype(jnp.int32)
         hand = view.hand.astype(jnp.int32)
         full = (phase == DISCARD) | ((phase == KNOCK) & cards_legal)
@@ -229,7 +228,7 @@ class _EventLogPlayer:
         """Returns the action's probability 1: float32[107]."""
         rules = self.rules
         discards = view.phase == _EVENT_LOG_DISCARD
-        top = jnp.where(view.top == NO_CARD, -1, view.top.astype(jnp.int32))
+        top = cards.signed_id(view.top)
         offered = jnp.where(discards, np.uint16(0), cards.card_mask(top, rules.num_ranks))
         offered = offered.astype(jnp.int32)[OPENSPIEL_SUITS]
         hand = view.hand.astype(jnp.int32)[OPENSPIEL_SUITS]

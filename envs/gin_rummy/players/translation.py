@@ -123,7 +123,7 @@ def as_seen(view: OpenSpielView) -> tuple[GinView, Array]:
 
 def _renamed(card: Array) -> Array:
     """Returns a card by its id in the other gin games, -1 for none: int32."""
-    return jnp.where(card == ids.NO_CARD, -1, jnp.asarray(_CARDS)[jnp.minimum(card, NUM_CARDS - 1)])
+    return jnp.where(card == cards.NO_CARD, -1, jnp.asarray(_CARDS)[jnp.minimum(card, NUM_CARDS - 1)])
 
 
 def _log(view: OpenSpielView, taken: Array) -> tuple[Array, Array]:
