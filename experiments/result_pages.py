@@ -189,7 +189,7 @@ def _leduc_rows() -> list[Line]:
     uniform = tables.stored("dueling_dream_ppo_exploitability")["leduc_poker"]["uniform"]
     published = f"{measured[0]['published'] / 1000:g}"
     names = (
-        f"DREAM on Leduc poker by its paper's recipe and iterations, exploitability (published: {published})",
+        f"DREAM on Leduc poker by its paper's recipe, 1,111 iterations, exploitability (published: {published})",
         "DREAM with our settings on Leduc poker, exploitability at 5 M decisions",
         f"Dueling DREAM that accumulates by a critic of histories, its average, the same, {measured[2]['seeds']} seeds",
         f"MMD by a critic of histories, its averaged parameters, the same, {measured[3]['seeds']} seeds",

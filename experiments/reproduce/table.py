@@ -16,16 +16,18 @@ from envs.errors import InputError
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from result_pages import PAGES, fill
 from result_tables import table as markdown
+from run_records import difference, flat
 
 HEAD = [
     "Exploitability (NashConv / 2) in thousandths of the game's unit: mean over seeds and its 95 % interval, on a log",
-    "scale as it is positive, at the last evaluation within the budget. Nodes are decisions of both players. Minutes",
-    "are those of a whole run, with compiling and evaluating; the last column says when exploitability first was 0.1,",
-    "then 0.06. `paper` rows have all settings of `conf/algo`, the paper's own. `ours` have those of `conf/tuned`: on",
-    "small games sums over information sets instead of minibatches of a reservoir, warm starts, exact averages, and",
-    "chance in the baseline. Decisions that such a baseline evaluates and that were not played are not among the",
-    "nodes: in the first iteration of DREAM's settings for Leduc 1,386 to 2,645 nodes. A value below `at least` is",
-    "better than the published one by a factor; the row says why.",
+    "scale as it is positive, at the last evaluation within the budget. Nodes are decisions of both players; the DREAM",
+    "paper counts terminal histories too, and its rows say how many nodes that makes. Minutes are those of a whole",
+    "run, with compiling and evaluating; the last column says when exploitability first was 0.1, then 0.06. `paper`",
+    "rows have all settings of `conf/algo`, the paper's own. `ours` have those of `conf/tuned`: on small games sums",
+    "over information sets instead of minibatches of a reservoir, warm starts, exact averages, and chance in the",
+    "baseline. Decisions that such a baseline evaluates and that were not played are not among the nodes: in the first",
+    "iteration of DREAM's settings for Leduc 1,386 to 2,645 nodes. A value below `at least` is better than the",
+    "published one by a factor; the row says why.",
     "`python experiments/reproduce/run.py <row>` runs a row of `experiments/reproduce/rows.yaml` again.",
 ]
 COLUMNS = ("game", "method", "kind", "budget", "value x 1000", "seeds", "published", "bound", "minutes", "to 0.1; 0.06")
@@ -35,11 +37,17 @@ def collected(spec: Spec, folder: Path) -> list[dict[str, Any]]:
     """Returns the results there are, in the order of the rows.
 
     Raises:
-      InputError: a result of no row.
+      InputError: a result of no row, or of another budget, policy or mean than its row has now.
     """
     found = {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}
-    for name in found:
-        spec.row(name)
+    for name, result in found.items():
+        row = spec.row(name)
+        stored = {"budget": result["budget"], "policy": result["policy"], "mean_over": result.get("mean_over", 1)}
+        now = {"budget": row.budget.limits, "policy": row.policy, "mean_over": row.mean_over}
+        if differing := difference(flat(stored), flat(now)):
+            raise InputError(
+                f"{folder / name}.json is not what rows.{name} asks for now: {differing}; run run.py {name} anew"
+            )
     return [found[name] for name in spec.rows if name in found]
 
 
@@ -69,18 +77,18 @@ def _cells(spec: Spec, result: dict[str, Any]) -> list[str]:
     window = result.get("mean_over", 1)
     remarks = [f"mean of the last {window} evaluations"] if window > 1 else []
     remarks += [f"**shortened:** {result['shortened']}"] if result["shortened"] else []
-    note = spec.row(result["row"]).note
-    remarks += [note] if note else []
-    published = "" if result["published"] is None else f"{result['published']:g}"
+    row = spec.row(result["row"])
+    remarks += [row.note] if row.note else []
+    published = "" if row.published is None else f"{row.published:g}"
     return [
         spec.games[result["game"]].title,
         f"`{result['algorithm']}`" + (", current policy" if result["policy"] == "current" else ""),
-        spec.row(result["row"]).kind,
-        "; ".join([str(spec.row(result["row"]).budget), *remarks]),
+        row.kind,
+        "; ".join([str(row.budget), *remarks]),
         _number(result["mean"]) + spread,
         "exact" if result["deterministic"] else str(result["seeds"]),
-        f"{published} ({result['source']})" if published and result["source"] else published,
-        _bound(spec.row(result["row"]), result),
+        f"{published} ({row.source})" if published and row.source else published,
+        _bound(row, result),
         _minutes(result["seconds"]),
         _times(result),
     ]

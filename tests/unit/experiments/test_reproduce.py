@@ -6,6 +6,7 @@ import dataclasses
 import importlib
 import json
 import pathlib
+import re
 import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -303,6 +304,29 @@ def test_results_of_older_commits_can_be_added_to(scripts: SimpleNamespace, name
     scripts.comparable.check_earlier(scripts.rows.read_spec(), name, earlier)
 
 
+def test_published_values_are_of_as_many_nodes_as_the_paper_counts(scripts: SimpleNamespace) -> None:
+    """The DREAM paper's code counts decisions and terminal histories: all, or half of them."""
+    spec, compared = scripts.rows.read_spec(), 0
+    for name, row in spec.rows.items():
+        found = re.search(r"2020 \(DREAM\).*? at ([\d.]+) M", row.source or "")
+        if found is None or row.source.endswith("its end"):
+            continue
+        compared += 1
+        for run in json.loads((scripts.rows.RESULTS / f"{name}.json").read_text())["runs"]:
+            external = row.algorithm == "sd_cfr"
+            counted = run["transitions"] if external else run["nodes"] + run["episodes"] / 2
+            assert counted / 1e6 == pytest.approx(float(found.group(1)), rel=0.15), name
+    assert compared == 5
+
+
+def test_published_values_are_of_as_many_updates_as_the_figure_counts(scripts: SimpleNamespace) -> None:
+    """Steinberger 2019 counts updates of one player."""
+    rows = [row for row in scripts.rows.read_spec().rows.values() if (row.source or "").startswith("Steinberger 2019")]
+    assert len(rows) == 3
+    for row in rows:
+        assert row.source.endswith(f"at {2 * row.budget.iterations:,}")
+
+
 def _table(scripts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     monkeypatch.setattr(sys, "argv", ["table.py", *arguments])
     try:
@@ -348,6 +372,13 @@ def test_table(
     assert _table(scripts, monkeypatch, "--check", *where) == 1
     assert _table(scripts, monkeypatch, *where) == 0
     assert "1,000 nodes; **shortened:** 1 of 3 seeds | 61.0" in page.read_text()
+    (tmp_path / "rows.yaml").write_text(ROWS.replace("published: 60, source: a paper", "published: 70, source: a book"))
+    assert _table(scripts, monkeypatch, *where) == 0
+    assert "| 70 (a book) |" in page.read_text()
+    capsys.readouterr()
+    (tmp_path / "rows.yaml").write_text(ROWS.replace("{nodes: 1000}", "{nodes: 2000}"))
+    assert _table(scripts, monkeypatch, *where) == 2
+    assert "long.json is not what rows.long asks for now: budget.nodes is 1000.0 and 2000.0" in capsys.readouterr().err
     (results / "nobody.json").write_text("{}")
     assert _table(scripts, monkeypatch, *where) == 2
 
