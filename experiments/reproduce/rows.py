@@ -44,8 +44,8 @@ class Budget:
         return all(totals[name] <= limit for name, limit in self.limits.items())
 
     def overrides(self) -> list[str]:
-        """Returns what ends a run so."""
-        ends = [f"budget.{name}={limit}" for name, limit in self.limits.items() if name != "iterations"]
+        """Returns what ends a run so, and not where an earlier, shorter order of the same run did."""
+        ends = [f"budget.{name}={_written(getattr(self, name))}" for name in ("nodes", "episodes", "seconds")]
         return [f"iterations={self.iterations or ENDLESS}", *ends]
 
     def __str__(self) -> str:

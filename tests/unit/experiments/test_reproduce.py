@@ -196,6 +196,16 @@ def test_every_row_can_be_run(scripts: SimpleNamespace) -> None:
     assert all(len(row.seeds) >= 3 for row in spec.rows.values() if not row.deterministic)
 
 
+def test_a_run_that_was_shortened_goes_on_to_the_end_of_its_row(scripts: SimpleNamespace, spec: object) -> None:
+    """A run that is resumed keeps the limits it had, so all are given: by seconds first, then by the row's nodes."""
+    row = spec.row("long")
+    shorter = scripts.run.read_order(["seconds=600"], row)[1]
+    begun = compose_config("config", [*COIN, *shorter.overrides()]).node
+    assert (begun.budget.nodes, begun.budget.seconds) == (1000, 600)
+    resumed = compose_config("config", [*COIN, *shorter.overrides(), *row.budget.overrides()]).node
+    assert (resumed.budget.nodes, resumed.budget.seconds, resumed.budget.episodes) == (1000, None, None)
+
+
 def test_rows_of_papers_have_the_settings_of_conf(scripts: SimpleNamespace) -> None:
     """Nothing that conf/tuned changes for a game is left, and no average is exact where the paper fits a network."""
     spec = scripts.rows.read_spec()
