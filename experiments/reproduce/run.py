@@ -21,10 +21,11 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
+from comparable import check_earlier
 from measured import measured, resolved, written
 from omegaconf import OmegaConf
 from rows import RESULTS, Budget, Row, Spec, read_spec
-from run_records import stored_result
+from run_records import read_json, stored_result
 
 from dream.config import settings
 from dream.config.compose import compose_config
@@ -112,7 +113,7 @@ def with_recipes(spec: Spec, folder: Path) -> list[str]:
     """Adds to stored results that have none the recipe of rows.yaml and conf as they stand; returns their rows."""
     added = []
     for path in sorted(folder.glob("*.json")):
-        result = json.loads(path.read_text())
+        result = read_json(path)
         row = spec.row(path.stem)
         overrides = [text for text in spec.run_overrides(row, 0) if not text.startswith("seed=")]
         if result.get("recipe") is None and result["overrides"] == overrides:
@@ -129,6 +130,15 @@ def listed(spec: Spec) -> str:
         published = "" if row.published is None else f"  published {row.published:g} ({row.source})"
         lines.append(f"{name:32s} {row.game}  {row.algorithm}  {row.budget}  seeds {len(row.seeds)}{published}")
     return "\n".join(lines)
+
+
+def _writable(folder: Path) -> Path:
+    """Returns the folder of results, made where there is none; raises InputError where it cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--results {folder} cannot be made ({error.strerror}); it must be a folder") from error
+    return folder
 
 
 class _Parser(argparse.ArgumentParser):
@@ -162,16 +172,17 @@ def main() -> None:
             raise InputError("no row is named; --list prints them")
         row = spec.row(given.row)
         seeds, end = read_order(given.settings, row)
-        stored = given.results / f"{given.row}.json"
-        earlier = stored_result(stored) if given.keep else None
         folder = given.runs / (row.run or given.row)
+        stored = _writable(given.results) / f"{given.row}.json"
+        earlier = stored_result(stored) if given.keep else None
+        if earlier:
+            check_earlier(spec, given.row, earlier)
         for seed in () if given.collect else seeds:
             if code := go_through(spec, row, seed, end, folder / f"seed{seed}"):
                 sys.exit(code)
         result = measured(spec, given.row, {seed: folder / f"seed{seed}" for seed in seeds}, earlier)
     except InputError as error:
         parser.error(str(error))
-    given.results.mkdir(parents=True, exist_ok=True)
     print(written(result, stored))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from envs.errors import InputError
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from result_pages import PAGES, fill
 from result_tables import table as markdown
-from run_records import difference, flat
+from run_records import difference, flat, read_json
 
 HEAD = [
     "Exploitability (NashConv / 2) in thousandths of the game's unit: mean over seeds and its 95 % interval, on a log",
@@ -39,7 +38,7 @@ def collected(spec: Spec, folder: Path) -> list[dict[str, Any]]:
     Raises:
       InputError: a result of no row, or of another budget, policy or mean than its row has now.
     """
-    found = {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}
+    found = {path.stem: read_json(path) for path in folder.glob("*.json")}
     for name, result in found.items():
         row = spec.row(name)
         stored = {"budget": result["budget"], "policy": result["policy"], "mean_over": result.get("mean_over", 1)}

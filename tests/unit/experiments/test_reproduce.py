@@ -206,6 +206,39 @@ def test_a_run_that_was_shortened_goes_on_to_the_end_of_its_row(scripts: SimpleN
     assert (resumed.budget.nodes, resumed.budget.seconds, resumed.budget.episodes) == (1000, None, None)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "reported"),
+    [
+        (("kuhn_cfr", "--keep"), "kuhn_cfr.json is damaged"),
+        (("--recipes",), "kuhn_cfr.json is damaged"),
+        (("kuhn_cfr", "--results", "results/kuhn_cfr.json"), "cannot be made (File exists); it must be a folder"),
+        (("kuhn_dream", "--keep"), "the stored result of kuhn_dream is of other settings"),
+    ],
+)
+def test_results_that_cannot_be_kept_are_refused_before_anything_runs(
+    scripts: SimpleNamespace,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    reported: str,
+) -> None:
+    """One line."""
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "kuhn_cfr.json").write_text("<<<<<<< HEAD\n")
+    stored = json.loads((scripts.rows.RESULTS / "kuhn_dream.json").read_text())
+    (tmp_path / "results" / "kuhn_dream.json").write_text(json.dumps(stored | {"policy": "current"}))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(scripts.run, "_call", lambda overrides: pytest.fail("something runs"))
+    monkeypatch.setattr(sys, "argv", ["run.py", "--results", "results", *arguments])
+    with pytest.raises(SystemExit) as end:
+        scripts.run.main()
+    said = capsys.readouterr().err
+    assert end.value.code == 2
+    assert reported in said
+    assert said.count("\n") == 1
+
+
 def test_rows_of_papers_have_the_settings_of_conf(scripts: SimpleNamespace) -> None:
     """Nothing that conf/tuned changes for a game is left, and no average is exact where the paper fits a network."""
     spec = scripts.rows.read_spec()
