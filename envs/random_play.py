@@ -12,6 +12,7 @@ from jax import Array, lax
 
 from envs.batching import computed_once
 from envs.game import Game, Policy, View
+from envs.totals import settled
 
 _WORD, _HALF = 32, 16
 
@@ -134,4 +135,5 @@ def play_random(game: Game, key: Array, num_games: int) -> Played:
         return (states, rewards + gained, over, decisions), None
 
     (_, rewards, _, decisions), _ = lax.scan(body, start, jnp.arange(game.max_length))
-    return Played(decisions, jnp.sum(rewards, axis=0), jnp.sum(jnp.any(rewards != 0, axis=1), dtype=jnp.int32))
+    decided = jnp.any(settled(game, rewards) != 0, axis=1)
+    return Played(decisions, jnp.sum(rewards, axis=0), jnp.sum(decided, dtype=jnp.int32))

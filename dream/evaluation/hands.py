@@ -17,6 +17,7 @@ from dream.equations.sampling import sample_action
 from dream.evaluation.validity import SCORE, has_opposite_points, refuse_faults, result_names
 from envs import Game, HostPlayer, InputError, Policy
 from envs.records import points_of, rounded
+from envs.totals import settled
 
 ACTIONS = "actions"
 """Among what is reported of rounds, where they are kept: all players' actions in order, -1 after the end."""
@@ -40,6 +41,7 @@ def seated(game: Game, key: Array, pairs: int) -> tuple[Any, Array, Array]:
 @functools.partial(jax.jit, static_argnums=0)
 def results(game: Game, states: Any, seats: Array, rewards: Array, length: Array) -> dict[str, Array]:
     """Reports finished rounds [N] from the side of a seat each: float32[N / P, P] by name."""
+    rewards = settled(game, rewards)
     reward = rewards[jnp.arange(len(seats)), seats]
     mine, best_other = _earned(game, states, seats, rewards)
     report = {"win_rate": mine > best_other, "loss_rate": mine < best_other, "tie_rate": mine == best_other}

@@ -24,6 +24,7 @@ from dream.rollout.opponents import Mixture, Seating, assign_seats, is_past_self
 from dream.rollout.summary import rollout_metrics
 from envs import Game, Policy
 from envs.batching import where_needed
+from envs.totals import settled
 
 
 class Lane(NamedTuple):
@@ -215,12 +216,13 @@ class Rollouts:
         lane = lane._replace(state=state, awaiting_learner=jnp.bool_(False))
         paid = rewards if self.game.pays_at_end else lane.paid + rewards
         lane = lane._replace(paid=() if self.game.pays_at_end else paid)
-        reward, total = rewards[lane.seating.seat], paid[lane.seating.seat]
+        earned = settled(self.game, paid)
+        reward, total = rewards[lane.seating.seat], earned[lane.seating.seat]
         results = self._results(lane, total)
         return lane, summary._replace(
             reward=summary.reward + jnp.where(lane.credited, reward, 0.0),
             done=summary.done | (over & lane.credited),
-            tied=summary.tied | (over & lane.credited & jnp.all(paid == 0)),
+            tied=summary.tied | (over & lane.credited & jnp.all(earned == 0)),
             final_reward=summary.final_reward + jnp.where(over & lane.credited, total, 0.0),
             results={name: total + jnp.where(over, results[name], 0.0) for name, total in summary.results.items()},
             moves=summary.moves + 1,

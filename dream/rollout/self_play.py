@@ -14,6 +14,7 @@ from dream.compiled import devices
 from dream.compiled.bounded import long_loop
 from envs import EnumerableGame, Game, InputError
 from envs.batching import where_needed
+from envs.totals import settled
 
 
 class Outcomes(NamedTuple):
@@ -223,6 +224,7 @@ def _decide(
     action, carry, extras = actor.act(carry, view, legal, player, key)
     after, rewards, done = game.step(state, action)
     paid = paid + rewards
+    earned = settled(game, paid)
     seats = jnp.arange(game.num_players)
     potentials = jnp.stack([jax.vmap(lambda p, s=s: game.potential(s, p))(seats) for s in (state, after)])
     decision = Decision(
@@ -238,11 +240,11 @@ def _decide(
         extras=extras,
         views=jax.vmap(lambda p: game.view(state, p))(seats) if all_views else None,
         outcomes=_outcomes(game, state, action) if outcomes else None,
-        paid=None if game.pays_at_end else paid,
+        paid=None if game.pays_at_end else earned,
     )
     each = jax.vmap(lambda p: game.result(after, p))(seats)
     result = {name: jnp.mean(value) for name, value in each.items()}
-    tied = jnp.all(paid == 0).astype(jnp.float32)
+    tied = jnp.all(earned == 0).astype(jnp.float32)
     return after, paid, carry, decision, {**result, "games": jnp.float32(1), "tie_rate": tied}
 
 

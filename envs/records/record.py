@@ -17,6 +17,7 @@ from envs import drawing
 from envs.batching import QUICK
 from envs.errors import InputError, shown
 from envs.game import Game, State
+from envs.totals import settled
 
 FORMAT = 2
 _OLD_ENDINGS = {"draw": "tie"}
@@ -203,7 +204,7 @@ def points_of(game: Game, state: State, rewards: Array) -> Array:
     """Returns what each player won: float32[P], from a finished state and the rewards paid on the way to it."""
     seats = jnp.arange(game.num_players)
     report = jax.vmap(lambda seat: game.result(state, seat))(seats)
-    return jnp.asarray(report.get("points_per_hand", rewards * game.reward_scale), jnp.float32)
+    return jnp.asarray(report.get("points_per_hand", settled(game, rewards) * game.reward_scale), jnp.float32)
 
 
 def stored_points(given: Record) -> list[float]:

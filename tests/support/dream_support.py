@@ -139,6 +139,22 @@ class CoinGame(Game):
         return {"last_rate": last.astype(jnp.float32), "coin": state.coin.astype(jnp.float32)}
 
 
+@dataclasses.dataclass(frozen=True)
+class TiedGame(CoinGame):
+    """The coin game of three moves that pay player 0 0.1, 0.6 and -0.7: all are ties, and in float32 sum to 6e-8."""
+
+    def legal_actions(self, state: CoinState) -> Array:
+        """Returns the actions that stop nothing."""
+        return super().legal_actions(state) & (np.arange(3) > 0)
+
+    def step(self, state: CoinState, action: Array) -> tuple[CoinState, Array, Array]:
+        """Plays an action."""
+        after, _, done = super().step(state, action)
+        gained = jnp.array([0.1, 0.6, -0.7], jnp.float32)[jnp.minimum(state.count, 2)]
+        gained = jnp.where(state.current_player < 0, 0.0, gained)
+        return after, jnp.stack([gained, -gained]), done
+
+
 class Node(NamedTuple):
     """A decision of the coin game.
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from dream_support import CoinGame, coin_trees, random_table, scrambled_policy, trajectories
+from dream_support import CoinGame, TiedGame, coin_trees, random_table, scrambled_policy, trajectories
 
 from dream.evaluation import Interval, match, matches
 from envs import Game, InputError, Policy, make, make_bot
@@ -47,6 +47,14 @@ def _exact_points(ours: dict[bytes, np.ndarray], theirs: dict[bytes, np.ndarray]
 def gin() -> Game:
     """Gin rummy in which nearly everyone may knock, so that players without skill win and lose."""
     return make("gin_rummy", max_actions=30, knock_limit=70)
+
+
+def test_ties_of_games_that_pay_on_the_way_are_ties() -> None:
+    """Their payments sum to 0 but for rounding."""
+    game = TiedGame()
+    hands = matches.play_hands(game, make_bot("random", game), make_bot("random", game), games=40)
+    assert np.all(hands["tie_rate"] == 1)
+    assert not any(hands[name].any() for name in ("win_rate", "loss_rate", "points_per_hand"))
 
 
 @pytest.mark.parametrize("name", ["coin", "gin_rummy"])

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from dream_support import CoinGame
+from dream_support import CoinGame, TiedGame
 
 import envs
 from dream.algorithms import make
@@ -80,6 +80,18 @@ def test_results_count_all_that_a_game_paid() -> None:
     np.testing.assert_array_equal(summary.results["win_rate"][alone] > 0, total > 0)
     np.testing.assert_array_equal(summary.results["tie_rate"][alone] > 0, total == 0)
     assert np.any(total != summary.reward[alone])
+
+
+def test_ties_of_games_that_pay_on_the_way_are_ties() -> None:
+    """Their payments sum to 0 but for rounding."""
+    tied = TiedGame()
+    rollouts = Rollouts(tied, make_mixture(("random",), None, tied), None, 10)
+    record = jax.jit(lambda key: rollouts.play(rollouts.start(key, LANES), _act, key, STEPS))
+    summary = jax.device_get(record(jax.random.key(4))[1].summary)
+    np.testing.assert_array_equal(summary.results["tie_rate"], summary.results["games"])
+    np.testing.assert_array_equal(summary.tied, summary.done)
+    assert summary.done.any()
+    assert not summary.final_reward.any()
 
 
 def test_most_steps_hold_a_decision(played: tuple[Any, Any]) -> None:

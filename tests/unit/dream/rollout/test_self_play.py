@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from dream_support import CoinGame, coin_trees, random_table, scrambled, trajectories
+from dream_support import CoinGame, TiedGame, coin_trees, random_table, scrambled, trajectories
 from jax import Array
 
 from dream.equations.sampling import sample_action
@@ -131,6 +131,17 @@ def _last(rewards: tuple[tuple[float, ...], ...]) -> np.ndarray:
 
 def _total(rewards: tuple[tuple[float, ...], ...]) -> np.ndarray:
     return np.sum(np.asarray(rewards, np.float32), axis=0)
+
+
+def test_ties_of_games_that_pay_on_the_way_are_ties() -> None:
+    """Their payments sum to 0 but for rounding; a tie penalty and a bonus for wins go by what is recorded of it."""
+
+    def act(carry: tuple, view: Any, legal: Array, player: Array, key: Array) -> tuple[Array, tuple, tuple]:
+        return sample_action(key, legal / jnp.sum(legal)), (), ()
+
+    record = _played(TiedGame(), 13, 5, self_play.Actor(lambda key: (), act))
+    assert record.results["tie_rate"] == record.results["games"] == 13
+    assert not record.decisions.paid[record.valid & record.decisions.done].any()
 
 
 def test_potentials_and_legal_actions_are_those_of_the_moment() -> None:

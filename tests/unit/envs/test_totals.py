@@ -1,0 +1,34 @@
+"""Sums of rewards: what differs by rounding alone is the same, and nothing else is."""
+
+from __future__ import annotations
+
+import numpy as np
+from dream_support import CoinGame
+
+import envs
+from envs.totals import settled
+
+
+def test_what_differs_by_rounding_is_the_same() -> None:
+    """0.1 + 0.6 and 0.7, and 0.1 + 0.6 - 0.7 and 0, also of large rewards."""
+    one, two = np.float32(0.1) + np.float32(0.6), np.float32(0.7)
+    assert one != two
+    for size in (1.0, 1e4):
+        equal = np.array(settled(CoinGame(), np.float32(size) * np.array([one, two, -1.4], np.float32)))
+        assert equal[0] == equal[1] < size * 0.71
+        sums = np.float32(size) * np.array([[1.0, one - two, -1.0]], np.float32)
+        assert np.array(settled(CoinGame(), sums))[0, 1] == 0
+
+
+def test_other_sums_stay_as_they_are() -> None:
+    """To the bit; and those of a game that pays at its end alone whatever they are."""
+    sums = np.array([[0.3, 0.2999, -0.5999], [1e-3, -1e-3, 0.0], [5.0, -5.0, 0.0]], np.float32)
+    np.testing.assert_array_equal(settled(CoinGame(), sums), sums)
+    tiny = np.array([1e-9, -1e-9], np.float32)
+    np.testing.assert_array_equal(settled(envs.make("kuhn_poker"), tiny), tiny)
+
+
+def test_what_is_no_number_is_not_hidden() -> None:
+    """A match refuses such rewards by their sums."""
+    for wrong in (np.nan, np.inf, -np.inf):
+        assert not np.isfinite(settled(CoinGame(), np.array([wrong, 0.0], np.float32))).all()
