@@ -109,7 +109,13 @@ def _made(name: str, place: str, given: str | Callable[..., Game], rules: dict[s
         inspect.signature(function).bind(**rules)
     except TypeError as error:
         raise InputError(f"{place} does not take these rules: {error}") from error
-    game = function(**rules)
+    try:
+        game = function(**rules)
+    except InputError:
+        raise
+    except (TypeError, ValueError) as error:  # of a function that hands its rules on
+        given = ", ".join(f"{rule}={value!r}" for rule, value in rules.items()) or "no rules given"
+        raise InputError(f"{place} cannot be made with {given}: {_line(error)}") from error
     if not isinstance(game, Game):
         raise InputError(f"{place} made a {type(game).__name__}; it must make an envs.Game")
     if game.name != name:

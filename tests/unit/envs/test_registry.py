@@ -14,6 +14,7 @@ import pytest
 from dream_support import CoinGame
 
 import envs
+from dream.evaluation.validity import refuse_unopposed
 from envs import players, registry
 from envs.gin_rummy.core.rules import GinRules
 
@@ -188,6 +189,29 @@ def test_a_registered_game_is_made_by_name(given: Any) -> None:
     assert "does not take these rules: got an unexpected keyword argument 'flatt'" in _refusal(
         lambda: envs.make("coin", flatt=True)
     )
+
+
+@pytest.mark.usefixtures("outside")
+def test_rules_that_a_function_hands_on_are_refused_in_a_line() -> None:
+    """As `make(**rules)` of docs/extending.md does; and a value that the game itself refuses."""
+    envs.register("coin", lambda **rules: CoinGame(**rules))
+    assert "game 'coin' cannot be made with flatt=1: TypeError: " in _refusal(lambda: envs.make("coin", flatt=1))
+    envs.register("dime", lambda flat: CoinGame(flat=int(flat)))
+    text = _refusal(lambda: envs.make("dime", flat="x"))
+    assert "game 'dime' cannot be made with flat='x': ValueError: invalid literal" in text
+
+
+@pytest.mark.usefixtures("outside")
+def test_what_a_game_that_is_not_zero_sum_lacks_is_said() -> None:
+    """Also where its function takes every rule, those among them that make another package's game zero-sum."""
+    envs.register("coin", lambda **rules: _NotZeroSum(**rules))
+    with pytest.raises(envs.InputError, match="env=coin is not zero-sum with these rules"):
+        refuse_unopposed(envs.make("coin"), "a bound")
+
+
+@dataclasses.dataclass(frozen=True)
+class _NotZeroSum(CoinGame):
+    zero_sum = False
 
 
 @pytest.mark.usefixtures("outside")
