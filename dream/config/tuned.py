@@ -133,11 +133,12 @@ class TunedSource(ConfigSource):
         config = tuned_settings(owner, chosen)
         if owner == "experiment":
             _check_preset(chosen)
-        if owner == "env":
+        if owner == "env" and chosen["env"] != _NONE:
             opened = OmegaConf.create({"env": {"rules": {}}})
             OmegaConf.set_struct(opened.env.rules, False)
             config.merge_with(opened)
-            if not (config_dir() / "env" / f"{chosen['env']}.yaml").is_file():  # a game from outside
+            outside = not (config_dir() / "env" / f"{chosen['env']}.yaml").is_file()
+            if outside and "algo" in chosen:  # dream.ladder and dream.play train nothing
                 config.merge_with(registered.suggested(chosen["env"], chosen["algo"], chosen["network"]))
         path = f"{self.scheme()}://{self.path}"
         return ConfigResult(config=config, path=path, provider=self.provider, header={"package": "_global_"})

@@ -84,6 +84,13 @@ def test_sizes_for_a_game_from_outside(nim: types.ModuleType, monkeypatch: pytes
     assert compose_config("config", ["env=nim", *chosen]).node.algo.batch_size != 6
 
 
+@pytest.mark.parametrize("command", ["ladder", "play", "exploit"])
+def test_commands_that_train_nothing_take_its_rules(nim: types.ModuleType, command: str) -> None:
+    """They choose a game, but no algorithm whose sizes could follow from it; and so with a game of the package."""
+    assert compose_config(command, ["env=nim", "env.rules.heap=5"]).node.env == {"name": "nim", "rules": {"heap": 5}}
+    assert compose_config(command, ["env=gin_rummy", "env.rules.knock_limit=5"]).node.env.rules.knock_limit == 5
+
+
 def test_an_algorithm_without_a_yaml_file(nim: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its node holds the defaults of its settings, which overrides change."""
     monkeypatch.setitem(algorithms._REGISTRY, "my_cfr", algorithms._REGISTRY["cfr"])
