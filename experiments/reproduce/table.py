@@ -25,7 +25,7 @@ HEAD = [
     "rows have all settings of `conf/algo`, the paper's own. `ours` have those of `conf/tuned`: on small games sums",
     "over information sets instead of minibatches of a reservoir, warm starts, exact averages, and chance in the",
     "baseline. Decisions that such a baseline evaluates and that were not played are not among the nodes: in the first",
-    "iteration of DREAM's settings for Leduc 1,386 to 2,645 nodes. A value below `at least` is better than the",
+    "iteration of DREAM's settings for Leduc there are half as many. A value below `at least` is better than the",
     "published one by a factor; the row says why.",
     "`python experiments/reproduce/run.py <row>` runs a row of `experiments/reproduce/rows.yaml` again.",
 ]
