@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from measured import interval
+from measured import interval, shortened
 from rows import RESULTS, Row, Spec, read_spec
 
 from envs.errors import InputError
@@ -75,8 +75,9 @@ def _cells(spec: Spec, result: dict[str, Any]) -> list[str]:
     spread = "" if low is None or result["deterministic"] else f" ({_number(low)} to {_number(high)})"
     window = result.get("mean_over", 1)
     remarks = [f"mean of the last {window} evaluations"] if window > 1 else []
-    remarks += [f"**shortened:** {result['shortened']}"] if result["shortened"] else []
     row = spec.row(result["row"])
+    short_of = shortened(row, result["runs"])  # of the row as it is now, which may ask for more seeds than it did
+    remarks += [f"**shortened:** {short_of}"] if short_of else []
     remarks += [row.note] if row.note else []
     published = "" if row.published is None else f"{row.published:g}"
     return [
