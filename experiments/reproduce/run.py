@@ -84,15 +84,17 @@ def go_through(spec: Spec, row: Row, seed: int, end: Budget, run_dir: Path) -> i
     """
     overrides = spec.run_overrides(row, seed)
     node = compose_config("config", overrides).node
-    if not (run_dir / FOLDER).is_dir() or not any(path.name.isdigit() for path in (run_dir / FOLDER).iterdir()):
+    records = metrics.read(run_dir)
+    finished = bool(records) and end.reached(records[-1] | {"iterations": records[-1]["iteration"]})
+    saved = (run_dir / FOLDER).is_dir() and any(path.name.isdigit() for path in (run_dir / FOLDER).iterdir())
+    if not saved and not finished:
         shutil.rmtree(run_dir, ignore_errors=True)  # nothing was saved, there is nothing to go on from
         return _call([*overrides, f"run_dir={run_dir}", *end.overrides()])
     stored, wanted = OmegaConf.load(run_dir / CONFIG_FILE), OmegaConf.to_container(node, resolve=True)
     for part in ("env", "algo", "network", "seed"):
         if stored[part] != wanted[part]:
             raise InputError(f"{run_dir} is a run of another {part} than the row's; move it away to run the row anew")
-    records = metrics.read(run_dir)
-    if records and end.reached(records[-1] | {"iterations": records[-1]["iteration"]}):
+    if finished:
         return 0
     return _call([*overrides, f"resume={run_dir}", *end.overrides()])
 

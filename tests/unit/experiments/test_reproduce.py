@@ -206,6 +206,22 @@ def test_a_run_that_was_shortened_goes_on_to_the_end_of_its_row(scripts: SimpleN
     assert (resumed.budget.nodes, resumed.budget.seconds, resumed.budget.episodes) == (1000, None, None)
 
 
+def test_a_finished_run_is_kept_without_its_checkpoints(
+    scripts: SimpleNamespace, spec: object, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They take much room, and its records say all; one that was not finished starts over."""
+    begun = []
+    monkeypatch.setattr(scripts.run, "_call", lambda overrides: begun.append(overrides) or 0)
+    row = spec.row("long")
+    write_run(tmp_path / "seed0", [0.5] * 10)
+    assert scripts.run.go_through(spec, row, 0, row.budget, tmp_path / "seed0") == 0
+    assert (begun, len(scripts.measured.metrics.read(tmp_path / "seed0"))) == ([], 10)
+    write_run(tmp_path / "seed1", [0.5] * 9)
+    assert scripts.run.go_through(spec, row, 1, row.budget, tmp_path / "seed1") == 0
+    assert f"run_dir={tmp_path / 'seed1'}" in begun[0]
+    assert not (tmp_path / "seed1").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "reported"),
     [
