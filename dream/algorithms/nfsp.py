@@ -8,7 +8,8 @@ whole game. All own decisions go to a buffer of the newest, for Q-learning:
 and the decisions of best responses to a reservoir, to which the average policy is fitted by cross-entropy. Best
 responses explore: a share epsilon of their actions is uniform.
 Source: Heinrich and Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
-algorithm 1. Deviations: many games are played between fits; both seats share their networks, which see the seat.
+algorithm 1. Deviations: many games are played between fits; both seats share their networks, which see the seat; Adam
+takes the place of plain gradient descent.
 """
 
 from __future__ import annotations
