@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dream.commands.sweep import Sweep
-from dream.config.compose import Composed, compose_config, composed_by_hydra, config_dir
+from dream.config.compose import Composed, compose_config, composed_by_hydra, config_dir, offer_all
 from dream.storage.files import StorageError
 from envs.errors import InputError
 
@@ -62,6 +62,8 @@ def _run_job(job: Callable[[Any], float | None], prepare: Callable[[], Any]) -> 
 
 def _hand_to_hydra(name: str, prepare: Callable[[Composed], Any], job: Callable[[Any], float | None]) -> None:
     import hydra
+
+    offer_all(name)
 
     @hydra.main(version_base="1.3", config_path=str(config_dir()), config_name=name)
     def application(node: Any) -> None:

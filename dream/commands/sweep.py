@@ -21,7 +21,7 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 
-from dream.config.compose import Composed, compose_config, composed_by_hydra, config_dir, jobs
+from dream.config.compose import Composed, compose_config, composed_by_hydra, config_dir, jobs, offer_all
 from dream.storage.files import StorageError
 from dream.training.sweeps import FINISHED, load_sweep, settings_in
 from envs.errors import InputError
@@ -139,6 +139,7 @@ class Sweep:
                 number, self._label(composed.overrides), lambda: self._done(number, self._prepare(composed))
             )
 
+        offer_all(self._name)
         hydra.main(version_base="1.3", config_path=str(config_dir()), config_name=self._name)(application)()
 
     def _draw(self) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import re
@@ -24,7 +25,7 @@ from envs.errors import InputError
 
 __all__ = [
     "Composed", "as_value", "check_names", "compose_config", "composed_by_hydra", "config_dir", "groups_of", "jobs",
-    "update",
+    "offer_all", "update",
 ]  # fmt: skip
 
 _PLAIN = re.compile(r"[\w./:@%+-]+( [\w./:@%+-]+)*", re.ASCII)
@@ -91,6 +92,14 @@ def groups_of(name: str) -> dict[str, list[str]]:
     defaults = OmegaConf.load(config_dir() / f"{name}.yaml").get("defaults", [])
     groups = [key for item in defaults if OmegaConf.is_dict(item) for key in item if not _is_derived(str(key))]
     return {group: sorted(file.stem for file in (config_dir() / group).glob("*.yaml")) for group in groups}
+
+
+def offer_all(name: str) -> None:
+    """Makes all games and algorithms from outside known to Hydra, where it composes a primary file by itself."""
+    for group, options in groups_of(name).items():
+        for option in set(registered.names(group)) - set(options):
+            with contextlib.suppress(InputError):  # of a package that cannot be loaded; Hydra does not find the option
+                registered.offer(group, option)
 
 
 def check_names(composed: Composed, *groups: str) -> None:

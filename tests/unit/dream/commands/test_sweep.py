@@ -14,6 +14,7 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 from hydra.plugins.sweeper import Sweeper
 
+from dream import algorithms
 from dream.commands.main import run_command
 from dream.config.compose import Composed, compose_config
 from dream.storage.checkpoint import find
@@ -22,7 +23,7 @@ from dream.training.loop import train
 from dream.training.objective import objective
 from dream.training.signals import StopRequest
 from dream.training.start import job_name, prepare_run, with_stored_choices
-from envs import InputError
+from envs import InputError, registry
 
 Result = tuple[int, str, str]
 
@@ -117,6 +118,19 @@ def test_a_sweep_has_one_folder(
     assert err.startswith("error: run_dir= has 2 values; a sweep has one folder")
     assert not list(tmp_path.iterdir())
     assert sweep("seed=6,8", "run_dir='one,two'")[0] == 0
+
+
+def test_a_launcher_knows_games_and_algorithms_from_outside(
+    sweep: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hydra composes the jobs of its launchers itself; an algorithm that cannot be loaded is in nobody's way."""
+    monkeypatch.setattr(registry, "_registered", {"penny": "no_such_module:make"})
+    own = algorithms._REGISTRY["cfr"]
+    known = {"penny_cfr": (own, None), "broken": ("no_such_module:Config", None)}
+    monkeypatch.setattr(algorithms, "_registered", known)
+    code, out, _ = sweep("env=penny,kuhn_poker", "algo=penny_cfr,cfr", "seed=8", "hydra/launcher=basic")
+    assert code == 0
+    assert [line.split()[-1] for line in out.splitlines()[-4:]] == ["2"] * 4
 
 
 def test_a_range_without_end_needs_a_sweeper(sweep: Callable[..., Result]) -> None:
