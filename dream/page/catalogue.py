@@ -66,16 +66,23 @@ class Catalogue:
         self.trained.append(Trained(next(one for one in numbered if one not in taken), reference, game))
 
     def games(self) -> list[dict[str, Any]]:
-        """Returns each game by name, with its variants, their seats and players, for the page."""
+        """Returns each game by name, with its variants, their seats and players, for the page.
+
+        A variant that cannot be made, as of a game from outside that needs rules, is left out.
+        """
         found = []
         for name in envs.names():
-            ways = [(one.key, boards.make(name, one.key)) for one in boards.variants(name)]
+            ways = []
+            for one in boards.variants(name):
+                with contextlib.suppress(InputError):
+                    ways.append((one.key, boards.make(name, one.key)))
             known = [game for _, game in ways]
             ways += [(f"{_RULES_OF}{one.label}", one.game) for one in self.trained
                      if one.game.name == name and one.game not in known]  # fmt: skip
-            found.append({"game": name, "variants": [
+            variants = [
                 {"key": key, "seats": game.num_players, "unit": game.unit, "players": self.players(game),
-                 "levels": levels.names(game), "advisor": self.advisor(game)} for key, game in ways]})  # fmt: skip
+                 "levels": levels.names(game), "advisor": self.advisor(game)} for key, game in ways]  # fmt: skip
+            found += [{"game": name, "variants": variants}] if variants else []
         return found
 
     def game(self, name: str, variant: str) -> Game:

@@ -8,6 +8,7 @@ from typing import Any
 from envs import registry
 from envs.adapters.gymnasium import single_player_env
 from envs.adapters.gymnasium_vector import vector_env
+from envs.errors import InputError
 
 NAMESPACE = "dream_rummy"
 """Of the registered environments."""
@@ -16,6 +17,8 @@ NAMESPACE = "dream_rummy"
 def register() -> list[str]:
     """Registers `dream_rummy/<game>-v<version>` for every game, single and vectorised; returns these names.
 
+    A game from outside that cannot be made without rules, or whose package cannot be loaded, is left out.
+
     Keywords of `gymnasium.make` are those of `single_player_env`, and of `gymnasium.make_vec` those of `vector_env`,
     both with `rules`, a dict, in place of the game.
     """
@@ -23,7 +26,10 @@ def register() -> list[str]:
 
     known = []
     for name in registry.names():
-        version = registry.make(name).version
+        try:
+            version = registry.make(name).version
+        except InputError:
+            continue
         known.append(f"{NAMESPACE}/{name}-v{version if version.isdecimal() else 0}")
         if known[-1] not in gymnasium.registry:
             gymnasium.register(

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from envs.adapters.single_game import check_worst_reward
 from envs.game import Game
 
 
@@ -131,5 +132,6 @@ class Env:
 
 
 def env(game: Game) -> Env:
-    """Returns a game through pgx's functions."""
+    """Returns a game through pgx's functions; raises InputError where it does not say its worst reward."""
+    check_worst_reward(game)
     return Env(game)

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from envs.adapters.single_game import check_worst_reward
 from envs.batching import computed_once, where_needed
 from envs.errors import InputError, shown, whole_number
 from envs.game import Game, Policy, State
@@ -72,8 +73,9 @@ def make_table(game: Game, opponent: str | Policy | Sequence[str | Policy], seat
       seat: the one played from outside.
     Raises:
       InputError: a seat the game lacks, another number of opponents, an unknown name, what is no player, or a player
-        of another game.
+        of another game; or a game that does not say its worst reward.
     """
+    check_worst_reward(game)
     others = game.num_players - 1
     seat = whole_number("seat", seat, f"0 to {others}")
     given = [opponent] * others if isinstance(opponent, str | Policy) else opponent

@@ -92,6 +92,15 @@ class SingleGame:
         return shown[mode](viewer) if mode in shown else None
 
 
+def check_worst_reward(game: Game) -> None:
+    """Raises InputError where a game does not say what an illegal action is to cost."""
+    worst = getattr(game, "worst_reward", None)
+    if isinstance(worst, bool) or not isinstance(worst, int | float | np.number) or not np.isfinite(worst):
+        raise InputError(
+            f"game {game.name!r}: worst_reward is {worst!r}; it must be a number, as an illegal action costs that"
+        )
+
+
 def check_mode(mode: str | None) -> str | None:
     """Returns a render mode; raises InputError where there is none of that name."""
     if mode is not None and mode not in RENDER_MODES:

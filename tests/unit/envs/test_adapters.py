@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -12,6 +13,7 @@ import pytest
 import envs
 from envs.adapters import gymnasium as gymnasium_adapter
 from envs.adapters import pgx
+from envs.adapters.gymnasium_vector import vector_env
 from envs.errors import InputError
 from envs.game import Game
 from envs.random_play import uniform_policy
@@ -90,6 +92,14 @@ def test_gymnasium_illegal_action_ends_the_episode(game: Game, seat_env: Any) ->
     assert not info["action_mask"].any()
     with pytest.raises(InputError, match="call reset"):
         seat_env.step(0)
+
+
+def test_a_game_says_what_an_illegal_action_costs() -> None:
+    """One that has no worst reward is refused at once, not when a player first errs."""
+    pytest.importorskip("gymnasium")
+    for adapt in (gymnasium_adapter.single_player_env, functools.partial(vector_env, num_envs=2), pgx.env):
+        with pytest.raises(InputError, match="game 'coin': worst_reward is None; it must be a number"):
+            adapt(CoinGame())
 
 
 def test_observations_of_games_from_outside_have_no_bounds(game: Game) -> None:

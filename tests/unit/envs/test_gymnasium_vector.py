@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import envs
+from envs import registry
 from envs.adapters import seat_play
 from envs.adapters.gymnasium import single_player_env
 from envs.errors import InputError
@@ -315,3 +316,10 @@ def test_actions_are_whole_numbers(actions: list[Any]) -> None:
     with pytest.raises(InputError, match=r"^actions of type .* are not valid; they must be whole numbers$"):
         env.step(actions)
     env.step(np.array([0, 0]))
+
+
+def test_a_game_that_cannot_be_made_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A game from outside that has to be given rules: the others have their names."""
+    monkeypatch.setattr(registry, "_registered", {"coin": lambda *, sides: None})
+    names = [name.split("/")[1].rpartition("-v")[0] for name in register()]
+    assert names == [name for name in envs.names() if name != "coin"]

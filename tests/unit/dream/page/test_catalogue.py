@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import dream
 import envs
 from dream.page.catalogue import Catalogue, Trained
+from envs import registry
 
 
 def test_a_trained_opponent_reviews_and_a_search_does_not() -> None:
@@ -31,6 +34,13 @@ def test_players_of_one_name_are_numbered_by_the_whole_of_it() -> None:
         "points 2",
         "points 3",
     ]
+
+
+def test_a_game_that_cannot_be_made_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A game from outside that has to be given rules, or whose package is broken: the page is of all others."""
+    monkeypatch.setattr(registry, "_registered", {"coin": lambda *, sides: None, "dime": "no_such_module:make"})
+    offered = [one["game"] for one in Catalogue(runs=None).games()]
+    assert offered == [name for name in envs.names() if name not in ("coin", "dime")]
 
 
 def test_a_player_is_offered_once(tmp_path: Path) -> None:
