@@ -27,7 +27,9 @@ _CHANCE_TOLERANCE = 1e-3
 _SOUND: set[tuple[type, Game, str]] = set()
 """The games that check_once has seen, by class and source key."""
 
+_AT_THE_DEAL = "a game is over at its deal, where no step can pay; a player must be to act"
 _FAULTS = {
+    "dealt": f"init: {_AT_THE_DEAL}",
     "player": "step: current_player is not -1 to {players} - 1",
     "done": "step: done is not True exactly where current_player is -1",
     "no_action": "legal_actions: no action is legal while a player is to act",
@@ -194,6 +196,8 @@ def _check_deals(game: EnumerableGame, keys: Array) -> None:
     probs = np.asarray(probs, np.float64)
     if np.any(probs < 0) or not abs(probs.sum() - 1) < _CHANCE_TOLERANCE:
         raise _fault(game, f"initial_outcomes: probabilities sum to {probs.sum():g}; all must be 0 or more, the sum 1")
+    if np.any((probs > 0) & (states.current_player < 0)):
+        raise _fault(game, f"initial_outcomes: {_AT_THE_DEAL}")
     dealt, listed = jax.device_get((_views(game, jax.vmap(game.init)(keys)), _views(game, states)))
     for lane in range(len(keys)):
         same = probs > 0
@@ -283,6 +287,7 @@ def _play(game: Game, keys: Array) -> dict[str, Array]:
     def body(carry: tuple[Array, Array, Any, dict[str, Array]]) -> tuple[Array, Array, Any, dict[str, Array]]:
         t, past, states, found = carry
         after, faults = look(states, _mixed(seeds + t.astype(jnp.uint32) * np.uint32(0x9E3779B9)))
+        faults["dealt"] = (t == 0) & (states.current_player < 0)
         faults["long"] = (t == game.max_length) & (states.current_player >= 0)
         found = {name: jnp.where(faults[name], jnp.minimum(was, t), was) for name, was in found.items()}
         return t + 1, past + jnp.all(states.current_player < 0), after, found

@@ -148,6 +148,10 @@ PLAYED = {
         ),
         "step: a finished game changes, or pays",
     ),
+    "over at the deal": (
+        lambda: _with(init=lambda sound, key: dataclasses.replace(sound(key), current_player=jnp.int32(-1))),
+        "init: a game is over at its deal, where no step can pay",
+    ),
     "pays on the way": (
         lambda: _with(pays_at_end=True),
         "step: it pays before the end (a game that does says pays_at_end = False)",
@@ -246,12 +250,20 @@ AHEAD = {
         lambda: _with(KuhnPoker, initial_outcomes=lambda sound: jax.tree.map(lambda x: x[:1], sound())),
         "initial_outcomes: probabilities sum to 0.166667",
     ),
+    "over at one deal": (
+        lambda: _with(KuhnPoker, initial_outcomes=lambda sound: (_one_is_over(sound()[0]), sound()[1])),
+        "initial_outcomes: a game is over at its deal, where no step can pay",
+    ),
     "another deal": (
         lambda: _with(KuhnPoker, initial_outcomes=lambda sound: (_first(sound()[0]), jnp.ones(1))),
         "is not among them, by its views",
     ),
 }
 """Of an enumerable game, what it lists -> a broken game, and a part of the message."""
+
+
+def _one_is_over(states: Any) -> Any:
+    return dataclasses.replace(states, current_player=states.current_player.at[0].set(-1))
 
 
 def _first(states: Any) -> Any:
