@@ -173,7 +173,11 @@ def make_bot(name: str, game: Game, **options: Any) -> Policy:
     try:
         player = maker(game, **options) if takes_game else maker(**options)
     except TypeError as error:
+        if not options:
+            raise
         raise InputError(f"player {name!r} does not take {', '.join(options)}") from error
+    if not isinstance(player, Policy):
+        raise InputError(f"player {name!r} of {game.name}: its function returned {player!r}; it must be an envs.Policy")
     return dataclasses.replace(player, game=game)
 
 

@@ -215,6 +215,17 @@ class _NotZeroSum(CoinGame):
 
 
 @pytest.mark.usefixtures("outside")
+def test_a_players_function_that_is_wrong_says_so() -> None:
+    """One that forgets its return is one line; a TypeError of its own is that, and not an option it does not take."""
+    envs.register("coin", make_coin, bots={"none": lambda game: None, "wrong": lambda game: 1 + "1"})
+    game = envs.make("coin")
+    text = "player 'none' of coin: its function returned None; it must be an envs.Policy"
+    assert _refusal(lambda: envs.make_bot("none", game)) == text
+    with pytest.raises(TypeError, match="unsupported operand"):
+        envs.make_bot("wrong", game)
+
+
+@pytest.mark.usefixtures("outside")
 def test_a_taken_name_is_refused_unless_it_is_the_same_function() -> None:
     """The message says who has it; a function and its reference are one."""
     envs.register("coin", make_coin)
