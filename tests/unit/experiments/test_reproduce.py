@@ -196,6 +196,18 @@ def test_every_row_can_be_run(scripts: SimpleNamespace) -> None:
     assert all(len(row.seeds) >= 3 for row in spec.rows.values() if not row.deterministic)
 
 
+def test_fitted_averages_are_evaluated_where_they_are_fitted(scripts: SimpleNamespace) -> None:
+    """In between an evaluation is of an older average, with the counters of the newer iteration."""
+    spec, fitted = scripts.rows.read_spec(), 0
+    for row in spec.rows.values():
+        node = compose_config("config", spec.run_overrides(row, 0)).node
+        average = node.algo.average if "average" in node.algo else {}
+        if average.get("source") == "network":
+            fitted += 1
+            assert node.eval["every"] % average["every"] == 0
+    assert fitted == 12
+
+
 def test_a_run_that_was_shortened_goes_on_to_the_end_of_its_row(scripts: SimpleNamespace, spec: object) -> None:
     """A run that is resumed keeps the limits it had, so all are given: by seconds first, then by the row's nodes."""
     row = spec.row("long")
