@@ -81,11 +81,20 @@ def test_order_of_precedence(folder: Path) -> None:
 
 def test_what_is_tuned_for_a_network_is_for_that_network() -> None:
     """Simba has no log window and no widths of layers: combinations that were refused for these compose."""
-    assert _node("preset=laptop", "algo=dueling_dream", "env=mini_gin_rummy").network.log_window == 4
     assert set(_node("preset=laptop", "network=simba").network) == {"name", "width", "blocks", "dtype"}
     assert _node("algo=sd_cfr", "env=leduc_poker").network.hidden == [64, 64, 64]
     assert _node("algo=sd_cfr", "env=leduc_poker", "network=simba").network.width == 64
     assert _node("preset=laptop", "env=kuhn_poker").network.log_window is None, "the game has no log"
+
+
+@pytest.mark.parametrize(
+    "game", ["kuhn_poker", "leduc_poker", "liars_dice", "mini_gin_rummy", "phantom_ttt", "dark_hex"]
+)
+def test_the_laptop_preset_leaves_games_that_are_tuned_for_a_laptop(game: str) -> None:
+    """Gin's temperatures, shaping and length would take the place of the game's own."""
+    for algorithm in ("dueling_dream", "ppo", "mmd", "dream"):
+        chosen = [f"algo={algorithm}", f"env={game}"]
+        assert _node(*chosen, "preset=laptop") == _node(*chosen)
 
 
 def test_an_experiments_own_choices_count() -> None:
