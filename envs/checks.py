@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from envs.chance_check import lists_what_it_plays
 from envs.errors import InputError, whole_number
 from envs.game import EnumerableGame, Game
 from envs.registry import is_own
@@ -186,7 +187,7 @@ def _check_outcomes(game: EnumerableGame, state: Any) -> None:
 
 
 def _check_deals(game: EnumerableGame, keys: Array) -> None:
-    """Checks that what `init` deals is among the initial outcomes, by the views."""
+    """Checks that what `init` deals is among the initial outcomes, by the views, and as often as their chances say."""
     try:
         states, probs = jax.device_get(jax.jit(game.initial_outcomes)())
     except InputError:
@@ -205,6 +206,12 @@ def _check_deals(game: EnumerableGame, keys: Array) -> None:
             same &= np.all((one[lane] == all_of_them).reshape(len(probs), -1), axis=1)
         if not same.any():
             raise _fault(game, f"initial_outcomes: the deal of random game {lane + 1} is not among them, by its views")
+    if not lists_what_it_plays(game, keys[0]):
+        raise _fault(
+            game,
+            "initial_outcomes and outcomes: games drawn from what they list differ from those that init and step play; "
+            "a game with chance after the deal needs its own outcomes",
+        )
 
 
 @functools.partial(jax.jit, static_argnums=0)

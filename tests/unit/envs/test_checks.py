@@ -15,7 +15,9 @@ from jax import Array
 
 import envs
 from envs import InputError, check_game
+from envs.chance_check import lists_what_it_plays
 from envs.kuhn_poker import KuhnPoker
+from envs.leduc_poker import LeducPoker
 
 
 @dataclasses.dataclass(frozen=True)
@@ -236,6 +238,15 @@ def _ahead(change: Callable[..., tuple]) -> Any:
     return _with(KuhnPoker, outcomes=outcomes)
 
 
+_SKEWED = np.array([2, 2, 2, 2, 1, 1], np.float32) / 10
+"""Chances of Kuhn poker's six deals, which are alike."""
+
+
+def _only(*stepped: Any) -> tuple:
+    after, rewards, done = jax.tree.map(lambda x: x[None], stepped)
+    return after, jnp.ones(1), rewards, done
+
+
 AHEAD = {
     "pays more": (lambda: _ahead(lambda p, r: (p, 3 * r)), "outcomes: what step does is not among them"),
     "pays NaN": (lambda: _ahead(lambda p, r: (p, r * jnp.nan)), "outcomes: rewards are not finite"),
@@ -253,6 +264,14 @@ AHEAD = {
     "over at one deal": (
         lambda: _with(KuhnPoker, initial_outcomes=lambda sound: (_one_is_over(sound()[0]), sound()[1])),
         "initial_outcomes: a game is over at its deal, where no step can pay",
+    ),
+    "other chances": (
+        lambda: _with(KuhnPoker, initial_outcomes=lambda sound: (sound()[0], _SKEWED)),
+        "games drawn from what they list differ from those that init and step play",
+    ),
+    "no outcomes of its own": (
+        lambda: _with(LeducPoker, name="kuhn_poker", outcomes=lambda sound, *at: _only(*LeducPoker().step(*at))),
+        "a game with chance after the deal needs its own outcomes",
     ),
     "another deal": (
         lambda: _with(KuhnPoker, initial_outcomes=lambda sound: (_first(sound()[0]), jnp.ones(1))),
@@ -279,6 +298,13 @@ def test_outcomes_are_those_of_step(defect: str) -> None:
     assert str(error.value).startswith("game 'kuhn_poker': ")
     assert "\n" not in str(error.value)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["leduc_poker", "liars_dice", "mini_gin_rummy"])
+def test_games_list_what_they_play(name: str) -> None:
+    """Of our own games, by two keys: no false alarm."""
+    game = envs.make(name, **({"preset": "3x3"} if name == "mini_gin_rummy" else {}))
+    assert all(lists_what_it_plays(game, jax.random.key(seed)) for seed in range(2))
 
 
 def test_what_is_no_game_is_refused() -> None:
