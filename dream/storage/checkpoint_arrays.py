@@ -12,6 +12,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from envs.errors import InputError
+
 SUMS_FILE = "files.json"
 """Size and CRC-32 of every file of the state, written last: damage is found before anything tries to read it."""
 
@@ -20,6 +22,14 @@ def array_shapes(tree: Any) -> dict[str, str]:
     """Returns dtype and shape of every array, by its path in the tree."""
     leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
     return {jax.tree_util.keystr(path): f"{np.dtype(x.dtype).name}{list(x.shape)}" for path, x in leaves}
+
+
+def check_arrays(tree: Any, what: str) -> None:
+    """Raises InputError where a tree that is to be stored holds something else than arrays; `what` names it."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        if not (hasattr(leaf, "dtype") and hasattr(leaf, "shape")):
+            place = f" at {jax.tree_util.keystr(path)}" if path else ""
+            raise InputError(f"{what} holds {leaf!r}{place}; it must hold arrays alone, as np.int32(0)")
 
 
 def file_sums(path: Path) -> dict[str, list[int]]:

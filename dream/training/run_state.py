@@ -18,6 +18,7 @@ from dream.compiled import devices
 from dream.compiled.agreement import agreed
 from dream.storage import files, reports
 from dream.storage.checkpoint import Checkpoint, has_checkpoint
+from dream.storage.checkpoint_arrays import check_arrays
 from dream.storage.checkpoint_writer import CheckpointWriter
 from dream.storage.finite import not_finite
 from dream.storage.lock import RunLock
@@ -55,6 +56,7 @@ class Run:
         self.totals, self.seconds_before, self.compiled_before = dict.fromkeys(metrics.COUNTERS, 0), 0.0, 0.0
         self.iteration, self.wandb_id, self.saved, self.settled = 0, uuid.uuid4().hex[:12], None, False
         self.state = self.algorithm.init(jax.random.key(self.config.seed))
+        check_arrays(self.state, f"algo={self.config.algo['name']}: the state that init returns")
         if start.checkpoint is not None:
             self._restore(start.checkpoint)
         self.objective: float | None = None

@@ -22,6 +22,7 @@ SHARED = {
     "envs.records",
     "envs.source_key",
     "envs.terminal",
+    "envs.totals",
     "envs.traces",
 }
 """What the learner's side may know of the games."""

@@ -13,6 +13,7 @@ import jax
 import pytest
 from omegaconf import OmegaConf
 
+import dream
 import envs
 from dream import algorithms
 from dream.algorithms.ppo import PpoConfig
@@ -54,6 +55,15 @@ def test_a_registered_algorithm_is_built_as_any_other(settings_class: type | str
     assert metrics["bias"] == 0.5
     with pytest.raises(InputError, match=r"unknown setting 'algo\.bais'"):
         algorithms.make({"name": "idle", "bais": 0.5}, {}, envs.make("kuhn_poker"))
+
+
+def test_a_state_that_cannot_be_stored_is_refused_before_training(tmp_path: pathlib.Path) -> None:
+    """Not at the first checkpoint, which would be the end of all iterations before it."""
+    algorithms.register("idle", IdleConfig)
+    settings = ["env=kuhn_poker", "algo=idle", "iterations=1", "tracking.mode=disabled", f"run_dir={tmp_path / 'run'}"]
+    with pytest.raises(InputError, match="algo=idle: the state that init returns holds 0; it must hold arrays"):
+        dream.train(settings, quiet=True)
+    assert not (tmp_path / "run").exists()
 
 
 def test_every_learner_can_be_left_in_an_iteration() -> None:
