@@ -206,6 +206,10 @@ def _between(row: dict[str, Any]) -> str:
     return ", one seed" if row["low"] is None else f" ({row['low'] / 1000:.3f} to {row['high'] / 1000:.3f})"
 
 
+_HIDDEN_STONES = {"phantom_ttt": ("phantom tic-tac-toe", 2), "dark_hex": ("Dark Hex", 3)}
+"""Game -> its title, and the digits of an exploitability that differ between learners."""
+
+
 def _comparison_rows() -> list[Line]:
     """Returns the lines about all learners on one budget, some of them on one game, and on ten times that budget."""
     at_one = (
@@ -218,16 +222,21 @@ def _comparison_rows() -> list[Line]:
         "dream",
     )
     at_ten = ("vr_dcfr_plus", "mmd, annealed, uniform magnet", "ppo, annealed", "escher", "ppo", "mmd")
-    return [_comparison_row("comparison", 1, at_one), _comparison_row("comparison_10m", 10, at_ten)]
+    on_dark_hex = ("vr_dcfr_plus", "mmd, annealed, uniform magnet", "mmd", "ppo, annealed", "ppo")
+    return [
+        _comparison_row("phantom_ttt", "comparison", 1, at_one),
+        _comparison_row("phantom_ttt", "comparison_10m", 10, at_ten),
+        _comparison_row("dark_hex", "comparison_10m", 10, on_dark_hex),
+    ]
 
 
-def _comparison_row(result: str, millions: int, names: tuple[str, ...]) -> Line:
-    game = tables.stored(result)["phantom_ttt classical"]
-    found = [game["learners"][name]["exploitability"] for name in names]
-    what = ", ".join(f"`{head}` {rest}".strip() for head, _, rest in (name.partition(", ") for name in names))
+def _comparison_row(name: str, result: str, millions: int, learners: tuple[str, ...]) -> Line:
+    game, (title, digits) = tables.stored(result)[f"{name} classical"], _HIDDEN_STONES[name]
+    found = [game["learners"][learner]["exploitability"] for learner in learners]
+    what = ", ".join(f"`{head}` {rest}".strip() for head, _, rest in (one.partition(", ") for one in learners))
     return (
-        f"Exploitability on phantom tic-tac-toe at {millions} M nodes of {what} (uniform play: {game['uniform']:.3f})",
-        ", ".join(f"{policies[judged(policies)]['mean']:.2f}" for policies in found),
+        f"Exploitability on {title} at {millions} M nodes of {what} (uniform play: {game['uniform']:.3f})",
+        ", ".join(f"{policies[judged(policies)]['mean']:.{digits}f}" for policies in found),
         "docs/results/comparison.md",
     )
 
