@@ -31,6 +31,8 @@ LINES = {
     "accumulating by a critic": ["experiment=dueling_dream_critic"],
 }
 """How dueling DREAM learns -> what names it on a command line."""
+ANNEALED = {"annealed": ["learning_rate_decay"], "annealed, uniform magnet": ["learning_rate_decay", "magnet"]}
+"""Label of a row -> the settings that it has of its own."""
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +62,8 @@ def test_a_cell_is_one_plain_line() -> None:
     """The stored recipe of each learner on each game of hidden stones is what the game, the learner and no more name.
 
     But for dueling DREAM's actor: of the networks that are one where tau and the period are 1, another one played. The
-    version of a game changes no setting, and settings that came later are in no recipe.
+    version of a game changes no setting, and settings that came later are in no recipe; what is annealed has
+    settings of its own.
     """
     stored = json.loads((script.RESULTS / "comparison.json").read_text())
     for env, learner in itertools.product(("dark_hex", "phantom_ttt"), stored["dark_hex classical"]["learners"]):
@@ -73,6 +76,8 @@ def test_a_cell_is_one_plain_line() -> None:
             if algo == "dueling_dream":
                 assert (recipe["algo"]["tau"], recipe["algo"]["target_update_period"]) == (1, 1)
                 recipe["algo"]["actor"] = node["algo"]["actor"]
+            for setting in ANNEALED.get(how, ()):
+                assert recipe["algo"].pop(setting) != node["algo"][setting]
             assert recipe["network"] == node["network"]
             assert OmegaConf.merge(node["algo"], recipe["algo"]) == node["algo"]
 
