@@ -222,7 +222,14 @@ def _comparison_rows() -> list[Line]:
         "dream",
     )
     at_ten = ("vr_dcfr_plus", "mmd, annealed, uniform magnet", "ppo, annealed", "escher", "ppo", "mmd")
-    on_dark_hex = ("vr_dcfr_plus", "mmd, annealed, uniform magnet", "mmd", "ppo, annealed", "ppo")
+    on_dark_hex = (
+        "vr_dcfr_plus",
+        "ppo, annealed, entropy too",
+        "mmd, annealed, uniform magnet",
+        "mmd",
+        "ppo, annealed",
+        "ppo",
+    )
     return [
         _comparison_row("phantom_ttt", "comparison", 1, at_one),
         _comparison_row("phantom_ttt", "comparison_10m", 10, at_ten),
