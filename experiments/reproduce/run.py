@@ -134,13 +134,11 @@ def listed(spec: Spec) -> str:
     return "\n".join(lines)
 
 
-def _writable(folder: Path) -> Path:
-    """Returns the folder of results, made where there is none; raises InputError where it cannot be made."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"--results {folder} cannot be made ({error.strerror}); it must be a folder") from error
-    return folder
+def _check_folder(folder: Path) -> None:
+    """Raises InputError where a folder of results is not there and cannot be made, as a file has its place."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise InputError(f"--results {folder} cannot be made: {there} is a file; it must be a folder")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -175,7 +173,8 @@ def main() -> None:
         row = spec.row(given.row)
         seeds, end = read_order(given.settings, row)
         folder = given.runs / (row.run or given.row)
-        stored = _writable(given.results) / f"{given.row}.json"
+        _check_folder(given.results)
+        stored = given.results / f"{given.row}.json"
         earlier = stored_result(stored) if given.keep else None
         if earlier:
             check_earlier(spec, given.row, earlier)
@@ -185,6 +184,7 @@ def main() -> None:
         result = measured(spec, given.row, {seed: folder / f"seed{seed}" for seed in seeds}, earlier)
     except InputError as error:
         parser.error(str(error))
+    given.results.mkdir(parents=True, exist_ok=True)
     print(written(result, stored))
 
 

@@ -239,7 +239,10 @@ def test_a_finished_run_is_kept_without_its_checkpoints(
     [
         (("kuhn_cfr", "--keep"), "kuhn_cfr.json is damaged"),
         (("--recipes",), "kuhn_cfr.json is damaged"),
-        (("kuhn_cfr", "--results", "results/kuhn_cfr.json"), "cannot be made (File exists); it must be a folder"),
+        (
+            ("kuhn_cfr", "--results", "results/kuhn_cfr.json"),
+            "cannot be made: results/kuhn_cfr.json is a file; it must be a folder",
+        ),
         (("kuhn_dream", "--keep"), "the stored result of kuhn_dream is of other settings"),
     ],
 )
