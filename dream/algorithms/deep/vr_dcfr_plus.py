@@ -41,7 +41,7 @@ class VrDcfrPlusConfig(HistoryConfig):
     fit: FitConfig = FitConfig(steps=750, reinitialise=False)
     memory: MemoryConfig = MemoryConfig(capacity=150_000)
     weights: WeightConfig = WeightConfig(power=0.0, importance=False)
-    average: AverageConfig = AverageConfig(power=2.0, importance=False, capacity=150_000, fit=FitConfig(steps=5000))
+    average: AverageConfig = AverageConfig(power=2.0, importance=False, capacity=500_000, fit=FitConfig(steps=5000))
     values: HistoryValueConfig = HistoryValueConfig(
         steps=1000, batch_size=2048, capacity=1_000_000, reinitialise=True, sync_every=50, policy="current"
     )
