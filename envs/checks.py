@@ -28,6 +28,9 @@ _CHANCE_TOLERANCE = 1e-3
 _SOUND: set[tuple[type, Game, str]] = set()
 """The games that check_once has seen, by class and source key."""
 
+_Carry = tuple[Array, Array, Any, Array, dict[str, Array]]
+"""Steps done, those after the last game's end, states, what was paid so far and the faults found."""
+
 _AT_THE_DEAL = "a game is over at its deal, where no step can pay; a player must be to act"
 _FAULTS = {
     "dealt": f"init: {_AT_THE_DEAL}",
@@ -48,6 +51,7 @@ _FAULTS = {
     "chance": "outcomes: probabilities are below 0, or do not sum to 1",
     "paid": "outcomes: rewards are not finite, or do not sum to 0 where the game is zero-sum",
     "among": "outcomes: what step does is not among them; views, rewards and ends are compared",
+    "worst": "worst_reward is {worst}, and a player is paid less in all",
     "long": "max_length: a game goes on after {length} actions",
 }
 """Fault -> the method and what is wrong; in the order in which the first is reported."""
@@ -77,7 +81,9 @@ def check_game(game: Game, key: Array | None = None, *, games: int = 8) -> None:
     for name, text in _FAULTS.items():
         step, lane = int(np.min(first[name])), int(np.argmin(first[name]))
         if step != _NEVER:
-            text = text.format(players=game.num_players, length=game.max_length)
+            text = text.format(
+                players=game.num_players, length=game.max_length, worst=getattr(game, "worst_reward", None)
+            )
             raise _fault(game, f"{text}; in random game {lane + 1}, after {step} actions")
     if isinstance(game, EnumerableGame):
         _check_deals(game, jax.random.split(key, games))
@@ -122,6 +128,9 @@ def _check_attributes(game: Game) -> None:
     scale, phases = getattr(game, "reward_scale", None), game.phases
     if not isinstance(scale, int | float | np.number) or not np.isfinite(scale) or scale <= 0:
         raise _fault(game, f"reward_scale is {scale!r}; it must be a number above 0")
+    worst = getattr(game, "worst_reward", None)
+    if worst is not None and (not isinstance(worst, int | float | np.number) or not np.isfinite(worst)):
+        raise _fault(game, f"worst_reward is {worst!r}; it must be a number, the least that a player is paid in all")
     if not isinstance(phases, tuple) or not phases or not all(isinstance(phase, str) for phase in phases):
         raise _fault(game, f"phases is {phases!r}; it must be a tuple of names")
     try:
@@ -290,24 +299,34 @@ def _play(game: Game, keys: Array) -> dict[str, Array]:
     games, seeds = keys.shape[0], jax.random.key_data(keys)[:, -1].astype(jnp.uint32)
     found = {name: jnp.full(games, _NEVER) for name in _FAULTS}
     look = jax.vmap(functools.partial(_look, game, determinizes=_determinizes(game)))
+    least = _least(game)
 
-    def body(carry: tuple[Array, Array, Any, dict[str, Array]]) -> tuple[Array, Array, Any, dict[str, Array]]:
-        t, past, states, found = carry
-        after, faults = look(states, _mixed(seeds + t.astype(jnp.uint32) * np.uint32(0x9E3779B9)))
+    def body(carry: _Carry) -> _Carry:
+        t, past, states, paid, found = carry
+        after, rewards, faults = look(states, _mixed(seeds + t.astype(jnp.uint32) * np.uint32(0x9E3779B9)))
+        paid = paid + rewards
         faults["dealt"] = (t == 0) & (states.current_player < 0)
+        faults["worst"] = (after.current_player < 0) & jnp.any(paid < least, axis=1)
         faults["long"] = (t == game.max_length) & (states.current_player >= 0)
         found = {name: jnp.where(faults[name], jnp.minimum(was, t), was) for name, was in found.items()}
-        return t + 1, past + jnp.all(states.current_player < 0), after, found
+        return t + 1, past + jnp.all(states.current_player < 0), after, paid, found
 
-    def goes_on(carry: tuple[Array, Array, Any, dict[str, Array]]) -> Array:
-        t, past, _, _ = carry
+    def goes_on(carry: _Carry) -> Array:
+        t, past, *_ = carry
         return (t <= game.max_length) & (past < 2)
 
-    return lax.while_loop(goes_on, body, (jnp.int32(0), jnp.int32(0), states, found))[3]
+    paid = jnp.zeros((games, game.num_players), jnp.float32)
+    return lax.while_loop(goes_on, body, (jnp.int32(0), jnp.int32(0), states, paid, found))[-1]
 
 
-def _look(game: Game, state: Any, bits: Array, *, determinizes: bool) -> tuple[Any, dict[str, Array]]:
-    """Plays one action at random: the state after it, and which faults the step or the state before it shows."""
+def _least(game: Game) -> float:
+    """Returns what no player is paid less than in all, by the game's worst reward; -inf where it says none."""
+    worst = getattr(game, "worst_reward", None)
+    return -np.inf if worst is None else float(worst) - _TOLERANCE * max(abs(float(worst)), 1.0)
+
+
+def _look(game: Game, state: Any, bits: Array, *, determinizes: bool) -> tuple[Any, Array, dict[str, Array]]:
+    """Plays one action at random: what `step` gives but the end, and which faults it or the state before it shows."""
     player, seats = state.current_player, jnp.arange(game.num_players, dtype=jnp.int32)
     over = player < 0
     legal = game.legal_actions(state)
@@ -344,7 +363,7 @@ def _look(game: Game, state: Any, bits: Array, *, determinizes: bool) -> tuple[A
         worlds = game.determinize(view, _key(~bits)), game.likely_world(view, _key(~bits))[0]
         differ = [_differs(game.view(world, seat), view) for world in worlds]
         faults["determinized"] = ~over & (differ[0] | differ[1])
-    return after, faults
+    return after, rewards, faults
 
 
 def _outcome_faults(

@@ -122,6 +122,11 @@ def is_exact(game: Game) -> bool:
     return game.num_players == 2 and (isinstance(game, EnumerableGame) or game.hidden_placement is not None)
 
 
+def has_exploitability(game: Game) -> bool:
+    """Returns whether that is exact and means something: what players win from each other, in a zero-sum game."""
+    return is_exact(game) and game.zero_sum
+
+
 def values_of(players: tuple[OwnSequences, OwnSequences], policies: tuple[Entries, Entries]) -> tuple[list, list]:
     """Returns the value of play and of a best response, of each player in turn."""
     plans = [own.realisation(policy) for own, policy in zip(players, policies, strict=True)]

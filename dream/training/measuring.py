@@ -12,7 +12,7 @@ import jax
 
 from dream.config import settings
 from dream.evaluation import match
-from dream.game_tree.exact import is_exact
+from dream.game_tree.exact import has_exploitability
 from dream.game_tree.forms import TreeForm, exact_form
 from dream.game_tree.tree import Tree
 from dream.storage import files
@@ -50,7 +50,7 @@ class Measurements:
         """
         self._config, self._game, self._algorithm = parts.config, parts.game, parts.algorithm
         self._opponents, self._trained = parts.opponents, parts.trained
-        exact = self._config.eval.exact and is_exact(self._game)
+        exact = self._config.eval.exact and has_exploitability(self._game)
         self._form = exact_form(self._game, stored_tree) if exact else None
         self._measured: tuple[int, dict[str, dict[str, float]]] = (-1, {})
         self.reports: dict[str, dict[str, Any]] = {}

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 from omegaconf import OmegaConf
 
+from dream import algorithms
 from dream.algorithms.types import Metrics, TrainState
 from dream.compiled import devices
 from dream.compiled.agreement import agreed
@@ -56,7 +57,9 @@ class Run:
         self.totals, self.seconds_before, self.compiled_before = dict.fromkeys(metrics.COUNTERS, 0), 0.0, 0.0
         self.iteration, self.wandb_id, self.saved, self.settled = 0, uuid.uuid4().hex[:12], None, False
         self.state = self.algorithm.init(jax.random.key(self.config.seed))
-        check_arrays(self.state, f"algo={self.config.algo['name']}: the state that init returns")
+        name = self.config.algo["name"]
+        check_arrays(self.state, f"algo={name}: the state that init returns")
+        algorithms.check_policies(name, self.algorithm, self.state)
         if start.checkpoint is not None:
             self._restore(start.checkpoint)
         self.objective: float | None = None
@@ -316,8 +319,19 @@ def _driven(calls: Generator[None, None, Any], left: Callable[[], bool]) -> Any:
 
 
 def _plain(info: Metrics) -> Metrics:
-    """Returns metrics as Python's numbers, which learners from outside give as NumPy's or JAX's too."""
-    return {name: value.item() if hasattr(value, "item") else value for name, value in info.items()}
+    """Returns metrics as Python's numbers, which learners from outside give as NumPy's or JAX's too.
+
+    Raises:
+      InputError: one is no number.
+    """
+    plain = {}
+    for name, value in info.items():
+        plain[name] = value.item() if getattr(value, "size", 0) == 1 else value
+        if not isinstance(plain[name], int | float):
+            shape = getattr(value, "shape", None)
+            got = repr(value) if shape is None else f"an array of shape {list(shape)}"
+            raise InputError(f"a metric of the learner, {name!r}, is {got}; it must be one number")
+    return plain
 
 
 def _fault(state: TrainState, infos: list[Metrics]) -> str | None:

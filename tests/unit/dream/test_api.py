@@ -33,6 +33,7 @@ from dream.evaluation.recorded import recorded_reports
 from dream.game_tree import build_tree, nash_conv, table_index, table_policy, tabulate
 from dream.networks import make_network
 from envs import InputError, records
+from envs.kuhn_poker import KuhnPoker
 
 REPO = pathlib.Path(__file__).resolve().parents[3]
 KUHN = ["env=kuhn_poker", "algo=cfr_plus", "iterations=6", "eval.every=2", "eval.games=8", "eval.final_games=8"]
@@ -107,6 +108,21 @@ def test_a_lower_bound(run: dream.FinishedRun, capsys: pytest.CaptureFixture[str
     assert report.record["learned"]["n"] == 8
     assert str(dataclasses.replace(report, is_exact=False)).startswith("exploitability at least ")
     assert "at least" not in str(report)
+
+
+def test_a_game_that_is_not_zero_sum_has_no_exploitability(tmp_path: pathlib.Path) -> None:
+    """A run reports none, as `dream.exploit` refuses it."""
+
+    class General(KuhnPoker):
+        name = "general_kuhn"
+        zero_sum = False
+
+    envs.register("general_kuhn", General)
+    game = ["env=general_kuhn", "tracking.mode=disabled"]
+    run = dream.train([*KUHN[1:], *game, f"run_dir={tmp_path / 'run'}"], quiet=True)
+    assert run.exact == {}
+    with pytest.raises(InputError, match="needs a zero-sum game of two"):
+        dream.exploit(run)
 
 
 def test_no_bound_is_a_share_of_nothing() -> None:

@@ -75,6 +75,7 @@ def _stepped(change: Callable[..., tuple]) -> Any:
 SHAPES = {
     "no size": (lambda: _with(num_actions=0), "num_actions is 0; it must be a whole number of 1 or more"),
     "no phases": (lambda: _with(phases=()), "phases is (); it must be a tuple of names"),
+    "worst reward": (lambda: _with(worst_reward="-1"), "worst_reward is '-1'; it must be a number"),
     "scale": (lambda: _with(reward_scale=float("nan")), "reward_scale is nan; it must be a number above 0"),
     "not hashable": (lambda: _with(__hash__=None), "cannot be hashed and compared (TypeError"),
     "too few actions": (lambda: _with(num_actions=4), "legal_actions: the mask is bool[3]; it must be bool[4]"),
@@ -127,6 +128,10 @@ PLAYED = {
     "NaN reward": (
         lambda: _stepped(lambda was, state, rewards, done: (state, jnp.where(was.count == 1, jnp.nan, rewards), done)),
         "step: a reward is not finite",
+    ),
+    "a worst reward that is not": (
+        lambda: _with(worst_reward=-0.3),
+        "worst_reward is -0.3, and a player is paid less in all; in random game",
     ),
     "not zero-sum": (NotZeroSum, "step: the rewards do not sum to 0"),
     "no end": (

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
+import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
@@ -64,6 +65,31 @@ def test_a_state_that_cannot_be_stored_is_refused_before_training(tmp_path: path
     with pytest.raises(InputError, match="algo=idle: the state that init returns holds 0; it must hold arrays"):
         dream.train(settings, quiet=True)
     assert not (tmp_path / "run").exists()
+
+
+WRONG = {
+    "no current policy": ({}, ["average"], r"algo=odd: policies of a state are \['average'\]; 'current' must be among"),
+    "a metric of several numbers": ({"gap": np.zeros(2)}, ["current"], r"'gap', is an array of shape \[2\]; it must"),
+    "no metric": ({"gap": None}, ["current"], "a metric of the learner, 'gap', is None; it must be one number"),
+}
+"""Metrics of a learner, names of its policies, and the line that refuses one of them."""
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_learner_that_breaks_its_word_is_refused(case: str, tmp_path: pathlib.Path) -> None:
+    """By one line, and not by what its fault leads to; one number may be an array of one."""
+    extra, policies, line = WRONG[case]
+
+    def make_odd(config: IdleConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
+        found = dict.fromkeys(policies, resources.find_player("random", game))
+        return Algorithm(
+            lambda key: np.int32(0), lambda state: (state + 1, {"one": np.ones(1)} | extra), lambda state: found
+        )
+
+    algorithms.register("odd", IdleConfig, make_odd)
+    given = ["env=kuhn_poker", "algo=odd", "iterations=1", "tracking.mode=disabled", f"run_dir={tmp_path / 'run'}"]
+    with pytest.raises(InputError, match=line):
+        dream.train(given, quiet=True)
 
 
 def test_every_learner_can_be_left_in_an_iteration() -> None:
