@@ -244,24 +244,29 @@ class Rollouts:
         return lax.while_loop(unfinished, body, (lanes, summary, jnp.int32(0)))[:2]
 
     def _move(self, lane: Lane, summary: TransitionSummary, key: Array) -> tuple[Lane, TransitionSummary]:
-        """Deals anew where a game is over; then plays the move of whoever is to act, or finds that the learner is."""
-        return where_needed(~lane.awaiting_learner, self._advance, (lane, summary), lane, summary, key)
+        """Deals anew where a game is over; then plays the move of whoever is to act, or finds that the learner is.
 
-    def _advance(self, lane: Lane, summary: TransitionSummary, key: Array) -> tuple[Lane, TransitionSummary]:
+        What only some lanes need is gathered from all of them, each part for itself: one within the other would run
+        every player for every few lanes in which any of them acts.
+        """
         deal_key, act_key = jax.random.split(key)
-        is_over = lane.state.current_player < 0
+        plays = ~lane.awaiting_learner
+        is_over = plays & (lane.state.current_player < 0)
         lane = where_needed(is_over, self._deal, lane, deal_key)
         summary = summary._replace(deals=summary.deals + is_over)
         player = lane.state.current_player
         view, legal = self.game.view(lane.state, player), self.game.legal_actions(lane.state)
         is_own, none = player == lane.seating.seat, jnp.zeros(self.game.num_actions)
-        policy = none if self.assistant is None else where_needed(is_own, self.helped, none, view, legal)
-        policy = policy_at(self.mixture, lane.seating, player, policy, view, legal)
-        decides = is_own & (jnp.sum(policy) == 0)
-        past = summary.past_self_moves + is_past_self(self.mixture, lane.seating, player)
-        moved = self._step(lane, summary._replace(past_self_moves=past), sample_action(act_key, policy))
-        waiting = (lane._replace(awaiting_learner=jnp.bool_(True)), summary)
-        return jax.tree.map(lambda kept, new: jnp.where(decides, kept, new), waiting, moved)
+        policy = none if self.assistant is None else where_needed(plays & is_own, self.helped, none, view, legal)
+        policy = policy_at(self.mixture, lane.seating, player, policy, view, legal, plays)
+        decides = plays & is_own & (jnp.sum(policy) == 0)
+        past = plays & is_past_self(self.mixture, lane.seating, player)
+        summary = summary._replace(past_self_moves=summary.past_self_moves + past)
+        lane, summary = where_needed(plays & ~decides, self._act, (lane, summary), lane, summary, policy, act_key)
+        return lane._replace(awaiting_learner=lane.awaiting_learner | decides), summary
+
+    def _act(self, lane: Lane, summary: TransitionSummary, policy: Array, key: Array) -> tuple[Lane, TransitionSummary]:
+        return self._step(lane, summary, sample_action(key, policy))
 
 
 def step_metrics(game: Game, step: Step, returns: Array) -> dict[str, Array]:

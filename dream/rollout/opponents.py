@@ -115,7 +115,9 @@ def is_past_self(mixture: Mixture, seating: Seating, player: Array) -> Array:
     return past & ~is_learner(seating, player)
 
 
-def policy_at(mixture: Mixture, seating: Seating, player: Array, own: Array, view: Any, legal: Array) -> Array:
+def policy_at(
+    mixture: Mixture, seating: Seating, player: Array, own: Array, view: Any, legal: Array, acts: Array | bool = True
+) -> Array:
     """Returns the policy of whoever decides: float32[A]; fixed players run only in the games that need them.
 
     Args:
@@ -125,8 +127,9 @@ def policy_at(mixture: Mixture, seating: Seating, player: Array, own: Array, vie
       own: float32[A], the learner's policy.
       view: what the player sees.
       legal: bool[A].
+      acts: bool, whether anybody is to act here.
     """
-    others = ~is_learner(seating, player)
+    others = acts & ~is_learner(seating, player)
     for n, fixed in enumerate(mixture.players, start=1):
         share = float(mixture.probabilities[n])
         own = where_needed(others & (seating.opponent == n), fixed, own, view, legal, share=share)

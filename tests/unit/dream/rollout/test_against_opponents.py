@@ -24,7 +24,7 @@ from dream.rollout.opponents import make_mixture
 from dream.training.run_state import Run
 from dream.training.signals import StopRequest
 from dream.training.start import prepare_run
-from envs import Game, InputError, records
+from envs import Game, InputError, Policy, records
 
 LANES, STEPS = 64, 60
 TINY = ["env=kuhn_poker", "algo=ppo", "preset=tiny", "tracking.mode=disabled"]
@@ -103,6 +103,25 @@ def test_most_steps_hold_a_decision(played: tuple[Any, Any]) -> None:
     assert step.valid.mean() > 0.4
     assert set(np.unique(step.extras[0][step.valid])) == {0, 1}
     assert np.all(lanes.state.current_player[lanes.awaiting_learner] == lanes.seating.seat[lanes.awaiting_learner])
+
+
+def test_a_player_runs_in_its_own_games(game: Game) -> None:
+    """Not wherever anybody acts: eight players of an eighth of the games each cost about as much as one of all."""
+    rows = []
+
+    def counted(params: Any, view: Any, legal: jax.Array) -> jax.Array:
+        def uniform(legal: np.ndarray) -> np.ndarray:
+            rows.append(legal.shape[0])
+            return (legal / legal.sum(axis=-1, keepdims=True)).astype(np.float32)
+
+        shape = jax.ShapeDtypeStruct(legal.shape, jnp.float32)
+        return jax.pure_callback(uniform, shape, legal, vmap_method="expand_dims")
+
+    mixture = make_mixture(("random",) * 8, None, game, lambda name, game: Policy(counted, game=game))
+    rollouts = Rollouts(game, mixture, None, 2)
+    _, step = jax.jit(lambda key: rollouts.play(rollouts.start(key, 1024), _act, key, 4))(jax.random.key(3))
+    others = step.summary.moves.sum() - step.valid.sum()
+    assert others < sum(rows) < 3 * others
 
 
 def test_uniform_play_earns_what_it_should(played: tuple[Any, Any]) -> None:
