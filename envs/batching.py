@@ -119,22 +119,34 @@ def where_needed(
     def choose(needed: Array, otherwise: Any, args: tuple[Any, ...]) -> Any:
         return lax.cond(needed, lambda: _like(once(*args), otherwise), lambda: otherwise)
 
-    @choose.def_vmap
-    def _rule(size: int, batched: Any, needed: Array, otherwise: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
-        operands = jax.tree.map(
-            lambda x, is_batched: x if is_batched else jnp.broadcast_to(x, (size, *jnp.shape(x))),
-            (needed, otherwise, args),
-            tuple(batched),
-        )
-        is_on_cpu = on_cpu()
+    @custom_vmap
+    def in_lanes(needed: Array, otherwise: Any, args: tuple[Any, ...]) -> Any:
+        size, is_on_cpu = needed.shape[0], on_cpu()
         chunk = max(smallest_chunk, size // 32) if is_on_cpu or share > _FEW else max(1, math.ceil(size * share))
         if is_on_cpu or share <= _FEW or largest_chunk is not None:
-            out = _on_some_lanes(min(size, chunk, largest_chunk or size), once, *operands)
-        else:
-            out = _on_all_lanes(once, *operands)
+            return _on_some_lanes(min(size, chunk, largest_chunk or size), once, needed, otherwise, args)
+        return _on_all_lanes(once, needed, otherwise, args)
+
+    @choose.def_vmap
+    def _lanes(size: int, batched: Any, *operands: Any) -> tuple[Any, Any]:
+        out = in_lanes(*_batched(size, batched, operands))
+        return out, jax.tree.map(lambda _: True, out)
+
+    @in_lanes.def_vmap
+    def _more_lanes(size: int, batched: Any, *operands: Any) -> tuple[Any, Any]:
+        each = _batched(size, batched, operands)
+        out = in_lanes(*jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), each))
+        out = jax.tree.map(lambda x: x.reshape(size, -1, *x.shape[1:]), out)
         return out, jax.tree.map(lambda _: True, out)
 
     return choose(needed, otherwise, args)
+
+
+def _batched(size: int, batched: Any, operands: tuple[Any, ...]) -> Any:
+    """Returns operands of a vmap, all with the mapped axis first."""
+    return jax.tree.map(
+        lambda x, is_batched: x if is_batched else jnp.broadcast_to(x, (size, *jnp.shape(x))), operands, tuple(batched)
+    )
 
 
 def _like(values: Any, templates: Any) -> Any:

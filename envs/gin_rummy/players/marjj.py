@@ -83,19 +83,23 @@ class Marjj:
         gin = allowed & (left == 0)
         open_question = (jnp.sum(candidates) > 1) & ~jnp.any(gin)
         nothing = jnp.zeros(NUM_CARDS, jnp.float32)
-        score = where_needed(open_question, self.score, nothing, view, left, turn)
+        score = where_needed(open_question, self.score, nothing, view, left, turn, candidates)
         best = candidates & (score <= jnp.min(jnp.where(candidates, score, jnp.inf)))
         best = jnp.where(jnp.any(gin), gin & (jnp.cumsum(gin) == 1), best)
         may_knock = knock & ((left == 0) | (turn <= _LAST_KNOCK_TURN))
         nothing = jnp.zeros(_DISCARDS, bool)
         return jnp.concatenate([nothing, best & ~may_knock & plain, best & may_knock])
 
-    def score(self, view: GinView, left: Array, turn: Array) -> Array:
-        """Returns the score by which a card is discarded, the least first: float32[52], 0 for cards not held."""
+    def score(self, view: GinView, left: Array, turn: Array, candidates: Array) -> Array:
+        """Returns the score by which a card is discarded, the least first: float32[52]; it means that of candidates only."""
         hand = view.hand.astype(jnp.int32)
         unseen = ~cards.to_cards(view.hand | view.pile | view.known)
         held = jnp.nonzero(cards.to_cards(view.hand), size=self.hand_size + 1, fill_value=0)[0]
-        future = jax.vmap(lambda card: _future(hand & ~_bit(card), unseen))(held)
+
+        def future_of(card: Array) -> Array:
+            return where_needed(candidates[card], _future, jnp.float32(0), hand & ~_bit(card), unseen)
+
+        future = jax.vmap(future_of)(held)
         weight = _WEIGHT * _DECAY ** (turn - 1).astype(jnp.float32)
         score = left[held] + weight * future + danger(view)[held]
         # In whole 1024ths, so that equals are equal in whatever order sums are taken.

@@ -98,6 +98,25 @@ def test_where_needed_with_an_argument_and_a_flag_shared_by_all_lanes(backend: s
             np.testing.assert_array_equal(out[name], result if flag else np.broadcast_to(one[name], result.shape))
 
 
+def test_lanes_of_several_vmaps_are_gathered_together() -> None:
+    """From all of them at once: of 32 x 40 lanes with one needed in each row, as many as a chunk holds run."""
+    rows = []
+
+    def counted(x: Array) -> Array:
+        def double(x: np.ndarray) -> np.ndarray:
+            rows.append(x.size)
+            return 2 * x
+
+        return jax.pure_callback(double, jax.ShapeDtypeStruct((), np.int32), x, vmap_method="expand_dims")
+
+    def chosen(needed: Array, x: Array) -> Array:
+        return where_needed(needed, counted, jnp.int32(-1), x)
+
+    needed, x = np.eye(32, 40, dtype=bool), np.arange(32 * 40, dtype=np.int32).reshape(32, 40)
+    np.testing.assert_array_equal(jax.jit(jax.vmap(jax.vmap(chosen)))(needed, x), np.where(needed, 2 * x, -1))
+    assert sum(rows) == 64
+
+
 @pytest.mark.parametrize("flag", [False, True])
 def test_where_needed_without_vmap_takes_one_branch(flag: bool) -> None:
     """Unbatched, with and without jit, results have the types of `otherwise`."""

@@ -89,7 +89,7 @@ _play = jax.jit(lambda view, legal: BOT(view, legal))
 def _scores(view: GinView, legal: jax.Array) -> tuple[jax.Array, jax.Array]:
     left = melds.deadwood_after_discard(view.hand.astype(jnp.int32)).reshape(-1)
     allowed = legal[3:55] | legal[55:]
-    score = BOT.apply.score(view, left, rule_based.turn_of(view))
+    score = BOT.apply.score(view, left, rule_based.turn_of(view), cards.to_cards(view.hand))
     return score, marjj.candidates_of(view, left, allowed)
 
 
