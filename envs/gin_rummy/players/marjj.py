@@ -91,7 +91,7 @@ class Marjj:
         return jnp.concatenate([nothing, best & ~may_knock & plain, best & may_knock])
 
     def score(self, view: GinView, left: Array, turn: Array, candidates: Array) -> Array:
-        """Returns the score by which a card is discarded, the least first: float32[52]; it means that of candidates only."""
+        """Returns the score by which a candidate is discarded, the least first: float32[52]; of others it is none."""
         hand = view.hand.astype(jnp.int32)
         unseen = ~cards.to_cards(view.hand | view.pile | view.known)
         held = jnp.nonzero(cards.to_cards(view.hand), size=self.hand_size + 1, fill_value=0)[0]
