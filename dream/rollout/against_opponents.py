@@ -262,11 +262,9 @@ class Rollouts:
         decides = plays & is_own & (jnp.sum(policy) == 0)
         past = plays & is_past_self(self.mixture, lane.seating, player)
         summary = summary._replace(past_self_moves=summary.past_self_moves + past)
-        lane, summary = where_needed(plays & ~decides, self._act, (lane, summary), lane, summary, policy, act_key)
-        return lane._replace(awaiting_learner=lane.awaiting_learner | decides), summary
-
-    def _act(self, lane: Lane, summary: TransitionSummary, policy: Array, key: Array) -> tuple[Lane, TransitionSummary]:
-        return self._step(lane, summary, sample_action(key, policy))
+        moved, acts = self._step(lane, summary, sample_action(act_key, policy)), plays & ~decides
+        lane = lane._replace(awaiting_learner=lane.awaiting_learner | decides)
+        return jax.tree.map(lambda new, kept: jnp.where(acts, new, kept), moved, (lane, summary))
 
 
 def step_metrics(game: Game, step: Step, returns: Array) -> dict[str, Array]:
