@@ -13,9 +13,8 @@ import envs
 from dream.evaluation.statistics import mean_interval
 from dream.storage import levels
 
-LAPTOP, LAPTOP_300, SELF_PLAY = "gin_rummy/laptop", "gin_rummy/laptop_300", "gin_rummy/laptop_self_play"
-"""The player of `preset=laptop`, the same of 300 iterations, and that one trained against itself alone; none of them
-comes with the package."""
+LAPTOP, SELF_PLAY = "gin_rummy/laptop", "gin_rummy/laptop_self_play"
+"""The player of `preset=laptop` and the same trained against itself alone; they do not come with the package."""
 POPULATION = ("simple_bot", "marjj", "camper", "eaai_simple")
 """The rule-based players that the first of them meets in training."""
 
@@ -53,7 +52,7 @@ def _points_and_won(runs: list[dict[str, Any]], opponent: str) -> tuple[str, str
 def population_table() -> list[str]:
     """Returns the lines of the table of what the rule-based players in training are worth, over seeds."""
     found = stored("shipped_weights")
-    population, alone = ([run for _, run in by_seed(found[name])] for name in (LAPTOP_300, SELF_PLAY))
+    population, alone = ([run for _, run in by_seed(found[name])] for name in (LAPTOP, SELF_PLAY))
     command = alone[0]["command"].removesuffix(" seed=0")
     return table(
         "against | met in training | the population's | rounds won | against itself alone | rounds won",
@@ -66,8 +65,8 @@ def population_table() -> list[str]:
             ]
             for opponent in alone[0]["strength"]
         ],
-        f"`{command} seed=<s>`, {len(alone)} seeds, beside {len(population)} with the population: the same recipe and "
-        "as many decisions, against itself as it was in all rounds; both as the preset was before, of 300 iterations. "
+        f"`{command} seed=<s>`, {len(alone)} seeds, beside the {len(population)} of the table above: the same recipe "
+        "and as many decisions, against itself as it was in all rounds. "
         f"{alone[0]['strength']['random']['n']:,} rounds with each seed; points per hand, means over seeds with 95 % "
         "t-intervals, and rounds won:",
     )
@@ -140,7 +139,7 @@ def shipped_table() -> list[str]:
     """Returns the lines of the tables of the players that come with the package, against each player of their field."""
     lines = []
     for name, seeds in sorted(stored("shipped_weights").items()):
-        if name not in (LAPTOP, LAPTOP_300, SELF_PLAY):
+        if name not in (LAPTOP, SELF_PLAY):
             lines += [*_shipped(name, dict(by_seed(seeds))), ""]
     return lines[:-1]
 

@@ -60,7 +60,6 @@ _GIN_FIELD = (
 _POPULATION = (  # of experiment=ppo_gin_rummy
     "algo.opponents=[past_self,simple_bot,marjj,camper,eaai_simple]", "algo.shares=[0.35,0.2,0.15,0.15,0.15]",
 )  # fmt: skip
-_SHORTER = "iterations=300", "algo.learning_rate_decay.transition_steps=300"
 RECIPES = {
     "gin_rummy/strong": Recipe(("experiment=ppo_gin_rummy", "iterations=1500"), _GIN_FIELD),
     "gin_rummy/points": Recipe(  # goes on from the one above, by what the game pays alone
@@ -71,9 +70,8 @@ RECIPES = {
         ("gin_rummy/strong", *_GIN_FIELD),
     ),
     "gin_rummy/laptop": Recipe(("preset=laptop",), _GIN_FIELD, 6000),
-    "gin_rummy/laptop_300": Recipe(("preset=laptop", *_SHORTER), _GIN_FIELD, 6000),
     "gin_rummy/laptop_self_play": Recipe(  # what the rule-based players of the population are worth
-        ("preset=laptop", *_SHORTER, "algo.opponents=[past_self]", "algo.shares=null"), _GIN_FIELD, 6000
+        ("preset=laptop", "algo.opponents=[past_self]", "algo.shares=null"), _GIN_FIELD, 6000
     ),
     "gin_rummy_openspiel/ppo": Recipe(
         ("experiment=openspiel_ppo_cards",), ("random", "simple_bot", "greedy", "marjj", "lookahead")
