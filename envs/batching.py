@@ -96,9 +96,11 @@ def where_needed(
     """Returns function(*args) where needed, else `otherwise`: a cond that stays a branch under vmap.
 
     Plain `lax.cond` becomes a select under vmap and runs the costly branch for every lane. Here the lanes that need it
-    are gathered in chunks, so the cost is proportional to their number. On accelerators, where a turn of a loop of
-    unknown length costs more than most functions, all lanes run, unless few are expected to need it: then so many are
-    gathered at once. The default backend at tracing time decides.
+    are gathered in chunks, so the cost is proportional to their number; of vmaps within each other, from the lanes of
+    all. One `where_needed` within another sees a chunk at a time, whose lanes all run where few are needed: where both
+    can, let them follow each other. On accelerators, where a turn of a loop of unknown length costs more than most
+    functions, all lanes run, unless few are expected to need it: then so many are gathered at once. The default
+    backend at tracing time decides.
 
     Args:
       needed: bool scalar (per lane).
