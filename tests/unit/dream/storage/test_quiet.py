@@ -75,3 +75,17 @@ def test_a_task_that_ends_after_the_failure_is_not_reported(caplog: pytest.LogCa
     finally:
         asyncio.filters[:] = before
     assert [record.getMessage().split()[-1] for record in caplog.records] == ["/own.py:1>", "orbax"]
+
+
+def test_a_future_collected_after_the_failure_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
+    """One that failed as the write did, wherever it was defined; another failure is."""
+    asyncio = logging.getLogger("asyncio")
+    before = list(asyncio.filters)
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            quietly(lambda: (_ for _ in ()).throw(OSError(27, "File too large")), lambda error: error)
+        for error in (OSError(27, "File too large"), OSError(2, "No such file")):
+            asyncio.error("Future exception was never retrieved", exc_info=error)
+    finally:
+        asyncio.filters[:] = before
+    assert [record.exc_info[1].errno for record in caplog.records] == [2]

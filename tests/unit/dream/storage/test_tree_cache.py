@@ -146,6 +146,7 @@ from envs.kuhn_poker import KuhnPoker
 @dataclasses.dataclass(frozen=True)
 class Mine(KuhnPoker):
     name = "mine"
+    worst_reward = -4.0
 
     def step(self, state, action):
         after, rewards, done = super().step(state, action)
