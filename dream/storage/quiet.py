@@ -53,7 +53,9 @@ def quietly(write: Callable[[], None], explained: Callable[[Exception], OSError]
         if failure is None:  # else a thread that is no Python's may still find its loop closed, or end its task
             sys.unraisablehook = unraisable
         else:
-            logging.getLogger("asyncio").addFilter(_no_late_task(failure.errno))
+            late = logging.getLogger("asyncio")
+            earlier = [one for one in late.filters if not isinstance(one, _NoLateTask)]
+            late.filters[:] = [*earlier, _NoLateTask(failure.errno)]
             # What is only collected when the process ends.
             warnings.filterwarnings("ignore", _UNFINISHED_WRITE, RuntimeWarning)
     if failure is not None:
@@ -77,15 +79,18 @@ def _no_error(record: logging.LogRecord) -> bool:
     return record.levelno < logging.ERROR
 
 
-def _no_late_task(number: int | None) -> Callable[[logging.LogRecord], bool]:
-    """Returns a filter that leaves out tasks of orbax, and what failed by the same number and is collected later."""
+class _NoLateTask(logging.Filter):
+    """Leaves out tasks of orbax, and what failed by the same number as the last write and is collected later."""
 
-    def keeps(record: logging.LogRecord) -> bool:
+    def __init__(self, number: int | None) -> None:
+        super().__init__()
+        self.number = number
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Returns whether a record is kept."""
         message, error = record.getMessage(), record.exc_info[1] if record.exc_info else None
-        same = isinstance(error, OSError) and error.errno == number
+        same = isinstance(error, OSError) and error.errno == self.number
         return "was never retrieved" not in message or not (same or "orbax" in message)
-
-    return keeps
 
 
 def _but_late(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
