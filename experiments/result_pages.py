@@ -150,7 +150,7 @@ def _gin_rows() -> list[Line]:
     bound = tables.stored("gin_rummy_bound")["exploitability"]
     pair = next(r for x in tables.stored("rule_bots") if x["name"] == "lookahead" for r in x["results"])
     runs = {
-        "`preset=laptop` on gin rummy, about 9 minutes, against OpenSpiel's simple bot": (
+        "`preset=laptop` on gin rummy, 300 iterations, against OpenSpiel's simple bot": (
             "ppo_gin_rummy_laptop",
             "simple_bot",
         ),

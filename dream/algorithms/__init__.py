@@ -22,9 +22,6 @@ from envs.errors import InputError
 ENTRY_POINTS = "dream_rummy.algorithms"
 """The group in which an installed package names its algorithms, each as "module:SettingsClass"."""
 
-CURRENT = "current"
-"""The policy that every learner has."""
-
 Make = Callable[[Any, Any, Game, Resources], Algorithm]
 """(settings, network node, game, resources) -> Algorithm."""
 
@@ -104,8 +101,8 @@ def make(config: Any, network: Any, game: Game, resources: Resources | None = No
 
 def check_policies(name: str, algorithm: Algorithm, state: TrainState) -> None:
     """Raises InputError where a learner from outside this project has no policy `current`; its own are tested."""
-    if name not in _REGISTRY and CURRENT not in (found := algorithm.policies(state)):
-        raise InputError(f"algo={name}: policies of a state are {sorted(found)}; {CURRENT!r} must be among them")
+    if name not in _REGISTRY and "current" not in (found := algorithm.policies(state)):
+        raise InputError(f"algo={name}: policies of a state are {sorted(found)}; 'current' must be among them")
 
 
 def read_settings(config: Any) -> tuple[Make, Any]:

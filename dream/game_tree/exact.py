@@ -123,7 +123,7 @@ def is_exact(game: Game) -> bool:
 
 
 def has_exploitability(game: Game) -> bool:
-    """Returns whether that is exact and means something: what players win from each other, in a zero-sum game."""
+    """Returns whether a game has an exact exploitability: its values are exact, and it is zero-sum."""
     return is_exact(game) and game.zero_sum
 
 

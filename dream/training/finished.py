@@ -31,7 +31,8 @@ class FinishedRun(os.PathLike):
       evaluation: the final matches by opponent; {} where the run was stopped before them.
       evaluated: the iteration that the final matches and exact values are of; None without them. Below `iteration` in a
         run that went on and was stopped before it measured again.
-      exact: by policy, `nash_conv` and `exploitability` at the end, in game.unit; {} where there is no game tree.
+      exact: by policy, `nash_conv` and `exploitability` at the end, in game.unit; {} where the game is too
+        large or not zero-sum.
     """
 
     directory: Path

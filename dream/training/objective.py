@@ -11,7 +11,7 @@ def objective(exact: Mapping[str, Mapping[str, float]], points: Sequence[float])
     """Returns what a sweep minimises.
 
     Args:
-      exact: exact values by policy; {} where the game is too large for them.
+      exact: exact values by policy; {} where the game is too large for them or not zero-sum.
       points: per hand, of the matches in the order of eval.opponents.
     Returns:
       The exploitability of the policy that is reported (the average where there is one), in the game's unit; without
