@@ -252,19 +252,25 @@ class Rollouts:
         deal_key, act_key = jax.random.split(key)
         plays = ~lane.awaiting_learner
         is_over = plays & (lane.state.current_player < 0)
+        nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(self._seen_by_player, lane))
         lane = where_needed(is_over, self._deal, lane, deal_key)
         summary = summary._replace(deals=summary.deals + is_over)
+        view, legal = where_needed(plays, self._seen_by_player, nothing, lane)
         player = lane.state.current_player
-        view, legal = self.game.view(lane.state, player), self.game.legal_actions(lane.state)
         is_own, none = player == lane.seating.seat, jnp.zeros(self.game.num_actions)
         policy = none if self.assistant is None else where_needed(plays & is_own, self.helped, none, view, legal)
         policy = policy_at(self.mixture, lane.seating, player, policy, view, legal, plays)
         decides = plays & is_own & (jnp.sum(policy) == 0)
         past = plays & is_past_self(self.mixture, lane.seating, player)
         summary = summary._replace(past_self_moves=summary.past_self_moves + past)
-        moved, acts = self._step(lane, summary, sample_action(act_key, policy)), plays & ~decides
-        lane = lane._replace(awaiting_learner=lane.awaiting_learner | decides)
-        return jax.tree.map(lambda new, kept: jnp.where(acts, new, kept), moved, (lane, summary))
+        lane, summary = where_needed(plays & ~decides, self._act, (lane, summary), lane, summary, policy, act_key)
+        return lane._replace(awaiting_learner=lane.awaiting_learner | decides), summary
+
+    def _seen_by_player(self, lane: Lane) -> tuple[Any, Array]:
+        return self.game.view(lane.state, lane.state.current_player), self.game.legal_actions(lane.state)
+
+    def _act(self, lane: Lane, summary: TransitionSummary, policy: Array, key: Array) -> tuple[Lane, TransitionSummary]:
+        return self._step(lane, summary, sample_action(key, policy))
 
 
 def step_metrics(game: Game, step: Step, returns: Array) -> dict[str, Array]:
