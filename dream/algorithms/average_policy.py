@@ -115,9 +115,14 @@ class AveragePolicy:
         add_key, key = jax.random.split(key)
         rows = rows._replace(weight=rows.weight * (iteration + 1.0) ** self.config.power)
         buffer = reservoir.add(average.buffer, rows, valid, add_key, kind="reservoir")
+        mean_weight = jnp.maximum(reservoir.mean(buffer, buffer.rows.weight), 1e-30)
+
+        def batch(n: Array) -> Played:
+            rows = reservoir.sample(buffer, jax.random.fold_in(key, n), self.config.batch_size)
+            return rows._replace(weight=rows.weight / mean_weight)
+
         params, optimizer_state, metrics = fit(
-            self._loss, self.optimizer, average.params, average.optimizer_state,
-            lambda n: reservoir.sample(buffer, jax.random.fold_in(key, n), self.config.batch_size),
+            self._loss, self.optimizer, average.params, average.optimizer_state, batch,
             learning_rate=self.config.learning_rate * decay, steps=self.config.steps,
         )  # fmt: skip
         return Average(params, optimizer_state, buffer), metrics["loss"]
@@ -132,9 +137,12 @@ class AveragePolicy:
         return masked_softmax(self.network.apply_inputs(params, self.network.inputs.of_view(view))[0], legal)
 
     def _loss(self, params: Any, rows: Played) -> tuple[Array, dict[str, Array]]:
-        """Returns the weighted mean of the cross-entropy from the policies that decided."""
+        """Returns the mean cross-entropy from the policies that decided; weights have mean 1 in the buffer.
+
+        Divided by the sum of a minibatch's own weights, small minibatches would lean to the mean without weights.
+        """
         legal = jnp.unpackbits(rows.legal, axis=-1, count=self.game.num_actions).astype(bool)
         logits = self.network.apply_inputs(params, jax.vmap(self.network.inputs.of_view)(rows.view))[0]
         logs = jnp.where(legal, rows.policy.astype(jnp.float32) * masked_log_softmax(logits, legal), 0.0)
-        loss = -jnp.sum(rows.weight * jnp.sum(logs, axis=-1)) / jnp.sum(rows.weight)
+        loss = -jnp.mean(rows.weight * jnp.sum(logs, axis=-1))
         return loss, {"loss": loss}

@@ -67,14 +67,17 @@ def empty(tree: Tree) -> Sums:
 
 
 def add(sums: Sums, sets: Sets, rows: Any, valid: Array) -> Sums:
-    """Adds rows of view, target float32[N, A] and weight float32[N], where valid bool[N]."""
+    """Adds rows of view, target float32[N, A] and weight float32[N], where valid bool[N].
+
+    They are added up among themselves first: a row alone is less than the rounding of sums over many iterations.
+    """
     index = jax.tree.map(jnp.asarray, sets.index)
     infoset, _ = jax.vmap(functools.partial(row_of, index))(rows.view)
     infoset = jnp.where(valid, infoset, sums.weights.shape[0])
     weight = jnp.where(valid, rows.weight, 0.0)
     return Sums(
-        sums.weights.at[infoset].add(weight, mode="drop"),
-        sums.targets.at[infoset].add(weight[:, None] * rows.target, mode="drop"),
+        sums.weights + jnp.zeros_like(sums.weights).at[infoset].add(weight, mode="drop"),
+        sums.targets + jnp.zeros_like(sums.targets).at[infoset].add(weight[:, None] * rows.target, mode="drop"),
         sums.seen + jnp.sum(valid, dtype=jnp.int32),
     )
 

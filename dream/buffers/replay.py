@@ -73,7 +73,8 @@ def _permutation_at(key: Array, positions: Array, count: Array) -> Array:
     """Returns a random permutation of 0..count-1 at some positions, without building the whole of it: int32.
 
     A four-round Feistel network permutes the next power of four; a value outside the range is permuted again until it
-    falls inside ("cycle walking").
+    falls inside ("cycle walking"). Of fewer than some seventy rows some orders are likelier than others: of five,
+    a certain pair begins up to 8 passes in a hundred, for 5 of uniform orders.
     """
     half = (32 - lax.clz(jnp.maximum(count - 1, 1)) + 1) // 2
     low_bits = (jnp.uint32(1) << half.astype(jnp.uint32)) - 1

@@ -109,6 +109,25 @@ def test_outcome_sampling(values: str, player: int) -> None:
         assert samples[0].metrics["sampling/baseline_explained_variance"] > 0.999
 
 
+@pytest.mark.parametrize("correction", [IN_FULL, CorrectionConfig(0.5, 2.0), CorrectionConfig(0.0, 0.0)])
+def test_what_is_reported_of_the_baseline_is_of_the_estimates_in_use(correction: CorrectionConfig) -> None:
+    """Values of histories are corrected as regrets are: a wrong baseline, two decisions, by the formulas."""
+    tree = tree_of("kuhn_poker")
+    sampler = OutcomeSampler(tree.game, 4, 4, 0.5, WeightConfig(), correction=correction)
+    policy, baseline = jnp.array([[[0.3, 0.7]], [[0.6, 0.4]]]), jnp.array([[[1.0, -2.0]], [[0.5, 3.0]]])
+    drawn, action = jnp.array([[[0.4, 0.6]], [[0.6, 0.4]]]), jnp.array([[1], [0]])
+    rewards, done = jnp.array([[0.0], [2.0]]), jnp.array([[False], [True]])
+    values, value = sampler._estimated((policy, drawn, action, baseline, rewards, done))
+    trace, clip = (1.0, np.inf) if correction.is_full else (correction.trace, correction.clip)
+    bound = np.inf if correction.is_full else 1.0
+    last = 2.0 - 0.5
+    second = 0.6 * 0.5 + 0.4 * 3.0 + trace * min(1.0, bound) * last * (clip > 0)
+    first = 0.3 * 1.0 - 0.7 * 2.0 + trace * min(0.7 / 0.6, bound) * (second + 2.0) * (clip > 0)
+    expected = [[1.0, -2.0 + min(1 / 0.6, clip) * (second + 2.0)], [0.5 + min(1 / 0.6, clip) * last, 3.0]]
+    np.testing.assert_allclose(values[:, 0], expected, rtol=1e-5)
+    np.testing.assert_allclose(value[:, 0], [first, second], rtol=1e-5)
+
+
 @pytest.mark.parametrize("player", [0, 1])
 def test_external_sampling(player: int) -> None:
     """No weights but t; every own decision of a traversal counts."""

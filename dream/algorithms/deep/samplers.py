@@ -161,8 +161,7 @@ class OutcomeSampler:
         if self.chance_in_baseline:
             expected = jax.vmap(jax.vmap(functools.partial(expected_next_value, values, policy)))(d.outcomes)
             steps = (*steps, jnp.where(valid, sign * expected, 0.0))
-        u, value = by_lane(estimators.corrected_values)(*steps)
-        q_values = u if self.correction.is_full else self._traced(baseline, steps)
+        q_values, value = self._estimated(steps)
         regrets = estimators.regrets(q_values, d.extras.policy, legal)
         uniform_ratio = behaviour_prob * jnp.sum(legal, axis=-1)
         reach = by_lane(estimators.sampling_reach)(jnp.where(valid, uniform_ratio, 1.0), own, done)
@@ -179,16 +178,19 @@ class OutcomeSampler:
             self._counters(record, own, values is not None),
         )  # fmt: skip
 
-    def _traced(self, baseline: Array, steps: tuple[Array, ...]) -> Array:
-        """Returns the value function's values, corrected as far as is asked for: float32[T, N, A]."""
+    def _estimated(self, steps: tuple[Array, ...]) -> tuple[Array, Array]:
+        """Returns values of actions and of histories, corrected as far as asked for: float32[T, N, A], [T, N]."""
         if self.correction.is_none:
-            return baseline
+            policy, _, _, baseline, *_ = steps
+            return baseline, jnp.sum(policy * baseline, axis=-1)
         trace, clip = self.correction.trace, self.correction.clip
 
-        def traced(*lane: Array) -> Array:
-            return estimators.traced_values(*lane[:6], trace, clip, *lane[6:])[0]
+        def estimated(*lane: Array) -> tuple[Array, Array]:
+            if self.correction.is_full:
+                return estimators.corrected_values(*lane)
+            return estimators.traced_values(*lane[:6], trace, clip, *lane[6:])
 
-        return jax.vmap(traced, in_axes=1, out_axes=1)(*steps)
+        return jax.vmap(estimated, in_axes=1, out_axes=1)(*steps)
 
     def _counters(self, record: self_play.Record, own: Array, with_values: bool) -> Counters:
         """Counts the games; both players' networks read each decision, and so does the history value function."""

@@ -217,7 +217,7 @@ class _Ppo(PlayThenFit):
 
     def policies(self, state: PpoState) -> dict[str, Policy]:
         temperature = self.parts.config.play_temperature or 1.0
-        value = self.parts.value if self.parts.learns_rewards else None
+        value = self.parts.value if self.parts.learns_rewards(state.iteration) else None
         bonus = self.parts.config.shaping.win_bonus / self.parts.game.reward_scale
         networks = {"current": state.params} | ({} if state.average == () else {"average": state.average})
         return {

@@ -99,15 +99,18 @@ class Parts:
         """Returns what the player to act expects: float32; params as of `play`."""
         return self.network.apply_inputs(params["network"], self.network.inputs.of_view(view))[1]
 
-    @property
-    def learns_rewards(self) -> bool:
-        """Whether the value is of the game's own rewards in the end, and a bonus for wins, at all decisions.
+    def learns_rewards(self, iteration: Array) -> bool:
+        """Returns whether the value is by now of the game's own rewards, and a bonus for wins, at all decisions.
 
-        Not where they are shaped or discounted, nor with an assistant, for whose decisions no value is fitted.
+        Not while they are shaped nor where they are discounted, nor with an assistant, for whose decisions no value is
+        fitted; not where the iteration is traced, so that nobody knows.
         """
-        config = self.config
-        shaped = config.shaping.scale.end or config.shaping.tie_penalty
-        return config.discount == 1 and self.assistant is None and not shaped
+        config, scale = self.config, self.config.shaping.scale
+        if config.discount != 1 or self.assistant is not None or scale.end or config.shaping.tie_penalty:
+            return False
+        if not scale.start:
+            return True
+        return not isinstance(iteration, jax.core.Tracer) and bool(iteration >= scale.transition_steps)
 
     def with_assistant(self, own: Array, view: Any, legal: Array) -> Array:
         """Returns the assistant's choice where it has one, else the learner's own policy: float32[A]."""

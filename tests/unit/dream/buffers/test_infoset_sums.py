@@ -56,3 +56,20 @@ def test_players_of_unequal_numbers_of_sets_are_padded_without_weight() -> None:
     for player in range(2):
         rows = np.asarray(sets.rows[player])[np.asarray(sets.real[player])]
         np.testing.assert_array_equal(np.sort(rows), np.flatnonzero(tree.owner == player))
+
+
+def test_rows_count_in_full_beside_sums_over_many_iterations() -> None:
+    """As many rows of weight t were added in each of t - 1 iterations, and a row is a third of the sums' rounding."""
+    tree, count, t = tree_of("kuhn_poker"), 3000, 20_000
+    sets = infoset_sums.sets_of(tree, table_index(tree))
+    views, legal = (
+        jax.tree.map(lambda x: jnp.repeat(jnp.asarray(x)[:1], count, 0), x) for x in (tree.views, tree.legal)
+    )
+    rows = Row(views, jnp.packbits(legal, axis=-1), jnp.full((count, 2), 0.5), jnp.full(count, float(t)))
+    before = count * t * (t - 1) / 2
+    sums = infoset_sums.empty(tree)
+    sums = sums._replace(weights=sums.weights.at[0].set(before), targets=sums.targets.at[0].set(0.5 * before))
+    after = infoset_sums.add(sums, sets, rows, jnp.ones(count, bool))
+    offered = count * t
+    np.testing.assert_allclose(after.weights[0] - sums.weights[0], offered, rtol=0.001)
+    np.testing.assert_allclose(after.targets[0] - sums.targets[0], 0.5 * offered, rtol=0.001)

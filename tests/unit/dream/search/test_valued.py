@@ -49,6 +49,19 @@ def test_shaped_returns_are_no_value() -> None:
     assert policy.value is None
 
 
+def test_no_value_while_rewards_are_shaped() -> None:
+    """There is one as soon as the schedule is at 0, and none where nobody knows the iteration."""
+    scale = {"start": 1.0, "end": 0.0, "transition_steps": 10, "form": "linear"}
+    config = {"name": "ppo", "episodes_per_iteration": 4, "batch_size": 8, "shaping": {"scale": scale}}
+    learner = algorithms.make(config, {"name": "dueling", "hidden": [8]}, envs.make("mini_gin_rummy"))
+    state = learner.init(jax.random.key(0))
+    for iteration, known in ((0, False), (9, False), (10, True)):
+        policy = learner.policies(state._replace(iteration=jnp.int32(iteration)))["current"]
+        assert (policy.value is not None) == known
+    traced = jax.eval_shape(lambda state: learner.policies(state)["current"], state._replace(iteration=jnp.int32(10)))
+    assert traced.value is None
+
+
 def test_no_value_where_an_assistant_decides_some() -> None:
     """The value is not fitted at its decisions, at which a search would leave the game: it plays to the end instead."""
     config = {"name": "ppo", "assistant": "exact_endgame", "opponents": ["random"]}
