@@ -11,8 +11,9 @@ All runs must be of one game and its rules, those of a learner of one recipe and
     python experiments/compare_learners.py --exploitability --one runs/reproduce/*_dueling_dream/seed* \
         --other runs/reproduce/*_ppo/seed* --out experiments/results/dream_ppo_exploitability.json
 
-reads the evaluations of runs on enumerable games instead, of one game or several: the exact exploitability of the
-current policies at the last evaluation within each limit, with intervals on a log scale.
+reads the evaluations of runs on enumerable games instead, of one game or several: the exact exploitability at the last
+evaluation within each limit, of the average policy where a learner has one, else the current, with intervals on a log
+scale.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from run_records import Run, check_alike, check_distinct, check_games, check_paths, overrides, read_run
+from run_records import Run, check_alike, check_distinct, check_games, check_out, check_paths, overrides, read_run
 
 import envs
 from dream.evaluation import match
@@ -31,7 +32,7 @@ from dream.evaluation.statistics import Interval, mean_interval, positive_interv
 from dream.game_tree.sequence_form import nash_conv
 from dream.game_tree.tree import build_tree
 from dream.storage.checkpoint import FOLDER
-from dream.storage.files import write_json
+from dream.storage.files import write_json, writing
 from dream.storage.policies import check_game, find, game_of, policy_of
 from dream.training import metrics
 from envs import Game, InputError, Policy
@@ -42,7 +43,9 @@ OPPONENTS = (
 )  # fmt: skip
 MEANS = ("win_rate", "loss_rate", "points_per_hand")
 LIMITS = ("decisions", "seconds")
-EXPLOITABILITY = "eval/exploitability/current"
+EXPLOITABILITY = "eval/exploitability/"
+POLICIES = ("average", "current")
+"""A learner is judged by the first of these that it has, as in its matches."""
 ONE_PAIR = "one pair of runs has no interval; give two pairs or more for one"
 
 
@@ -60,18 +63,27 @@ def counters(run: Path) -> dict[int, dict[str, float]]:
 
 
 def evaluations(run: Path) -> dict[int, dict[str, float]]:
-    """Returns iteration -> decisions, seconds and exploitability where a run evaluated its current policy.
+    """Returns iteration -> decisions, seconds and exploitability where a run evaluated the policy it is judged by.
 
     Raises:
       InputError: no run directory, or no exploitability in its metrics.
     """
-    records = [record for record in metrics.read(run) if record.get(EXPLOITABILITY) is not None]
-    found = {
-        r["iteration"]: {name: r[name] for name in LIMITS} | {"exploitability": r[EXPLOITABILITY]} for r in records
-    }
-    if not found:
-        raise InputError(f"{run} holds no {EXPLOITABILITY}; it must be the directory of a run on an enumerable game")
-    return found
+    key = EXPLOITABILITY + judged_by(run)
+    records = [record for record in metrics.read(run) if record.get(key) is not None]
+    return {r["iteration"]: {name: r[name] for name in LIMITS} | {"exploitability": r[key]} for r in records}
+
+
+def judged_by(run: Path) -> str:
+    """Returns which of a run's policies its exploitability is of.
+
+    Raises:
+      InputError: no run directory, or no exploitability in its metrics.
+    """
+    records = metrics.read(run)
+    for policy in POLICIES:
+        if any(record.get(EXPLOITABILITY + policy) is not None for record in records):
+            return policy
+    raise InputError(f"{run} holds no {EXPLOITABILITY}*; it must be the directory of a run on an enumerable game")
 
 
 def side_by_side(
@@ -163,6 +175,7 @@ def _of_game(pairs: list[tuple[Run, Run]]) -> dict[str, Any]:
         "pairs": len(pairs),
         **_note(len(pairs)),
         "overrides": {key: overrides(run.path) for key, run in zip(("one", "other"), pairs[0], strict=True)},
+        "policies": {key: judged_by(run.path) for key, run in zip(("one", "other"), pairs[0], strict=True)},
         "by_pair": by_pair,
         "over_pairs": {
             key: over_pairs([x["exploitability"] for x in at], positive_interval) for key, at in by_pair.items()
@@ -238,14 +251,16 @@ def main() -> None:
             2, f"error: {len(arguments.one)} runs of one and {len(arguments.other)} of the other make no pairs\n"
         )
     try:
+        check_out(arguments.out)
         if arguments.exploitability:
             found = compare_exploitability(arguments.one, arguments.other)
         else:
             found = compare(arguments.one, arguments.other, arguments.opponents, arguments.games)
+        with writing(arguments.out):
+            arguments.out.parent.mkdir(parents=True, exist_ok=True)
+            write_json(arguments.out, found)
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    write_json(arguments.out, found)
     print(arguments.out)
 
 

@@ -33,6 +33,7 @@ from run_records import (
     check_alike,
     check_distinct,
     check_games,
+    check_out,
     overrides,
     read_run,
     recipe_of,
@@ -43,7 +44,7 @@ from run_records import (
 from dream.evaluation.statistics import positive_interval
 from dream.game_tree.exact import round_robin
 from dream.game_tree.forms import exact_form
-from dream.storage.files import CONFIG_FILE, write_json
+from dream.storage.files import CONFIG_FILE, write_json, writing
 from dream.storage.policies import find, policy_of
 from dream.training import metrics
 from dream.training.sweeps import FINISHED, load_sweep, settings_in
@@ -132,6 +133,7 @@ def _uniform(game: Game) -> float:
 def _of_learner(jobs: list[Job]) -> dict[str, Any]:
     """Returns what the seeds of a learner came to, the command of the first and its settings."""
     rows = [job.row for job in jobs]
+    _check_exact(jobs)
     values = {key.removeprefix(POLICIES): [row[key] for row in rows] for key in rows[0] if key.startswith(POLICIES)}
     config = OmegaConf.to_container(OmegaConf.load(jobs[0].run.path / CONFIG_FILE), resolve=True)
     made = [sitting for job in jobs for sitting in sittings(job.run.path)]
@@ -143,6 +145,16 @@ def _of_learner(jobs: list[Job]) -> dict[str, Any]:
         "budget": jobs[0].run.budget,
         "machine": {key: sorted({str(one[key]) for one in made}) for key in ("device", "cores", "jax")},
     }
+
+
+def _check_exact(jobs: list[Job]) -> None:
+    """Raises InputError unless all jobs of a learner have exact values, of the same policies."""
+    policies = [{key for key in job.row if key.startswith(POLICIES)} for job in jobs]
+    for job, found in zip(jobs, policies, strict=True):
+        if not found:
+            raise InputError(f"{job.run.path} has no exact values; it must be run with eval.exact=true")
+        if found != policies[0]:
+            raise InputError(f"{job.run.path} has exact values of other policies than {jobs[0].run.path}")
 
 
 def _over_seeds(values: list[float]) -> dict[str, Any]:
@@ -191,6 +203,8 @@ def _more_seeds(stored: dict[str, Any], found: dict[str, Any], name: str) -> dic
         raise InputError(f"{name}: the stored seeds had another budget; collect all seeds without --keep")
     if again := set(stored["seeds"]) & set(found["seeds"]):
         raise InputError(f"{name}: seed {min(again)} is stored already; collect it without --keep")
+    if stored["exploitability"].keys() != found["exploitability"].keys():
+        raise InputError(f"{name}: the stored seeds have exact values of other policies; collect all without --keep")
     seeds = stored["seeds"] + found["seeds"]
     order = np.argsort(seeds)
     values = {
@@ -330,8 +344,9 @@ def _stored(given: argparse.Namespace) -> dict[str, Any]:
 def merge(found: dict[str, Any], path: Path) -> None:
     """Writes results into a file; what it holds under other keys, games or learners, is kept."""
     before = stored_result(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, before | found)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, before | found)
     print(path)
 
 
@@ -354,7 +369,9 @@ def main() -> None:
         if given.command == "draw":
             for name, picture in PICTURES.items():
                 picture(json.loads((RESULTS / f"{name}.json").read_text()), RESULTS / f"{name}.svg")
-        elif given.command == "collect":
+            return
+        check_out(given.out)
+        if given.command == "collect":
             merge(joined(collect(given.folders, given.label), _stored(given)), given.out)
         elif given.command == "trials":
             merge(trials(given.folders), given.out)

@@ -18,6 +18,7 @@ from yaml import YAMLError
 
 import envs
 from dream.algorithms import read_settings
+from dream.commands.folders import check_can_be_folder
 from dream.storage.files import CONFIG_FILE, EVALUATION_FILE, VERSIONS_FILE, decoded
 from dream.storage.old_configs import current_config
 from dream.training import metrics
@@ -84,6 +85,13 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path} cannot be read ({error.strerror}); {path.parent} must be a run directory") from error
     except ValueError as error:
         raise InputError(f"{path} is damaged ({error}); it must be JSON") from error
+
+
+def check_out(path: Path) -> None:
+    """Raises InputError unless --out can name a result file; to be asked before the work is done."""
+    if path.is_dir():
+        raise InputError(f"--out={path} is a folder; it must be a file")
+    check_can_be_folder(path.absolute().parent, f"the folder of --out={path}")
 
 
 def stored_result(path: Path) -> dict[str, Any]:

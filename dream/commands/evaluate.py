@@ -207,6 +207,7 @@ def write_report(prepared: Match, report: dict[str, Any]) -> None:
     config = prepared.config
     record = {
         "iteration": prepared.checkpoint.meta["iteration"],
+        "player": config.checkpoint,
         "opponent": config.opponent,
         "seed": config.seed,
         "policy": config.policy,
@@ -230,7 +231,8 @@ def _file_name(trained: Trained, policy: str, config: EvaluateConfig) -> str:
     """
     player = report_name(trained, policy)
     if search_names.is_search(config.checkpoint):
-        player += f"_search_{search_names.parse(config.checkpoint).worlds or 'usual'}"
+        worlds = search_names.parse(config.checkpoint).worlds
+        player += f"_search_{'usual' if worlds is None else worlds}"
     plain = re.sub(r"[^\w.-]+", "-", config.opponent).strip("-.")[-60:]
     if plain != config.opponent:  # a path; the sum keeps different ones apart
         plain += f"-{zlib.crc32(config.opponent.encode()):08x}"

@@ -157,9 +157,11 @@ def _check_folder(prepared: Ladder) -> None:
         raise InputError(f"{folder / SETTINGS} cannot be read ({error}); choose a new run_dir") from error
     if stored != prepared.identity:
         part = next(part for part in prepared.identity if stored.get(part) != prepared.identity[part])
+        mend = (
+            f"go on with block={stored.get(part)}, or choose a new folder" if part == "block" else "choose a new folder"
+        )
         raise InputError(
-            f"run_dir={folder} holds a ladder with {part}={stored.get(part)}, not {prepared.identity[part]}; "
-            "choose a new folder"
+            f"run_dir={folder} holds a ladder with {part}={stored.get(part)}, not {prepared.identity[part]}; {mend}"
         )
     for name, source in prepared.sources.items():
         if _BY_CODE in source and _BY_CODE not in sources.get(name, source):

@@ -65,8 +65,9 @@ def compose_config(name: str, overrides: list[str]) -> Composed:
     Raises:
       InputError: the overrides do not parse, name what is not there, or have the wrong type.
     """
-    parsed = _parse(overrides)
     groups = groups_of(name)
+    overrides = _choosing(name, overrides)
+    parsed = _parse(overrides)
     _check_options(parsed, groups)
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(config_dir()), version_base="1.3"):
@@ -151,6 +152,13 @@ def as_value(text: str) -> str:
     return text if _PLAIN.fullmatch(text) else f'"{text}"'
 
 
+def _choosing(name: str, overrides: list[str]) -> list[str]:
+    """Returns overrides without those that choose null where nothing is chosen anyway: Hydra knows no such choice."""
+    defaults = OmegaConf.to_container(OmegaConf.load(config_dir() / f"{name}.yaml")).get("defaults", [])
+    nothing = {key for item in defaults if isinstance(item, dict) for key, option in item.items() if option is None}
+    return [text for text in overrides if text.replace(" ", "") not in {f"{group}=null" for group in nothing}]
+
+
 def _check_options(overrides: list[Override], groups: dict[str, list[str]]) -> None:
     """Raises InputError where an override chooses what a group does not have, or what is not chosen at all."""
     _refuse_deletions([override for override in overrides if override.key_or_group in groups])
@@ -158,6 +166,8 @@ def _check_options(overrides: list[Override], groups: dict[str, list[str]]) -> N
         group, option = override.key_or_group, override.value()
         if group.startswith(f"{tuned.FOLDER}/"):
             raise InputError(f"{group} is not to be chosen: it follows from the other groups")
+        if group in groups and option is None:
+            option = "null"
         if group not in groups or not isinstance(option, str) or option in groups[group]:
             continue
         if not registered.offer(group, option):

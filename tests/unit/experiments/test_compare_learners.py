@@ -59,14 +59,16 @@ def test_no_checkpoint_within_a_limit_is_refused(tmp_path: pathlib.Path) -> None
         script.entrants(one, _run(tmp_path / "empty", 1, 1.0, ()))
 
 
-def _evaluated(folder: pathlib.Path, seconds: float, values: list[float], **changed: Any) -> pathlib.Path:
+def _evaluated(
+    folder: pathlib.Path, seconds: float, values: list[float], policy: str = "current", **changed: Any
+) -> pathlib.Path:
     """A run of 100 decisions an iteration, evaluated at every second one; its seed is the last digit of its name."""
     digit = folder.name[-1]
     write_config(folder, **{"seed": int(digit) if digit.isdecimal() else 0} | changed)
     write_sittings(folder, f"run.py env=kuhn_poker run_dir={folder}")
     rows = [{"iteration": n, "decisions": 100 * n, "seconds": seconds * n} for n in range(1, 2 * len(values) + 1)]
     for row, value in zip(rows[1::2], values, strict=True):
-        row["eval/exploitability/current"] = value
+        row |= {"eval/exploitability/current": 9.0, f"eval/exploitability/{policy}": value}
     write_metrics(folder, rows)
     return folder
 
@@ -98,6 +100,26 @@ def test_uniform_play_is_told_in_the_unit_of_the_runs(tmp_path: pathlib.Path) ->
     assert reported["uniform"] == pytest.approx(100 * nash_conv(tree, tree.uniform()) / 2)
 
 
+def test_a_learner_is_judged_by_its_average(tmp_path: pathlib.Path) -> None:
+    """As in its matches, where it has one; the result says which policy it is of."""
+    one = [_evaluated(tmp_path / f"one{n}", 1.0, [0.9, 0.8], "average") for n in range(2)]
+    other = [_evaluated(tmp_path / f"other{n}", 1.0, [0.7, 0.6]) for n in range(2)]
+    reported = script.compare_exploitability(one, other)["kuhn_poker"]
+    assert reported["policies"] == {"one": "average", "other": "current"}
+    assert reported["over_pairs"]["one_at_equal_decisions"]["mean"] == pytest.approx(0.8)
+    assert reported["over_pairs"]["other_at_equal_decisions"]["mean"] == pytest.approx(0.6)
+
+
+def test_a_result_that_cannot_be_written_is_refused_first(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before any work: a folder, and a file where a folder would have to be."""
+    (tmp_path / "file").touch()
+    for out, message in ((tmp_path, "is a folder; it must be a file"), (tmp_path / "file" / "x.json", "is a file")):
+        assert called(script, "--one", tmp_path, "--other", tmp_path, "--out", out) == 2
+        assert message in capsys.readouterr().err
+
+
 def test_one_pair_has_no_interval(tmp_path: pathlib.Path) -> None:
     """Null ends and a note that says so, in a file that is valid JSON."""
     one, other = (_evaluated(tmp_path / name, 1.0, [value]) for name, value in (("one", 0.5), ("other", 0.25)))
@@ -115,7 +137,7 @@ def test_pairs_that_cannot_be_compared_are_refused(tmp_path: pathlib.Path) -> No
     )
     with pytest.raises(InputError, match=r"k is a run on kuhn_poker and .*l on leduc_poker"):
         script.compare_exploitability([kuhn], [leduc])
-    with pytest.raises(InputError, match="holds no eval/exploitability/current"):
+    with pytest.raises(InputError, match=r"holds no eval/exploitability/\*"):
         script.compare_exploitability([kuhn], [_evaluated(tmp_path / "none", 1.0, [])])
     with pytest.raises(InputError, match=r"nowhere holds no config\.yaml"):
         script.compare_exploitability([kuhn], [tmp_path / "nowhere"])

@@ -112,6 +112,19 @@ def test_a_seed_that_comes_twice_is_refused(sweeps: list[pathlib.Path], tmp_path
         script.collect([*sweeps, again])
 
 
+def test_jobs_without_exact_values_are_refused(sweeps: list[pathlib.Path], tmp_path: pathlib.Path) -> None:
+    """Or with those of other policies than the rest, alone or beside stored ones: no value is left out."""
+    jobs = script._by_game(sweeps)["kuhn_poker"]["cfr"]
+    bare = jobs[1]._replace(row={key: x for key, x in jobs[1].row.items() if not key.startswith(script.POLICIES)})
+    fewer = jobs[1]._replace(row={key: x for key, x in jobs[1].row.items() if key != script.POLICIES + "average"})
+    with pytest.raises(InputError, match=r"has no exact values; it must be run with eval\.exact=true"):
+        script._of_learner([jobs[0], bare])
+    with pytest.raises(InputError, match="has exact values of other policies than"):
+        script._of_learner([jobs[0], fewer])
+    with pytest.raises(InputError, match="cfr: the stored seeds have exact values of other policies"):
+        script._more_seeds(script._of_learner(jobs[:1]), script._of_learner([fewer]), "cfr")
+
+
 def test_seeds_join_those_stored(sweeps: list[pathlib.Path]) -> None:
     """Collected in two goes it is as if in one; another recipe and a seed that is stored already are refused."""
     whole = script.collect(sweeps)

@@ -23,6 +23,13 @@ def test_a_report_replaces_only_that_of_the_same_match() -> None:
     assert names[2].endswith("_to_100_eaai.json")
 
 
+def test_searches_of_other_worlds_have_reports_of_their_own() -> None:
+    """One of no worlds plays as its policy does, and its report is not that of a search."""
+    given = [f"search:gin_rummy/strong{worlds}" for worlds in ("", ":0", ":8")]
+    paths = [prepared(EvaluateConfig(checkpoint=name, opponent="simple_bot", games=4)).path for name in given]
+    assert [path.stem.rpartition("_search_")[2] for path in paths] == ["usual", "0", "8"]
+
+
 def test_players_of_one_name_have_reports_of_their_own(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of the package are all reported in the current folder, whatever their game; a file has its own folder."""
     monkeypatch.chdir(tmp_path)

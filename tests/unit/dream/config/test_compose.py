@@ -28,6 +28,7 @@ REFUSED = {
     "a setting taken away": (["~eval.every"], r"^~eval\.every takes a setting away; give it a value"),
     "a group taken away": (["~algo"], r"^~algo takes a setting away"),
     "a group of another command": (["game=leduc"], r"^unknown setting 'game'; .*known: algo, budget, checkpoint, de"),
+    "no option where there must be one": (["preset=null"], r"^unknown preset .null.; known: h200, laptop, none, tiny"),
     "an option": (["experiment=nothing"], r"^unknown experiment .nothing.; known: document_small, dueling_dream"),
     "an added key that is there": (["+algo.epochs=1"], r"'\+\+algo\.epochs=1'"),
     "a value that needs quotes": (
@@ -78,6 +79,13 @@ def test_an_old_name_is_answered_with_the_new(overrides: list[str], message: str
     with pytest.raises(InputError) as error:
         build_run(compose_config("config", overrides).node)
     assert str(error.value) == message
+
+
+def test_no_choice_may_be_written_out() -> None:
+    """As the primary files have it."""
+    for name, nothing in (("config", "experiment=null"), ("exploit", "env=null")):
+        plain, written = compose_config(name, []), compose_config(name, [nothing])
+        assert (written.node, written.overrides) == (plain.node, ())
 
 
 def test_an_old_name_in_a_plain_configuration() -> None:
