@@ -19,6 +19,10 @@ POPULATION = ("simple_bot", "marjj", "camper", "eaai_simple")
 """The rule-based players that the first of them meets in training."""
 
 
+CURRICULUM = ("heuristic", "aggressive_knock", "meld_builder", "early_knock", "defensive")
+"""The rule-based players that the 16-action document's recipe meets in training, at its size for two cores."""
+
+
 def by_seed(runs: dict[str, Any]) -> list[tuple[str, Any]]:
     """Returns stored runs of a player in the order of their seeds, which are texts there."""
     return sorted(runs.items(), key=lambda item: int(item[0]))
@@ -42,9 +46,9 @@ def laptop_field_table() -> list[str]:
     )
 
 
-def _points_and_won(runs: list[dict[str, Any]], opponent: str) -> tuple[str, str]:
+def _points_and_won(runs: list[dict[str, Any]], opponent: str, reports: str = "strength") -> tuple[str, str]:
     """Returns points per hand against an opponent over seeds, with the 95 % t-interval, and rounds won."""
-    results = [run["strength"][opponent] for run in runs]
+    results = [run[reports][opponent] for run in runs]
     points = np.array([x["points_per_hand"]["mean"] for x in results])
     return signed(mean_interval(points)._asdict()), f"{100 * np.mean([x['win_rate']['mean'] for x in results]):.1f} %"
 
@@ -69,6 +73,26 @@ def population_table() -> list[str]:
         "and as many decisions, against itself as it was in all rounds. "
         f"{alone[0]['strength']['random']['n']:,} rounds with each seed; points per hand, means over seeds with 95 % "
         "t-intervals, and rounds won:",
+    )
+
+
+def curriculum_table() -> list[str]:
+    """Returns the lines of the table of the 16-action document's recipe, against each player of its curriculum."""
+    runs = stored("r42")["runs"]
+    rows = []
+    for opponent in runs[0]["final_by_opponent"]:
+        points, won = _points_and_won(runs, opponent, "final_by_opponent")
+        each = [run["final_by_opponent"][opponent] for run in runs]
+        seeds = ", ".join(f"{100 * one['win_rate']['mean']:.1f} %" for one in each)
+        rows.append([f"`{opponent}`", "yes" if opponent in CURRICULUM else "", won, seeds, points])
+    spent = ", ".join(f"{run['seconds'] / 60:.0f}" for run in runs)
+    return table(
+        "against | met in training | rounds won | by seed | points per hand",
+        rows,
+        f"`python -m dream.run experiment=r42 preset=laptop seed=<s>`, {len(runs)} seeds, "
+        f"{runs[0]['decisions'] / 1e6:.1f} M decisions each in {spent} minutes of a core with other work beside. "
+        f"{runs[0]['final']['n']:,} rounds against each on mirrored deals; points per hand are means over seeds with "
+        "95 % t-intervals:",
     )
 
 

@@ -76,6 +76,7 @@ def compose_config(name: str, overrides: list[str]) -> Composed:
         except _COMPOSE_ERRORS as error:
             raise _refused(name, parsed, groups, error) from error
     _refuse_deletions(parsed)
+    _check_recipe(parsed)
     plain = OmegaConf.create({key: value for key, value in node.items_ex(resolve=False) if key != "hydra"})
     return Composed(plain, tuple(overrides), _choices(node.hydra))
 
@@ -172,6 +173,20 @@ def _check_options(overrides: list[Override], groups: dict[str, list[str]]) -> N
             continue
         if not registered.offer(group, option):
             raise renamed.unknown_option(group, option, sorted({*groups[group], *registered.names(group)}))
+
+
+def _check_recipe(overrides: list[Override]) -> None:
+    """Raises InputError where overrides choose an experiment and another algorithm than it is a recipe of."""
+    chosen = {override.key_or_group: override.value() for override in overrides}
+    experiment, algo = chosen.get("experiment"), chosen.get("algo")
+    if not isinstance(experiment, str) or not isinstance(algo, str):
+        return
+    defaults = OmegaConf.to_container(OmegaConf.load(config_dir() / "experiment" / f"{experiment}.yaml")).get(
+        "defaults", []
+    )
+    own = next((item["override /algo"] for item in defaults if "override /algo" in item), algo)
+    if own != algo:
+        raise InputError(f"algo={algo} does not go with experiment={experiment}, a recipe of algo={own}; leave one out")
 
 
 def _refuse_deletions(overrides: list[Override]) -> None:

@@ -29,6 +29,10 @@ REFUSED = {
     "a group taken away": (["~algo"], r"^~algo takes a setting away"),
     "a group of another command": (["game=leduc"], r"^unknown setting 'game'; .*known: algo, budget, checkpoint, de"),
     "no option where there must be one": (["preset=null"], r"^unknown preset .null.; known: h200, laptop, none, tiny"),
+    "another algorithm than an experiment's": (
+        ["experiment=mmd_critic", "algo=ppo"],
+        r"^algo=ppo does not go with experiment=mmd_critic, a recipe of algo=mmd; leave one out$",
+    ),
     "an option": (["experiment=nothing"], r"^unknown experiment .nothing.; known: document_small, dueling_dream"),
     "an added key that is there": (["+algo.epochs=1"], r"'\+\+algo\.epochs=1'"),
     "a value that needs quotes": (
