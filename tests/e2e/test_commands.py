@@ -258,6 +258,7 @@ def test_export_and_evaluate_the_file(
     file, checkpoint = (report.pop("measured")["checkpoint"] for report in (by_file, by_run))
     assert file["iteration"] == checkpoint["iteration"] == 4
     assert file["checksum"] != checkpoint["checksum"]  # of the file, and of the whole state
+    assert [report.pop("player") for report in (by_file, by_run)] == ["agent.safetensors", against_random[0]["player"]]
     assert by_file == by_run
 
 
