@@ -33,7 +33,7 @@ from dream.game_tree.sequence_form import nash_conv
 from dream.game_tree.tree import build_tree
 from dream.storage.checkpoint import FOLDER
 from dream.storage.files import write_json, writing
-from dream.storage.policies import check_game, find, game_of, policy_of
+from dream.storage.policies import check_game, chosen_name, find, game_of, policy_of
 from dream.training import metrics
 from envs import Game, InputError, Policy
 
@@ -44,8 +44,6 @@ OPPONENTS = (
 MEANS = ("win_rate", "loss_rate", "points_per_hand")
 LIMITS = ("decisions", "seconds")
 EXPLOITABILITY = "eval/exploitability/"
-POLICIES = ("average", "current")
-"""A learner is judged by the first of these that it has, as in its matches."""
 ONE_PAIR = "one pair of runs has no interval; give two pairs or more for one"
 
 
@@ -74,16 +72,16 @@ def evaluations(run: Path) -> dict[int, dict[str, float]]:
 
 
 def judged_by(run: Path) -> str:
-    """Returns which of a run's policies its exploitability is of.
+    """Returns which of a run's policies its exploitability is of: the one that plays its matches.
 
     Raises:
       InputError: no run directory, or no exploitability in its metrics.
     """
-    records = metrics.read(run)
-    for policy in POLICIES:
-        if any(record.get(EXPLOITABILITY + policy) is not None for record in records):
-            return policy
-    raise InputError(f"{run} holds no {EXPLOITABILITY}*; it must be the directory of a run on an enumerable game")
+    values = (item for record in metrics.read(run) for item in record.items())
+    found = {key.removeprefix(EXPLOITABILITY) for key, x in values if key.startswith(EXPLOITABILITY) and x is not None}
+    if not found:
+        raise InputError(f"{run} holds no {EXPLOITABILITY}*; it must be the directory of a run on an enumerable game")
+    return chosen_name(found)
 
 
 def side_by_side(

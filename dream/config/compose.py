@@ -8,6 +8,7 @@ import itertools
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
@@ -91,9 +92,14 @@ def composed_by_hydra(node: DictConfig) -> Composed:
 
 def groups_of(name: str) -> dict[str, list[str]]:
     """Returns the groups that a user chooses from in a primary configuration file, each with its options."""
-    defaults = OmegaConf.load(config_dir() / f"{name}.yaml").get("defaults", [])
-    groups = [key for item in defaults if OmegaConf.is_dict(item) for key in item if not _is_derived(str(key))]
+    groups = [key for key in _defaults(name) if not _is_derived(key)]
     return {group: sorted(file.stem for file in (config_dir() / group).glob("*.yaml")) for group in groups}
+
+
+def _defaults(name: str) -> dict[str, Any]:
+    """Returns group -> option of the defaults list of a file in conf/, by its name without the ending."""
+    items = OmegaConf.to_container(OmegaConf.load(config_dir() / f"{name}.yaml")).get("defaults", [])
+    return {key: option for item in items if isinstance(item, dict) for key, option in item.items()}
 
 
 def offer_all(name: str) -> None:
@@ -155,9 +161,8 @@ def as_value(text: str) -> str:
 
 def _choosing(name: str, overrides: list[str]) -> list[str]:
     """Returns overrides without those that choose null where nothing is chosen anyway: Hydra knows no such choice."""
-    defaults = OmegaConf.to_container(OmegaConf.load(config_dir() / f"{name}.yaml")).get("defaults", [])
-    nothing = {key for item in defaults if isinstance(item, dict) for key, option in item.items() if option is None}
-    return [text for text in overrides if text.replace(" ", "") not in {f"{group}=null" for group in nothing}]
+    nothing = {f"{group}=null" for group, option in _defaults(name).items() if option is None}
+    return [text for text in overrides if text.replace(" ", "") not in nothing]
 
 
 def _check_options(overrides: list[Override], groups: dict[str, list[str]]) -> None:
@@ -181,10 +186,7 @@ def _check_recipe(overrides: list[Override]) -> None:
     experiment, algo = chosen.get("experiment"), chosen.get("algo")
     if not isinstance(experiment, str) or not isinstance(algo, str):
         return
-    defaults = OmegaConf.to_container(OmegaConf.load(config_dir() / "experiment" / f"{experiment}.yaml")).get(
-        "defaults", []
-    )
-    own = next((item["override /algo"] for item in defaults if "override /algo" in item), algo)
+    own = _defaults(f"experiment/{experiment}").get("override /algo", algo)
     if own != algo:
         raise InputError(f"algo={algo} does not go with experiment={experiment}, a recipe of algo={own}; leave one out")
 
