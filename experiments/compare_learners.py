@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from run_records import Run, check_alike, check_distinct, check_games, check_out, check_paths, overrides, read_run
+from run_records import Run, check_alike, check_distinct, check_games, check_paths, overrides, read_run, result_file
 
 import envs
 from dream.evaluation import match
@@ -242,14 +242,13 @@ def main() -> None:
     parser.add_argument(
         "--exploitability", action="store_true", help="play no match; read the exact values of the runs' evaluations"
     )
-    parser.add_argument("--out", type=Path, required=True, help="the JSON file to write")
+    parser.add_argument("--out", type=result_file, required=True, help="the JSON file to write")
     arguments = parser.parse_args()
     if len(arguments.one) != len(arguments.other):
         parser.exit(
             2, f"error: {len(arguments.one)} runs of one and {len(arguments.other)} of the other make no pairs\n"
         )
     try:
-        check_out(arguments.out)
         if arguments.exploitability:
             found = compare_exploitability(arguments.one, arguments.other)
         else:

@@ -33,10 +33,10 @@ from run_records import (
     check_alike,
     check_distinct,
     check_games,
-    check_out,
     overrides,
     read_run,
     recipe_of,
+    result_file,
     sittings,
     stored_result,
 )
@@ -357,7 +357,7 @@ def main() -> None:
     for name in ("collect", "trials", "matches", "curves"):
         command = commands.add_parser(name)
         command.add_argument("folders", nargs="+", type=Path, help="folders of sweeps")
-        command.add_argument("--out", type=Path, required=True, help="the JSON file to write")
+        command.add_argument("--out", type=result_file, required=True, help="the JSON file to write")
         if name in ("collect", "curves"):
             command.add_argument("--label", default="", help="what is added to the learners' names")
             command.add_argument("--keep", action="store_true", help="keep what else the file holds of the same games")
@@ -370,7 +370,6 @@ def main() -> None:
             for name, picture in PICTURES.items():
                 picture(json.loads((RESULTS / f"{name}.json").read_text()), RESULTS / f"{name}.svg")
             return
-        check_out(given.out)
         if given.command == "collect":
             merge(joined(collect(given.folders, given.label), _stored(given)), given.out)
         elif given.command == "trials":

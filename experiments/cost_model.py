@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from run_records import stored_result
+from run_records import result_file, stored_result
 
 from dream.config.compose import compose_config
 from dream.networks import make_network
@@ -142,7 +142,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--link", type=float, default=LINK, help="bytes/s between machines (default %(default)g)")
     parser.add_argument("--latency", type=float, default=LATENCY, help="seconds of a message (default %(default)g)")
-    parser.add_argument("--out", type=Path, default=RESULT, help="file to write (default: the one the tables are of)")
+    parser.add_argument("--out", type=result_file, default=RESULT, help="default: the file that the tables are of")
     arguments = parser.parse_args()
     report: dict[str, Any] = {"link": arguments.link, "latency": arguments.latency, "recipes": {}}
     for name, overrides in RECIPES.items():

@@ -25,6 +25,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from run_records import result_file
 
 import envs
 from dream.equations.sampling import sample_action
@@ -109,7 +110,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--decisions", type=int, default=256, help="of each opponent and time, at most")
     parser.add_argument("--game", choices=PLAYERS, default="gin_rummy")
-    parser.add_argument("--out", type=Path, help="instead of the file in experiments/results")
+    parser.add_argument("--out", type=result_file, help="instead of the file in experiments/results")
     arguments = parser.parse_args()
     if arguments.decisions < 2:
         parser.exit(2, f"error: --decisions={arguments.decisions} is out of range; it must be at least 2\n")

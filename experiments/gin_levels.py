@@ -15,7 +15,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from run_records import stored_result
+from run_records import result_file, stored_result
 
 import envs
 from dream.evaluation import match
@@ -50,7 +50,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--players", nargs="+", help="by name, run or file; by default levels and some others")
     parser.add_argument("--games", type=int, default=2000, help="rounds per pairing (default %(default)s)")
-    parser.add_argument("--out", type=Path, default=RESULT)
+    parser.add_argument("--out", type=result_file, default=RESULT)
     arguments = parser.parse_args()
     others = [name for name in (*FIELD, *OTHERS) if levels.Level(name) not in levels.LEVELS["gin_rummy"]]
     game = envs.make("gin_rummy")

@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
-from run_records import read_json
+from run_records import read_json, result_file
 
 import envs
 from dream.evaluation.matches import play_hands
@@ -181,7 +181,7 @@ def main() -> None:
     parser.add_argument("--deals", type=int, default=4096)
     parser.add_argument("--block", type=int, default=1024, help="deals played at once")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("runs/gin_losses"))
-    parser.add_argument("--out", type=pathlib.Path, default=RESULT)
+    parser.add_argument("--out", type=result_file, default=RESULT)
     arguments = parser.parse_args()
     for name, least in (("deals", 1), ("block", 1)):
         if getattr(arguments, name) < least:

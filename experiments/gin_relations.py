@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import blocks
 import numpy as np
-from run_records import stored_result
+from run_records import result_file, stored_result
 
 import envs
 from dream.evaluation.game_chances import game_chance
@@ -120,7 +120,7 @@ def main() -> None:
     parser.add_argument("--against", default="", help="pairings whose second player's name begins so")
     parser.add_argument("--aware", action="store_true", help="also what patient wins with limits by the score")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("runs/gin_relations"))
-    parser.add_argument("--out", type=pathlib.Path, default=RESULT)
+    parser.add_argument("--out", type=result_file, default=RESULT)
     arguments = parser.parse_args()
     begun = (arguments.only, arguments.against)
     relations = [one for one in RELATIONS if all(name.startswith(x) for name, x in zip(one[:2], begun, strict=True))]

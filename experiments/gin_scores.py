@@ -21,6 +21,7 @@ from typing import Any
 
 import blocks
 import numpy as np
+from run_records import result_file
 
 import envs
 from dream.evaluation.game_chances import best_by_score, chance_by_score
@@ -91,7 +92,7 @@ def main() -> None:
     parser.add_argument("--deals", type=int, default=16384, help="of each player against each opponent; both halves")
     parser.add_argument("--players", nargs="+", default=PLAYERS, help="between which the score chooses")
     parser.add_argument("--opponents", nargs="+", default=OPPONENTS)
-    parser.add_argument("--out", type=Path, default=RESULT)
+    parser.add_argument("--out", type=result_file, default=RESULT)
     arguments = parser.parse_args()
     if arguments.deals < 128:
         parser.exit(2, f"error: --deals={arguments.deals} is out of range; it must be at least 128\n")

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import blocks
 import numpy as np
-from run_records import difference, flat, read_json
+from run_records import difference, flat, read_json, result_file
 
 import envs
 from dream.evaluation.gains import CHANGED, GAIN, play_for_gains
@@ -219,7 +219,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", help="players to be played; all by default")
     parser.add_argument("--against", nargs="*", help="opponents to be played; all by default")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("runs/gin_search"))
-    parser.add_argument("--out", type=pathlib.Path, default=RESULT)
+    parser.add_argument("--out", type=result_file, default=RESULT)
     arguments = parser.parse_args()
     everything, started = pairings(arguments.deals), time.monotonic()
     try:

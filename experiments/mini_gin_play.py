@@ -9,11 +9,10 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from run_records import read_json
+from run_records import read_json, result_file
 
 from dream.game_tree.sequence_form import expected_value, nash_conv
 from dream.game_tree.tabular_policy import tabulate
@@ -136,7 +135,7 @@ def main() -> None:
     """Reads the arguments, prints what was found and writes it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", nargs="+", help="run directories or checkpoints")
-    parser.add_argument("--out", type=Path, help="a JSON file; other decks and rules in it are kept")
+    parser.add_argument("--out", type=result_file, help="a JSON file; other decks and rules in it are kept")
     arguments = parser.parse_args()
     try:
         kept = read_json(arguments.out) if arguments.out and arguments.out.exists() else {}

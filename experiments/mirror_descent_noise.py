@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from run_records import result_file
 
 import envs
 from dream.equations.mirror_descent import magnetic_logits
@@ -51,7 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--iterations", type=int, default=Settings().iterations)
-    parser.add_argument("--out", type=Path, help="JSON file of the result")
+    parser.add_argument("--out", type=result_file, help="JSON file of the result")
     arguments = parser.parse_args()
     for name in ("seeds", "iterations"):
         if getattr(arguments, name) < 1:

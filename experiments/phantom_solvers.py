@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from omegaconf import OmegaConf
-from run_records import read_json
+from run_records import read_json, result_file
 
 import envs
 from dream.algorithms.tabular.cfr import CfrConfig, CfrState, run_updates_without_tree
@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, help="stop after so many (default %(default)s)")
     parser.add_argument("--seconds", type=float, help="of the processor, at most (default %(default)s)")
     parser.add_argument("--every", type=int, default=5, help="iterations between measurements (default %(default)s)")
-    parser.add_argument("--out", type=pathlib.Path, default=RESULTS)
+    parser.add_argument("--out", type=result_file, default=RESULTS)
     parser.set_defaults(**LIMITS)
     arguments = parser.parse_args()
     try:

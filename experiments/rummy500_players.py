@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import blocks
-from run_records import difference, flat, read_json
+from run_records import difference, flat, read_json, result_file
 
 import envs
 from dream.evaluation import match
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of deals and actions (default %(default)s)")
     parser.add_argument("--counts", nargs="+", type=int, default=[2, 3, 4, 5, 6], help="numbers of players")
     parser.add_argument("--json", action="store_true", help="one JSON object per row")
-    parser.add_argument("--out", type=Path, help="file of rows to add to")
+    parser.add_argument("--out", type=result_file, help="file of rows to add to")
     arguments = parser.parse_args()
     try:
         rows = read_json(arguments.out) if arguments.out and arguments.out.exists() else {}

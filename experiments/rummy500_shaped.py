@@ -22,7 +22,18 @@ from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
-from run_records import budget_of, config_of, difference, finished, flat, game_in, origin, read_json, recipe_of
+from run_records import (
+    budget_of,
+    config_of,
+    difference,
+    finished,
+    flat,
+    game_in,
+    origin,
+    read_json,
+    recipe_of,
+    result_file,
+)
 
 from dream.config.compose import compose_config
 from dream.evaluation import match
@@ -162,7 +173,7 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=3000, help="of a final evaluation (default %(default)s)")
     parser.add_argument("--deals", type=int, default=500, help="of a match between seeds (default %(default)s)")
     parser.add_argument("--runs", type=Path, default=Path("runs") / "rummy500_shaped", help="where the runs are kept")
-    parser.add_argument("--out", type=Path, default=RESULT, help="the result file")
+    parser.add_argument("--out", type=result_file, default=RESULT, help="the result file")
     given = parser.parse_args()
     try:
         measure(given)

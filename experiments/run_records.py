@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import json
 import re
@@ -87,11 +88,20 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path} is damaged ({error}); it must be JSON") from error
 
 
-def check_out(path: Path) -> None:
-    """Raises InputError unless --out can name a result file; to be asked before the work is done."""
+def result_file(text: str) -> Path:
+    """Reads --out, before any work is done.
+
+    Raises:
+      argparse.ArgumentTypeError: no result file can have that path.
+    """
+    path = Path(text)
     if path.is_dir():
-        raise InputError(f"--out={path} is a folder; it must be a file")
-    check_can_be_folder(path.absolute().parent, f"the folder of --out={path}")
+        raise argparse.ArgumentTypeError(f"{path} is a folder; it must be a file")
+    try:
+        check_can_be_folder(path.absolute().parent, "its folder")
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return path
 
 
 def stored_result(path: Path) -> dict[str, Any]:

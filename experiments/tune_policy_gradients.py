@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from omegaconf import OmegaConf
-from run_records import read_json
+from run_records import read_json, result_file
 from yaml import YAMLError
 
 import envs
@@ -164,7 +164,7 @@ def main() -> None:
     parser.add_argument("--groups", nargs="*", default=[], help="those to run; by default all")
     parser.add_argument("--decisions", type=float, default=2.5e6)
     parser.add_argument("--seed", type=int, default=100, help="none that a result is judged by")
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=result_file, required=True)
     given = parser.parse_args()
     try:
         tried(given)

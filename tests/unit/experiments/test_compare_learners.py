@@ -110,16 +110,6 @@ def test_a_learner_is_judged_by_its_average(tmp_path: pathlib.Path) -> None:
     assert reported["over_pairs"]["other_at_equal_decisions"]["mean"] == pytest.approx(0.6)
 
 
-def test_a_result_that_cannot_be_written_is_refused_first(
-    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Before any work: a folder, and a file where a folder would have to be."""
-    (tmp_path / "file").touch()
-    for out, message in ((tmp_path, "is a folder; it must be a file"), (tmp_path / "file" / "x.json", "is a file")):
-        assert called(script, "--one", tmp_path, "--other", tmp_path, "--out", out) == 2
-        assert message in capsys.readouterr().err
-
-
 def test_one_pair_has_no_interval(tmp_path: pathlib.Path) -> None:
     """Null ends and a note that says so, in a file that is valid JSON."""
     one, other = (_evaluated(tmp_path / name, 1.0, [value]) for name, value in (("one", 0.5), ("other", 0.25)))

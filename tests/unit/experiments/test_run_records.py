@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pathlib
 import shlex
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 import run_records as script
 from run_folder import write_config, write_sittings
+from script_support import called
 
 from envs import InputError
 
@@ -94,3 +96,21 @@ def test_a_damaged_result_is_named(tmp_path: pathlib.Path) -> None:
     path.write_text('{"row": 1')
     with pytest.raises(InputError, match=r"result\.json is damaged"):
         script.stored_result(path)
+
+
+_EXPERIMENTS = pathlib.Path(script.__file__).parent
+_FIRST = {"comparison": ["collect", "runs"]}
+"""What a script is given before --out, if it would not read that without."""
+
+
+@pytest.mark.parametrize(
+    "name", sorted(path.stem for path in _EXPERIMENTS.glob("*.py") if 'add_argument("--out"' in path.read_text())
+)
+def test_a_result_that_cannot_be_written_is_refused_first(
+    name: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before any work: a folder, and a file where a folder would have to be."""
+    (tmp_path / "file").touch()
+    for out, message in ((tmp_path, "is a folder; it must be a file"), (tmp_path / "file" / "x.json", "is a file")):
+        assert called(importlib.import_module(name), *_FIRST.get(name, ()), "--out", out) == 2
+        assert message in capsys.readouterr().err
