@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from envs import cards
 from envs.errors import InputError, unknown
 
 
-def build_rules(kind: type, preset: Any, given: Mapping[str, Any]) -> Any:
+def build_rules(kind: type, preset: Any, given: Mapping[str, Any], besides: Iterable[str] = ()) -> Any:
     """Returns `preset` with the given rules replaced, checked for name and type.
 
     Args:
       kind: the frozen dataclass of rules.
       preset: an instance of it, the defaults.
       given: rule name -> value.
+      besides: names that the game takes besides these, for the message.
     Raises:
       InputError: an unknown rule, a value of another type, or one the dataclass refuses.
     """
     fields = {field.name for field in dataclasses.fields(kind) if field.init}
     for key, value in given.items():
         if key not in fields:
-            raise unknown("rule", key, fields)
+            raise unknown("rule", key, fields.union(besides))
         wanted = type(getattr(preset, key))
         if type(value) is not wanted:
             raise InputError(f"rule {key}={value!r} is a {type(value).__name__}; it must be a {wanted.__name__}")

@@ -101,10 +101,15 @@ class Resources:
     find_records: Callable[[str, Game], Sequence[Record]] = _no_records
 
 
+FOR_ANY_GAME = "ppo, mmd, nfsp or dueling_dream"
+"""Algorithms that take games for more than two players, and games that are not zero-sum."""
+
+
 def needs_tree(algorithm: str, game: Game) -> None:
     """Raises InputError unless a game is enumerable, for an algorithm that goes through the whole tree."""
     if not isinstance(game, EnumerableGame):
+        for_two = game.num_players == 2 and game.zero_sum
         raise InputError(
             f"algo={algorithm} needs the whole tree of its game, and {game.name} is not enumerable; "
-            "use an algorithm that samples play, such as dream or dueling_dream"
+            f"use an algorithm that samples play, such as {'dream or dueling_dream' if for_two else FOR_ANY_GAME}"
         )

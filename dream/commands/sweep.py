@@ -1,11 +1,13 @@
 """Sweeps: jobs one after the other, a failed one ending nothing but itself, and one table at the end.
 
-With a sweeper or launcher of Hydra's the jobs are Hydra's to run, in other processes too. A job with a checkpoint in
-its folder goes on from there, so that the same command, or a queue that runs a job again, finishes a sweep.
+With a sweeper or launcher of Hydra's the jobs are Hydra's to run, in other processes too; what became of those is read
+from a file that every job adds a line to. A job with a checkpoint in its folder goes on from there, so that the same
+command, or a queue that runs a job again, finishes a sweep.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import math
@@ -22,13 +24,14 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 
 from dream.config.compose import Composed, compose_config, composed_by_hydra, config_dir, jobs, offer_all
-from dream.storage.files import StorageError
-from dream.training.sweeps import FINISHED, load_sweep, settings_in
+from dream.storage.files import StorageError, append_lines, read_lines
 from envs.errors import InputError
 
 Prepare = Callable[[Composed], Any]
 Job = Callable[[Any], float | None]
 Complete = Callable[[list[str]], list[str]]
+OUTCOMES_FILE = "outcomes.jsonl"
+"""In the folder of a sweep whose jobs run in other processes: a line for each job that ended."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Outcome:
     """How a job ended.
 
     Attributes:
-      number: of the job, from 1.
+      number: of the job, that of its folder, from 0.
       label: the overrides that differ between jobs.
       objective: what the job returned; None where it has none, or failed.
       failure: one line that says why it failed, or "".
@@ -73,24 +76,27 @@ class Sweep:
         self._planned: list[list[str]] | None = None
         self._fixed: set[str] = set()
         self._folder: Path | None = None
-        self._hydras_folder: Path | None = None
-        if not any(text.startswith("hydra") for text in overrides):
-            self._planned = _enumerated(overrides)
+        self._stamp = f"{time.time_ns()}-{self._process}"
+        own = [text for text in overrides if not text.startswith("hydra")]
+        if not any("sweeper" in text.partition("=")[0] for text in overrides):
+            self._planned = _enumerated(own)
             self._fixed = set.intersection(*map(set, self._planned)) if len(self._planned) > 1 else set()
+        self._by_hydra = len(own) < len(overrides)
+        if not self._by_hydra:
             self._check()
-        elif name == "config":
-            self._hydras_folder = _folder_in(overrides)
-            self._fixed = {text for text in sys.argv if text.startswith("run_dir=")}
+        else:
+            self._hydras_folder = _folder_in(overrides, "run_dir" if name == "config" else "hydra.sweep.dir")
+            self._fixed |= {text for text in sys.argv if text.startswith("run_dir=")}
 
     def run(self) -> int:
         """Runs the jobs and prints the table; returns the exit code: 0, 1 where a job failed, or a signal's."""
         code = 0
         try:
-            self._run_planned() if self._planned is not None else self._run_by_hydra()
+            self._run_by_hydra() if self._by_hydra else self._run_planned()
         except SystemExit as left:  # a signal, or a sweeper that gave up
             code = left.code if isinstance(left.code, int) else 1
-        if not self._outcomes and self._hydras_folder is not None:
-            self._outcomes = _outcomes_in(self._hydras_folder)
+        if self._by_hydra and not self._outcomes:
+            self._outcomes = self._left_in(self._hydras_folder)
         failed = [outcome for outcome in self._outcomes if outcome.failure]
         for line in self.table():
             print(line, flush=True)
@@ -102,7 +108,7 @@ class Sweep:
 
     def _run_planned(self) -> None:
         """Runs the product of all choices; in Hydra's basic sweeper a job that does not compose would end them all."""
-        for number, overrides in enumerate(self._planned, 1):
+        for number, overrides in enumerate(self._planned):
             self._attempt(number, self._label(overrides), functools.partial(self._start, number, overrides))
 
     def _start(self, number: int, overrides: list[str]) -> float | None:
@@ -126,21 +132,43 @@ class Sweep:
         if self._folder is None:
             stamped = f"runs/{time.strftime('%Y-%m-%d_%H-%M-%S')}_sweep"
             self._folder = Path(composed.node.get("run_dir") or stamped).expanduser().absolute()
-        return dataclasses.replace(composed, sweep_dir=self._folder / str(number - 1))
+        return dataclasses.replace(composed, sweep_dir=self._folder / str(number))
 
     def _run_by_hydra(self) -> None:
         """Runs the jobs that another sweeper picks by what they return, in its launcher."""
 
         def application(node: Any) -> float | None:
-            composed, number = composed_by_hydra(node), int(HydraConfig.get().job.num) + 1
-            if os.getpid() != self._process:  # a launcher's; it has its own table
-                self._outcomes = []
-            return self._attempt(
-                number, self._label(composed.overrides), lambda: self._done(number, self._prepare(composed))
-            )
+            composed, number = composed_by_hydra(node), int(HydraConfig.get().job.num)
+            self._outcomes = self._outcomes if os.getpid() == self._process else []
+            try:
+                return self._attempt(
+                    number, self._label(composed.overrides), lambda: self._done(number, self._prepare(composed))
+                )
+            finally:
+                if os.getpid() != self._process:
+                    self._leave(composed.sweep_dir)
 
         offer_all(self._name)
         hydra.main(version_base="1.3", config_path=str(config_dir()), config_name=self._name)(application)()
+
+    def _leave(self, job_dir: Path) -> None:
+        """Tells the process that shows the table how the job of this one ended; a refused one leaves no folder."""
+        with contextlib.suppress(OSError):
+            job_dir.rmdir()  # where it is empty
+        with contextlib.suppress(OSError):
+            job_dir.parent.mkdir(parents=True, exist_ok=True)
+            lines = [{"sweep": self._stamp} | dataclasses.asdict(outcome) for outcome in self._outcomes]
+            append_lines(job_dir.parent / OUTCOMES_FILE, lines)
+
+    def _left_in(self, folder: Path) -> list[Outcome]:
+        """Returns how the jobs ended that ran in other processes, as they left it; of several ends the last."""
+        ended = {}
+        for line in read_lines(folder / OUTCOMES_FILE):
+            if line.pop("sweep", None) == self._stamp:
+                ended[line["number"]] = Outcome(**line)
+        for number, overrides in enumerate(self._planned or []):
+            ended.setdefault(number, Outcome(number, self._label(overrides), None, "ended without a word"))
+        return [ended[number] for number in sorted(ended)]
 
     def _draw(self) -> Path | None:
         """Draws the jobs side by side; returns the file, None where there is nothing to compare."""
@@ -148,7 +176,7 @@ class Sweep:
             return None
         from dream.training.pictures import draw_sweep  # slow to import, and a refused sweep draws nothing
 
-        jobs = [(one.label, one.objective, self._folder / str(one.number - 1)) for one in self._outcomes]
+        jobs = [(one.label, one.objective, self._folder / str(one.number)) for one in self._outcomes]
         return draw_sweep(self._folder, jobs)
 
     def table(self) -> list[str]:
@@ -159,8 +187,8 @@ class Sweep:
         for outcome in self._outcomes:
             value = "none" if outcome.objective is None else f"{outcome.objective:.6g}"
             rows.append((str(outcome.number), outcome.label, outcome.failure or value))
-        for number, overrides in enumerate(self._planned or [], 1):
-            if number > len(self._outcomes):
+        for number, overrides in enumerate(self._planned or []):
+            if number >= len(self._outcomes):
                 rows.append((str(number), self._label(overrides), "not run"))
         widths = [max(len(row[n]) for row in rows) for n in range(2)]
         return [f"{a:>{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows]
@@ -168,7 +196,7 @@ class Sweep:
     def _check(self) -> None:
         """Raises the first job's InputError where every job is refused, before anything is written."""
         errors = []
-        for number, overrides in enumerate(self._planned, 1):
+        for number, overrides in enumerate(self._planned):
             try:
                 self._prepare(self._composed(number, overrides))
                 return
@@ -178,7 +206,7 @@ class Sweep:
 
     def _attempt(self, number: int, label: str, start: Callable[[], float | None]) -> float | None:
         """Runs one job; what goes wrong in it stays in it. Returns its objective, infinite where it failed."""
-        count = f"/{len(self._planned)}" if self._planned else ""
+        count = f" ({number + 1} of {len(self._planned)})" if self._planned else ""
         print(f"\njob {number}{count}: {label}", flush=True)
         try:
             objective, failure = start(), ""
@@ -230,28 +258,13 @@ def _check_resumed(overrides: list[str]) -> None:
         raise InputError(f"{twice} is given to {resumed.count(twice)} jobs; a sweep can go on with a run only once")
 
 
-def _folder_in(overrides: list[str]) -> Path:
+def _folder_in(overrides: list[str], setting: str) -> Path:
     """Returns the folder that a sweep of Hydra's is given, or one that is named by the time, which it is then given."""
-    given = [text.partition("=")[2].strip("'\"") for text in overrides if text.startswith("run_dir=")]
+    given = [text.partition("=")[2].strip("'\"") for text in overrides if text.startswith(f"{setting}=")]
     if not given:
         given = [f"runs/{time.strftime('%Y-%m-%d_%H-%M-%S')}_sweep"]
-        sys.argv.append(f"run_dir={given[0]}")
+        sys.argv.append(f"{setting}={given[0]}")
     return Path(given[-1]).expanduser().absolute()
-
-
-def _outcomes_in(folder: Path) -> list[Outcome]:
-    """Returns how the jobs ended that ran in other processes, as far as their folders say."""
-    try:
-        rows = load_sweep(folder)
-    except InputError as error:
-        print(f"error: {_line(error)}", file=sys.stderr)
-        return []
-    outcomes = []
-    for row in rows:
-        failure = "" if row["status"] == FINISHED else f"{row['status']} at iteration {row['iteration']}"
-        label = " ".join(f"{name}={value}" for name, value in settings_in(row).items()) or Path(row["directory"]).name
-        outcomes.append(Outcome(row["job"] + 1, label, row["objective"], failure))
-    return outcomes
 
 
 def _line(error: Exception) -> str:

@@ -25,8 +25,8 @@ from dream.config.tuned import config_dir
 from envs.errors import InputError
 
 __all__ = [
-    "Composed", "as_value", "check_names", "compose_config", "composed_by_hydra", "config_dir", "groups_of", "jobs",
-    "offer_all", "update",
+    "Composed", "as_value", "beside_recipe", "check_names", "compose_config", "composed_by_hydra", "config_dir",
+    "groups_of", "jobs", "offer_all", "update",
 ]  # fmt: skip
 
 _PLAIN = re.compile(r"[\w./:@%+-]+( [\w./:@%+-]+)*", re.ASCII)
@@ -189,6 +189,13 @@ def _check_recipe(overrides: list[Override]) -> None:
     own = _defaults(f"experiment/{experiment}").get("override /algo", algo)
     if own != algo:
         raise InputError(f"algo={algo} does not go with experiment={experiment}, a recipe of algo={own}; leave one out")
+
+
+def beside_recipe(composed: Composed) -> str:
+    """Returns a note for a message where another game was chosen than an experiment is a recipe of; else ""."""
+    experiment, env = (composed.choices.get(group, "null") for group in ("experiment", "env"))
+    own = env if experiment in ("null", "None") else _defaults(f"experiment/{experiment}").get("override /env", env)
+    return "" if own == env else f"; experiment={experiment} is a recipe of env={own}, and env={env} was chosen"
 
 
 def _refuse_deletions(overrides: list[Override]) -> None:

@@ -60,11 +60,11 @@ def draw_sweep(folder: Path, outcomes: Iterable[tuple[str, float | None, Path]])
 
     Args:
       folder: of the sweep.
-      outcomes: label, objective (None without one) and run directory of each job.
+      outcomes: label, objective (None without one) and run directory of each job, a number in `folder`.
     Returns:
       The file; None where there is nothing to compare, or drawing failed, which is said in one line.
     """
-    jobs = [(f"{n}. {label}", objective, path) for n, (label, objective, path) in enumerate(outcomes, 1)]
+    jobs = [(f"{path.name}. {label}", objective, path) for label, objective, path in outcomes]
     ended = {label: objective for label, objective, _ in jobs if objective is not None}
     if len(ended) < 2 or not folder.is_dir():
         return None

@@ -6,7 +6,7 @@ import copy
 import math
 import time
 import uuid
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from dream import algorithms
 from dream.algorithms.types import Metrics, TrainState
 from dream.compiled import devices
 from dream.compiled.agreement import agreed
+from dream.config.settings import flat
 from dream.storage import files, reports
 from dream.storage.checkpoint import Checkpoint, has_checkpoint
 from dream.storage.checkpoint_arrays import check_arrays
@@ -61,7 +62,7 @@ class Run:
         check_arrays(self.state, f"algo={name}: the state that init returns")
         algorithms.check_policies(name, self.algorithm, self.state)
         if start.checkpoint is not None:
-            self._restore(start.checkpoint)
+            self._restore(start.checkpoint, start.plain)
         self.objective: float | None = None
         self.ended, self._batch = self._at_end(), BatchSize(self.algorithm.most)
         before_writing()
@@ -75,13 +76,27 @@ class Run:
         except OSError as error:
             raise faults.cannot_begin(self.run_dir, error) from error
 
-    def _restore(self, stored: Checkpoint) -> None:
-        """Takes over what a checkpoint holds, and says what there is beyond it in the run directory."""
+    def _restore(self, stored: Checkpoint, config: Mapping[str, Any]) -> None:
+        """Takes over what a checkpoint holds, and says what there is beyond it in the run directory.
+
+        Raises:
+          InputError: it has no such arrays as the run's configuration asks for, or lacks what a run needs to go on.
+        """
         meta = stored.meta
         missing = {"counters", "seconds", "compile_seconds", "wandb_id"} - meta.keys()
         if missing:
             raise InputError(f"{stored.path} cannot be gone on from: its meta lacks {', '.join(sorted(missing))}")
-        self.state = stored.restore(self.state)
+        try:
+            self.state = stored.restore(self.state)
+        except InputError as error:
+            now, then = (flat(one["algo"], "algo") for one in (config, meta["config"]))
+            changed = [name for name in now if name in then and now[name] != then[name]]
+            if not changed:
+                raise
+            raise InputError(
+                f"{', '.join(changed)} cannot be changed by resume=, as it changes what a checkpoint holds; leave it "
+                f"out, or begin a new run ({error})"
+            ) from error
         self.totals |= {name: meta["counters"][name] for name in metrics.COUNTERS if name in meta["counters"]}
         self.seconds_before, self.compiled_before = meta["seconds"], meta["compile_seconds"]
         self.iteration = self.saved = meta["iteration"]

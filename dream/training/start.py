@@ -17,7 +17,7 @@ import envs
 from dream import algorithms
 from dream.compiled.agreement import agreed
 from dream.config import settings
-from dream.config.compose import Composed, check_names, update
+from dream.config.compose import Composed, beside_recipe, check_names, update
 from dream.config.schema import HostsConfig, RunConfig
 from dream.rollout.opponents import PAST_SELF, SELF
 from dream.storage import files, lock
@@ -92,7 +92,7 @@ def _prepared(composed: Composed) -> Start:
     if composed.sweep_dir is not None and has_checkpoint(composed.sweep_dir):
         return _go_on(composed, find(composed.sweep_dir))
     check_names(composed, "env", "algo")
-    parts = build_run(composed.node)
+    parts = _built(composed)
     config = parts.config
     run_dir = _new_run_dir(composed, config.env.name, config.seed)
     if composed.sweep_dir and (run_dir.parent / files.CONFIG_FILE).is_file():
@@ -106,6 +106,15 @@ def _prepared(composed: Composed) -> Start:
     if run_dir.exists() and (not run_dir.is_dir() or any(path.name != lock.FILE for path in run_dir.iterdir())):
         _check_start_over(start)
     return start
+
+
+def _built(composed: Composed) -> Parts:
+    try:
+        return build_run(composed.node)
+    except InputError as error:
+        if note := beside_recipe(composed):
+            raise InputError(f"{error}{note}") from error
+        raise
 
 
 def job_name(overrides: tuple[str, ...]) -> str:

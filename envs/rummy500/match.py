@@ -96,6 +96,11 @@ class MatchRummy500(Rummy500):
         """That of a round, in every round."""
         return self.max_rounds * super().worst_reward
 
+    @property
+    def largest_payment(self) -> float:
+        """The most that is paid at once, which is for one round."""
+        return abs(super().worst_reward)
+
     def init(self, key: Array) -> MatchState:
         """Deals the first round."""
         round_key, seed_key = jax.random.split(key)

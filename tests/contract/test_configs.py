@@ -137,7 +137,7 @@ def _refusal(env: str, algo: str, network: str) -> str | None:
     game = envs.make(env)
     deep = DEEP_ON_TREES | WITH_HISTORY_VALUES | {"os_sd_cfr"}
     if algo in deep and game.num_players != 2:
-        return "these regret minimisers are for two. For more there are algo=ppo and algo=dueling_dream"
+        return "these regret minimisers are for two; use ppo, mmd, nfsp or dueling_dream"
     if algo == "rnad" and game.num_players != 2:
         return "is for two players"
     if algo in BY_EXACT_FORM and game.hidden_placement is not None:

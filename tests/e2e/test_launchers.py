@@ -41,11 +41,27 @@ def test_jobs_run_in_processes_of_their_own_and_go_on(tmp_path: pathlib.Path, la
     rows = dream.load_sweep(tmp_path / "sweep")
     assert [(row["seed"], row["iteration"], row["status"]) for row in rows] == [(1, 1, "finished"), (2, 1, "finished")]
     assert (
-        len([line for line in done.stdout.splitlines() if line.split()[:2] in (["1", "seed=1"], ["2", "seed=2"])]) == 2
+        len([line for line in done.stdout.splitlines() if line.split()[:2] in (["0", "seed=1"], ["1", "seed=2"])]) == 2
     )
     done = _sweep(tmp_path, f"hydra/launcher={launcher}", "seed=1,2", "iterations=3", "run_dir=sweep")
     assert done.returncode == 0, done.stderr
     assert [row["iteration"] for row in dream.load_sweep(tmp_path / "sweep")] == [3, 3]
+
+
+def test_jobs_refused_in_processes_of_their_own_are_told(tmp_path: pathlib.Path) -> None:
+    """Exit code 1 and a row for each job asked for, none for what an earlier sweep left in the folder."""
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
+    command = ("hydra/launcher=processes", "iterations=1", "run_dir=sweep")
+    assert _sweep(tmp_path, *command, "seed=1,2").returncode == 0
+    done = _sweep(tmp_path, *command, "seed=1,3", "algo.average_power=-1,0")
+    assert done.returncode == 1
+    rows = [
+        line.split(maxsplit=3) for line in done.stdout.splitlines() if line.split()[:1] in (["0"], ["1"], ["2"], ["3"])
+    ]
+    assert [(row[0], row[1]) for row in rows] == [("0", "seed=1"), ("1", "seed=1"), ("2", "seed=3"), ("3", "seed=3")]
+    assert [row[3].startswith("refused: ") for row in rows] == [True, True, True, False]
+    assert "error: job 2 (seed=3 algo.average_power=-1): refused: algo.average_power=-1" in done.stderr
+    assert sorted(path.name for path in (tmp_path / "sweep").iterdir() if path.is_dir()) == ["0", "1", "3"]
 
 
 def test_optuna_picks_settings_by_what_runs_came_to(tmp_path: pathlib.Path) -> None:

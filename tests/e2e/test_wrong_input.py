@@ -58,6 +58,10 @@ RUN = {
     "unknown algorithm": (["algo=draem"], "did you mean 'dream'"),
     "unknown preset": (["preset=laptp"], "did you mean 'laptop'"),
     "unknown experiment": (["experiment=nothing"], "nothing"),
+    "an experiment on another game": (
+        ["experiment=ppo_dense", "env=leduc_poker"],
+        "; experiment=ppo_dense is a recipe of env=gin_rummy, and env=leduc_poker was chosen",
+    ),
     "unknown env": (["env=gin_rumy"], "did you mean 'gin_rummy'"),
     "unknown game": (["env.name=gin_rumy"], "did you mean 'gin_rummy'"),
     "unknown rule": (["+env.rules.knock=1"], "did you mean 'knock_limit'"),

@@ -14,6 +14,7 @@ from jax import Array
 from dream.algorithms.counters import Counters
 from dream.algorithms.deep.history_values import Transition, expected_next_value, transitions
 from dream.algorithms.deep.regret_networks import Row
+from dream.algorithms.types import FOR_ANY_GAME
 from dream.compiled import devices
 from dream.config.settings import number
 from dream.equations import estimators, schedules
@@ -347,8 +348,9 @@ def two_players(game: Game) -> None:
     """Raises InputError unless a game is zero-sum and for two."""
     if game.num_players != 2:
         raise InputError(
-            f"{game.name} has {game.num_players} players; these regret minimisers are for two. For more there are "
-            "algo=ppo and algo=dueling_dream"
+            f"{game.name} has {game.num_players} players; these regret minimisers are for two; use {FOR_ANY_GAME}"
         )
     if not game.zero_sum:
-        raise InputError(f"{game.name} is not zero-sum with these rules; these regret minimisers need a game that is")
+        raise InputError(
+            f"{game.name} is not zero-sum with these rules, which these regret minimisers need; use {FOR_ANY_GAME}"
+        )

@@ -244,4 +244,4 @@ def make(preset: str = "dream", **rules: Any) -> GinRummy:
       preset: one of PRESETS.
       **rules: fields of GinRules.
     """
-    return GinRummy(build_rules(GinRules, chosen_preset(preset, PRESETS), rules))
+    return GinRummy(build_rules(GinRules, chosen_preset(preset, PRESETS), rules, ["preset"]))

@@ -331,4 +331,4 @@ def make(preset: str = "r42", **rules: Any) -> MdpGinRummy:
       preset: one of MDP_PRESETS.
       **rules: fields of MdpRules.
     """
-    return MdpGinRummy(build_rules(MdpRules, chosen_preset(preset, MDP_PRESETS), rules))
+    return MdpGinRummy(build_rules(MdpRules, chosen_preset(preset, MDP_PRESETS), rules, ["preset"]))

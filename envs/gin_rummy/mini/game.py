@@ -352,4 +352,4 @@ def make(preset: str = "4x2", **rules: Any) -> MiniGinRummy:
       preset: "4x2", "3x3", "5x2" or "3x4".
       **rules: fields of MiniRules.
     """
-    return MiniGinRummy(build_rules(MiniRules, chosen_preset(preset, MINI_PRESETS), rules))
+    return MiniGinRummy(build_rules(MiniRules, chosen_preset(preset, MINI_PRESETS), rules, ["preset"]))

@@ -281,4 +281,4 @@ def make(observation: str = "tensor", **rules: Any) -> OpenSpielGinRummy:
     """
     if not isinstance(observation, str) or observation not in encoding.OBSERVATIONS:
         raise unknown("observation", observation, encoding.OBSERVATIONS)
-    return OpenSpielGinRummy(build_rules(OpenSpielRules, OpenSpielRules(), rules), observation)
+    return OpenSpielGinRummy(build_rules(OpenSpielRules, OpenSpielRules(), rules, ["observation"]), observation)

@@ -46,6 +46,7 @@ def test_near_miss_is_suggested() -> None:
     assert "did you mean 'gin_rummy'?" in _message("gin_rumy")
     assert "did you mean 'kuhn_poker'?" in _message("kuhn")
     assert "did you mean 'knock_limit'?" in _message("gin_rummy", knock_limits=3)
+    assert ", preset, " in _message("gin_rummy", reward="categorical")
 
 
 @pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", "liars_dice"])

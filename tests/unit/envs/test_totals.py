@@ -32,3 +32,10 @@ def test_what_is_no_number_is_not_hidden() -> None:
     """A match refuses such rewards by their sums."""
     for wrong in (np.nan, np.inf, -np.inf):
         assert not np.isfinite(settled(CoinGame(), np.array([wrong, 0.0], np.float32))).all()
+
+
+def test_long_matches_keep_their_smallest_results() -> None:
+    """A fifth of a point among six players, however many rounds a match may have."""
+    game = envs.make("rummy500", num_players=6, target=500, max_rounds=200)
+    points = np.array([128.2, -0.2, 115, 115, 115, -473], np.float32)
+    np.testing.assert_array_equal(settled(game, points / game.reward_scale), points / np.float32(game.reward_scale))

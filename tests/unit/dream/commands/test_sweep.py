@@ -69,18 +69,18 @@ def test_failures_are_listed_and_the_others_run(sweep: Callable[..., Result], tm
     code, out, err = sweep("seed=1,2,3,4,8", "algo=cfr", "run_dir=sweep")
     assert code == 1
     assert [line for line in out.splitlines() if line.startswith("job ") and ":" in line] == [
-        f"job {n}/5: seed={seed}" for n, seed in enumerate((1, 2, 3, 4, 8), 1)
+        f"job {n} ({n + 1} of 5): seed={seed}" for n, seed in enumerate((1, 2, 3, 4, 8))
     ]
     table = [line.split(maxsplit=2) for line in out.splitlines()[-5:]]
     assert table == [
-        ["1", "seed=1", "0.25"],
-        ["2", "seed=2", "failed: iteration 7: the loss is nan"],
-        ["3", "seed=3", "refused: seed=3 is not lucky; it must be another"],
-        ["4", "seed=4", "failed: RuntimeError: out of memory"],
-        ["5", "seed=8", "2"],
+        ["0", "seed=1", "0.25"],
+        ["1", "seed=2", "failed: iteration 7: the loss is nan"],
+        ["2", "seed=3", "refused: seed=3 is not lucky; it must be another"],
+        ["3", "seed=4", "failed: RuntimeError: out of memory"],
+        ["4", "seed=8", "2"],
     ]
     listed = [line for line in err.splitlines() if line.startswith("error: job ")]
-    assert [line.split(":")[1] for line in listed] == [" job 2 (seed=2)", " job 3 (seed=3)", " job 4 (seed=4)"]
+    assert [line.split(":")[1] for line in listed] == [" job 1 (seed=2)", " job 2 (seed=3)", " job 3 (seed=4)"]
     assert not (tmp_path / "sweep" / "2").exists(), "a refused job leaves no folder"
 
 
@@ -98,7 +98,7 @@ def test_a_sweep_without_failures_ends_well(sweep: Callable[..., Result]) -> Non
     """Exit code 0; a job without an objective says so."""
     code, out, err = sweep("seed=6,8")
     assert (code, err) == (0, "")
-    assert out.splitlines()[-2:] == ["  1  seed=6     none", "  2  seed=8     2"]
+    assert out.splitlines()[-2:] == ["  0  seed=6     none", "  1  seed=8     2"]
 
 
 def test_a_sweep_that_is_refused_whole_writes_nothing(sweep: Callable[..., Result], tmp_path: pathlib.Path) -> None:
@@ -182,7 +182,7 @@ def test_a_sweeper_gets_the_objectives(sweep: Callable[..., Result], monkeypatch
     code, out, _ = sweep("hydra/sweeper=adaptive", "seed=interval(1,9)", "algo=cfr")
     assert code == 1
     assert [line.split()[-1] for line in out.splitlines()[-4:]] == ["nan", "2", "1.75", "2.25"], out
-    assert "job 4: " in out
+    assert "job 3: " in out
 
 
 def test_objective() -> None:
@@ -279,4 +279,4 @@ def test_a_job_that_would_replace_anothers_file_is_refused(
 
     code, out, _ = sweep("seed=1,2", "algo=cfr", prepare=prepare, job=job)
     assert (code, (tmp_path / "report.json").read_text()) == (1, "1")
-    assert f"refused: {tmp_path / 'report.json'} is the result of job 1" in out
+    assert f"refused: {tmp_path / 'report.json'} is the result of job 0" in out

@@ -308,3 +308,14 @@ def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
         writing(path),
     ):
         write_json(path, {})
+
+
+def test_a_setting_that_changes_what_is_stored_is_named(tmp_path: Path) -> None:
+    """Going on is refused by the setting that was changed, not as with another network or algorithm."""
+    asked = ("algo=mmd", "env=kuhn_poker", "preset=tiny", "iterations=1", "tracking.mode=disabled", "eval.opponents=[]")
+    train(
+        prepare_run(compose_config("config", [*asked, "algo.average_tau=null", f"run_dir={tmp_path / 'run'}"])), NEVER
+    )
+    with pytest.raises(InputError, match=r"^algo.average_tau cannot be changed by resume=") as caught:
+        train(_resume(tmp_path / "run", "algo.average_tau=0.1", "iterations=2"), NEVER)
+    assert "begin a new run" in str(caught.value)
