@@ -113,7 +113,7 @@ class OpponentIds:
 
 @dataclasses.dataclass(frozen=True)
 class HiddenPlacement:
-    """A game of hidden stones, whose histories factor over the cells of its board.
+    """A phantom game, whose histories factor over the cells of its board.
 
     Two players in turn try cells that they have not tried before, from an empty board. A try places a stone unless the
     opponent holds the cell, and a player is shown the success of its own tries alone. Who first holds all cells of one
@@ -187,7 +187,7 @@ class Game(abc.ABC):
     opponent_ids: OpponentIds | None = None
     """How a view names the kind of opponent; None: it cannot."""
     hidden_placement: HiddenPlacement | None = None
-    """The game as one of hidden stones, exact without its tree of histories; None: it is none."""
+    """The game as a phantom game, which has exact values without its tree of histories; None: it is none."""
     begun_by: Callable[[State, Array], State] | None = None
     """(deal, player) -> the deal with that player to act first; None: who acts first is not drawn by lot."""
     auxiliary: Callable[[State, Array], Array] | None = None

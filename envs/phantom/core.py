@@ -1,4 +1,4 @@
-"""What games of hidden stones share: tries, turns, views and the end of the game.
+"""What phantom games share: tries, turns, views and the end of the game.
 
 Two players place stones on a board and see only their own. Action c tries cell c, which the player has not tried
 before. The try succeeds and places a stone unless the opponent holds the cell; the player is shown whether it did,
@@ -61,7 +61,7 @@ class PhantomView(NamedTuple):
 
 
 class PhantomGame(Game):
-    """A game of hidden stones; a subclass adds `winning`, `columns` and `encode`."""
+    """A phantom game; a subclass adds `winning`, `columns` and `encode`."""
 
     rules: PhantomRules
     unit = "points"
@@ -257,7 +257,7 @@ class PhantomGame(Game):
 
 
 class WalkableGame(PhantomGame, EnumerableGame):
-    """A game of hidden stones so restricted that all its histories can be listed."""
+    """A phantom game so restricted that all its histories can be listed."""
 
     def initial_outcomes(self) -> tuple[PhantomState, Array]:
         """Returns the empty board, of probability 1."""

@@ -1,6 +1,6 @@
 """Dark Hex: the game `dark_hex`, as OpenSpiel plays and encodes it with obstype=reveal-nothing.
 
-Actions: cell r * n + c of a board of n x n, the rules of hidden stones (envs/phantom/core.py). Cell (r, c) touches
+Actions: cell r * n + c of a board of n x n, the rules of phantom games (envs/phantom/core.py). Cell (r, c) touches
 (r, c +- 1), (r +- 1, c), (r - 1, c + 1) and (r + 1, c - 1); player 0 joins the first row to the last, player 1 the
 first column to the last. There are no draws.
 

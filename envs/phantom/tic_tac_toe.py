@@ -1,6 +1,6 @@
 """Phantom tic-tac-toe: the game `phantom_ttt`, as OpenSpiel plays and encodes it with obstype=reveal-nothing.
 
-Actions: cell r * 3 + c, the rules of hidden stones (envs/phantom/core.py); three in a row win, a full board without
+Actions: cell r * 3 + c, the rules of phantom games (envs/phantom/core.py); three in a row win, a full board without
 them is a draw.
 
 Observation, float32[108], OpenSpiel's information-state tensor; the player's own knowledge of the board alone:

@@ -1,4 +1,4 @@
-"""Games of hidden stones, exact by cells: equal to their tree of histories, and to values computed elsewhere."""
+"""Phantom games, exact by cells: equal to their tree of histories, and to values computed elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A game of hidden stones in sequence form: what dream/game_tree/exact.py asks of a game, without a tree."""
+"""A phantom game in sequence form: what dream/game_tree/exact.py asks of a game, without a tree."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class PlacementSequences:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PlacementForm:
-    """A game of hidden stones: both players' sequences. A table is a pair of float64[E], one for each player.
+    """A phantom game: both players' sequences. A table is a pair of float64[E], one for each player.
 
     Attributes:
       game: the game.
