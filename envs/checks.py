@@ -120,7 +120,7 @@ def _check_attributes(game: Game) -> None:
     for name in ("name", "version", "unit"):
         value = getattr(game, name, None)
         if not isinstance(value, str) or not value:
-            raise _fault(game, f"{name} is {value!r}; it must be a text")
+            raise _fault(game, f"{name} is {value!r}; it must be a string")
     for name in ("num_players", "num_actions", "observation_size", "max_length"):
         value = getattr(game, name, None)
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:

@@ -91,5 +91,5 @@ def exact_form(game: Game, find_tree: Callable[[EnumerableGame], Tree] = kept_tr
     if isinstance(game, EnumerableGame):
         return TreeForm(find_tree(game))
     if game.hidden_placement is None:
-        raise InputError(f"{game.name} is not enumerable: exact values are out of reach; use a lower bound")
+        raise InputError(f"{game.name} is not enumerable: exact values cannot be computed; use a lower bound")
     return kept_form(game)

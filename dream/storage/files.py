@@ -98,7 +98,7 @@ def _content(path: Path) -> bytes:
         if not path.exists():
             return b""
         if not path.is_file():
-            raise InputError(f"{path} is no file; it must be one, with a record on each line")
+            raise InputError(f"{path} is not a file; it must be a file with a record on each line")
         return path.read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read ({why_not(error)[0]}); it must be a file that can") from error

@@ -284,7 +284,7 @@ class Rummy500(Game):
           InputError: where the pile is made a new stock; who saw it remembers more than the view.
         """
         if self.rules.reshuffle:
-            raise InputError(f"{self.name} with reshuffle cannot deal anew what a view does not show")
+            raise InputError(f"{self.name} with reshuffle cannot redeal what a view does not show")
         return determinize.sample(self.num_players, view, key, self.rules)
 
     def resample_chance(self, state: RummyState, key: Array) -> RummyState:

@@ -187,7 +187,7 @@ def test_a_policy_that_is_none_is_refused() -> None:
         lambda params, view, legal: legal * np.float32(0.3),
         lambda params, view, legal: legal * 0 + np.float32(0.25),
     ):
-        with pytest.raises(envs.InputError, match="no distribution over the legal actions"):
+        with pytest.raises(envs.InputError, match="not a distribution over the legal actions"):
             form.tabulate(Policy(apply))
 
 

@@ -347,8 +347,8 @@ def two_players(game: Game) -> None:
     """Raises InputError unless a game is zero-sum and for two."""
     if game.num_players != 2:
         raise InputError(
-            f"{game.name} has {game.num_players} players; these regret minimisers are for two. For more there are "
-            "algo=ppo and algo=dueling_dream"
+            f"{game.name} has {game.num_players} players; these regret minimisers are for two players. "
+            "For more players use algo=ppo or algo=dueling_dream"
         )
     if not game.zero_sum:
         raise InputError(f"{game.name} is not zero-sum with these rules; these regret minimisers need a game that is")

@@ -250,7 +250,7 @@ class PlacementForm:
           policy: of the game.
           progress: called with how many information sets are done, and of how many.
         Raises:
-          InputError: it is no distribution over the legal actions somewhere, or a policy of another game.
+          InputError: it is not a distribution over the legal actions somewhere, or a policy of another game.
         """
         check_plays(policy, self.game)
         table, done = tuple(np.empty(own.num_entries) for own in self.players), 0
@@ -268,7 +268,7 @@ class PlacementForm:
             if wrong.any():
                 first = int(np.argmax(wrong))
                 raise InputError(
-                    f"the policy is no distribution over the legal actions in {int(wrong.sum())} of {count} "
+                    f"the policy is not a distribution over the legal actions in {int(wrong.sum())} of {count} "
                     f"information sets of player {player} after {stage.depth} tries, first in number "
                     f"{rows.start + first}: {np.round(probs[first], 4).tolist()}"
                 )

@@ -264,7 +264,7 @@ class MiniGinRummy(GinRummy, EnumerableGame):
 
     def _check_deals_anew(self) -> None:
         if self.rules.suit_symmetry:
-            raise InputError(f"{self.name} with suit_symmetry cannot deal anew what a view does not show")
+            raise InputError(f"{self.name} with suit_symmetry cannot redeal what a view does not show")
 
     def replay_actions(self, state: MiniState) -> tuple[MiniState, Array, Array]:
         """Returns the deal, the actions since and how many there are, cards in the names of who acted."""

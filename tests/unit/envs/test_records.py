@@ -198,7 +198,7 @@ def test_what_is_no_regular_file_is_refused(tmp_path: pathlib.Path) -> None:
     signal.setitimer(signal.ITIMER_REAL, 10)
     try:
         for path in (tmp_path / "pipe", tmp_path):
-            with pytest.raises(InputError, match=f"^{path} is no regular file; it must be a file of records$"):
+            with pytest.raises(InputError, match=f"^{path} is not a regular file; it must be a file of records$"):
                 records.read(path)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

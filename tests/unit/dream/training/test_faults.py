@@ -284,7 +284,7 @@ def test_resuming_a_run_whose_record_is_a_folder(tmp_path: Path) -> None:
     (run_dir / metrics.FILE).unlink()
     (run_dir / metrics.FILE).mkdir()
     before = {path: path.stat().st_mtime_ns for path in run_dir.rglob("*") if path.is_file()}
-    with pytest.raises(InputError, match="is no file"):
+    with pytest.raises(InputError, match="is not a file"):
         train(_resume(run_dir, "iterations=3"), NEVER)
     assert {path: path.stat().st_mtime_ns for path in run_dir.rglob("*") if path.is_file()} == before
 

@@ -78,7 +78,7 @@ def test_combos_of_a_huge_hand_come_one_by_one() -> None:
         ),
         (lambda: HandEvaluator(joker_value=-5), "joker_value=-5 is not valid"),
         (lambda: best_dump_points(np.zeros((1, 51))), "counts has shape"),
-        (lambda: best_dump_points([[1, 2], [3]]), "counts is no array"),
+        (lambda: best_dump_points([[1, 2], [3]]), "counts is not an array"),
         (lambda: best_dump_points([["1"] * 52]), "counts holds <U1; it must hold whole numbers, 0 to 2"),
         (lambda: best_dump_points(np.full((1, 52), 3)), "hand 0 has 3 of AS"),
         (lambda: best_dump_points(np.full((1, 52), -1)), "hand 0 has -1 of AS"),
