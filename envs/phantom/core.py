@@ -2,8 +2,8 @@
 
 Two players place stones on a board and see only their own. Action c tries cell c, which the player has not tried
 before. The try succeeds and places a stone unless the opponent holds the cell; the player is shown whether it did,
-and nothing else. classical: a failed try keeps the turn, a success passes it. abrupt: every try passes the turn.
-The first to hold all cells of a winning set wins; a full board without one is a draw.
+and nothing else. classical: a player keeps the turn after a failed try and passes it after a success. abrupt: the turn
+passes after every try. The first player to hold all cells of a winning set wins; a full board without one is a draw.
 """
 
 from __future__ import annotations
