@@ -28,14 +28,14 @@ def why_not(error: OSError) -> tuple[str, str]:
     """Returns why the system refused, and what to do about it, in words."""
     reason = error.strerror or str(error).splitlines()[0]
     if error.errno in _FULL:
-        return reason, "free space on the disk"
+        return reason, "make room on the disk"
     if error.errno in _CLOSED:
         return reason, "make the folder writable"
     if error.errno == errno.EFBIG:
         return reason, "raise the limit on the size of a file (ulimit -f)"
     if error.errno == errno.ENOENT:
         return reason, "the folder is gone; put it back"
-    return reason, "repair the disk"
+    return reason, "check the disk"
 
 
 @contextlib.contextmanager

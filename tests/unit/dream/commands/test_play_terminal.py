@@ -53,13 +53,13 @@ def test_what_cannot_be_is_one_line(tmp_path: pathlib.Path) -> None:
 def test_rules_are_not_chosen_for_the_page() -> None:
     """No more than the game."""
     pytest.importorskip("uvicorn")
-    with pytest.raises(InputError, match="env applies only in the terminal; on the page it is chosen there"):
+    with pytest.raises(InputError, match="env applies only in the terminal; on the page the game is chosen there"):
         prepare_play(compose_config("play", ["env.rules.knock_limit=5"]))
 
 
 @pytest.mark.parametrize("given", ["seats=[you,random]", "seats=[]", "target=100", "seed=3", "seed=0", "env=gin_rummy"])
 def test_what_the_page_would_not_heed_is_refused(given: str) -> None:
-    """What applies only in the terminal alone."""
+    """Settings that apply only in the terminal."""
     pytest.importorskip("uvicorn")
     with pytest.raises(InputError, match=f"{given.partition('=')[0]} applies only in the terminal"):
         prepare_play(compose_config("play", [given]))

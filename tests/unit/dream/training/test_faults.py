@@ -122,7 +122,7 @@ def test_a_damaged_checkpoint_is_not_named_as_sound(tmp_path: Path, damaged: tup
 
 @pytest.mark.parametrize(
     ("number", "mend"),
-    [(errno.ENOSPC, "free space on the disk"), (errno.EROFS, "make the folder writable"), (errno.EIO, "repair the disk")],
+    [(errno.ENOSPC, "make room on the disk"), (errno.EROFS, "make the folder writable"), (errno.EIO, "check the disk")],
 )
 def test_a_disk_that_refuses_while_a_run_is_under_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, mend: str
