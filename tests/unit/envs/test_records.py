@@ -330,8 +330,8 @@ def test_a_game_from_outside_is_recorded_by_its_state() -> None:
     assert one.result["points"] == pytest.approx(paid)
     for wrong, reason in (
         (one.deal[1:], "it must have"),
-        ((2**40, *one.deal[1:]), "no int32"),
-        ((0.5, *one.deal[1:]), "no int32"),
+        ((2**40, *one.deal[1:]), "not int32"),
+        ((0.5, *one.deal[1:]), "not int32"),
     ):
         with pytest.raises(InputError, match=reason):
             records.replay(dataclasses.replace(one, deal=wrong))
