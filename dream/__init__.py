@@ -1,8 +1,8 @@
 """Regret minimisation with neural networks in card games.
 
 The public functions are `train`, `load_run`, `load_sweep`, `evaluate`, `exploit`, `load_policy` and `export_policy`.
-They do what the commands do, for notebooks and scripts: they return objects and raise `envs.InputError`; they never end
-the process.
+They do what the commands do, for notebooks and scripts: they return objects and raise `envs.InputError`; they never
+exit the process.
 
     import dream
 
@@ -62,7 +62,7 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a public name when it is first asked for, so that `import dream` stays light."""
+    """Imports a public name on first use, so that `import dream` stays fast."""
     if name not in _PLACES:
         raise AttributeError(f"module 'dream' has no attribute {name!r}")
     value = getattr(importlib.import_module(_PLACES[name]), name)
@@ -71,14 +71,14 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Lists the public names too that have not been imported yet."""
+    """Lists the attributes, including public names that have not been imported yet."""
     return sorted({*globals(), *_PLACES})
 
 
 class _Package(types.ModuleType):
     """This package, whose functions are not replaced by the command modules of the same names.
 
-    Importing `dream.evaluate` makes Python set the package's attribute `evaluate` to that module; this is left out.
+    Importing `dream.evaluate` makes Python set the package's attribute `evaluate` to that module; this is ignored.
     """
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -87,7 +87,7 @@ class _Package(types.ModuleType):
 
 
 def _check_envs() -> None:
-    """Raises ImportError where `envs` would be another package than the one that is installed with this one."""
+    """Raises ImportError if `envs` is not the package that is installed together with this one."""
     ours = Path(__file__).resolve().parents[1] / "envs"
     found = importlib.machinery.PathFinder.find_spec("envs")
     origin = getattr(sys.modules.get("envs"), "__file__", None) or (found.origin if found is not None else None)

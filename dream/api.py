@@ -1,4 +1,4 @@
-"""What the commands do, as functions for notebooks and scripts; `import dream` offers them by name."""
+"""The commands as functions for notebooks and scripts; `import dream` exports them."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ Reference = str | os.PathLike[str]
 def train(overrides: Sequence[str] = (), *, quiet: bool = False) -> FinishedRun:
     """Trains as `python -m dream.run` does, and writes the same run directory.
 
-    An interrupt (Ctrl-C, or the notebook's stop button) finishes the iteration or leaves it after some seconds, saves
-    a checkpoint and then raises KeyboardInterrupt; `dream.train(["resume=<run directory>"])` goes on. A second
-    interrupt leaves at once.
+    An interrupt (Ctrl-C, or the notebook's stop button) finishes the iteration or abandons it after some seconds, saves
+    a checkpoint and then raises KeyboardInterrupt; `dream.train(["resume=<run directory>"])` resumes the run. A second
+    interrupt exits at once.
 
     Args:
       overrides: as on the command line, one setting each, for instance ["env=leduc_poker", "iterations=20"].
-      quiet: whether progress and tables are not printed.
+      quiet: whether to suppress progress and tables.
     Returns:
       The FinishedRun: `directory`, `metrics`, `columns()`, `policies`, `evaluation` and `exact`.
     Raises:
       InputError: a wrong override, or a run directory that cannot be used; nothing has been written.
       FloatingPointError: training diverged.
-      StorageError: the disk refused while the run was under way; what was saved is named.
+      StorageError: writing to disk failed during the run; the message names what was saved.
 
     Example:
       >>> run = dream.train(["env=kuhn_poker", "algo=cfr_plus", "iterations=20"], quiet=True)
@@ -86,17 +86,18 @@ def evaluate(
     """Plays a match over mirrored deals as `python -m dream.evaluate` does; writes nothing.
 
     Args:
-      policy: a Policy, a trained player's place, or with `game` a rule-based player's name.
-      opponent: the same, a rule-based player's name, or another library's player such as
+      policy: a Policy, a Reference to a trained player, or with `game` the name of a rule-based player.
+      opponent: the same, the name of a rule-based player, or a player of another library such as
         "open_spiel:simple_gin_rummy_bot".
-      games: rounds, a multiple of the game's players: each deal is played from every seat; with a target, games.
+      games: number of rounds, a multiple of the number of players, as each deal is played from every seat; with a
+        target, number of games.
       seed: of deals and actions.
-      name: which of the policies where `policy` is a place; by default the average where there is one.
-      game: what is played; by default the game that the policy knows.
-      target: points that end a game, such as 100; None for rounds alone.
-      scoring: preset of dealer, boxes and bonuses of such games; by default that of the rules of the rounds.
+      name: the policy to use where `policy` is a Reference; by default the average policy where there is one.
+      game: the game to play; by default the game of the policy.
+      target: the score that ends a game, such as 100; None for single rounds.
+      scoring: preset of dealer, boxes and bonuses of games to a target; by default the one of the rules of the rounds.
     Returns:
-      The MatchReport from the first player's side, e.g. `.points_per_hand.mean` and `.win_rate.low`.
+      The MatchReport from the side of `policy`, e.g. `.points_per_hand.mean` and `.win_rate.low`.
     Raises:
       InputError: a player that cannot be loaded or plays another game, or a wrong number of games.
 
@@ -121,7 +122,7 @@ _ARGUMENTS = {
     "env": "the game is the argument game=",
     "run_dir": "no report is written",
 }
-"""Settings of the command dream.exploit that `exploit` takes otherwise."""
+"""Settings of the command dream.exploit that are arguments of `exploit`."""
 
 
 def exploit(
@@ -132,19 +133,19 @@ def exploit(
     name: str | None = None,
     game: Game | None = None,
 ) -> ExploitReport:
-    """Measures how much a policy can lose, as `python -m dream.exploit` does; writes nothing.
+    """Computes the exploitability of a policy or a lower bound, as `python -m dream.exploit` does; writes nothing.
 
     Args:
-      policy: a Policy, a trained player's place, or with `game` a rule-based player's name.
+      policy: a Policy, a Reference to a trained player, or with `game` the name of a rule-based player.
       overrides: further settings as on the command line, for instance ["best_response.iterations=50"].
       method: "exact" on enumerable games, "learned" or "local" for a lower bound, "both" for exact and learned, or
-        "auto": exact where that can be, otherwise learned.
-      name: which of the policies where `policy` is a place; by default the average where there is one.
-      game: what is played; by default the game that the policy knows.
+        "auto": exact where possible, otherwise learned.
+      name: the policy to use where `policy` is a Reference; by default the average policy where there is one.
+      game: the game to play; by default the game of the policy.
     Returns:
       The ExploitReport: `exploitability` and `nash_conv` in game.unit, `is_exact`, and the bounds that were computed.
     Raises:
-      InputError: a wrong setting, a player that cannot be loaded, or an exact value asked for where there is none.
+      InputError: a wrong setting, a player that cannot be loaded, or an exact value requested where there is none.
 
     Example:
       >>> report = dream.exploit("random", game=envs.make("kuhn_poker"))
@@ -154,7 +155,7 @@ def exploit(
     overrides = _checked(overrides)
     for override in overrides:
         if (instead := _ARGUMENTS.get(override.split("=")[0].lstrip("+~").split(".")[0])) is not None:
-            raise InputError(f"{override} among the overrides decides nothing; {instead}")
+            raise InputError(f"{override} among the overrides has no effect; {instead}")
     composed = compose_config("exploit", ["checkpoint=''", f"method={method}", *overrides])
     config = exploit_command.read_config(composed)
     game, policy = _player(policy, name, game)
@@ -164,9 +165,9 @@ def exploit(
 
 
 def _player(policy: Policy | Reference, name: str | None, game: Game | None) -> tuple[Game, Policy]:
-    """Returns the game and the policy that are meant; raises InputError where they cannot be had or do not fit."""
+    """Returns the game and the policy; raises InputError where they cannot be loaded or do not match."""
     if not isinstance(game, Game | None):
-        raise InputError(f"game={game!r} is no game; it must be one, as in game=envs.make('kuhn_poker')")
+        raise InputError(f"game={game!r} is not a game; give one, as in game=envs.make('kuhn_poker')")
     if isinstance(policy, Policy):
         game = game or policy.game
         if name is not None:
@@ -189,9 +190,9 @@ def _player(policy: Policy | Reference, name: str | None, game: Game | None) -> 
 
 
 def _checked(overrides: Sequence[str]) -> list[str]:
-    """Returns overrides as a list; raises InputError where they are one text or not texts."""
+    """Returns overrides as a list; raises InputError for a single string and for items that are not strings."""
     if isinstance(overrides, str) or not all(isinstance(override, str) for override in overrides):
-        raise InputError(f"overrides={overrides!r} is not valid; it must be a list of texts such as ['iterations=20']")
+        raise InputError(f"overrides={overrides!r} is not valid; it must be a list of strings, as ['iterations=20']")
     return list(overrides)
 
 
@@ -210,7 +211,7 @@ class _Interrupts(StopRequest):
 
 @contextlib.contextmanager
 def _interrupts() -> Iterator[_Interrupts]:
-    """Takes SIGINT over for a training run in the main thread, and gives it back."""
+    """Handles SIGINT for a training run in the main thread, and restores the handler afterwards."""
     stop = _Interrupts()
     if threading.current_thread() is not threading.main_thread():
         yield stop

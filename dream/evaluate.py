@@ -9,7 +9,7 @@ from dream.training.signals import StopRequest
 
 
 def main() -> None:
-    """Runs the command; signals are taken over before the slow imports, which help and version do without."""
+    """Runs the command; signal handlers are set before the slow imports, which help and version do not need."""
     if answered("evaluate", sys.argv[1:]):
         return
     StopRequest()

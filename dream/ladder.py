@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Runs the command; signals are taken over before the slow imports, which help and version do without."""
+    """Runs the command; signal handlers are set before the slow imports, which help and version do not need."""
     if answered("ladder", sys.argv[1:]):
         return
     StopRequest()
@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def job(prepared: Ladder) -> None:
-    """Plays; a signal ends the processes that play too."""
+    """Plays; a signal also ends the worker processes."""
     from dream.commands.ladder import play_ladder
 
     play_ladder(prepared, StopRequest.current())

@@ -1,4 +1,4 @@
-"""Trains: python -m dream.run [overrides]; --help says what can be set."""
+"""Trains: python -m dream.run [overrides]; --help lists the settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Runs the command; signals are taken over before the slow imports, which help and version do without."""
+    """Runs the command; signal handlers are set before the slow imports, which help and version do not need."""
     if answered("run", sys.argv[1:]):
         return
     StopRequest()
@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def job(start: Start) -> float | None:
-    """Trains and returns what the run is judged by; a sweep's launcher may call it in another process."""
+    """Trains and returns the objective of the run; the launcher of a sweep may call it in another process."""
     from dream.training.loop import train
 
     stop = StopRequest.current()

@@ -66,11 +66,11 @@ _NAMES = {
     "envs.registry": ("is_own", "make", "names", "register"),
 }
 _HOMES = {name: module for module, names_there in _NAMES.items() for name in names_there}
-"""Name -> the module that defines it, imported with JAX when it is first asked for: `--help` needs neither."""
+"""Name -> the module that defines it, imported (with JAX) on first use: `--help` needs neither."""
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what is asked for."""
+    """Imports a public name on first use."""
     if name not in _HOMES:
         raise AttributeError(f"module 'envs' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)

@@ -1,4 +1,4 @@
-"""Ways to keep a costly function cheap: run it on few lanes, with the lanes innermost, once for all its readers."""
+"""Ways to reduce the cost of expensive functions under vmap: fewer lanes, lanes innermost, no recomputation."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _backend: contextvars.ContextVar[str | None] = contextvars.ContextVar("backend",
 
 @contextlib.contextmanager
 def traced_for(backend: str) -> Iterator[None]:
-    """Traces what is inside as on another backend, "cuda" for instance, so that its programs can be seen without it.
+    """Traces the enclosed code as for another backend, such as "cuda", to inspect its programs without a device.
 
-    JAX keeps what it has traced, so that all of it is forgotten before and after.
+    JAX caches traces, so all of them are cleared before and after.
     """
     jax.clear_caches()
     token = _backend.set(backend)
@@ -40,14 +40,14 @@ def traced_for(backend: str) -> Iterator[None]:
 
 
 def on_cpu() -> bool:
-    """Returns whether what is traced here is for a CPU."""
+    """Returns whether the current trace is for a CPU."""
     return (_backend.get() or jax.default_backend()) == "cpu"
 
 
 def lanes_last(function: Callable[..., Any]) -> Callable[..., Any]:
     """Makes vmap append the mapped axis to the arguments' shapes instead of putting it first.
 
-    The inner loop of every elementwise operation then runs over lanes, which is what a CPU vectorises well.
+    The inner loop of every elementwise operation then runs over lanes, which a CPU vectorises well.
 
     Args:
       function: on arrays only, written so that extra trailing axes, the same for all arguments, broadcast through.
@@ -69,10 +69,10 @@ def lanes_last(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def computed_once(values: Array) -> Array:
-    """Returns the values, held in memory: what reads them does not compute them again.
+    """Returns the values, materialised in memory, so that their consumers do not recompute them.
 
-    XLA for CPUs fuses an elementwise computation into everything that reads it, past `lax.optimization_barrier`, and so
-    repeats it for each. What leaves a loop it does not fuse; this one has a single turn, which it cannot know.
+    XLA for CPUs fuses an elementwise computation into all its consumers, even across `lax.optimization_barrier`, and so
+    repeats it in each. It does not fuse the result of a loop; the loop here has one iteration, which XLA cannot know.
 
     Args:
       values: int32[n], -1 or more, below 2^31 - 2; n >= 1. Not under vmap.
@@ -95,22 +95,22 @@ def where_needed(
 ) -> Any:
     """Returns function(*args) where needed, else `otherwise`: a cond that stays a branch under vmap.
 
-    Plain `lax.cond` becomes a select under vmap and runs the costly branch for every lane. Here the lanes that need it
-    are gathered in chunks, so the cost is proportional to their number; of vmaps within each other, from the lanes of
-    all. One `where_needed` within another sees a chunk at a time, whose lanes all run where few are needed: where both
-    can, let them follow each other. On accelerators, where a turn of a loop of unknown length costs more than most
-    functions, all lanes run, unless few are expected to need it: then so many are gathered at once. The default
-    backend at tracing time decides.
+    Plain `lax.cond` becomes a select under vmap and runs the expensive branch for every lane. Here the lanes that need
+    it are gathered in chunks, so the cost is proportional to their number; with nested vmaps they are gathered from the
+    lanes of all. A `where_needed` nested in another one sees one chunk at a time, all of whose lanes run where few are
+    needed: where possible, place such calls one after the other. On accelerators, where an iteration of a loop of
+    unknown length costs more than most functions, all lanes run, unless only the share `share` is expected to need it:
+    then that many lanes are gathered at once. The default backend at tracing time decides.
 
     Args:
       needed: bool scalar (per lane).
       function: pure, on one unbatched set of arguments.
       otherwise: pytree like the function's result.
       *args: pytrees of arrays.
-      smallest_chunk: lanes that are run together at least; fewer suit a function that fills the lanes of a CPU alone.
-      share: of the lanes that are expected to need it at most; on an accelerator one turn of the loop runs so many.
-      largest_chunk: lanes that are run together at most, on accelerators too: for a function that takes much memory;
-        1 does not batch the function at all.
+      smallest_chunk: minimum number of lanes per chunk; smaller for a function that is vectorised within a lane.
+      share: largest expected share of lanes that need it; on an accelerator one iteration of the loop runs that many.
+      largest_chunk: maximum number of lanes per chunk, also on accelerators, for a function that takes much memory; 1
+        does not batch the function at all.
     Returns:
       Pytree like `otherwise`, with its dtypes.
     """

@@ -1,6 +1,6 @@
-"""Whether an enumerable game that is dealt and stepped is the game that it lists, by random games played both ways.
+"""Checks by random games that `init` and `step` of an enumerable game agree with the outcomes that it lists.
 
-What `initial_outcomes` and `outcomes` list is what exact values are of; what `init` and `step` do is what is played.
+Exact values are computed from `initial_outcomes` and `outcomes`; games are played with `init` and `step`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A game checked once by playing a few games at random: what a learner may rely on, each fault in one line.
+"""Checks that a game fulfils the interface on which learners rely, by a few random games; each fault is one line.
 
-The contract tests say the same at length; this is for games from outside, at the price of one small compilation.
+The contract tests check the same in full; this check is for third-party games and costs one small compilation.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ _FAULTS = {
 
 
 def check_game(game: Game, key: Array | None = None, *, games: int = 8) -> None:
-    """Checks that a game keeps what `envs.Game` promises, by its shapes and by a few games played at random.
+    """Checks that a game fulfils the interface of `envs.Game`, by its shapes and by a few random games.
 
     Args:
       game: of any kind.
       key: of the deals and actions; by default a fixed one.
-      games: how many are played.
+      games: number of games played.
     Raises:
       InputError: one line that names the game, the method and what is wrong; or no games.
     """
@@ -90,7 +90,7 @@ def check_game(game: Game, key: Array | None = None, *, games: int = 8) -> None:
 
 
 def check_once(game: Game) -> None:
-    """Checks a game that is not this package's own, once in a process for all that equal it and do the same.
+    """Checks a third-party game, once per process for all equal games with the same source.
 
     Raises:
       InputError: as check_game.
@@ -120,7 +120,7 @@ def _check_attributes(game: Game) -> None:
     for name in ("name", "version", "unit"):
         value = getattr(game, name, None)
         if not isinstance(value, str) or not value:
-            raise _fault(game, f"{name} is {value!r}; it must be a text")
+            raise _fault(game, f"{name} is {value!r}; it must be a string")
     for name in ("num_players", "num_actions", "observation_size", "max_length"):
         value = getattr(game, name, None)
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:

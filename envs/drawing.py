@@ -1,7 +1,7 @@
-"""A position as a picture: what stands where, written as plain text or drawn as SVG (host side).
+"""Drawings of positions, as plain text or SVG (host side).
 
-A game says what there is to see as a `Scene`; the two functions here draw any scene. Suits have four colours, and are
-drawn as paths, so that no font and no other file is needed. All text is escaped.
+A game describes a position as a `Scene`; the two functions here draw any scene. Suits have four colours and are drawn
+as paths, so that no font and no other file is needed. All text is escaped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Card:
     Attributes:
       rank: "A", "2" to "9", "T", "J", "Q" or "K"; empty for a card that is face down.
       suit: "S", "H", "D" or "C"; empty for a card without suit.
-      marked: whether it is set off from the others, as a card just taken is.
+      marked: whether it is highlighted, for instance a card just taken.
     """
 
     rank: str = ""
@@ -72,7 +72,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class Scene:
-    """All there is to see.
+    """Everything that is drawn.
 
     Attributes:
       title: the game, and how it stands.

@@ -1,10 +1,10 @@
 """The core interfaces of the project: Game, View and Policy.
 
-Everything that learns, plays, evaluates or adapts meets a game through these types alone. A `State` and a `View` are
-pytrees whose type belongs to the game; all functions work on one unbatched value, and the caller vmaps, scans and jits.
+Learners, players, evaluation and adapters use a game only through these types. A `State` and a `View` are pytrees
+whose type is defined by the game; all functions act on one unbatched value, and the caller vmaps, scans and jits them.
 
-A new game is written against six methods - init, step, legal_actions, view, encode, to_dict - and the attributes above
-them. What serves one kind of network or learner is a record that a game has or has not: `event_log`, `card_features`,
+A new game implements six methods - init, step, legal_actions, view, encode, to_dict - and the attributes above them.
+What only one kind of network or learner uses is an optional record of the game: `event_log`, `card_features`,
 `opponent_ids`, `auxiliary`.
 """
 
@@ -28,16 +28,16 @@ from envs.match_rules import MatchRules
 State = Any
 """A game's full state: a pytree with at least `current_player`, int32, -1 once the game is over."""
 View = Any
-"""What one player may know: a pytree of small unsigned integers and masks, far smaller than the observation.
+"""Everything one player may know: a pytree of small unsigned integers and masks, far smaller than the observation.
 
-It has at least `seat`, uint8: whose view it is."""
+It has at least `seat`, uint8: the player whose view it is."""
 
 
 class LogSlot(NamedTuple):
     """What one slot of a view's log adds to the observation.
 
     Attributes:
-      rows: int32[R], observation indices, all in the slot's span; meaningless where the value is 0.
+      rows: int32[R], observation indices, all in the slot's span; ignored where the value is 0.
       values: float32[R], the entries there; 0 where the slot has fewer than R, and in an empty slot.
     """
 
@@ -47,17 +47,17 @@ class LogSlot(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class EventLog:
-    """An observation in two parts: a short dense one, and a log that only ever grows.
+    """An observation in two parts: a short dense one, and a log to which entries are only ever appended.
 
     Every entry of encode(view) is dense(view) at `dense_indices` plus slot(view, t) at its rows, for t < length(view).
-    A player's later view repeats the slots of its earlier ones, so a linear layer's sum over the log can be carried
-    along a game instead of being computed anew.
+    A player's later view repeats the slots of its earlier views, so a linear layer's sum over the log can be carried
+    through a game instead of being recomputed.
 
     Attributes:
-      slots: the most the log holds.
+      slots: the maximum number of slots of the log.
       offset: the observation index where the log starts; slot t has the `width` entries from offset + t * width.
       width: observation entries of one slot.
-      growth: the most slots that fill up between two decisions of one player, the deal included.
+      growth: the maximum number of slots filled between two decisions of one player, the deal included.
       observation_size: of the game.
       dense: view -> float32[D], the observation's entries at `dense_indices`.
       length: view -> int32, slots filled.
@@ -81,16 +81,16 @@ class EventLog:
 
 @dataclasses.dataclass(frozen=True)
 class CardFeatures:
-    """An observation in numbers of order 1, apart for the cards that actions are about.
+    """An observation as numbers of order 1, with separate features for each card that actions refer to.
 
-    An action means the same of each card, so that one function may score it for all of them.
+    An action has the same meaning for each card, so that one function can score it for all cards.
 
     Attributes:
-      choices: actions about each card.
-      of_observation: float32[observation_size] -> (of the position as a whole float32[W], of each card float32[K, S],
-        the actions about each card int32[K, choices], -1 for none and all -1 where nothing of the kind can be done).
-      with_recall: the same with what the opponent has discarded, where the observation shows it and `of_observation`
-        leaves it out; else None.
+      choices: actions per card.
+      of_observation: float32[observation_size] -> (features of the whole position float32[W], features of each card
+        float32[K, S], actions of each card int32[K, choices], -1 for none, all -1 where no such action is possible).
+      with_recall: the same with the opponent's discards, if the observation shows them and `of_observation` leaves
+        them out; else None.
     """
 
     choices: int
@@ -100,11 +100,11 @@ class CardFeatures:
 
 @dataclasses.dataclass(frozen=True)
 class OpponentIds:
-    """Room in the observation for the kind of opponent a learner faces; a view as the game gives it names none.
+    """A field of the observation for the kind of opponent that a learner faces; the game's own views leave it empty.
 
     Attributes:
       kinds: how many kinds there are.
-      name: (view of the learner, kind int32 of 1 to `kinds`, 0 for none) -> the view that names it.
+      name: (view of the learner, kind int32 of 1 to `kinds`, 0 for none) -> the view with the kind filled in.
     """
 
     kinds: int
@@ -113,16 +113,16 @@ class OpponentIds:
 
 @dataclasses.dataclass(frozen=True)
 class HiddenPlacement:
-    """A game of hidden stones, whose histories factor over the cells of its board.
+    """A phantom game, whose histories factor over the cells of its board.
 
     Two players in turn try cells that they have not tried before, from an empty board. A try places a stone unless the
-    opponent holds the cell, and a player is shown the success of its own tries alone. Who first holds all cells of one
-    of its winning sets gets 1 from the other; a full board without is a draw.
+    opponent holds the cell, and a player is shown only whether its own tries succeed. The first player to hold all
+    cells of one of its winning sets gets 1 from the other; a full board without a winner is a draw.
 
     Attributes:
       cells: of the board, numbered from 0; action c tries cell c.
-      winning: of each player, sets of cells as bit masks.
-      failure_keeps_turn: whether a failed try leaves the turn where it is; else every try passes it.
+      winning: for each player, sets of cells as bit masks.
+      failure_keeps_turn: whether a player keeps the turn after a failed try; else the turn passes after every try.
       forced: the first cells each player must try, in order.
       view: (seat, tries integer[N, n], stones integer[N] as bits) -> the players' views after these tries, [N, ...].
     """
@@ -151,8 +151,8 @@ def _traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
 class Game(abc.ABC):
     """A static, hashable description of a game and its pure functions on one unbatched state.
 
-    Subclasses are frozen dataclasses whose fields are the rules. What programs call again and again, `_TRACED_ONCE`,
-    JAX traces once for equal games and equal shapes, however many programs play the game.
+    Subclasses are frozen dataclasses whose fields are the rules. JAX traces the methods in `_TRACED_ONCE` once for
+    equal games and equal shapes, however many programs play the game.
     """
 
     name: ClassVar[str]
@@ -162,41 +162,41 @@ class Game(abc.ABC):
     num_actions: int
     observation_size: int
     max_length: int
-    """No game takes more actions than this."""
+    """Upper bound on the number of actions in a game."""
     unit: str = "points"
-    """What results are reported in; a reward of 1 is `reward_scale` of them."""
+    """The unit of reported results; a reward of 1 is `reward_scale` units."""
     reward_scale: float = 100.0
     worst_reward: float
-    """No player's rewards of one game sum to less."""
+    """Lower bound on the sum of a player's rewards in one game."""
     zero_sum: bool = True
     """Whether the rewards of every step sum to 0 over the players."""
     pays_at_end: bool = True
-    """Whether only the last step of a game pays; else who has won is read off the sum of its rewards."""
+    """Whether only the last step of a game has nonzero rewards; else the winner follows from the sum of rewards."""
     payoff_rules: frozenset[str] = frozenset()
-    """Rules that change payoffs alone, never views or legal actions: a policy trained under others plays these too."""
+    """Rules that change only payoffs, never views or legal actions; a policy also plays with other values of them."""
     phases: tuple[str, ...] = ("play",)
     """Names of the kinds of decision, the values of `phase`."""
     phase_offset: int | None = None
     """Where in the observation a one-hot of `phases` starts, all zeros once the game is over; None: it has none."""
     card_planes: int = 0
-    """The observation begins with this many planes of cards, each 4 suits times 13 ranks."""
+    """Number of card planes at the start of the observation, each 4 suits times 13 ranks."""
     event_log: EventLog | None = None
-    """How the observation is a dense part and a growing log; None: it is all dense."""
+    """The observation as a dense part and a growing log; None: it is all dense."""
     card_features: CardFeatures | None = None
-    """What the observation says of each card that actions are about; None: nothing apart for cards."""
+    """Features of each card that actions refer to; None: there are none."""
     opponent_ids: OpponentIds | None = None
-    """How a view names the kind of opponent; None: it cannot."""
+    """How a view states the kind of opponent; None: it cannot."""
     hidden_placement: HiddenPlacement | None = None
-    """The game as one of hidden stones, exact without its tree of histories; None: it is none."""
+    """The game as a phantom game, which has exact values without a tree of histories; None: it is not one."""
     begun_by: Callable[[State, Array], State] | None = None
-    """(deal, player) -> the deal with that player to act first; None: who acts first is not drawn by lot."""
+    """(deal, player) -> the deal with that player to act first; None: the first player is not drawn at random."""
     auxiliary: Callable[[State, Array], Array] | None = None
-    """(state, player) -> what a network may learn to predict from the player's view: float32, in about [0, 1].
+    """(state, player) -> an auxiliary target that a network may predict from the player's view: float32, about [0, 1].
 
-    For instance the opponent's deadwood / 100: a target in training, never an input, as the player may not see it."""
+    For instance the opponent's deadwood / 100: a training target, never an input, as the player may not see it."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Gives the class's own functions of `_TRACED_ONCE` a trace that programs share."""
+        """Wraps the class's own methods of `_TRACED_ONCE`, so that programs share their traces."""
         super().__init_subclass__(**options)
         for name in _TRACED_ONCE & vars(cls).keys():
             own = vars(cls)[name]
@@ -215,16 +215,16 @@ class Game(abc.ABC):
           state: one state.
           action: int32, legal in `state`; the result of an illegal action is undefined.
         Returns:
-          (state, rewards float32[P], done bool). After the end a step changes nothing, pays 0 and keeps done.
+          (state, rewards float32[P], done bool). After the end a step changes nothing, has rewards 0 and keeps done.
         """
 
     @abc.abstractmethod
     def legal_actions(self, state: State) -> Array:
-        """Returns bool[A], the actions `state.current_player` may take; all False once the game is over."""
+        """Returns bool[A], the legal actions of `state.current_player`; all False once the game is over."""
 
     @abc.abstractmethod
     def view(self, state: State, player: Array) -> View:
-        """Returns the compact record of all that `player` may know."""
+        """Returns the compact record of everything that `player` may know."""
 
     @abc.abstractmethod
     def encode(self, view: View) -> Array:
@@ -232,10 +232,10 @@ class Game(abc.ABC):
 
     @abc.abstractmethod
     def to_dict(self, state: State) -> dict[str, Any]:
-        """Describes a state in words (host side, all cards open)."""
+        """Returns a readable description of a state (host side, all cards open)."""
 
     def history(self, deal: State, actions: Sequence[int]) -> dict[str, Any]:
-        """Describes a finished game so that it can be replayed: `deal_of` the deal, and the actions (host side).
+        """Returns what is needed to replay a finished game: `deal_of` the deal, and the actions (host side).
 
         Args:
           deal: the starting state.
@@ -244,9 +244,9 @@ class Game(abc.ABC):
         return {"deal": list(self.deal_of(deal)), "actions": list(actions)}
 
     def deal_of(self, state: State) -> tuple[int | float, ...]:
-        """Returns the numbers from which `from_deal` makes a starting state again (host side).
+        """Returns the numbers from which `from_deal` rebuilds a starting state (host side).
 
-        By default all numbers of the state; a game that deals from a deck has the deck.
+        By default all numbers of the state; for a game that deals from a deck, the deck.
 
         Args:
           state: a starting state.
@@ -258,7 +258,7 @@ class Game(abc.ABC):
         """Returns the starting state that `deal_of` described (host side).
 
         Args:
-          deal: numbers, of any origin.
+          deal: numbers, possibly from an untrusted file.
         Raises:
           InputError: no state has these numbers.
         """
@@ -266,32 +266,32 @@ class Game(abc.ABC):
 
     @property
     def preset(self) -> str | None:
-        """The name of the preset that the rules are; None where they are none."""
+        """The name of the preset with these rules; None where there is none."""
         return None
 
     def action_name(self, action: int) -> str:
-        """Returns what an action does, in words, unique among the legal actions of a state (host side)."""
+        """Returns the name of an action, unique among the legal actions of a state (host side)."""
         return str(int(action))
 
     def describe_action(self, state: State, action: int, viewer: int | None = None) -> str:
-        """Returns what an action of `state.current_player` does there, where that depends on the state (host side).
+        """Returns the name of an action of `state.current_player`, which may depend on the state (host side).
 
         Args:
           state: where the action is legal.
           action: of the player to act.
-          viewer: in whose names of the cards, where a game gives each player its own; None: those of the table.
+          viewer: the player whose names of the cards are used, in a game that has such; None: those of the table.
         """
         return self.action_name(action)
 
     def situation(self, view: View) -> tuple[str, str] | None:
-        """Returns where a view stands in a chart of strategies (host side): what has happened, and what is held.
+        """Returns the row and column of a view in a chart of strategies (host side): past events, and private cards.
 
-        None, the default, where a game has too many for a chart.
+        None, the default, for a game that has too many views for a chart.
         """
         return None
 
     def scene(self, state: State, viewer: int | None = None) -> drawing.Scene:
-        """Returns what there is to see, for `render` and `render_svg` (host side).
+        """Returns the scene that `render` and `render_svg` draw (host side).
 
         Args:
           state: one state.
@@ -306,7 +306,7 @@ class Game(abc.ABC):
         return drawing.Scene(title, rows)
 
     def show(self, state: State, viewer: int | None = None) -> drawing.Picture:
-        """Returns a state as an object that notebooks draw, and that prints as text (host side); as `render`."""
+        """Returns a state as an object that notebooks draw and that prints as text (host side); see `render`."""
         return drawing.Picture(self.render(state, viewer), self.render_svg(state, viewer))
 
     def render(self, state: State, viewer: int | None = None) -> str:
@@ -319,7 +319,7 @@ class Game(abc.ABC):
         return drawing.to_text(self.scene(state, viewer))
 
     def render_svg(self, state: State, viewer: int | None = None) -> str:
-        """Returns a state as an SVG element; as `render` (host side)."""
+        """Returns a state as an SVG element (host side); see `render`."""
         return drawing.to_svg(self.scene(state, viewer))
 
     def observe(self, state: State, player: Array) -> Array:
@@ -327,76 +327,76 @@ class Game(abc.ABC):
         return self.encode(self.view(state, player))
 
     def potential(self, state: State, player: Array) -> Array:
-        """Returns what reward shaping may use: float32, in units of reward; 0 where a game offers nothing."""
+        """Returns the potential for reward shaping: float32, in units of reward; 0 where a game defines none."""
         return jnp.float32(0.0)
 
     def phase(self, state: State) -> Array:
-        """Returns the index in `phases` of the decision at hand: int32; meaningless once the game is over."""
+        """Returns the index in `phases` of the current decision: int32; undefined once the game is over."""
         return jnp.int32(0)
 
     def result(self, state: State, player: Array) -> dict[str, Array]:
-        """Returns what to report of a finished game besides its reward, by the name of its mean: float32 scalars."""
+        """Returns metrics of a finished game in addition to its reward: name of the mean -> float32 scalar."""
         return {}
 
     def match_rules(self, preset: str | None = None) -> MatchRules:
-        """Returns how rounds make a game to a target, by default or of a preset of that name.
+        """Returns the rules by which rounds make a game to a target score, the default ones or those of a preset.
 
         Raises:
-          InputError: the game is of single rounds, or there is no such preset.
+          InputError: the game has only single rounds, or there is no such preset.
         """
-        raise InputError(f"{self.name} is played in single rounds; games to a target are played of gin rummy")
+        raise InputError(f"{self.name} is played in single rounds; games to a target are available for gin rummy")
 
     def determinize(self, view: View, key: Array) -> State:
-        """Deals anew what a player cannot see.
+        """Samples what a player cannot see: a determinization of its view.
 
         Args:
           view: of either player, in play.
           key: consumed.
         Returns:
-          A state drawn uniformly among the deals that would have shown that player the same, all along the game; its
-          view is the one given, bit for bit.
+          A state drawn uniformly from the deals that are consistent with everything the player has seen in the game;
+          its view is the one given, bit for bit.
         Raises:
-          InputError: the game cannot.
+          InputError: the game does not support this.
         """
-        raise InputError(f"{self.name} cannot deal anew what a view does not show")
+        raise InputError(f"{self.name} cannot redeal what a view does not show")
 
     def likely_world(self, view: View, key: Array) -> tuple[State, Array]:
-        """Deals anew what a player cannot see, if possible so that the others have what players have by then.
+        """Samples what a player cannot see, if possible with hands such as players reach by then.
 
         Args:
-          view, key: as of `determinize`.
+          view, key: as in `determinize`.
         Returns:
-          A state that `determinize` might return, and float32, the logarithm of a weight by which such states count as
-          if drawn uniformly; 0 where they are.
+          A state that `determinize` might return, and float32, the logarithm of an importance weight that corrects
+          these samples to uniform ones; 0 where they are uniform.
         Raises:
-          InputError: as it does.
+          InputError: as in `determinize`.
         """
         return self.determinize(view, key), jnp.float32(0)
 
     def resample_chance(self, state: State, key: Array) -> State:
-        """Deals again what chance has not shown anyone yet; the state itself where there is nothing of the kind.
+        """Resamples chance outcomes that nobody has seen yet; returns the state itself where there are none.
 
         Args:
           state: in play, of a game that began with `init`.
           key: consumed.
         Returns:
-          A state drawn as this one was, given all that either player has seen.
+          A state from the same distribution as this one, given all that either player has seen.
         """
         return state
 
     def replay_actions(self, state: State) -> tuple[State, Array, Array]:
-        """Returns how a state in play came about.
+        """Returns the deal and the actions that led to a state in play.
 
         Returns:
           (the state at the deal, the actions since int32[max_length] in their order, how many there are int32).
         Raises:
-          InputError: the game cannot.
+          InputError: the game does not support this.
         """
         raise InputError(f"{self.name} does not keep the actions that led to a state")
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What a stored policy must agree with: name, version and rules."""
+        """The name, version and rules that a stored policy must match."""
         fields = dataclasses.asdict(self)
         rules = fields.pop("rules", {}) | fields
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in rules.items()}
@@ -417,7 +417,7 @@ def _filled(shapes: State, numbers: Sequence[int | float]) -> State:
         except (OverflowError, ValueError, TypeError):
             values = np.zeros(0, leaf.dtype)
         if values.size != len(part) or any(values.tolist()[n] != part[n] for n in range(len(part))):
-            raise InputError(f"the deal holds a number that is no {leaf.dtype}")
+            raise InputError(f"the deal holds a number that is not {leaf.dtype}")
         filled.append(jnp.asarray(values.reshape(leaf.shape)))
     return jax.tree.unflatten(structure, filled)
 
@@ -431,23 +431,23 @@ def _fields(view: View) -> dict[str, Any]:
 
 
 class EnumerableGame(Game):
-    """A game small enough to be walked through whole; chance has no nodes of its own.
+    """A game small enough to enumerate its whole tree; there are no separate chance nodes.
 
-    In a state reached by these functions what chance has not yet decided is undecided, however `init` holds it; a view
-    of the player to act has perfect recall, and its bytes are the key of the information set.
+    In a state reached by these functions chance outcomes that lie ahead are undecided, even where `init` fixes them at
+    the deal. A view of the player to act has perfect recall, and its bytes are the key of the information set.
     """
 
     num_histories: int | None = None
-    """Histories of the whole tree, terminal ones included; None: not known before it is built."""
+    """Number of histories in the tree, terminal ones included; None: not known before it is built."""
 
     @abc.abstractmethod
     def initial_outcomes(self) -> tuple[State, Array]:
         """Returns every starting state and its probability: (states, leading axis [N]; float32[N]); 0 for padding."""
 
     def outcomes(self, state: State, action: Array) -> tuple[State, Array, Array, Array]:
-        """Returns what an action of `state.current_player` can lead to, chance's share included.
+        """Returns all outcomes of an action of `state.current_player`, with the chance outcomes that follow it.
 
-        By default the one thing that `step` does: all of chance is in the initial outcomes.
+        By default the single outcome of `step`: all chance is in the initial outcomes.
 
         Args:
           state: one state, in play.
@@ -463,12 +463,12 @@ class EnumerableGame(Game):
 @functools.partial(jax.tree_util.register_dataclass, data_fields=["params"], meta_fields=["apply", "game"])
 @dataclasses.dataclass(frozen=True)
 class Policy:
-    """A player: a pure function of what it sees, and its parameters.
+    """A policy: a pure function of a view and the legal actions, with its parameters.
 
     Attributes:
       apply: (params, view, legal bool[A]) -> float32[A], summing to one on legal actions and zero elsewhere.
-      params: pytree of arrays; () where the player has none.
-      game: what it plays; None where that is not known, and any game is tried.
+      params: pytree of arrays; () where there are none.
+      game: the game it plays; None where that is unknown: then the game is not checked.
     """
 
     apply: Callable[[Any, View, Array], Array]

@@ -1,7 +1,7 @@
-"""Kuhn poker, two players: the game `kuhn_poker`, as OpenSpiel's default plays and encodes it.
+"""Kuhn poker, two players: the game `kuhn_poker`, with the default rules and the encoding of OpenSpiel.
 
-Three cards, 0 lowest; each player antes a chip and holds a card. Actions: 0 pass (check or fold), 1 bet (bet or call).
-A second pass in a row shows the cards for the antes, a call for two chips each; a pass after a bet folds.
+Three cards, 0 lowest; each player antes one chip and is dealt one card. Actions: 0 pass (check or fold), 1 bet (bet or
+call). Two passes in a row lead to a showdown for the antes, a call to one for two chips each; a pass after a bet folds.
 
 Observation, float32[11], OpenSpiel's information-state tensor:
 
@@ -72,7 +72,7 @@ class KuhnView(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class KuhnPoker(EnumerableGame):
-    """Kuhn poker; rules and encoding as the module says."""
+    """Kuhn poker; the module's docstring has rules and encoding."""
 
     name = "kuhn_poker"
     version = "1"

@@ -1,9 +1,9 @@
-"""Leduc poker, two players: the game `leduc_poker`, as OpenSpiel's default plays and encodes it.
+"""Leduc poker, two players: the game `leduc_poker`, with the default rules and the encoding of OpenSpiel.
 
-Six cards, two of each of three ranks (card // 2, 0 lowest); each player antes a chip and holds a card. Actions: 0 fold,
-1 call (or check), 2 raise. There are two rounds of betting, player 0 first in both, a raise being 2 chips in the first
-and 4 in the second, at most two a round; between the rounds the public card is turned. Whoever pairs it wins, else the
-higher rank; equal ranks draw.
+Six cards, two of each of three ranks (card // 2, 0 lowest); each player antes one chip and is dealt one card. Actions:
+0 fold, 1 call (or check), 2 raise. There are two betting rounds, player 0 first in both, with raises of 2 chips in the
+first and 4 in the second, at most two per round; between the rounds the public card is revealed. A player who pairs it
+wins, otherwise the higher rank; equal ranks split the pot.
 
 Observation, float32[30], OpenSpiel's information-state tensor:
 
@@ -88,7 +88,7 @@ class LeducView(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class LeducPoker(EnumerableGame):
-    """Leduc poker; rules and encoding as the module says."""
+    """Leduc poker; the module's docstring has rules and encoding."""
 
     name = "leduc_poker"
     version = "1"

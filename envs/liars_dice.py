@@ -1,7 +1,8 @@
-"""Liar's dice, two players with one die each: the game `liars_dice`, as OpenSpiel's default plays and encodes it.
+"""Liar's dice, two players with one die each: the game `liars_dice`, default rules and encoding of OpenSpiel.
 
-Actions: 0 to 11 bid, ever higher, that at least quantity = action // 6 + 1 of the two dice show face = action % 6 + 1,
-sixes counting as every face; 12 calls the last bid a lie. If it was one the caller wins a point, else the bidder does.
+Actions: 0 to 11 bid that at least quantity = action // 6 + 1 of the two dice show face = action % 6 + 1, where sixes
+count as every face; each bid must be higher than the last. 12 challenges the last bid. If that bid is false the
+challenger wins a point, else the bidder does.
 
 Observation, float32[21], OpenSpiel's information-state tensor:
 
@@ -9,7 +10,7 @@ Observation, float32[21], OpenSpiel's information-state tensor:
 |---|---|
 | 0:2 | the player, one-hot |
 | 2:8 | own die, one-hot |
-| 8:21 | actions taken by either player; they only rise, so the set gives their order |
+| 8:21 | actions taken by either player; bids only increase, so the set determines their order |
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class LiarsView(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class LiarsDice(EnumerableGame):
-    """Liar's dice; rules and encoding as the module says."""
+    """Liar's dice; the module's docstring has rules and encoding."""
 
     name = "liars_dice"
     version = "1"

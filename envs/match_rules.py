@@ -1,4 +1,4 @@
-"""How rounds make a game to a target: scores carried along, who deals next, bonuses at the end."""
+"""Rules by which rounds make a game to a target score: the dealer of the next round, and bonuses at the end."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ SHUTOUTS = ("none", "double", "bonus")
 
 @dataclasses.dataclass(frozen=True)
 class MatchRules:
-    """Rules of a game of two that goes over several rounds.
+    """Rules of a two-player game that consists of several rounds.
 
     Attributes:
       target: the score that ends the game.
       dealer: who deals the round after a scored one: "alternate", the other player; "winner" or "loser" of that round;
-        "fixed", the same player in all rounds. A tied round is dealt again by the same dealer, whatever this says. The
-        player who does not deal acts first.
+        "fixed", the same player in all rounds. After a tied round the same player always deals again. The player who
+        does not deal acts first.
       game_bonus: points for the winner of the game.
       box_bonus: points for each round won.
-      boxes_count: whether boxes enter the score as they are won, and so count towards the target; else they are added
-        when the game is over.
+      boxes_count: whether boxes are added to the score as they are won, and so count towards the target; else they are
+        added when the game is over.
       shutout: what the winner gets if the loser never scored: "none"; "double", all points of the game once more; or
         "bonus", `shutout_bonus` points.
       shutout_bonus: points.
@@ -52,7 +52,7 @@ class MatchRules:
 
     @property
     def running_box(self) -> int:
-        """Points that a round won adds to the score besides its own."""
+        """Bonus points that a won round adds to the score, in addition to the points of the round."""
         return self.box_bonus if self.boxes_count else 0
 
     def next_first(self, first: int, winner: int) -> int:
@@ -62,7 +62,7 @@ class MatchRules:
 
 
 class Standing(NamedTuple):
-    """Where a game stands between two rounds.
+    """The state of a game between two rounds.
 
     Attributes:
       first: the player who acts first in the next round.
@@ -78,7 +78,7 @@ class Standing(NamedTuple):
 
 
 def after_round(rules: MatchRules, standing: Standing, points: int) -> Standing:
-    """Returns where a game stands after one more round.
+    """Returns the state of a game after one more round.
 
     Args:
       rules: of the game.
@@ -96,7 +96,7 @@ def after_round(rules: MatchRules, standing: Standing, points: int) -> Standing:
 
 
 def winner_of(rules: MatchRules, standing: Standing) -> int | None:
-    """Returns who has reached the target; None while the game goes on."""
+    """Returns the player who has reached the target; None while the game continues."""
     return next((player for player in (0, 1) if standing.scores[player] >= rules.target), None)
 
 
@@ -107,7 +107,7 @@ def is_shutout(rules: MatchRules, standing: Standing) -> bool:
 
 
 def final_points(rules: MatchRules, standing: Standing) -> tuple[int, int]:
-    """Returns what each player gets for a finished game: score, boxes, game bonus and shutout."""
+    """Returns each player's points for a finished game: score, boxes, game bonus and shutout."""
     winner = winner_of(rules, standing)
     if winner is None:
         raise ValueError(f"the game is not over at {standing.scores}")

@@ -15,7 +15,7 @@ from envs.errors import InputError, unknown
 from envs.game import Game, Policy, State
 
 GROUP = "dream_rummy.players"
-"""Entry points of distributions that bring players of their games: <game>.<player> = "module:function"."""
+"""Group of entry points by which a distribution provides players: <game>.<player> = "module:function"."""
 _EVERYWHERE: dict[str, str] = {"random": "envs.random_play:uniform_policy"}
 """Name -> "module:function", players of every game; the function takes the player's options and returns the Policy."""
 _RULE_BOTS = (
@@ -58,23 +58,23 @@ _TRANSLATED: dict[str, str] = {
     "gin_rummy_mdp": "envs.gin_rummy.mdp.players",
     "gin_rummy_openspiel": "envs.gin_rummy.players.translation",
 }
-"""Game -> module: `original(game)` is a game with players of its own, which `translated(player, game)` lets play.
+"""Game -> module: `original(game)` is the game whose players `translated(player, game)` adapts to this one.
 
-It is None where they cannot: with a reduced deck, say."""
+`original` returns None where they cannot be adapted, for instance with a reduced deck."""
 _ASSISTANTS: dict[str, dict[str, str]] = {
     "gin_rummy_openspiel": {"exact_endgame": "envs.gin_rummy.players.openspiel_endgame:make"},
 }
-"""Game -> name -> "module:function" that takes the game and returns a Policy of some of its decisions."""
+"""Game -> name -> "module:function" that takes the game and returns a Policy for some of its decisions."""
 _LIBRARIES = {"open_spiel": "envs.adapters.open_spiel_bots:make"}
 """Prefix -> "module:function" that builds another library's player of a game by its name there."""
 
 
 class HostPlayer(abc.ABC):
-    """A player of another library: it plays many rounds at once on the host and hears of every action."""
+    """A player of another library: it plays many rounds at once on the host and is told every action."""
 
     @abc.abstractmethod
     def begin(self, states: State, seats: Sequence[int]) -> None:
-        """Takes its seats at newly dealt rounds: states [N], seats [N], one round each."""
+        """Starts newly dealt rounds: states [N], its seats [N], one per round."""
 
     @abc.abstractmethod
     def choose(self, number: int) -> int:
@@ -82,17 +82,17 @@ class HostPlayer(abc.ABC):
 
     @abc.abstractmethod
     def see(self, number: int, player: int, action: int) -> None:
-        """Takes note of an action that was played, its own included."""
+        """Receives an action that was played, its own included."""
 
 
 def add_bots(game: str, bots: Mapping[str, str | Callable[..., Policy]]) -> None:
-    """Adds players of a game that is registered from outside.
+    """Adds players of a third-party game.
 
     Args:
       game: its name.
       bots: name -> function (game, **options) -> Policy, or "module:function".
     Raises:
-      InputError: a name that a player of all games or of the package's own game has.
+      InputError: a name that is taken by a player of all games or of this package's game.
     """
     taken = sorted({*bots} & {*_EVERYWHERE, *_OF_GAME.get(game, {})})
     if taken:
@@ -112,7 +112,7 @@ def _offered() -> dict[str, dict[str, str]]:
 
 
 def _from_outside(game: str) -> dict[str, str | Callable[..., Policy]]:
-    """Returns the players of a game that a package offers or a program has registered; our own names are not theirs."""
+    """Returns the third-party players of a game, except those with names of this package."""
     own = {*_EVERYWHERE, *_OF_GAME.get(game, {})}
     return {name: given for name, given in (_offered().get(game, {}) | _added.get(game, {})).items() if name not in own}
 
@@ -136,7 +136,7 @@ def _translator(game: Game) -> Any:
 
 
 def bot_names(game: Game) -> list[str]:
-    """Returns the names `make_bot` knows for a game."""
+    """Returns the names that `make_bot` accepts for a game."""
     translator = _translator(game)
     return sorted({*_players(game), *(_players(translator.original(game)) if translator else ())})
 
@@ -146,8 +146,8 @@ def make_bot(name: str, game: Game, **options: Any) -> Policy:
 
     Args:
       name: one of bot_names(game).
-      game: what it plays.
-      **options: the player's own.
+      game: the game it plays.
+      **options: options of that player.
     Raises:
       InputError: no player of that name plays the game, or an unknown option.
     """
@@ -203,11 +203,11 @@ def make_host_player(reference: str, game: Game) -> HostPlayer:
 
 
 def make_assistant(name: str, game: Game) -> Policy:
-    """Builds a player of some decisions of a game, which gives probability 0 to every action where it has no say.
+    """Builds an assistant: a policy for some decisions of a game, with probability 0 for all actions at the others.
 
     Args:
-      name: one the game has.
-      game: what it helps with.
+      name: an assistant of the game.
+      game: the game.
     Raises:
       InputError: the game has none of that name.
     """
@@ -219,7 +219,7 @@ def make_assistant(name: str, game: Game) -> Policy:
 
 
 def check_plays(player: Policy | HostPlayer, game: Game) -> None:
-    """Checks that a player was made for a game; one that does not know its game is taken as it is.
+    """Checks that a player was made for a game; a player without a game is accepted.
 
     Rules that change payoffs alone may differ.
 

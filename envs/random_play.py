@@ -1,4 +1,4 @@
-"""Uniform random play: the weakest opponent, and the yardstick of a game's speed."""
+"""Uniform random play: the weakest opponent, and the benchmark for the speed of a game."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def uniform(legal: Any) -> Any:
 def key_of_view(seed: Any, view: View) -> Array:
     """Returns a PRNG key that depends on all a view holds, and on a seed: the randomness of a player without a key.
 
-    In the same place such a player always does the same, and what it does reveals nothing but what it has seen.
+    In the same view such a player always acts the same, and its actions depend on nothing but the view.
 
     Args:
       seed: uint32.

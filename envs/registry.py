@@ -1,8 +1,8 @@
 """Games by name: those of this package, those a program registers, and those of installed distributions.
 
-A distribution offers a game by an entry point of the group `dream_rummy.games`, whose name is the game's and whose
-value is "module:function". The function takes the rules as keywords and returns the Game. Entry points are read when a
-name is first asked for, and loaded when their game is made.
+A distribution provides a game by an entry point of the group `dream_rummy.games`, whose name is that of the game and
+whose value is "module:function". The function takes the rules as keyword arguments and returns the Game. Entry points
+are read when a name is first looked up, and loaded when their game is built.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from envs.errors import InputError, unknown
 from envs.game import Game, Policy
 
 GROUP = "dream_rummy.games"
-"""Of the entry points by which a distribution offers games."""
+"""Group of the entry points by which a distribution provides games."""
 
 _OWN: dict[str, str] = {
     "dark_hex": "envs.phantom.dark_hex:make",
@@ -39,26 +39,26 @@ _registered: dict[str, str | Callable[..., Game]] = {}
 
 
 def names() -> list[str]:
-    """Returns the names `make` knows."""
+    """Returns the names that `make` accepts."""
     return sorted({*_OWN, *_registered, *_offered()})
 
 
 def is_own(game: Game) -> bool:
-    """Returns whether a game's class is one of this package, which its own tests check at length."""
+    """Returns whether the class of a game is defined in this package, whose tests check it in full."""
     return type(game).__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
 def register(
     name: str, make: str | Callable[..., Game], bots: Mapping[str, str | Callable[..., Policy]] | None = None
 ) -> None:
-    """Adds a game, so that it can be made, trained on and played by name.
+    """Registers a game, so that it can be built, trained on and played by name.
 
     Args:
-      name: of the game, the same as the `name` of the Game that is made; letters, digits and underscores.
-      make: a function of the rules, given as keywords, that returns the Game; or "module:function".
+      name: of the game, equal to the `name` of the Game that is built; letters, digits and underscores.
+      make: a function that takes the rules as keyword arguments and returns the Game; or "module:function".
       bots: name -> function (game, **options) -> Policy, or "module:function": players that need no training.
     Raises:
-      InputError: a name that is not valid, or that another function has.
+      InputError: a name that is not valid, or that is registered with another function.
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise InputError(f"{name!r} is not a valid name of a game; it must be letters, digits and underscores")
@@ -79,7 +79,7 @@ def make(name: str, /, **rules: Any) -> Game:
       name: one of `names()`.
       **rules: the game's own rules, each defaulting to the game's preset.
     Raises:
-      InputError: an unknown game or rule, a rule's value out of range, or a game from outside that cannot be loaded.
+      InputError: an unknown game or rule, a value out of range, or a third-party game that cannot be loaded.
     """
     if name in _OWN:
         return _load(_OWN[name])(**rules)
@@ -98,7 +98,7 @@ def make(name: str, /, **rules: Any) -> Game:
 
 
 def _made(name: str, place: str, given: str | Callable[..., Game], rules: dict[str, Any]) -> Game:
-    """Builds a game from outside; what is wrong with it is one line that names it."""
+    """Builds a third-party game; raises InputError, one line that names the game, where that fails."""
     try:
         function = _load(given) if isinstance(given, str) else given
     except (ImportError, AttributeError) as error:
@@ -125,7 +125,7 @@ def _made(name: str, place: str, given: str | Callable[..., Game], rules: dict[s
 
 @functools.cache
 def _offered() -> dict[str, importlib.metadata.EntryPoint]:
-    """Returns the games of installed distributions; this package's own names are not theirs to give."""
+    """Returns the games of installed distributions, except those with names of this package."""
     found: dict[str, importlib.metadata.EntryPoint] = {}
     for entry in importlib.metadata.entry_points(group=GROUP):
         if entry.name not in _OWN:
@@ -144,7 +144,7 @@ def _load(reference: str) -> Callable[..., Any]:
 
 
 def _reference(given: str | Callable[..., Any]) -> Any:
-    """Returns "module:function", by which a function defined again is the same; a nameless function is only itself."""
+    """Returns "module:function", the same for a function defined again; a nameless function equals only itself."""
     if isinstance(given, str):
         return given
     name = getattr(given, "__qualname__", "<nameless>")

@@ -1,4 +1,4 @@
-"""Records of rules: built from keywords and checked, and what the rules of all games with a deck share."""
+"""Records of rules, built from keyword arguments and checked; and the rules common to all games with a deck."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def build_rules(kind: type, preset: Any, given: Mapping[str, Any], besides: Iter
       given: rule name -> value.
       besides: names that the game takes besides these, for the message.
     Raises:
-      InputError: an unknown rule, a value of another type, or one the dataclass refuses.
+      InputError: an unknown rule, a value of another type, or one that the dataclass rejects.
     """
     fields = {field.name for field in dataclasses.fields(kind) if field.init}
     for key, value in given.items():
@@ -32,14 +32,14 @@ def build_rules(kind: type, preset: Any, given: Mapping[str, Any], besides: Iter
 
 
 def chosen_preset(name: Any, presets: Mapping[str, Any]) -> Any:
-    """Returns a preset by its name; raises InputError where there is none of that name."""
+    """Returns a preset by its name; raises InputError if there is none of that name."""
     if not isinstance(name, str) or name not in presets:
         raise unknown("preset", name, presets)
     return presets[name]
 
 
 def check_bounds(rules: Any, bounds: Mapping[str, tuple[int, int]]) -> None:
-    """Checks numbers of a record of rules.
+    """Checks that numbers of a record of rules are within bounds.
 
     Args:
       rules: the record.
@@ -53,7 +53,7 @@ def check_bounds(rules: Any, bounds: Mapping[str, tuple[int, int]]) -> None:
 
 
 class DeckRules:
-    """What the rules of every gin rummy game share: a deck, a deal of two hands and an upcard, and bonuses.
+    """Rules common to all gin rummy games: a deck, a deal of two hands and an upcard, and bonuses.
 
     A mixin: the dataclass of rules declares these among its fields, the last where the game knows big gin.
     """
@@ -72,17 +72,17 @@ class DeckRules:
 
     @property
     def dealt(self) -> int:
-        """Cards that have left the stock when play begins: two hands and the upcard."""
+        """Number of cards dealt before play begins: two hands and the upcard."""
         return 2 * self.hand_size + 1
 
     @property
     def worst_points(self) -> int:
-        """No round costs a player more points: the dearest cards as a hand without a meld, and a bonus on top."""
+        """Upper bound on the points lost in a round: the most costly hand without a meld, plus the largest bonus."""
         most = cards.most_points(self.hand_size, self.num_ranks, self.num_suits)
         return most + max(self.gin_bonus, self.undercut_bonus, self.big_gin_bonus)
 
     def check_deck(self, stock: int, what: str) -> None:
-        """Checks that the deck holds a deal and some cards of the stock.
+        """Checks that the deck has enough cards for a deal and some cards of the stock.
 
         Args:
           stock: cards the stock needs.

@@ -1,7 +1,7 @@
-"""Games in a plain terminal: people and players at one table, one line a move (host side).
+"""Games in a plain terminal, between people and players, one line per move (host side).
 
-Of a game nothing is used but what `envs.Game` promises. A person sees what the view of its seat shows, and of others'
-moves what `envs.boards` lets it hear.
+Only the interface of `envs.Game` is used. A person sees what the view of the seat shows, and of the others' moves what
+`envs.boards` reveals.
 """
 
 from __future__ import annotations
@@ -72,22 +72,22 @@ def play_in_terminal(
     read: Callable[[str], str] | None = None,
     write: Callable[[str], None] | None = None,
 ) -> list[float]:
-    """Plays rounds until a person leaves, a score reaches the target, or there have been enough.
+    """Plays rounds until a person leaves, a score reaches the target, or the number of rounds is reached.
 
     Args:
       game: of any kind.
       players: by seat, None for a person; several people take turns at the terminal.
       names: by seat, "you" and "player 1" and so on by default.
-      hint: who is asked for advice; None: nobody.
-      target: score that ends it; None: there is no end.
-      rounds: most rounds; None: as many as a person likes, one where nobody is a person.
+      hint: the player that gives advice; None: none.
+      target: the score that ends the match; None: there is no target.
+      rounds: maximum number of rounds; None: as many as a person likes, one if no seat is a person.
       seed: of deals and the players' choices; None: random ones.
-      keep: file that the record of each finished round is added to.
+      keep: file to which the record of each finished round is appended.
       read, write: the terminal; by default the real one.
     Returns:
       The scores by seat.
     Raises:
-      InputError: not as many players or names as seats, or a player does what is not legal.
+      InputError: the number of players or names is not that of seats, or a player chooses an illegal action.
     """
     if len(players) != game.num_players:
         raise InputError(f"{len(players)} players; {game.name} here has {game.num_players} seats")

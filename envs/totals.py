@@ -1,6 +1,6 @@
-"""What the rewards of a game come to: equal sums are equal, however float32 rounded them on the way.
+"""Sums of the rewards of a game, with sums that differ only by float32 rounding made equal.
 
-0.1 + 0.6 - 0.7 is 6e-8 in float32: a game that pays on the way and ends in a tie would have a winner.
+0.1 + 0.6 - 0.7 is 6e-8 in float32: a game with intermediate rewards that ends in a tie would have a winner.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from jax import Array
 from envs.game import Game
 
 _TOLERANCE = 1e-5
-"""By which sums of rewards may differ and be equal, as a part of the largest of them or of the largest payment."""
+"""Relative tolerance within which sums of rewards are equal, relative to the largest sum or the largest payment."""
 
 
 def settled(game: Game, paid: Array) -> Array:
-    """Returns sums of a game's rewards, float32[..., P], those equal that differ by rounding, and 0 where it is that.
+    """Returns sums of a game's rewards, float32[..., P], without rounding errors: near sums equal, near-zero sums 0.
 
     Args:
-      game: what was played; one that pays at its end alone sums nothing up, and its rewards are as they are. The most
-        that it pays at once is its `largest_payment`, or else its worst reward, or 1.
-      paid: float32[..., P], all that it has paid.
+      game: the game; if it pays only at its end, nothing is summed and the rewards are returned unchanged. The most
+        that it pays at once is its `largest_payment`, otherwise its worst reward, or 1.
+      paid: float32[..., P], the sum of its rewards.
     """
     if game.pays_at_end:
         return paid

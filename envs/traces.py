@@ -1,4 +1,4 @@
-"""JAX's traces of games, forgotten where they are of what a game no longer does."""
+"""Clears JAX's traces of a game when its source has changed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from envs.registry import is_own
 from envs.source_key import source_key
 
 _TRACED: dict[tuple[type, Game], str] = {}
-"""By class and game, the source key of what JAX has traced."""
+"""(class, game) -> the source key of what JAX has traced."""
 
 
 def forget_other_traces(game: Game) -> str:
-    """Makes JAX trace anew where it may hold traces of an equal game that did something else; returns the source key.
+    """Clears JAX's traces if they may be of an equal game with other source; returns the source key of the game.
 
-    Equal games share traces, and a name that is bound anew leaves a game equal. Of a game from elsewhere that is met
-    for the first time nobody knows what it did when it was played before.
+    Equal games share traces, and redefining a name leaves a game equal. For a third-party game that is seen for the
+    first time, its source at the time of earlier traces is unknown.
     """
     key = source_key(game)
     if _TRACED.get((type(game), game), key if is_own(game) else None) != key:

@@ -1,4 +1,4 @@
-"""Solves games of hidden stones with the CFR family and stores the exact exploitability of the average by iteration.
+"""Solves phantom games with the CFR family and stores the exact exploitability of the average by iteration.
 
 python experiments/phantom_solvers.py --env dark_hex --version classical --algo pcfr_plus [--target 0.01]
 

@@ -1,4 +1,4 @@
-"""The tables of games of hidden stones, as lines of Markdown: what exact values cost, and what solvers reach."""
+"""The tables of phantom games, as lines of Markdown: what exact values cost, and what solvers reach."""
 
 from __future__ import annotations
 

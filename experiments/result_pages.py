@@ -207,7 +207,7 @@ def _between(row: dict[str, Any]) -> str:
     return ", one seed" if row["low"] is None else f" ({row['low'] / 1000:.3f} to {row['high'] / 1000:.3f})"
 
 
-_HIDDEN_STONES = {"phantom_ttt": ("phantom tic-tac-toe", 2), "dark_hex": ("Dark Hex", 3)}
+_PHANTOM_GAMES = {"phantom_ttt": ("phantom tic-tac-toe", 2), "dark_hex": ("Dark Hex", 3)}
 """Game -> its title, and the digits of an exploitability that differ between learners."""
 
 
@@ -239,7 +239,7 @@ def _comparison_rows() -> list[Line]:
 
 
 def _comparison_row(name: str, result: str, millions: int, learners: tuple[str, ...]) -> Line:
-    game, (title, digits) = tables.stored(result)[f"{name} classical"], _HIDDEN_STONES[name]
+    game, (title, digits) = tables.stored(result)[f"{name} classical"], _PHANTOM_GAMES[name]
     found = [game["learners"][learner]["exploitability"] for learner in learners]
     what = ", ".join(f"`{head}` {rest}".strip() for head, _, rest in (one.partition(", ") for one in learners))
     return (

@@ -147,7 +147,7 @@ def _load(name: str) -> tuple[type, Make]:
         owner = point.dist.name if point.dist is not None else "an installed package"
         raise InputError(
             f"algorithm {name!r} of {owner} ({point.value}) cannot be loaded: {_first_line(error)}; "
-            f"mend or uninstall {owner}"
+            f"fix or uninstall {owner}"
         ) from error
     return schema, build
 

@@ -1,12 +1,12 @@
 """The average of the policies that a self-play learner played: a network fitted to a reservoir of its decisions.
 
-Of every decision the policy that made it is kept, not the action drawn from it, so the cross-entropy is least at their
-mean. A decision counts
+For every decision the policy is stored, not the sampled action, so the cross-entropy is minimal at the mean of the
+policies. A decision has the weight
 
     (t + 1)^power * product over the player's own earlier decisions of pi(a) / mu(a)
 
-with t its iteration, pi the policy and mu what played: an information set's average weighs each policy by the player's
-own reach of it. The others' reach, which changes as they learn, stays in the weights, as in NFSP.
+with t its iteration, pi the policy and mu the behaviour policy: the average at an information set weights each policy
+by the player's own reach. The reach of the others, which changes as they learn, remains in the weights, as in NFSP.
 Sources: Heinrich and Silver 2016 (NFSP), section 3; Zinkevich et al. 2007, eq. 4 (the average).
 """
 

@@ -1,13 +1,13 @@
-"""Behaviour cloning: a policy and a value learned from games that somebody else played, by supervised learning.
+"""Behaviour cloning: a policy and a value function learned by supervised learning from games of other players.
 
     loss = mean over decisions of  - log pi(a | view) + w_v (V(view) - G)^2 / var(G),
 
-a the action that was taken, G what its player won from there on, var(G) over the minibatch. The games are a file of
-records (`records`), such as the page and `python -m dream.evaluate histories=` write, or they are played anew in each
-iteration by a player (`player`) against itself: a search becomes a network that plays at once. An iteration is `epochs`
-passes over its decisions.
-`unseen_accuracy` and `unseen_cross_entropy` are of decisions not learned from yet: those of the last games of the
-file, a share `held_out` of it, or of the games that were just played.
+a the action taken, G the return of its player from there on, var(G) over the minibatch. The games come from a file of
+records (`records`), as written by the browser page and `python -m dream.evaluate histories=`, or are played in each
+iteration by a player (`player`) against itself: this distils a search player into a network that plays without search.
+An iteration consists of `epochs` passes over its decisions.
+`unseen_accuracy` and `unseen_cross_entropy` are measured on decisions not yet used for learning: those of the last
+games of the file, a share `held_out` of it, or those of the games just played.
 Source: Pomerleau 1991, "Efficient training of artificial neural networks for autonomous navigation"; the value next to
 the policy as in Silver et al. 2017, "Mastering the game of Go without human knowledge", methods.
 """

@@ -1,4 +1,4 @@
-"""What an iteration counts."""
+"""Counters of an iteration."""
 
 from __future__ import annotations
 

@@ -1,20 +1,20 @@
-"""A centralised critic: action values of histories, which see all hands in training, and advantages averaged by them.
+"""A centralised critic: action values of histories, which see all hands in training, and advantages from them.
 
     V(h)    = sum over a of pi(a | h) Q(h, a)
     delta_t = r_t + gamma V(h_{t+1}) - Q(h_t, a_t)
     G_t     = Q(h_t, a_t) + sum over k >= t of (gamma lambda)^(k - t) rho_{t+1} ... rho_k delta_k
     A_t     = G_t - V(h_t)
 
-to player 0, the negative to player 1. Of all actions, the one taken corrected:
+for player 0, and the negative for player 1. Advantages of all actions, with a correction for the action taken:
 
     A(h, a) = Q(h, a) + [a taken] min(1 / mu(a | h), c) (G_t - Q(h, a)) - V(h)
 
-with mu what the action was drawn from and rho = pi(a) / mu(a), 1 where pi itself played,
-which is unbiased without the bound c, and the critic's alone where c = 0. Only the critic sees hidden cards; the actor
-never does. Q is the value of histories that the deep regret minimisers learn, by expected SARSA on the newest games.
-With optimism m the advantages of all actions gain m (D(h, a) - sum over b of pi(b) D(h, b)), D = Q - Q_slow, Q_slow the
-network of a moving average of Q's parameters, updated before: an extrapolation of how the values change, which damps
-cycles. Deviation: Rakhlin and Sridharan add the last change alone, once.
+with mu the distribution from which the action was sampled and rho = pi(a) / mu(a), 1 where pi itself played. This is
+unbiased without the bound c; with c = 0 it uses the critic alone. Only the critic sees hidden cards; the actor never
+does. Q is the history value of the deep regret minimisers, learned by expected SARSA on the newest games.
+With optimism m the term m (D(h, a) - sum over b of pi(b) D(h, b)) is added to the advantages of all actions, with
+D = Q - Q_slow and Q_slow the network with a moving average of Q's parameters, updated before: an extrapolation of the
+change of the values, which damps cycles. Deviation: Rakhlin and Sridharan add only the last change, once.
 Sources: Fan and Farina 2026, "GAE falls short in imperfect-information self-play reinforcement learning", section 4;
 Rakhlin and Sridharan 2013, "Optimization, learning, and games with predictable sequences", for optimism.
 """

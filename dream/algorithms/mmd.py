@@ -1,25 +1,25 @@
-"""Magnetic mirror descent with a network: PPO's machinery, a reverse KL to the policy that played, and a magnet.
+"""Magnetic mirror descent with a network: PPO with a reverse KL to the policy that played, and a magnet.
 
-    loss = PPO's without its entropy + alpha mean KL(pi, rho) + beta mean (r log r - (r - 1)),  r = pi(a) / pi_then(a)
+    loss = PPO's without entropy + alpha mean KL(pi, rho) + beta mean (r log r - (r - 1)),  r = pi(a) / pi_then(a)
 
-rho, the magnet, is uniform play (then KL(pi, rho) is minus the entropy up to a constant) or the policy of a moving
-average of past parameters. alpha falls over iterations by `entropy_decay`, and with `step_falls` so does the step,
-1 / beta: policies settle where the step is at most a fraction of alpha, and cycle where it is large (exact steps on
-Leduc at alpha 0.3: 0.1 settles, 0.3 does not). The last term is an unbiased sample of KL(pi, pi_then). The last iterate
-is the answer, or with `average_tau` the network of a moving average of the parameters.
-With `objective=all_actions` a critic's advantages of all actions take the place of PPO's clipped ratio, and the last
-term is KL(pi, pi_then) itself: - mean sum over a of pi(a) A(h, a) + ..., the step's own objective.
+rho, the magnet, is uniform play (then KL(pi, rho) is minus the entropy up to a constant) or the policy with a moving
+average of past parameters. alpha decays over iterations by `entropy_decay`, and with `step_falls` so does the step
+size, 1 / beta: policies converge where the step size is at most a fraction of alpha, and cycle where it is large (exact
+steps on Leduc at alpha 0.3: 0.1 converges, 0.3 does not). The last term is an unbiased estimate of KL(pi, pi_then). The
+result is the last iterate, or with `average_tau` the network with a moving average of the parameters.
+With `objective=all_actions` a critic's advantages of all actions replace PPO's clipped ratio, and the last term is
+KL(pi, pi_then) itself: - mean sum over a of pi(a) A(h, a) + ..., the objective of the exact step.
 With `objective=mirror_step` the logits are fitted to the closed form of that step by least squares,
 
     loss = (alpha + beta) / 2 mean w sum over legal a of (l(a) - (beta log pi_then(a) + alpha log rho(a) + A(h, a))
                                                                  / (alpha + beta))^2,
 
-both centred over the legal actions, so that an action that is hardly played is fitted as well as any other; its mean
-over the histories of an information set is least at the step with the mean advantages; PPO's loss of the value stays.
-w is 1, or with `exploration` the others' reach ratio, which weights all terms of the loss, with `all_actions` too.
-With `optimism` A has the critic's change over past iterations added (dream/algorithms/critic.py).
-Deviation: the source takes gradients of the objective, never a fit to its minimum.
-For one information set with action values q the exact step is dream/algorithms/tabular/mmd.py's.
+both centred over the legal actions, so that rarely played actions are fitted as well as any other; the mean of this
+loss over the histories of an information set is minimal at the step with the mean advantages. PPO's value loss is kept.
+w is 1, or with `exploration` the reach ratio of the other players, which weights all terms of the loss, also with
+`all_actions`. With `optimism` the critic's change over past iterations is added to A (dream/algorithms/critic.py).
+Deviation: the source takes gradient steps on the objective and never fits its minimum.
+For one information set with action values q the exact step is that of dream/algorithms/tabular/mmd.py.
 Source: Sokota et al. 2023, "A unified approach to reinforcement learning, quantal response equilibria, and two-player
 zero-sum games", section 5 and appendix; Rudolph et al. 2026, "Reevaluating policy gradient methods for
 imperfect-information games", for the sampled term next to PPO's clip.

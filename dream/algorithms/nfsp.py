@@ -1,15 +1,15 @@
-"""NFSP, neural fictitious self-play: a best response by Q-learning, and the average of all best responses.
+"""NFSP, neural fictitious self-play: a best response by Q-learning, and the average of all past best responses.
 
-At each deal each player is given its best response with probability `anticipation`, else the average policy, for the
-whole game. All own decisions go to a buffer of the newest, for Q-learning:
+At each deal each player is assigned its best response with probability `anticipation`, else the average policy, for the
+whole game. All decisions are stored in a buffer of the newest ones, for Q-learning:
 
-    Q(s, a) <- r + max over legal a' of Q_target(s', a'),  s' the player's next decision, r what it earned until then
+    Q(s, a) <- r + max over legal a' of Q_target(s', a'),  s' the player's next decision, r its reward until then
 
-and the decisions of best responses to a reservoir, to which the average policy is fitted by cross-entropy. Best
-responses explore: a share epsilon of their actions is uniform.
+The decisions of best responses are also stored in a reservoir, to which the average policy is fitted by cross-entropy.
+Best responses explore epsilon-greedily: a share epsilon of their actions is uniform.
 Source: Heinrich and Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
 algorithm 1. Deviations: many games are played between fits; both seats share their networks, which see the seat; Adam
-takes the place of plain gradient descent.
+instead of plain gradient descent.
 """
 
 from __future__ import annotations

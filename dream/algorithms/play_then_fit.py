@@ -1,4 +1,4 @@
-"""An iteration of two phases, games and then a fit to them: in calls of bounded length, timed and counted."""
+"""An iteration of two phases, games and then a fit to them, in calls of bounded length, with timings and counters."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""R-NaD, regularised Nash dynamics: self-play in a game whose rewards pull each policy to an earlier one.
+"""R-NaD, regularised Nash dynamics: self-play with rewards that pull each policy towards an earlier one.
 
-Who takes a pays eta log(pi(a) / rho(a)), and the other gets it. In the game so transformed NeuRD with v-trace values
-converges to a fixed point; every `period` iterations the fixed point found becomes rho, and the fixed points of that
-go to an equilibrium. For the first half of a period rho goes from the one before to the new one:
+The player who takes action a pays eta log(pi(a) / rho(a)) to the other player. In the transformed game NeuRD with
+v-trace values converges to a fixed point; every `period` iterations that fixed point becomes rho, and the sequence of
+fixed points converges to an equilibrium. In the first half of a period rho is interpolated from the old to the new one:
 
     log rho = a log rho_m + (1 - a) log rho_(m-1),  a = min(2 n / period, 1) at iteration n of the period
 
-Each gradient step takes a minibatch of whole games and forms its targets with the newest policy and with the values of
-a slowly moving copy of the network, which also becomes rho.
+Each gradient step uses a minibatch of whole games; its targets are computed with the newest policy and with the values
+of a slowly moving target network, which also becomes rho.
 Source: Perolat et al. 2022, "Mastering the game of Stratego with model-free multiagent reinforcement learning", and its
-supplement. Deviations: one bound for both weights of v-trace; gradients are clipped by their norm, not one by one; no
-fine-tuning of the policy that is kept.
+supplement. Deviations: one bound for both importance weights of v-trace; gradients are clipped by their norm, not
+elementwise; no fine-tuning of the final policy.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Sizes of learners and networks that fit a game nobody has tuned: a small game must not meet gin-sized ones.
+"""Default sizes of learners and networks for untuned games, so that a small game does not get gin-sized ones.
 
-A game's size is what its description says, nothing is played:
+The size class of a game follows from its description; no games are played:
 
     inputs = observation_size + num_actions
     small:  inputs <= 512 and max_length <= 64, or the game is enumerable
     medium: inputs <= 2048
-    large:  all others; the algorithms' own sizes, their papers', are for these.
+    large:  all others, with the default sizes of the algorithms, which are those of their papers.
 
-The numbers are those found for this project's small games (small) and for gin rummy on a laptop (medium).
+The sizes are those tuned for this project's small games (small) and for gin rummy on a laptop (medium).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every learner is: its state, its metrics, and the functions that the training loop calls."""
+"""The interface of every learner: its state, its metrics, and the functions that the training loop calls."""
 
 from __future__ import annotations
 

@@ -40,8 +40,8 @@ COMMANDS = {
         "config",
         "train a learner on a game",
         "Trains one learner on one game. The run directory keeps checkpoints, metrics.jsonl (one line per iteration) "
-        "and evaluation.json. Ctrl-C or SIGTERM saves the run and leaves; resume=<run> goes on with it. With -m the "
-        "commas in the settings make a sweep: one job after the other, a failed job does not end the others, and each "
+        "and evaluation.json. Ctrl-C or SIGTERM saves the run and exits; resume=<run> continues it. With -m the commas "
+        "in the settings define a sweep: jobs run one after the other, a failed job does not end the others, and each "
         "job returns its objective to Hydra's sweepers (lower is better): the exploitability of the reported policy "
         "where it is exact, else minus the points per hand against the first opponent; a failed job returns infinity.",
     ),
@@ -49,26 +49,26 @@ COMMANDS = {
         "evaluate",
         "play a trained policy against an opponent",
         "Plays a match of mirrored deals between a trained policy and an opponent. Prints win rate and points per hand "
-        "with 95 % intervals and writes them to evaluations/ in the run directory, of a player that is no run in the "
-        "current folder. With records= it plays nothing: it reads rounds that were played, by people too, and reports "
-        "what each player won.",
+        "with 95 % intervals and writes them to evaluations/ in the run directory, or in the current folder for a "
+        "player that is not a run. With records= it plays nothing: it reads recorded rounds, also of people, and "
+        "reports what each player won.",
     ),
     "exploit": Command(
         "exploit",
-        "measure how far a policy can be exploited",
-        "Measures exploitability: exact where the game is small enough, else a lower bound from a learned or a local "
+        "measure the exploitability of a policy",
+        "Computes exploitability: exact where the game allows it, else a lower bound from a learned or a local "
         "best response. Writes exploitability/<method>_<policy>_<iteration>.json in the run directory.",
     ),
     "ladder": Command(
         "ladder",
-        "rate players by playing all against all",
-        "Plays every pair of players and rates them. An interrupted ladder goes on in the same run_dir.",
+        "rate players by cross-play",
+        "Plays every pair of players and rates the players. An interrupted ladder continues in the same run_dir.",
     ),
     "play": Command(
         "play",
-        "play against an agent on a page in the browser",
+        "play against an agent in the browser",
         "Starts a server on this machine and opens its page: people and players at one table, hints, beliefs and the "
-        "review of every round. The address holds a token; whoever knows it can play. Ctrl-C ends the server.",
+        "review of every round. The address contains a token; whoever knows it can play. Ctrl-C stops the server.",
     ),
     "export": Command(
         "export",

@@ -149,7 +149,7 @@ def _check_folder(prepared: Ladder) -> None:
     if not folder.exists() or all(path.name == LOCK for path in folder.iterdir()):
         return
     if not (folder / SETTINGS).is_file():
-        raise InputError(f"run_dir={folder} holds something else than a ladder; choose a new folder")
+        raise InputError(f"run_dir={folder} holds something other than a ladder; choose a new folder")
     try:
         stored = files.decoded((folder / SETTINGS).read_bytes())
         sources = dict(stored.pop("players"))

@@ -78,7 +78,7 @@ def prepare_play(composed: Composed) -> Page | Terminal:
     if config.terminal:
         return _terminal(config, records)
     if composed.gives("env"):
-        raise InputError("env is of the terminal; on the page it is chosen there. Add terminal=true")
+        raise InputError("env applies only in the terminal; on the page the game is chosen there. Add terminal=true")
     return _page(config, records)
 
 
@@ -89,7 +89,7 @@ def _page(config: PlayConfig, records: Path | None) -> Page:
     for setting in ("seats", "target", "seed"):
         if getattr(config, setting) is not None:
             instead = "every deal is a random one" if setting == "seed" else "it is chosen there"
-            raise InputError(f"{setting} is of the terminal; on the page {instead}. Add terminal=true")
+            raise InputError(f"{setting} applies only in the terminal; on the page {instead}. Add terminal=true")
     from dream.page.server import listen
 
     if config.host not in _LOOPBACK and not config.anyone:
@@ -101,10 +101,12 @@ def _page(config: PlayConfig, records: Path | None) -> Page:
 
 def _terminal(config: PlayConfig, records: Path | None) -> Terminal:
     if config.players:
-        raise InputError("players is of the page; in the terminal it is said who sits where: seats=[you,<player>]")
+        raise InputError("players applies only on the page; in the terminal the seats are given: seats=[you,<player>]")
     for setting in ("host", "port", "anyone"):
         if getattr(config, setting) != getattr(PlayConfig, setting):
-            raise InputError(f"{setting} is of the page; in the terminal nobody else can play. Leave out terminal=true")
+            raise InputError(
+                f"{setting} applies only on the page; in the terminal nobody else can play. Leave out terminal=true"
+            )
     game = envs.make(config.env.name, **config.env.rules)
     best = Catalogue(runs=None).advisor(game)
     seats = config.seats if config.seats is not None else (_YOU, *[best] * (game.num_players - 1))
@@ -115,7 +117,7 @@ def _terminal(config: PlayConfig, records: Path | None) -> Terminal:
 
 
 def _seated(name: str, game: Game) -> Policy | HostPlayer:
-    """Returns the player of a seat in the terminal; a wrong name is refused with the person's besides."""
+    """Returns the player of a seat in the terminal; the error for a wrong name also names the person."""
     try:
         return find_opponent(name, game)
     except InputError as error:

@@ -171,7 +171,7 @@ def _check_options(overrides: list[Override], groups: dict[str, list[str]]) -> N
     for override in overrides:
         group, option = override.key_or_group, override.value()
         if group.startswith(f"{tuned.FOLDER}/"):
-            raise InputError(f"{group} is not to be chosen: it follows from the other groups")
+            raise InputError(f"{group} cannot be chosen: it follows from the other groups")
         if group in groups and option is None:
             option = "null"
         if group not in groups or not isinstance(option, str) or option in groups[group]:
@@ -188,7 +188,9 @@ def _check_recipe(overrides: list[Override]) -> None:
         return
     own = _defaults(f"experiment/{experiment}").get("override /algo", algo)
     if own != algo:
-        raise InputError(f"algo={algo} does not go with experiment={experiment}, a recipe of algo={own}; leave one out")
+        raise InputError(
+            f"algo={algo} cannot be combined with experiment={experiment}, a recipe of algo={own}; leave one out"
+        )
 
 
 def beside_recipe(composed: Composed) -> str:

@@ -8,7 +8,7 @@ section says what it applies to, written as on the command line, and its value h
 
 A section applies where every group it names has one of the options listed. Sections apply from top to bottom.
 An experiment is a whole recipe: a preset changes of it what the experiment's own file says in sections that name the
-preset, and nothing else; a preset that no section names does not go with the experiment.
+preset, and nothing else; a preset that no section names cannot be combined with the experiment.
 conf/config.yaml asks for a file after its owner, so that the defaults list shows the whole order of precedence:
 
     - tuned/env: env=${env} algo=${algo} network=${network}
@@ -84,11 +84,11 @@ def presets_of(experiment: str) -> list[str]:
 
 
 def _check_preset(choices: Mapping[str, str]) -> None:
-    """Raises InputError where the preset does not go with the experiment."""
+    """Raises InputError where the preset cannot be combined with the experiment."""
     experiment, preset = choices["experiment"], choices.get("preset", "none")
     if experiment != _NONE and preset not in presets_of(experiment):
         raise InputError(
-            f"preset={preset} does not go with experiment={experiment}, which has no such size; "
+            f"preset={preset} cannot be combined with experiment={experiment}, which has no such size; "
             f"it must be one of {', '.join(presets_of(experiment))}"
         )
 

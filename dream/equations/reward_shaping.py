@@ -85,17 +85,17 @@ def win_bonus(rewards: Array, done: Array, bonus: float) -> Array:
 
 
 def check_win_bonus(config: ShapingConfig, game: Game) -> None:
-    """Raises InputError where a positive sum of rewards does not tell the winner: unless zero-sum, of two players."""
+    """Raises InputError unless a positive sum of rewards identifies the winner: two players, zero-sum."""
     if config.win_bonus and (game.num_players != 2 or not game.zero_sum):
         what = f"{game.num_players} players" if game.num_players != 2 else "rewards that are not zero-sum"
         raise InputError(
-            f"algo.shaping.win_bonus={config.win_bonus:g} is for zero-sum games of two; {game.name} here has {what}, "
-            "so it must be 0"
+            f"algo.shaping.win_bonus={config.win_bonus:g} is for two-player zero-sum games; {game.name} here has "
+            f"{what}, so it must be 0"
         )
 
 
 def check_tie_penalty(config: ShapingConfig, game: Game) -> None:
-    """Raises InputError for a penalty in points where rewards are no points: not zero-sum and without a scale."""
+    """Raises InputError for a penalty in points where rewards are not points: not zero-sum and without a scale."""
     if config.tie_penalty and game.unit == "points" and game.reward_scale == 1 and not game.zero_sum:
         raise InputError(
             f"algo.shaping.tie_penalty={config.tie_penalty:g} is in points; the rewards of {game.name} here are not, "

@@ -57,7 +57,7 @@ def play_for_gains(
         distribution over the legal actions.
     """
     if game.num_players != 2 or not game.zero_sum:
-        raise InputError(f"gains over a policy need a game of two players, zero-sum; {game.name} is not one")
+        raise InputError(f"gains over a policy need a two-player zero-sum game; {game.name} is not one")
     if playouts < 1:
         raise InputError(f"playouts={playouts} is not valid; it must be at least 1")
     check_games(game, games)

@@ -152,7 +152,7 @@ def game_rules(game: Game, target: int | None, scoring: str | None) -> MatchRule
     """
     if target is None:
         if scoring is not None:
-            raise InputError(f"scoring={scoring} is of games to a target; give target=100 too")
+            raise InputError(f"scoring={scoring} is for games to a target; give target=100 too")
         return None
     return dataclasses.replace(game.match_rules(scoring), target=target)
 

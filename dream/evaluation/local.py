@@ -85,12 +85,12 @@ def local_best_response(game: Game, policy: Policy, config: LocalConfig) -> Poli
       policy: frozen.
       config: sizes.
     Raises:
-      InputError: the game cannot deal anew what a view does not show, an unknown rollout player, or a policy of
+      InputError: the game cannot redeal what a view does not show, an unknown rollout player, or a policy of
         another game.
     """
     check_plays(policy, game)
     if game.num_players != 2:
-        raise InputError(f"{game.name} has {game.num_players} players; a local best response is for two")
+        raise InputError(f"{game.name} has {game.num_players} players; a local best response is for two players")
     jax.eval_shape(functools.partial(_particle, game), jax.random.key(0))
     config = config.sized(game)
     if config.player != THE_POLICY and config.player not in bot_names(game):

@@ -82,10 +82,10 @@ def refuse_unopposed(game: Game, what: str) -> None:
       what: needs that, with its article.
     """
     if game.num_players != 2:
-        raise InputError(f"env={game.name} has {game.num_players} players; {what} needs a zero-sum game of two")
+        raise InputError(f"env={game.name} has {game.num_players} players; {what} needs a two-player zero-sum game")
     if not has_opposite_points(game):
         raise InputError(
-            f"env={game.name} is not zero-sum with these rules; {what} needs a zero-sum game of two{_mend(game)}"
+            f"env={game.name} is not zero-sum with these rules; {what} needs a two-player zero-sum game{_mend(game)}"
         )
 
 

@@ -83,7 +83,7 @@ def exact_form(game: Game, find_tree: Callable[[EnumerableGame], Tree] = kept_tr
     """Returns the form by which a game's exact values are computed.
 
     Args:
-      game: of two players, enumerable or one of hidden stones.
+      game: of two players, enumerable or a phantom game.
       find_tree: enumerable game -> its tree.
     Raises:
       InputError: neither, or a tree that cannot be built.
@@ -91,5 +91,5 @@ def exact_form(game: Game, find_tree: Callable[[EnumerableGame], Tree] = kept_tr
     if isinstance(game, EnumerableGame):
         return TreeForm(find_tree(game))
     if game.hidden_placement is None:
-        raise InputError(f"{game.name} is not enumerable: exact values are out of reach; use a lower bound")
+        raise InputError(f"{game.name} is not enumerable: exact values cannot be computed; use a lower bound")
     return kept_form(game)

@@ -1,24 +1,25 @@
-"""Sampled walks of a game's tree, many at once: external and outcome sampling with baselines.
+"""Batches of sampled traversals of a game tree: external and outcome sampling with baselines.
 
-A traversal updates one player, p. Chance is sampled by its probabilities and the opponent by its policy; at p's own
-histories external sampling follows every action, outcome sampling one, sampled from
+A traversal updates one player, p. Chance is sampled from its probabilities and the opponent from its policy; at p's
+own histories external sampling follows every action, outcome sampling one action, sampled from
 
     xi(h, a) = exploration / |A(h)| + (1 - exploration) policy(h, a).
 
-Values go up the branches that were followed, xi being 1 where all actions are and the policy at the opponent's:
+Values are backed up along the branches that were followed; xi is 1 where all actions are followed, and the policy at
+the opponent's histories:
 
     u(h, a) = b(h, a) + [a followed] (u(c) - b(c)) / xi(h, a),   c the history that chance led to after a,
     u(h)    = sum over a of policy(h, a) u(h, a), the payoff to p where the game is over.
 
 b(c) is any function of histories and b(h, a) its mean over chance. E[u(h, a) | h met] is the exact value whatever b
-is; with the exact values as b no variance is left in it. With 1 / w(h) the product of p's own xi on the way to h,
+is; with the exact values as b its variance is 0. With 1 / w(h) the product of p's own xi on the way to h,
 
     E[sum over h met in I of w(h) u(h, a)] = Q(I, a),
     E[sum over h met in I of w(h) policy(I, a)] = X(I, a) * sum over h in I of chance(h)     at the opponent's sets I,
 
 Q the counterfactual values and X the opponent's realisation plan (dream/game_tree/sequence_form.py).
-All branches of one traversal share the draws of a level: each still goes by its own probabilities, and the values of
-two actions have more of their noise in common, which their difference, the regret, loses.
+All branches of one traversal share the random numbers of a level: each branch still follows its own probabilities, and
+the noise that the values of two actions have in common cancels in their difference, the regret.
 Sources: Lanctot et al. 2009, "Monte Carlo sampling for regret minimization in extensive games"; Schmid et al. 2019,
 "Variance reduction in MCCFR for extensive form games using baselines", eq. 9-11; Davis et al. 2020, "Low-variance and
 zero-variance baselines for extensive-form games" (baselines by history, chance's included).
@@ -99,7 +100,7 @@ def sampling_tree(tree: Tree) -> SamplingTree:
     """
     game, count = tree.game, tree.num_histories
     if game.num_players != 2:
-        raise InputError(f"{game.name} has {game.num_players} players; MCCFR is for two")
+        raise InputError(f"{game.name} has {game.num_players} players; MCCFR is for two players")
     roots = int(tree.levels[1])
     pair = tree.parent.astype(np.int64) * game.num_actions + tree.action
     pair[:roots] = -1

@@ -173,7 +173,7 @@ def sequence_form(tree: Tree) -> SequenceForm:
       InputError: not two players.
     """
     if tree.game.num_players != 2:
-        raise InputError(f"{tree.game.name} has {tree.game.num_players} players; exact values are for two")
+        raise InputError(f"{tree.game.name} has {tree.game.num_players} players; exact values are for two players")
     layouts = tuple(_layout(tree, player) for player in range(2))
     with jax.enable_x64(True):
         return tuple(jax.tree.map(jnp.asarray, _player_sequences(tree, layouts, player)) for player in range(2))
@@ -349,7 +349,7 @@ def checked(tree: Tree, table: np.ndarray) -> Array:
     """Returns a table as float64 on the device, each row divided by its sum.
 
     Raises:
-      InputError: a row that is no distribution over its legal actions.
+      InputError: a row that is not a distribution over its legal actions.
     """
     table = np.asarray(table, np.float64)
     if table.shape != tree.legal.shape:
@@ -360,7 +360,7 @@ def checked(tree: Tree, table: np.ndarray) -> Array:
     if wrong.any():
         first = int(np.argmax(wrong))
         raise InputError(
-            f"the policy is no distribution over the legal actions in {int(wrong.sum())} of {len(wrong)} information "
-            f"sets, first in number {first}: {np.round(table[first], 4).tolist()}"
+            f"the policy is not a distribution over the legal actions in {int(wrong.sum())} of {len(wrong)} "
+            f"information sets, first in number {first}: {np.round(table[first], 4).tolist()}"
         )
     return jnp.asarray(table / sums[:, None])

@@ -23,7 +23,7 @@ def tabulate(tree: Tree, policy: Policy) -> np.ndarray:
     """Evaluates a policy on every information set: float64[I, A].
 
     Raises:
-      InputError: it is no distribution over the legal actions somewhere, or a policy of another game.
+      InputError: it is not a distribution over the legal actions somewhere, or a policy of another game.
     """
     check_plays(policy, tree.game)
     parts = []

@@ -126,7 +126,7 @@ def _checked_features(game: Game, width: int, window: int | None, recall: bool) 
         )
     if window is not None:
         raise InputError(
-            f"network.log_window={window} does not go with network.card_scorer_width={width}; one must be null"
+            f"network.log_window={window} cannot be combined with network.card_scorer_width={width}; one must be null"
         )
     if not recall:
         return features

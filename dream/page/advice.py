@@ -75,7 +75,7 @@ class Adviser:
         """Returns what a seat wins by each action in a batch of worlds: float[WORLDS, len(actions)], in game.unit.
 
         Raises:
-          RefusedError: the game cannot deal anew what a view does not show, or playing on met what is no number.
+          RefusedError: the game cannot redeal what a view does not show, or playing on met what is no number.
         """
         padded = np.zeros(self.game.num_actions, np.int32)
         padded[: len(actions)] = actions
@@ -116,7 +116,7 @@ class Adviser:
         """Returns worlds and their weights.
 
         Raises:
-          RefusedError: the game cannot deal anew what a view does not show or does not say who holds which card, or the
+          RefusedError: the game cannot redeal what a view does not show or does not say who holds which card, or the
             player gives what is no number.
         """
         if boards.board_of(self.game) is None:

@@ -58,10 +58,10 @@ class SearchSettings:
       candidates: actions that are compared, at most.
       least_probability: of a candidate under the policy, besides being possible at all: trained policies are played
         sharpened, and then give little to all but their first choice.
-      cut: actions after the first before the policy's value is asked; -1: games are played to their end.
-      counts_bonus: whether wins count as much more as where the policy learned (ValuedPolicy.win_bonus), in games that
-        pay at their end. If not, what the game pays counts alone, and a value with that bonus in it is of no use: games
-        are played to their end.
+      cut: actions after the first before the policy's value function is used; -1: games are played to their end.
+      counts_bonus: whether wins have the bonus with which the policy was trained (ValuedPolicy.win_bonus), in games
+        that pay at their end. If not, only the game's payoff counts, and a value function that includes that bonus is
+        not used: games are played to their end.
       evidence: standard errors by which another action must be better than the policy's own.
       weighted: whether worlds are weighed; else all count alike.
       likely: whether worlds are such as players come to, where the game knows such (Game.likely_world); else all deals
@@ -231,9 +231,9 @@ def make_search(
     """
     settings = checked.read(SearchSettings, dataclasses.asdict(settings), "search")
     if game.num_players != 2 or not game.zero_sum:
-        raise InputError(f"a search player needs a game of two players, zero-sum; {game.name} is not one")
+        raise InputError(f"a search player needs a two-player zero-sum game; {game.name} is not one")
     if type(game).determinize is Game.determinize:
-        raise InputError(f"a search player needs worlds to look at, and {game.name} cannot deal them anew")
+        raise InputError(f"a search player needs sampled worlds, and {game.name} cannot redeal what a view hides")
     if settings.weighted and type(game).replay_actions is Game.replay_actions:
         raise InputError(f"{game.name} does not keep its actions, so worlds cannot be weighed; set weighted=False")
     if any(one is not None and isinstance(one.apply, Search) for one in (policy, opponent)):

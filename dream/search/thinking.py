@@ -83,7 +83,10 @@ class Thinker:
             if not is_open:
                 break
         if not sound:
-            raise InputError("the search met what is no number: a policy, its value, or a reward; it decides nothing")
+            raise InputError(
+                "the search met a value that is not a number, from the policy, its value function or a reward; "
+                "no action is chosen"
+            )
         tally = jax.device_get(tally)
         counts = np.asarray(tally.count)
         looked = [np.where(counts > 0, np.asarray(x, float), np.nan) for x in (tally.value, tally.mean, tally.error)]

@@ -85,9 +85,9 @@ def parse(text: str) -> Card:
     try:
         node = json.loads(text) if len(text) <= MAX_CHARACTERS else None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"the card is no JSON ({shown(str(error))})") from error
+        raise InputError(f"the card is not JSON ({shown(str(error))})") from error
     if not isinstance(node, dict):
-        raise InputError("the card is no JSON object")
+        raise InputError("the card is not JSON object")
     if node.get("format") != FORMAT:
         raise InputError(f"it is of format {shown(node.get('format'))}; this version reads format {FORMAT}")
     _check_plain(node)

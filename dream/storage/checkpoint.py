@@ -78,7 +78,7 @@ class Checkpoint:
         with jax.enable_x64(True):
             state = devices.as_laid_out(jax.device_get(state), jax.tree.map(_as_plain, like))
         if (wrong := not_finite(state)) is not None:
-            raise InputError(f"{self.path} is of no use: {wrong}; {offer(self.path)}")
+            raise InputError(f"{self.path} is unusable: {wrong}; {offer(self.path)}")
         return jax.tree.map(lambda x, is_key: jax.random.wrap_key_data(x) if is_key else x, state, keys)
 
     def _restored(self, like: Any, renamed: dict[str, str] | None) -> tuple[Any, list[Any]]:

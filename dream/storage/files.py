@@ -35,7 +35,7 @@ def why_not(error: OSError) -> tuple[str, str]:
         return reason, "raise the limit on the size of a file (ulimit -f)"
     if error.errno == errno.ENOENT:
         return reason, "the folder is gone; put it back"
-    return reason, "mend the disk"
+    return reason, "check the disk"
 
 
 @contextlib.contextmanager
@@ -98,7 +98,7 @@ def _content(path: Path) -> bytes:
         if not path.exists():
             return b""
         if not path.is_file():
-            raise InputError(f"{path} is no file; it must be one, with a record on each line")
+            raise InputError(f"{path} is not a file; it must be a file with a record on each line")
         return path.read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read ({why_not(error)[0]}); it must be a file that can") from error

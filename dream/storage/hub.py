@@ -36,7 +36,7 @@ def download(reference: str) -> Path:
     try:
         return Path(huggingface_hub.hf_hub_download("/".join(parts[:2]), "/".join(parts[2:])))
     except Exception as error:  # the library, its transport and the file system each have their own
-        raise InputError(f"{reference} cannot be had from the hub ({_summary(error)})") from error
+        raise InputError(f"{reference} cannot be loaded from the hub ({_summary(error)})") from error
 
 
 def _summary(error: Exception) -> str:

@@ -60,7 +60,7 @@ def find(reference: str | os.PathLike[str]) -> Trained:
         raise InputError("the name of a trained player is empty; it must be a run directory, a checkpoint or a file")
     if levels.is_level(str(reference)):
         raise InputError(
-            f"{reference} is a player by name, not a trained one; it can be an opponent, or play in ladders and games"
+            f"{reference} is a named player, not a trained one; it can be an opponent, or play in ladders and games"
         )
     if hub.is_reference(reference):
         return policy_file.read(hub.download(str(reference)), Path.cwd())

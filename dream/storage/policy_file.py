@@ -91,7 +91,7 @@ class PolicyFile:
         check_arrays(self.path, self.entries, wanted)
         arrays = self.load()
         if (wrong := not_finite(arrays)) is not None:
-            raise InputError(f"{self.path} is of no use: {wrong}; export the policy from an earlier checkpoint")
+            raise InputError(f"{self.path} is unusable: {wrong}; export the policy from an earlier checkpoint")
         params = jax.tree.structure(like.params).unflatten(_placed(arrays[name]) for name in wanted)
         return dataclasses.replace(like, params=params, game=game)
 
@@ -164,7 +164,7 @@ def read_export(path: Path) -> Loaded:
     """
     card, entries = _opened(path, _header)
     if card is None:
-        raise InputError(f"{path} is no export of this project: its metadata hold no card under {_KEY!r}")
+        raise InputError(f"{path} is not an export of this project: its metadata contain no card under {_KEY!r}")
     try:
         return parse(card), entries, lambda: _opened(path, _arrays)
     except InputError as error:
@@ -184,7 +184,7 @@ def _opened(path: Path, read: Callable[[Any], Any]) -> Any:
             return read(file)
     except (safetensors.SafetensorError, OSError, KeyError, TypeError, ValueError, AttributeError) as error:
         text = shown(" ".join(str(error).split()), 120)
-        raise InputError(f"{path} is no readable safetensors file ({text}); export the policy anew") from error
+        raise InputError(f"{path} is not a readable safetensors file ({text}); export the policy again") from error
 
 
 def _header(file: Any) -> tuple[str | None, dict[str, Entry]]:

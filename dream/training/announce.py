@@ -54,7 +54,7 @@ def plan(settings: Mapping[str, Any], game: Game, *, tabular: bool, run_dir: Pat
 
 
 def next_steps(run_dir: Path, game: Game, rules: Mapping[str, Any], *, finished: bool, wandb: bool) -> list[str]:
-    """Returns the commands that make sense after a run; those that need a zero-sum game of two only where it is one.
+    """Returns the commands that make sense after a run; those that need a two-player zero-sum game only for such games.
 
     Args:
       run_dir: of the run.

@@ -61,7 +61,7 @@ def join(config: HostsConfig) -> None:
     if not config.auto and _is_single(config):
         return
     if _link is not None:
-        raise InputError("hosts.*: this process has had its run of several hosts; start another one")
+        raise InputError("hosts.*: this process has already run with several hosts; start a new process")
     _link = _by_environment(config) if config.auto else _by_settings(config)
     agreement.agree_by(_link.of_the_first)
     _delay_aborts(_link)
@@ -89,7 +89,7 @@ def _is_single(config: HostsConfig) -> bool:
             raise InputError("hosts.count is missing; it must be the number of processes, the same for all")
         return True
     if index is None and (count > 1 or config.coordinator is not None):
-        raise InputError(f"hosts.index is missing; it must be from 0 to {count - 1}, another one for each process")
+        raise InputError(f"hosts.index is missing; it must be from 0 to {count - 1}, a different one for each process")
     if index is not None and index >= count:
         raise InputError(f"hosts.index={index} is too large; it must be at most {count - 1} with hosts.count={count}")
     if config.coordinator is None and count > 1:

@@ -63,7 +63,7 @@ class Link:
             return value
         named, value = self._values.get()
         if named != what:
-            raise RuntimeError(f"host 0 is at {named!r}, host {self.index} at {what!r}: they have parted ways")
+            raise RuntimeError(f"host 0 is at {named!r}, host {self.index} at {what!r}: they have diverged")
         return value
 
     def gathered(self, value: Any) -> dict[int, Any]:

@@ -85,7 +85,7 @@ class Run:
         meta = stored.meta
         missing = {"counters", "seconds", "compile_seconds", "wandb_id"} - meta.keys()
         if missing:
-            raise InputError(f"{stored.path} cannot be gone on from: its meta lacks {', '.join(sorted(missing))}")
+            raise InputError(f"{stored.path} cannot be resumed: its meta lacks {', '.join(sorted(missing))}")
         try:
             self.state = stored.restore(self.state)
         except InputError as error:
@@ -137,7 +137,7 @@ class Run:
         metrics.drop_after(self.run_dir, self.iteration)
         if stale := reports.set_aside_after(self.run_dir, self.iteration):
             names = ", ".join(str(path.relative_to(self.run_dir)) for path in stale)
-            print(f"set aside in {self.run_dir}, as of later iterations: {names}", flush=True)
+            print(f"set aside in {self.run_dir}, because they belong to later iterations: {names}", flush=True)
 
     def _record_versions(self, path: Path) -> None:
         """Writes by what command and code the run is made; where it goes on, next to those it was begun by."""

@@ -63,7 +63,7 @@ def prepare_run(composed: Composed) -> Start:
     """Checks a composed configuration and decides where the run starts; writes nothing.
 
     Raises:
-      InputError: a wrong setting, an occupied run directory, or a checkpoint that cannot be gone on from.
+      InputError: a wrong setting, an occupied run directory, or a checkpoint that cannot be resumed.
     """
     config = settings.read(HostsConfig, composed.node.get("hosts", {}), "hosts")
     if composed.sweep_dir and config != HostsConfig():

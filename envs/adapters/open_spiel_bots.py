@@ -38,7 +38,7 @@ def make(name: str, game: Game) -> HostPlayer:
     try:
         import pyspiel
     except ImportError as error:
-        raise InputError("open_spiel is not installed; the extra `interop` brings it") from error
+        raise InputError("open_spiel is not installed; the extra `interop` installs it") from error
     native = native_game(game)
     known = [_SIMPLE, *(bot for bot in pyspiel.bots_that_can_play_game(native, 0) if bot == "uniform_random")]
     if name not in known:

@@ -8,7 +8,7 @@ It is kept as `method="article"`, with what it needs to run at all, and falls sh
 the article tests `bits | 1 == 0`, which is never true, and means `(bits & 1) == 0`; a cell with one copy is never
 marked for a second run, so that two runs which share doubled cells are found in one way only, and on its own example
 (2H 3H 4H 4H 5H 5H 6H 3C 3C 3D 3D 4D) the best combo, 2H-5H with 4H-6H, is missed; a failed run leaves stubs, equal
-combos come many times, and those that are not maximal are not recognised. The last three are mended here by a filter.
+combos come many times, and those that are not maximal are not recognised. A filter corrects the last three here.
 
 `method="control_points"` repairs the flags: 2 for every run cell of a row with a doubled cell, 8 for every cell of a
 rank with at least six cards, so that the choices cover all merged combos.

@@ -53,7 +53,7 @@ def _checked(counts: Any) -> np.ndarray:
     try:
         counts = np.asarray(counts)
     except ValueError:
-        raise InputError(f"counts is no array; it must be [hands, {cards.NUM_CARDS}]") from None
+        raise InputError(f"counts is not an array; it must be [hands, {cards.NUM_CARDS}]") from None
     if counts.ndim != 2 or counts.shape[1] != cards.NUM_CARDS:
         raise InputError(f"counts has shape {list(counts.shape)}; it must be [hands, {cards.NUM_CARDS}]")
     if counts.dtype.kind not in "biuf":

@@ -204,7 +204,7 @@ class HandEvaluator:
 
     def _check_article(self, what: str) -> None:
         if not article.knows(self.cards, self._options.ace_high):
-            raise InputError(f"the article's {what} know neither jokers nor the ace after the king")
+            raise InputError(f"the article's {what} do not support jokers or an ace after the king")
 
     def _repr_svg_(self) -> str:
         return picture.to_svg(self)
@@ -223,7 +223,7 @@ class HandEvaluator:
         if method not in METHODS:
             raise unknown("method", method, METHODS)
         if method != "exact" and (self._jokers or self._options.ace_high):
-            raise InputError(f"method {method!r} knows neither jokers nor the ace after the king; use 'exact'")
+            raise InputError(f"method {method!r} does not support jokers or an ace after the king; use 'exact'")
         return self._products(list(self.islands), level, method)
 
     def _products(self, islands: list[Island], level: str, method: str) -> Iterator[Combo]:

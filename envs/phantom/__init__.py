@@ -1,1 +1,1 @@
-"""Games of hidden stones on a small board: phantom tic-tac-toe and phantom Hex."""
+"""Phantom games on a small board: phantom tic-tac-toe and phantom Hex."""

@@ -1,9 +1,9 @@
-"""What games of hidden stones share: tries, turns, views and the end of the game.
+"""What phantom games share: tries, turns, views and the end of the game.
 
 Two players place stones on a board and see only their own. Action c tries cell c, which the player has not tried
 before. The try succeeds and places a stone unless the opponent holds the cell; the player is shown whether it did,
-and nothing else. classical: a failed try keeps the turn, a success passes it. abrupt: every try passes the turn.
-The first to hold all cells of a winning set wins; a full board without one is a draw.
+and nothing else. classical: a player keeps the turn after a failed try and passes it after a success. abrupt: the turn
+passes after every try. The first player to hold all cells of a winning set wins; a full board without one is a draw.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class PhantomView(NamedTuple):
 
 
 class PhantomGame(Game):
-    """A game of hidden stones; a subclass adds `winning`, `columns` and `encode`."""
+    """A phantom game; a subclass adds `winning`, `columns` and `encode`."""
 
     rules: PhantomRules
     unit = "points"
@@ -257,7 +257,7 @@ class PhantomGame(Game):
 
 
 class WalkableGame(PhantomGame, EnumerableGame):
-    """A game of hidden stones so restricted that all its histories can be listed."""
+    """A phantom game so restricted that all its histories can be listed."""
 
     def initial_outcomes(self) -> tuple[PhantomState, Array]:
         """Returns the empty board, of probability 1."""

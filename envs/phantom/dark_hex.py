@@ -1,15 +1,15 @@
 """Dark Hex: the game `dark_hex`, as OpenSpiel plays and encodes it with obstype=reveal-nothing.
 
-Actions: cell r * n + c of a board of n x n, the rules of hidden stones (envs/phantom/core.py). Cell (r, c) touches
-(r, c +- 1), (r +- 1, c), (r - 1, c + 1) and (r + 1, c - 1); player 0 joins the first row to the last, player 1 the
-first column to the last. There are no draws.
+Action r * n + c tries cell (r, c) of the n x n board, by the rules of phantom games (envs/phantom/core.py). Cell (r, c)
+is adjacent to (r, c +- 1), (r +- 1, c), (r - 1, c + 1) and (r + 1, c - 1); player 0 connects the first row to the last,
+player 1 the first column to the last. There are no draws.
 
-Observation, float32[9 m + m^2] for m = n^2 cells, OpenSpiel's information-state tensor; the player's knowledge alone:
+Observation, float32[9 m + m^2] for m = n^2 cells, OpenSpiel's information-state tensor; only the player's knowledge:
 
 | index | content |
 |---|---|
 | 9 c + 3, 9 c + 4, 9 c + 5 | cell c: a stone of player 1, nothing known, a stone of player 0 |
-| 9 m: | the player's tries in order, a one-hot of the cell each |
+| 9 m: | the player's tries in order, each a one-hot of its cell |
 
 The other six numbers of a cell are 0. OpenSpiel uses some of them once the game is over, when nobody is to act.
 """

@@ -1,4 +1,4 @@
-"""The rules of games of hidden stones."""
+"""The rules of phantom games."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _WALKABLE = 6
 
 @dataclasses.dataclass(frozen=True)
 class PhantomRules:
-    """What can be set in every game of hidden stones.
+    """What can be set in every phantom game.
 
     Attributes:
-      version: "classical": a failed try keeps the turn; "abrupt": every try passes it.
+      version: "classical": a player keeps the turn after a failed try; "abrupt": the turn passes after every try.
       opening: cells each player must try first, in order: digits, player 0's, a slash, player 1's; "" for none.
     """
 

@@ -1,4 +1,4 @@
-"""Boards of hidden stones as SVG: squares for tic-tac-toe, hexagons for Hex."""
+"""Boards of phantom games as SVG: squares for tic-tac-toe, hexagons for Hex."""
 
 from __future__ import annotations
 

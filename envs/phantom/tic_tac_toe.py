@@ -1,16 +1,16 @@
 """Phantom tic-tac-toe: the game `phantom_ttt`, as OpenSpiel plays and encodes it with obstype=reveal-nothing.
 
-Actions: cell r * 3 + c, the rules of hidden stones (envs/phantom/core.py); three in a row win, a full board without
-them is a draw.
+Action r * 3 + c tries cell (r, c), by the rules of phantom games (envs/phantom/core.py). Three in a row win; a full
+board without them is a draw.
 
-Observation, float32[108], OpenSpiel's information-state tensor; the player's own knowledge of the board alone:
+Observation, float32[108], OpenSpiel's information-state tensor; only the player's own knowledge of the board:
 
 | index | content |
 |---|---|
-| 0:9 | cells without a stone that the player knows of |
+| 0:9 | cells in which the player knows of no stone |
 | 9:18 | stones of player 1, as known |
 | 18:27 | stones of player 0, as known |
-| 27:108 | the player's tries in order, a one-hot of the cell each |
+| 27:108 | the player's tries in order, each a one-hot of its cell |
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
-"""Games that were played, one JSON object each: made, written, read, replayed and drawn, for every game.
+"""Records of games, one JSON object each: built, written, read, replayed and drawn, for every game.
 
 | key | content |
 |---|---|
 | format | 2, of this table |
 | game, version | name and version of the game |
-| preset | name of the rule preset, null where the rules are no preset's |
+| preset | name of the rule preset, null if the rules match none |
 | rules | every rule that can be set, by name |
-| deal | the numbers that `Game.from_deal` takes; of a game with a deck, the card ids |
+| deal | the numbers that `Game.from_deal` takes; for a game with a deck, the card ids |
 | actions | the action ids of all players, in order |
-| result | points: what each player won; ending: how it ended, in words, where the game says so |
+| result | points: what each player won; ending: how the game ended, if the game reports it |
 | players | optional: who played, by seat |
-| about | optional: what else belongs to it, names to texts and numbers, for instance `pair` and `seat` of a match |
+| about | optional: further fields, name to string or number, for instance `pair` and `seat` of a match |
 
-A file holds one record per line (.jsonl), or one record or a list of them (.json). Format 1, which only gin rummy had,
-calls the deal `deck`; it is read too. So are OpenSpiel's histories, see `envs.records.openspiel`.
+A file holds one record per line (.jsonl), or one record or a list of them (.json). Format 1, which existed only for gin
+rummy, calls the deal `deck`; it can also be read, as can OpenSpiel's histories, see `envs.records.openspiel`.
 """
 
 from envs.records.files import MOST_ACTIONS, LazyRecords, append, check_lines, parse, read, to_line, write

@@ -105,7 +105,7 @@ def read(path: str | Path, game: Game | str | None = None) -> list[Record]:
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):
-            raise InputError(f"{path} is no regular file; it must be a file of records")
+            raise InputError(f"{path} is not a regular file; it must be a file of records")
         size = about.st_size
         if size > MAX_BYTES:
             raise InputError(f"{path} has more than {MAX_BYTES} bytes; split it into several files")

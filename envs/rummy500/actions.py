@@ -1,17 +1,17 @@
-"""The 374 actions: what each lays, what it is worth, and its name.
+"""The 374 actions: the cards that each lays, its points, and its name.
 
 | action | play |
 |---|---|
-| 0 | draw the top of the stock; where it is empty, end the round |
+| 0 | draw the top of the stock; if it is empty, end the round |
 | 1 + c | take card c and every card discarded after it from the pile |
 | 53 + 5 r + v | lay the set of rank r: without suit v, or for v = 4 all four |
-| 118 + 12 s + i | lay the run of three in suit s that starts at place i: 0 is A-2-3, 11 is Q-K-A |
+| 118 + 12 s + i | lay the run of three in suit s that starts at position i: 0 is A-2-3, 11 is Q-K-A |
 | 166 + c | lay card c on the set of its rank |
 | 218 + c | lay card c at the low end of a run |
 | 270 + c | lay card c at the high end of a run |
 | 322 + c | discard card c |
 
-Longer runs are three cards and then lay-offs, in the same turn and for the same points.
+A longer run is laid as three cards and then layoffs, in the same turn and for the same points.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Rummy 500 with 374 actions, for two to six players: the game `rummy500`.
 
 A turn is a draw, any number of plays, and a discard; each is an action, and the same player acts until the discard.
-The actions are in `envs.rummy500.actions`, the rules that may be set in `envs.rummy500.rules`.
+`envs.rummy500.actions` lists the actions, `envs.rummy500.rules` the rules that can be set.
 
-Observation, float32, for P players, others relative to the own seat:
+Observation, float32, for P players, with seats relative to the observing player:
 
 | size | content |
 |---|---|
@@ -11,15 +11,15 @@ Observation, float32, for P players, others relative to the own seat:
 | 52 | in the pile |
 | 52 | recency in the pile, (index + 1) / cards in it |
 | 52 | on the table in a set |
-| 56 | on the table in a run, 14 places a suit, the ace low or high |
-| 52 P | who laid it, own first |
-| 52 (P - 1) | other players' hands, so far as all saw the card taken |
+| 56 | on the table in a run, 14 positions per suit, with the ace low and high |
+| 52 P | who laid the card, the observing player first |
+| 52 (P - 1) | cards that the other players openly took from the pile and still hold |
 | 52 | the card that must be played before the turn ends |
-| 52 | cards taken from the pile in the turn under way |
+| 52 | cards taken from the pile in the current turn |
 | P | cards in hand / 10 |
 | P | points laid / 100 |
 | P | the player to act, one-hot |
-| P | the own seat, one-hot |
+| P | the observing player's seat, one-hot |
 | 6 | stock / 52; to draw; to play; that card's chain goes up, down, is backed |
 | 1 | turns / max_turns |
 """
@@ -284,7 +284,7 @@ class Rummy500(Game):
           InputError: where the pile is made a new stock; who saw it remembers more than the view.
         """
         if self.rules.reshuffle:
-            raise InputError(f"{self.name} with reshuffle cannot deal anew what a view does not show")
+            raise InputError(f"{self.name} with reshuffle cannot redeal what a view does not show")
         return determinize.sample(self.num_players, view, key, self.rules)
 
     def resample_chance(self, state: RummyState, key: Array) -> RummyState:

@@ -1,12 +1,12 @@
-"""A player of rummy 500 that weighs melds it may yet complete: which cards to keep, which to shed, what to take.
+"""A player of rummy 500 that values melds it may still complete: which cards to keep, discard and take.
 
-A triple is any set or run of three cards. Its chance is the product, over the cards missing from the hand, of how
-likely each is to come; a card's worth is the sum, over the triples that hold it, of chance times points, an ace for 15.
-Plays on the table are those of the greedy player: whatever scores most.
+A triple is any set or run of three cards. Its probability is the product, over the cards missing from the hand, of the
+probability of getting each; the value of a card is the sum, over the triples that contain it, of probability times
+points, with 15 for an ace. Plays on the table are those of the greedy player: the one that scores most.
 
-- Discard: the least worth, less `risk` times the points left in hand, which count for more as the stock runs out.
-- Draw: of the stock and the pile cards it may take, what leads to the hand with most points in complete triples, plus
-  `keep` times the worth of the other cards, less `burden` times their points.
+- Discard: the card of the least value minus `risk` times its points, which weigh more as the stock runs out.
+- Draw: the stock or the pile card that leads to the hand with the most points in complete triples, plus `keep` times
+  the value of the other cards, minus `burden` times their points.
 """
 
 from __future__ import annotations

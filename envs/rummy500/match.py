@@ -160,7 +160,7 @@ class MatchRummy500(Rummy500):
           InputError: where the pile is made a new stock; who saw it remembers more than the view.
         """
         if self.rules.reshuffle:
-            raise InputError(f"{self.name} with reshuffle cannot deal anew what a view does not show")
+            raise InputError(f"{self.name} with reshuffle cannot redeal what a view does not show")
         deal_key, seed_key = jax.random.split(key)
         seen = RummyView(**{name: getattr(view, name) for name in RummyView._fields})
         dealt = determinize.sample(self.num_players, seen, deal_key, self.rules)

@@ -27,15 +27,15 @@ class RummyRules:
     Attributes:
       num_players: 2 to 6.
       hand_size: cards dealt to each player.
-      random_first: whether the first player is drawn by lot; else it is player 0, as always with `from_deck`.
+      random_first: whether the first player is chosen at random; else it is player 0, as always with `from_deck`.
       ace_in_runs: "both" A-2-3 and Q-K-A, never K-A-2; or only "high", or only "low".
       take_needs_hand_card: whether the cards first laid of a new meld always hold one that was in hand before cards
         were taken from the pile, of a longer run the first three; else they must only where the discard that follows
         empties the hand.
-      reshuffle: whether an empty stock is made anew of the pile but its newest card; else, and where there is no more
-        in the pile, drawing from it ends the round.
-      max_turns: the round ends after so many discards.
-      rewards: "zero_sum", the own score less the mean of the others'; or "points", the own score. Both / 100.
+      reshuffle: whether an empty stock is refilled with the shuffled pile, except its newest card; else, and if the
+        pile has no other card, drawing from the empty stock ends the round.
+      max_turns: the round ends after this many discards.
+      rewards: "zero_sum", the player's score minus the mean of the others'; or "points", the player's score; / 100.
     """
 
     num_players: int = 3

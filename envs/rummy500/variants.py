@@ -36,7 +36,7 @@ def make(**rules: Any) -> Rummy500:
     round_rules = _round_rules(rules)
     goes_on = match.get("target", 0 if "target" in given else 500 if "max_rounds" in given else 0) != 0
     if reward == "shaped" and goes_on:
-        raise InputError("reward=shaped is of single rounds; with a target the reward is the score")
+        raise InputError("reward=shaped is for single rounds; with a target the reward is the score")
     _refuse_idle(round_rules, weights, match, reward, goes_on)
     if reward == "shaped":
         return ShapedRummy500(round_rules, **weights)

@@ -43,7 +43,7 @@ PLAN: dict[str, tuple[Part, float]] = {
 _LEAST = 0.25
 """Of its share, without which a part is not begun."""
 _MOST = 3.0
-"""Times what its matrix products alone take; what takes longer is named in the result, to be explained or mended."""
+"""Times what its matrix products alone take; what takes longer is named in the result, to be explained or fixed."""
 
 
 class _OverTimeError(Exception):

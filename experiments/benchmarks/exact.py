@@ -1,4 +1,4 @@
-"""Exact values of games of hidden stones: seconds to set up, of NashConv, and of a network on all information sets.
+"""Exact values of phantom games: seconds to set up, of NashConv, and of a network on all information sets.
 
 With --peer the C++ package of the 2026 benchmark, exp-a-spiel (module `eas`, https://github.com/gabrfarina/exp-a-spiel),
 which must be installed, computes the same exploitability once, in the same process and with as many threads; that takes

@@ -137,7 +137,7 @@ def _refusal(env: str, algo: str, network: str) -> str | None:
     game = envs.make(env)
     deep = DEEP_ON_TREES | WITH_HISTORY_VALUES | {"os_sd_cfr"}
     if algo in deep and game.num_players != 2:
-        return "these regret minimisers are for two; use ppo, mmd, nfsp or dueling_dream"
+        return "these regret minimisers are for two players; use ppo, mmd, nfsp or dueling_dream"
     if algo == "rnad" and game.num_players != 2:
         return "is for two players"
     if algo in BY_EXACT_FORM and game.hidden_placement is not None:
@@ -190,7 +190,8 @@ def _paths(node: Any, prefix: str = "") -> dict[str, Any]:
 def test_an_experiment_is_a_whole_recipe(experiment: str, preset: str) -> None:
     """A preset is refused in one line, or changes of an experiment what the experiment's own file says, alone."""
     if preset not in presets_of(experiment):
-        with pytest.raises(InputError, match=f"preset={preset} does not go with experiment={experiment}") as refused:
+        words = f"preset={preset} cannot be combined with experiment={experiment}"
+        with pytest.raises(InputError, match=words) as refused:
             compose_config("config", _overrides(experiment, preset))
         assert "\n" not in str(refused.value)
         return

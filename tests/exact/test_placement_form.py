@@ -1,4 +1,4 @@
-"""Games of hidden stones, exact by cells: equal to their tree of histories, and to values computed elsewhere."""
+"""Phantom games, exact by cells: equal to their tree of histories, and to values computed elsewhere."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_a_policy_that_is_none_is_refused() -> None:
         lambda params, view, legal: legal * np.float32(0.3),
         lambda params, view, legal: legal * 0 + np.float32(0.25),
     ):
-        with pytest.raises(envs.InputError, match="no distribution over the legal actions"):
+        with pytest.raises(envs.InputError, match="not a distribution over the legal actions"):
             form.tabulate(Policy(apply))
 
 

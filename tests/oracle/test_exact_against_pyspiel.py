@@ -192,7 +192,7 @@ def test_what_cannot_be_exact_is_refused_in_one_line() -> None:
     with pytest.raises(InputError, match=r"too large: .* histories after"):
         build_tree(envs.make("leduc_poker"), max_gib=1e-4)
     tree = tree_of("kuhn_poker")
-    with pytest.raises(InputError, match="no distribution over the legal actions in 12 of 12"):
+    with pytest.raises(InputError, match="not a distribution over the legal actions in 12 of 12"):
         sequence_form.nash_conv(tree, 2.0 * tree.uniform())
     with pytest.raises(InputError, match="shape"):
         sequence_form.nash_conv(tree, tree.uniform()[:3])

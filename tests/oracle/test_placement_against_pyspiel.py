@@ -1,4 +1,4 @@
-"""Are exact values of hidden stones, computed by cells, what OpenSpiel computes history by history? On 2 x 2 cells."""
+"""Are exact values of phantom games, computed by cells, those of OpenSpiel, computed by history? On 2 x 2 cells."""
 
 from __future__ import annotations
 

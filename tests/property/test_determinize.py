@@ -165,7 +165,7 @@ def test_likely_deals_have_the_density_they_say(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_game_that_cannot_says_so() -> None:
     """Suits under names of the players' own."""
-    with pytest.raises(InputError, match="cannot deal anew"):
+    with pytest.raises(InputError, match="cannot redeal"):
         envs.make("mini_gin_rummy", preset="3x4").determinize(None, jax.random.key(1))
 
 

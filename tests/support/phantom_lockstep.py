@@ -1,4 +1,4 @@
-"""Random games of hidden stones, played by pyspiel and by ours."""
+"""Random phantom games, played by pyspiel and by ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A game of hidden stones on five cells, with winning sets of different sizes for each player, and draws."""
+"""A phantom game on five cells, with winning sets of different sizes for each player, and draws."""
 
 from __future__ import annotations
 

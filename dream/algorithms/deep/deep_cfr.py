@@ -1,8 +1,8 @@
-"""Deep CFR: external sampling, regret networks fitted anew to a reservoir, a network of its own for the average.
+"""Deep CFR: external sampling, regret networks refitted to a reservoir, a separate network for the average policy.
 
 Source: Brown, Lerer, Gross and Sandholm 2019, "Deep counterfactual regret minimization". Deviations: targets are
-divided by their typical size, which regret matching ignores; the average network learns by cross-entropy, whose
-minimum is the same weighted mean as that of squared errors.
+divided by their typical size, to which regret matching is invariant; the average network is trained with
+cross-entropy, whose minimum is the same weighted mean as that of squared errors.
 """
 
 from __future__ import annotations

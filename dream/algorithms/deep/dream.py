@@ -1,13 +1,14 @@
 """DREAM: outcome sampling whose variance is reduced by a learned history value function, which sees both hands.
 
-Samples are corrected by the value at own and opponent's decisions (dream/equations/estimators.py) and weighted by
-t / (product of xi(a) |A| over the own decisions before). The value is learned after each iteration and never refitted
-from scratch; regret networks are, from a reservoir.
+The value serves as a baseline at the player's own and the opponent's decisions (dream/equations/estimators.py); samples
+are weighted by t / (product of xi(a) |A| over the player's own earlier decisions). The value function is trained after
+each iteration and never refitted from scratch; regret networks are refitted from scratch, to a reservoir.
 
-Corrections divide by what the own actions were sampled with, and multiply along a game. For long games
-algo.correction bounds them (estimators.traced_values); regrets read off the value alone, ESCHER's, are its other end.
+Corrections divide by the probability with which own actions were sampled, and these factors multiply along a game. For
+long games algo.correction bounds them (estimators.traced_values); its other end, regrets from the value alone, is
+ESCHER.
 Source: Steinberger, Lerer and Brown 2020, "DREAM: deep regret minimization with advantage baselines and model-free
-learning". Deviations: a batch's weights are divided by the memory's mean weight; targets by their typical size.
+learning". Deviations: the weights of a batch are divided by the mean weight in memory; targets by their typical size.
 """
 
 from __future__ import annotations

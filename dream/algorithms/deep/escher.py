@@ -1,16 +1,16 @@
-"""ESCHER: regrets read off a learned history value function, without importance weights.
+"""ESCHER: regrets computed from a learned history value function, without importance weights.
 
-The updated player draws its own actions from a fixed policy, uniform here, so that how often an information set is met
-through its own actions is the same in all iterations: a factor of its regrets that regret matching ignores.
+The updated player samples its own actions from a fixed policy, here uniform, so that its own reach of an information
+set is the same in all iterations: a factor of the regrets to which regret matching is invariant.
 
     r(I, a) = q(h, a) - sum over b of policy(b) q(h, b),  weight t^power.
 
-Whatever q is off by goes into the regrets: nothing corrects it, unless algo.correction says so (dream.py). It is
-refitted every iteration to the newest games, at h' by today's policies.
+The error of q enters the regrets: nothing corrects it, unless algo.correction is set (dream.py). q is refitted in every
+iteration to the newest games, with the current policies at h'.
 Source: McAleer, Farina, Lanctot and Sandholm 2023, "ESCHER: eschewing importance sampling in games by computing a
-history value function to estimate regret". Deviations: the value learns from the regret games, off policy, by expected
-SARSA instead of from games and returns of its own, after an iteration's regrets and not before, so that the first are
-read off a value that knows nothing; the average is exact on games with a tree.
+history value function to estimate regret". Deviations: the value is learned from the games sampled for regrets, off
+policy, by expected SARSA, instead of from the returns of separate games; it is fitted after the regrets of an iteration
+and not before, so that the first regrets come from an untrained value; the average is exact on games with a tree.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A history value function: a network that sees all hands, learned from recorded games by expected SARSA.
 
-    Q(h, a) <- r + sum over a' of policy(h', a') Q(h', a'),  0 after the end, to player 0 (to player 1 the negative).
+    Q(h, a) <- r + sum over a' of policy(h', a') Q(h', a'),  0 after the end, for player 0 (the negative for player 1).
 
-As a baseline it takes variance out of sampled regrets and biases nothing, however wrong it is.
+As a baseline it reduces the variance of sampled regrets without bias, whatever its error.
 Source: Steinberger, Lerer and Brown 2020, "DREAM", section 5; Davis et al. 2020 (baselines by history).
 """
 

@@ -1,12 +1,12 @@
-"""What the deep regret minimisers share: an iteration of sampling, keeping, fitting and averaging by player.
+"""What the deep regret minimisers share: an iteration of sampling, storing, fitting and averaging for each player.
 
-At iteration t = 1, 2, ... and for each player p in turn, both players' policies being the newest:
-  1. games are sampled for p's regrets, p's own policy entering the average with weight t^average.power;
-  2. the samples go to p's buffer, the opponent's policy at its decisions to the opponent's;
-  3. p's regret network is fitted to its buffer, and regret matching of it is p's policy.
-Then the history value function learns from the games' moves, where there is one.
-Each algorithm's file says what it is made of, recipe.py shows their choices next to each other, and each
-configuration holds its paper's values.
+At iteration t = 1, 2, ... and for each player p in turn, with the newest policies of both players:
+  1. games are sampled for p's regrets; p's policy enters the average policy with weight t^average.power;
+  2. the samples are added to p's buffer, and the opponent's policy at its decisions to the opponent's buffer;
+  3. p's regret network is fitted to p's buffer; regret matching on its output is p's new policy.
+Then the history value function, if there is one, learns from the moves of the games.
+The file of each algorithm lists its components, recipe.py compares their choices, and the configuration of each
+algorithm holds the values of its paper.
 Sources: Brown et al. 2019, "Deep counterfactual regret minimization"; Steinberger 2019, "Single deep CFR"; Steinberger,
 Lerer and Brown 2020, "DREAM".
 """

@@ -1,4 +1,4 @@
-"""Single deep CFR with outcome sampling: DREAM without its baseline, and so with all the variance of its estimates.
+"""Single deep CFR with outcome sampling: DREAM without its baseline, with the full variance of the estimates.
 
 Source: Steinberger, Lerer and Brown 2020, "DREAM", section 6 ("OS-SD-CFR").
 """

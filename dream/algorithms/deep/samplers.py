@@ -348,7 +348,8 @@ def two_players(game: Game) -> None:
     """Raises InputError unless a game is zero-sum and for two."""
     if game.num_players != 2:
         raise InputError(
-            f"{game.name} has {game.num_players} players; these regret minimisers are for two; use {FOR_ANY_GAME}"
+            f"{game.name} has {game.num_players} players; these regret minimisers are for two players; "
+            f"use {FOR_ANY_GAME}"
         )
     if not game.zero_sum:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Single deep CFR: Deep CFR without the average network; the average is that of all iterations' own policies.
+"""Single deep CFR: Deep CFR without the average network; the average policy is the mixture of all iterations' policies.
 
 Source: Steinberger 2019, "Single deep counterfactual regret minimization"; sizes of fit and memory as in the
 comparison of Steinberger, Lerer and Brown 2020, which refits from fresh parameters.

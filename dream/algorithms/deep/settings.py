@@ -142,10 +142,10 @@ def check(config: DeepConfig, game: Game) -> None:
             setting = f"algo.shaping.tie_penalty={config.shaping.tie_penalty}"
             raise InputError(f"{setting} is not zero-sum, which regrets need; it must be 0")
         if config.is_shaped and chance_in_baseline(config):
-            raise InputError("algo.shaping does not go with algo.values.chance=exact; use sampled")
+            raise InputError("algo.shaping cannot be combined with algo.values.chance=exact; use sampled")
     if chance_in_baseline(config) and correction(config).is_none:
         raise InputError(
-            "algo.values.chance=exact is of no use with algo.correction.clip=0, which corrects nothing; use sampled"
+            "algo.values.chance=exact has no effect with algo.correction.clip=0, which corrects nothing; use sampled"
         )
     if isinstance(game, EnumerableGame):
         return

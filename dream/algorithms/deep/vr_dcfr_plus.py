@@ -1,13 +1,14 @@
 """VR-DeepDCFR+: discounted cumulative regrets bootstrapped from the last network, sampled with a learned baseline.
 
-With D(t) = (t - 1)^alpha / ((t - 1)^alpha + discount_offset), a network is fitted to iteration t's samples only, of
+With D(t) = (t - 1)^alpha / ((t - 1)^alpha + discount_offset), a network is fitted only to iteration t's samples, of
 
     R_t(I, a) = D(t) max(R_{t-1}(I, a), 0) + r_t(I, a),
 
-R_{t-1} being the last network's prediction. Neither reach nor t weights a sample. The average counts t^power.
-Source: Xu et al. 2026, "VR-DeepPDCFR+"; values of its published configuration. Deviations: the fit goes on from the
-last network, which holds what no new sample shows; the parameters of the last step are kept, not those of the least
-loss of a minibatch; gradients are clipped to a norm of 1; outputs do not begin at zero.
+R_{t-1} being the prediction of the last network. Samples are weighted neither by reach nor by t; in the average policy
+iteration t has weight t^power.
+Source: Xu et al. 2026, "VR-DeepPDCFR+"; values of its published configuration. Deviations: the fit continues from the
+last network, which retains what no new sample covers; the parameters of the last step are kept, not those with the
+lowest minibatch loss; gradients are clipped to a norm of 1; outputs do not start at zero.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
 """The dueling DREAM agent: self-play, soft regret matching, and a dueling network fitted to one-sample advantages.
 
-Each iteration plays fresh games by the target network, a slowly moving copy of the network under fit, forms targets
-with it, and fits the network to them.
+Each iteration plays new games with the target network, a slowly moving copy of the online network, computes targets
+with it, and fits the online network to them.
 
-accumulate: none            the document's: the policy is soft regret matching on today's advantages. No regret is
-                            accumulated and no policy averaged, so play cycles where an equilibrium is mixed.
+accumulate: none            as in the document: the policy is soft regret matching on the current advantages. No regret
+                            is accumulated and no policy averaged, so play cycles where an equilibrium is mixed.
 accumulate: mirror_descent  a third head holds the policy, the softmax of its logits. It is fitted to one step of mirror
                             descent from the policy that played, softmax of (log pi + eta q) / (1 + eta alpha), with
-                            q the advantages of the network under fit. What was learned accumulates in the head.
+                            q the advantages of the online network. The steps accumulate in this head.
 Sources: the DREAM document, with deviations as settings whose defaults are its values. Mirror descent:
 dream/equations/mirror_descent.py; fitting a head to it is this project's.
 
-With `advantage: expected_sarsa` the targets are of all actions, by a critic that sees all hands in training
-(dream/algorithms/critic.py), in the place of one sampled return each.
+With `advantage: expected_sarsa` targets for all actions come from a critic that sees all hands in training
+(dream/algorithms/critic.py), instead of one sampled return per decision.
 
-With `opponents` a share of the games is against fixed players, of which only the learner's decisions are learned from.
+With `opponents` a share of the games is against fixed players; only the learner's decisions in them are learned from.
 """
 
 from __future__ import annotations

@@ -1,22 +1,21 @@
-"""Proximal policy optimisation over any Game, by self-play, against fixed opponents, or a mixture of them.
+"""Proximal policy optimisation on any Game, in self-play, against fixed opponents, or a mixture of both.
 
-Each iteration plays; with G the lambda-return to the player who decided and V the value then,
+Each iteration plays; with G the lambda-return of the player who decided and V the value predicted then,
 
     A = (G - V), normalised over the minibatch,    rho = pi(a) / pi_then(a),
     loss = -mean min(rho A, clip(rho, 1 - c, 1 + c) A) + w_v mean (V - G)^2 - w_e mean entropy(pi)
            + w_a mean (predicted - game.auxiliary)^2, the last where the network has such a head.
 
-The entropy is one of several ways to keep a policy from becoming greedy (regularisation.py); `make_regularised` takes
-any.
+The entropy bonus is one of several regularisers of the policy (regularisation.py); `make_regularised` takes any.
 
-pi is the softmax of the network's advantage head over legal actions, so that the trunk is the same as that of the
-regret learners.
+pi is the softmax of the network's advantage head over legal actions, so that the network is the same as that of the
+other learners.
 Sources: Schulman et al. 2017, eq. 7 and 9; Schulman et al. 2016 (GAE), whose advantage is G - V here; with
-`advantage=expected_sarsa` A and G are a centralised critic's instead (dream/algorithms/critic.py). With an objective
-over all actions `exploration` mixes uniform play into the games, and the others' reach ratio weights all terms;
-`optimism` adds the critic's change over past iterations to A.
-Iterations hold whole games (whole_games.py), so that no return is cut off and bootstrapped; or, with `rollout_length`,
-that many decisions of the learner in every game against fixed players (rollouts.py).
+`advantage=expected_sarsa` A and G come from a centralised critic instead (dream/algorithms/critic.py). With an
+objective over all actions `exploration` mixes uniform play into the games, and the reach ratio of the other players
+weights all terms; `optimism` adds the critic's change over past iterations to A.
+Iterations consist of whole games (whole_games.py), so that no return is truncated and bootstrapped; or, with
+`rollout_length`, of that many decisions of the learner in every game against fixed players (rollouts.py).
 """
 
 from __future__ import annotations
@@ -114,7 +113,9 @@ def make_against(config: PpoConfig, network: Any, game: Game, mixture: Mixture) 
       InputError: settings that contradict each other, `start_from`, an unknown assistant, or a wrong network node.
     """
     if config.start_from is not None:
-        raise InputError(f"algo.start_from={config.start_from} has no use here; a best response has a start of its own")
+        raise InputError(
+            f"algo.start_from={config.start_from} has no effect here; a best response starts from best_response.start"
+        )
     return _make(
         config, network, game, mixture, lambda built: entropy_bonus(config.entropy_weight, config.entropy_decay)
     )

@@ -1,15 +1,15 @@
-"""Counterfactual regret minimisation on the whole tree: CFR, CFR+, linear and discounted CFR, predictive CFR+.
+"""Counterfactual regret minimisation on the full game tree: CFR, CFR+, linear and discounted CFR, predictive CFR+.
 
-One iteration updates player 0, then player 1, each against the other's newest policy:
+One iteration updates player 0, then player 1, each against the newest policy of the other:
 
     policy(i, a) = [R(i, a)]+ / sum over b of [R(i, b)]+        (uniform where the sum is 0)
     r(i, a)      = Q(i, a) - sum over b of policy(i, b) Q(i, b)
     R            = d(R) + r, and [.]+ of it in the plus variants
-    C(i, a)      = c C(i, a) + w X(i, a),  the average policy is C / sum over b of C(i, b)
+    C(i, a)      = c C(i, a) + w X(i, a),  with average policy C / sum over b of C(i, b)
 
 with Q the counterfactual values and X the player's own realisation plan (dream/game_tree/sequence_form.py).
 Sources: Zinkevich et al. 2007; Tammelin 2014 (CFR+: w = t); Brown and Sandholm 2019 (discounts d and c);
-Farina et al. 2021 (PCFR+: the policy is matched to R plus the last r, w = t^2).
+Farina et al. 2021 (PCFR+: regret matching on R plus the last r, w = t^2).
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def make(config: CfrConfig, network: Any, game: Game, resources: Resources) -> A
     """
     for name in ("positive_power", "negative_power"):
         if math.isnan(getattr(config, name) or 0.0):
-            raise InputError(f"algo.{name}=nan is no number; it must be one, which may be infinite, or null")
+            raise InputError(f"algo.{name}=nan is not a number; it must be a number, which may be infinite, or null")
     if goes_through_tree(config.name, game):
         return _Cfr(config, game, resources).algorithm
     return _CfrWithoutTree(config, game).algorithm

@@ -1,24 +1,25 @@
 """Monte Carlo counterfactual regret minimisation: external and outcome sampling, with or without a baseline.
 
-One update samples B traversals for player 0, then B for player 1 against the other's newest policy, and adds what they
-estimate, averaged over them (dream/game_tree/sampling.py defines w, u and b):
+One update samples B traversals for player 0, then B for player 1 against the newest policy of the other, and adds the
+mean of their estimates (dream/game_tree/sampling.py defines w, u and b):
 
     R(I, a) += mean over traversals of sum over own h met in I of w(h) (u(h, a) - u(h)),
     C(I, a) += t^power * mean over traversals of sum over the opponent's h met in I of w(h) policy(I, a);
 
-regret matching makes the policy of R, and the average policy is C / sum over b of C(I, b). Both are unbiased: of CFR's
-own regret, and of the realisation plan times a constant of the set. The second is the stochastically weighted averaging
-of Lanctot's, own reach over the probability of being sampled, taken where the player is the opponent: its actions are
-drawn from its own policy there, so its reach cancels and w, at most prod |A| / exploration, is left.
+the policy is regret matching on R, and the average policy is C / sum over b of C(I, b). Both estimates are unbiased:
+the first of CFR's regret, the second of the realisation plan times a constant of the set. The second is the
+stochastically weighted averaging of Lanctot (own reach over the probability of being sampled), computed where the
+player is the opponent: there its actions are sampled from its own policy, so its reach cancels and w, at most
+prod |A| / exploration, is left.
 
-The B traversals share one policy, so an update gains less than B updates of one traversal, and costs less;
-averaging them makes regrets comparable with CFR's and changes no policy, as regret matching ignores scale.
+All B traversals use the same policy, so an update makes less progress than B updates of one traversal, and costs less.
+Averaging over them makes regrets comparable with CFR's and changes no policy, as regret matching is scale-invariant.
 
-Baselines are moved towards u(c), the value below the action that was followed, by the share 1 - (1 - rate)^n of the
-distance to the mean of an update's n samples, as by n steps of `rate`.
+Baselines are moved towards u(c), the value after the action that was followed, by the share 1 - (1 - rate)^n of the
+distance to the mean of an update's n samples, as by n steps of size `rate`.
 Sources: Lanctot et al. 2009; Lanctot 2013, "Monte Carlo sampling and regret minimization", section 4.6 (averaging);
-Schmid et al. 2019 (baselines; theirs is fed u(h, a), which divides by xi, here u(c); `plus` with average_power 1 is
-their VR-MCCFR+); Davis et al. 2020 (baselines by history).
+Schmid et al. 2019 (baselines; theirs are updated with u(h, a), which divides by xi, these with u(c); `plus` with
+average_power 1 is their VR-MCCFR+); Davis et al. 2020 (baselines by history).
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Magnetic mirror descent on the whole tree: both players step at once, and the last policy is the answer.
+"""Magnetic mirror descent on the full game tree: simultaneous updates; the result is the last iterate.
 
     log pi(i, a) = (log pi(i, a) + eta alpha log rho(i, a) + eta q(i, a)) / (1 + eta alpha), normalised
 
 with q the counterfactual values, rho the magnet, and at update t
 
-    alpha = magnet_weight / sqrt(1 + t / halving),    eta = learning_rate / sqrt(1 + t / halving) for falling ones.
+    alpha = magnet_weight / sqrt(1 + t / halving),    eta = learning_rate / sqrt(1 + t / halving) where they decay.
 
-At a fixed alpha the policies go to the alpha-regularised equilibrium; as alpha falls, or the magnet moves after the
+At a fixed alpha the policies converge to the alpha-regularised equilibrium; as alpha decays, or the magnet follows the
 policy, to an equilibrium of the game.
 Source: Sokota et al. 2023, "A unified approach to reinforcement learning, quantal response equilibria, and two-player
 zero-sum games", sections 3.3 and 4.

@@ -1,1 +1,1 @@
-"""Games of hidden stones, exact without their histories: lists of own tries, and payoffs that factor over cells."""
+"""Phantom games, exact without their histories: lists of own tries, and payoffs that factor over cells."""

@@ -1,4 +1,4 @@
-"""A game of hidden stones in sequence form: what dream/game_tree/exact.py asks of a game, without a tree."""
+"""A phantom game in sequence form: what dream/game_tree/exact.py asks of a game, without a tree."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class PlacementSequences:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PlacementForm:
-    """A game of hidden stones: both players' sequences. A table is a pair of float64[E], one for each player.
+    """A phantom game: both players' sequences. A table is a pair of float64[E], one for each player.
 
     Attributes:
       game: the game.
@@ -250,7 +250,7 @@ class PlacementForm:
           policy: of the game.
           progress: called with how many information sets are done, and of how many.
         Raises:
-          InputError: it is no distribution over the legal actions somewhere, or a policy of another game.
+          InputError: it is not a distribution over the legal actions somewhere, or a policy of another game.
         """
         check_plays(policy, self.game)
         table, done = tuple(np.empty(own.num_entries) for own in self.players), 0
@@ -268,7 +268,7 @@ class PlacementForm:
             if wrong.any():
                 first = int(np.argmax(wrong))
                 raise InputError(
-                    f"the policy is no distribution over the legal actions in {int(wrong.sum())} of {count} "
+                    f"the policy is not a distribution over the legal actions in {int(wrong.sum())} of {count} "
                     f"information sets of player {player} after {stage.depth} tries, first in number "
                     f"{rows.start + first}: {np.round(probs[first], 4).tolist()}"
                 )

@@ -1,4 +1,4 @@
-"""The payoffs of a game of hidden stones as a linear map between the players' sequences.
+"""The payoffs of a phantom game as a linear map between the players' sequences.
 
 A game is won with some player's last try. So for every number of turns there are two families, the winner's won lists
 and the other's waiting ones, coupled by which lists fit; a sequence's value is what its won lists gain less what its

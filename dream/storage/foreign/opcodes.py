@@ -87,7 +87,7 @@ class _Machine:
     def run(self, data: bytes) -> Any:
         """Returns what the pickle holds, records included."""
         if len(data) < 2 or data[0] != 0x80 or data[1] not in PROTOCOLS:
-            raise RefusedError("is no pickle of protocol 2 to 5")
+            raise RefusedError("is not a pickle of protocol 2 to 5")
         # Bytes and set members that calls may still make: an honest file makes each out of some of its own bytes.
         self.left = len(data)
         source = io.BytesIO(data)

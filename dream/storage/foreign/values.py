@@ -119,7 +119,7 @@ class Array:
 def _made_array(subtype: Any, shape: Any, typecode: Any, *rest: Any) -> Array:
     """Stands for numpy's _reconstruct(ndarray, (0,), b"b"), whose contents a state brings."""
     if not (isinstance(subtype, Global) and subtype.kind == "ndarray") or not _absent(rest):
-        raise RefusedError("reconstructs something that is no numpy.ndarray")
+        raise RefusedError("reconstructs something that is not a numpy.ndarray")
     if not (_is_tuple(shape, 1) and _is(shape[0], 0)) or not (_is(typecode, b"b") or _is(typecode, "b")):
         raise RefusedError(f"claims an array of shape {shown(shape)} before its contents")
     return Array()
@@ -128,7 +128,7 @@ def _made_array(subtype: Any, shape: Any, typecode: Any, *rest: Any) -> Array:
 def _made_jax_array(made: Any, arguments: Any, state: Any, kind: Any) -> Array:
     """Stands for JAX's _reconstruct_array, which wraps numpy's: the array, whatever device or kind it was of."""
     if not (isinstance(made, Global) and made.kind == "array" and _is_tuple(arguments, 3) and isinstance(kind, dict)):
-        raise RefusedError("reconstructs a JAX array out of something that is no numpy.ndarray")
+        raise RefusedError("reconstructs a JAX array out of something that is not a numpy.ndarray")
     array = _made_array(*arguments, Mark)
     array.build(state)
     return array

@@ -31,8 +31,8 @@ class GinRules(DeckRules):
       first_offer: whether the upcard is offered to player 0, then player 1, before the first draw.
       stock_floor: a plain discard that leaves this many cards or fewer in the stock ends the round as a tie.
       max_actions: the round is a tie after this many actions, passes included.
-      layoff: "exact": a defender's own melds and layoffs are at the joint optimum; "melds_first": it melds for least
-        deadwood, then lays off what is left, of equal arrangements the one that lays off most.
+      layoff: "exact": the defender's melds and layoffs are jointly optimal; "melds_first": the defender melds for the
+        least deadwood, then lays off from the rest, in a tie with the arrangement that lays off most.
       big_gin_bonus: points for gin with all eleven cards melded, in place of gin_bonus; 0: it counts as gin.
     """
 
@@ -171,8 +171,8 @@ class MiniRules(GinRules):
       max_turns: the round is a tie after this many turns, a turn being a draw with its discard or knock.
       knock_form: "each_discard" has a knock for each card, as the full game; "best_discard" a single one, which
         discards the card that leaves the least deadwood, be it the one just taken from the pile.
-      suit_symmetry: whether each player names the suits by its own cards, so that hands that differ by a renaming of
-        suits look alike (see suits.py).
+      suit_symmetry: whether each player names the suits by its own cards, so that hands that differ by a permutation
+        of suits have the same view (see suits.py).
       layoff, big_gin_bonus: fixed; layoffs are exact, and big gin is gin.
       max_actions: follows from max_turns and first_offer.
     """

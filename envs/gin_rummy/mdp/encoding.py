@@ -1,7 +1,7 @@
-"""What a player of `gin_rummy_mdp` may know, and the 342 numbers of its observation.
+"""The view of a player of `gin_rummy_mdp`, and its observation of 342 numbers.
 
-Slots are the cards of the own hand in ascending id, eleven of them; D is the own deadwood, with eleven cards the least
-over discarding any one of them; t is the player's own turn, from 1.
+The eleven slots are the cards of the player's hand in ascending order of id; D is the player's deadwood, with eleven
+cards the minimum over the discards; t is the number of the player's turn, from 1.
 
 | index | name | content |
 |---|---|---|
@@ -20,19 +20,19 @@ over discarding any one of them; t is the player's own turn, from 1.
 | 178:230 | picked | cards the opponent has ever taken from the pile |
 | 230:282 | declined | cards that were the top when the opponent drew from the stock |
 | 282:283 | estimate | E / 100, E = T(t) / 65.4 * n * v: T(t) the typical deadwood at turn t (outs.py), 65.4 that of ten random cards unmelded, n the opponent's cards not known, v the mean value of the unseen cards; cards seen taken count as melded |
-| 283:294 | safety | 1 - min(P, 6) / 6, P the pairs the opponent may hold that meld with the slot's card: weight 1 a card unseen, 2 a card known to be held (outs.discard_risk); 0 in empty slots |
+| 283:294 | safety | 1 - min(P, 6) / 6, P the pairs the opponent may hold that meld with the slot's card, where an unseen card has weight 1 and a card known to be held weight 2 (outs.discard_risk); 0 in empty slots |
 | 294:295 | undercut_risk | 1 / (1 + exp((E - D) / 6)) where 0 < D <= knock limit, else 0 |
-| 295:306 | melded | 1 if discarding the slot's card leaves more deadwood than all cards held have |
+| 295:306 | melded | 1 if discarding the slot's card leaves more deadwood than the cards held have before the discard |
 | 306:317 | connectors | unseen cards that would meld with the slot's card and another own card / 6; 0 in empty slots |
 | 317:318 | melded_share | sum of `melded` / 10, at most 1 |
 | 318:319 | from_gin | (cards in hand - sum of `melded`) / 10, at most 1 |
 | 319:320 | urgency | 1 - stock / 31 |
 | 320:321 | margin | (E - D) / 50, in [-1, 1] |
 | 321:322 | activity | the opponent's draws from the pile / 5, at most 1 |
-| 322:342 | opponent | one-hot of the opponent's kind; zeros where the view names none |
+| 322:342 | opponent | one-hot of the kind of opponent; zeros where the view states none |
 
 Source: the 16-action document, section 5; it gives no formula for estimate, safety, undercut_risk, connectors and
-margin. `melded` is its own wording: a set of four and the ends of a run of four read 0.
+margin. `melded` follows its wording: a set of four and the ends of a run of four have 0.
 """  # noqa: E501
 
 from __future__ import annotations

@@ -1,30 +1,30 @@
-"""Gin rummy on a reduced deck, small enough to be walked through whole: the game `mini_gin_rummy`.
+"""Gin rummy with a reduced deck, small enough to enumerate its whole tree: the game `mini_gin_rummy`.
 
 The rules, actions, phases and observation of `gin_rummy` (event_log/) with fewer ranks, suits and cards in hand; gin
-and undercut pay 25 and equal deadwood nothing. A turn is a draw with its discard or knock, and the round is a tie after
-`max_turns` of them; passes do not count. With n cards in the deck:
+and undercut pay 25, equal deadwood pays nothing. A turn is a draw with its discard or knock, and the round is a tie
+after `max_turns` turns; passes do not count. With n cards in the deck:
 
 | action | meaning |
 |---|---|
 | 0, 1, 2 | draw from the stock; draw the pile's top; pass (first offers only) |
 | 3 + c | discard card c, unless it was taken from the pile in this turn |
-| 3 + n + c | with `knock_form="each_discard"`: knock, discarding card c, under the same ban |
-| 3 + n | with `"best_discard"`: knock, discarding the card that leaves the least; of several the lowest id |
+| 3 + n + c | with `knock_form="each_discard"`: knock, discarding card c, with the same restriction |
+| 3 + n | with `"best_discard"`: knock, discarding the card that leaves the least deadwood; in a tie the lowest id |
 
-The best discard may be the card just taken: the ban does not hold for it, as in the engine that the presets' sizes and
-values were measured with.
+The best discard may be the card just taken: the restriction does not apply to it, as in the engine with which the
+sizes and values of the presets were measured.
 
 Observation, float32, as gin_rummy's with m = 2 * max_turns + 2 actions at most and events of w = n + 7 numbers: 0:n own
-hand, n:2n known unplayable, 2n:3n belief, 3n + w i event i, 3n + w m the eleven scalars; the turn fraction is i / m and
-the stock is given in parts of what the deal leaves. A view holds the own hand and all events, the own draws open: it
-has perfect recall.
+hand, n:2n cards known to be out of play, 2n:3n belief, 3n + w i event i, 3n + w m the eleven scalars; the turn fraction
+is i / m, and the stock is given as a fraction of its size after the deal. A view holds the player's hand and all
+events, with the player's own draws shown: it has perfect recall.
 
-With `suit_symmetry` each player calls the suits by names that follow from its own deal (suits.py), in its views as in
-its actions. A policy of that game stands for one of the game without renaming that treats alike what differs by a
-renaming of suits; value, best responses and NashConv are the same, on a tree smaller by up to the number of
-permutations of the suits. The preset 3x4 needs it: 6 million histories instead of 75.
+With `suit_symmetry` each player names the suits by its own deal (suits.py), in its views and in its actions. A policy
+of that game represents a policy of the original game that plays identically in situations that differ by a permutation
+of suits; value, best responses and NashConv are the same, on a tree smaller by up to the number of permutations of the
+suits. The preset 3x4 needs it: 6 million histories instead of 75.
 
-In enumerated states the order of the stock is not decided (UNDECIDED in the deck).
+In enumerated states the order of the stock is undecided (UNDECIDED in the deck).
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ class MiniGinRummy(GinRummy, EnumerableGame):
 
     def _check_deals_anew(self) -> None:
         if self.rules.suit_symmetry:
-            raise InputError(f"{self.name} with suit_symmetry cannot deal anew what a view does not show")
+            raise InputError(f"{self.name} with suit_symmetry cannot redeal what a view does not show")
 
     def replay_actions(self, state: MiniState) -> tuple[MiniState, Array, Array]:
         """Returns the deal, the actions since and how many there are, cards in the names of who acted."""

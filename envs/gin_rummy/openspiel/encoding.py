@@ -1,4 +1,4 @@
-"""What a player of `gin_rummy_openspiel` sees, as numbers: OpenSpiel's tensor, or planes of cards, with more or less.
+"""The observations of `gin_rummy_openspiel`: OpenSpiel's tensor, or card planes with different contents.
 
 Tensor, float32, 644 for any deck:
 
@@ -6,7 +6,7 @@ Tensor, float32, 644 for any deck:
 |---|---|
 | 0:2 | observing player, one-hot |
 | 2:106 | hands of player 0 and 1; only the observer's own is shown |
-| 106:108 | player to act, one-hot (once over, who would have been) |
+| 106:108 | player to act, one-hot (after the end, the player who would have acted) |
 | 108:118 | knock card: as many ones as points |
 | 118:170 | upcard |
 | 170:222 | discard pile, the upcard not included |
@@ -21,17 +21,17 @@ Planes, float32, 167, each plane 4 suits of 13 ranks:
 | 52:104 | discard pile, the upcard not included |
 | 104:156 | known: 1 for a card the opponent was seen taking and still holds, -1 for the upcard |
 | 156:159 | phase: first upcard, draw, discard |
-| 159 | own deadwood / 100; with a card drawn the least over one discard |
+| 159 | own deadwood / 100; with a card drawn, the minimum over the discards |
 | 160 | the same with the upcard in hand |
-| 161 | whether that is less than the own deadwood |
-| 162 | whether the own deadwood is within the knock card |
+| 161 | whether that is less than the player's deadwood |
+| 162 | whether the player's deadwood is at most the knock card |
 | 163 | knock card / 10 |
 | 164 | stock / 31 |
 | 165 | passes on the first upcard / 2 |
-| 166 | whether the last turn discarded what the upcard was before it |
+| 166 | whether the last turn discarded the card that was the upcard before it |
 
-With neither an upcard nor a card drawn, as after the other took it, index 160 is still the least deadwood over one
-discard, of nine cards where ten are held, and 161 is 1 unless the own deadwood is 0.
+With neither an upcard nor a card drawn, as after the opponent took the upcard, index 160 is still the minimum of the
+deadwood over the discards, of nine cards where ten are held, and 161 is 1 unless the player's deadwood is 0.
 
 Recall, float32, 271: planes, then
 
@@ -40,8 +40,8 @@ Recall, float32, 271: planes, then
 | 167:219 | discarded by the opponent so far, wherever the cards are now |
 | 219:271 | the opponent's last discard; zeros without one, or where it is the opponent's turn |
 
-Open hands, float32, 167: planes with the whole of the opponent's hand as known. It is another game, an easier one, to
-learn what hidden cards are worth; nothing else shows what a player may not know.
+Open hands, float32, 167: planes with the opponent's whole hand as known cards. This is a different, easier game, used
+to measure what knowledge of the hidden cards is worth; no other observation shows what a player may not know.
 
 Source of the planes: the OpenSpiel document's PPO, "52 hand + 52 discard pile + 52 known cards + 11 other features"; it
 does not say what the eleven are, so these are this project's.

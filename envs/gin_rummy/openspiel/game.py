@@ -1,4 +1,4 @@
-"""OpenSpiel's gin rummy, exactly: the game `gin_rummy_openspiel`, in lockstep with pyspiel 2.0.2, quirks included.
+"""OpenSpiel's gin rummy, reproduced exactly: `gin_rummy_openspiel`, tested in lockstep with pyspiel 2.0.2.
 
 Cards are OpenSpiel's ids, num_ranks * suit + rank with suits s, c, d, h = 0..3. Actions, 241 for any deck: 0..51 a card
 (discard, lay off); 52 draw the upcard; 53 draw from the stock; 54 pass; 55 knock; 56 + m lay meld m (meld_ids.py).
@@ -6,14 +6,15 @@ Cards are OpenSpiel's ids, num_ranks * suit + rank with suits s, c, d, h = 0..3.
 Phases: 0 first upcard, 1 draw, 2 discard, 3 knock (the knocker discards, lays melds, passes), 4 layoff (the defender lays
 off cards, passes), 5 melds (the defender lays melds, passes; at once after gin), 6 wall, 7 over.
 
-Observation: OpenSpiel's own tensor of 644 numbers, or others by `observation` (encoding.py).
+Observation: OpenSpiel's tensor of 644 numbers, or another one chosen by `observation` (encoding.py).
 
-Quirks: the deadwood that allows a knock may exceed the true one (deadwood_with_draw); equal deadwood scores nothing; a
-card taken may be discarded at once, and when that happens twice in a row the round is a tie; the 50th upcard taken, the
-first offer apart, ends it; a round that has come to two stock cards allows a pass or a knock with the upcard.
+Quirks of OpenSpiel, all reproduced: the deadwood that decides whether a knock is allowed may exceed the true deadwood
+(deadwood_with_draw); equal deadwood scores nothing; a card taken may be discarded at once, and if that happens twice in
+a row the round is a tie; taking the 50th upcard, not counting the first offer, ends the round; once two cards are left
+in the stock, a pass or a knock with the upcard is allowed.
 
-Where OpenSpiel itself gets stuck: if a knocker has no discard within the knock card, the ones that leave least are legal
-and what they leave is its limit; a draw from an empty stock ends the round as a tie.
+Where OpenSpiel itself gets stuck: if a knocker has no discard within the knock card, the discards that leave the least
+deadwood are legal and that deadwood is the limit; a draw from an empty stock ends the round as a tie.
 """  # noqa: E501
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ card outside the best group, the last suit first; knocks at once; at the wall kn
 melds, the last listed first; and never lays off. "Best group" is OpenSpiel's (openspiel/meld_ids.py).
 
 OpenSpiel's bot has a fault: against gin it passes before it has laid a meld, which ends the round there and counts all
-its cards. `faithful` reproduces that; by default it is mended.
+its cards. `faithful` reproduces that; by default it is fixed.
 
 Source: behaviour of open_spiel/bots/gin_rummy/simple_gin_rummy_bot.cc, as pyspiel 2.0.2 plays.
 """

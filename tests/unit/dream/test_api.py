@@ -121,7 +121,7 @@ def test_a_game_that_is_not_zero_sum_has_no_exploitability(tmp_path: pathlib.Pat
     game = ["env=general_kuhn", "tracking.mode=disabled"]
     run = dream.train([*KUHN[1:], *game, f"run_dir={tmp_path / 'run'}"], quiet=True)
     assert run.exact == {}
-    with pytest.raises(InputError, match="needs a zero-sum game of two"):
+    with pytest.raises(InputError, match="needs a two-player zero-sum game"):
         dream.exploit(run)
 
 
@@ -138,7 +138,7 @@ def test_no_bound_is_a_share_of_nothing() -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[dream.FinishedRun], Any], str]] = {
-    "text for a list": (lambda run: dream.train("iterations=2"), "must be a list of texts"),
+    "text for a list": (lambda run: dream.train("iterations=2"), "must be a list of strings"),
     "unknown game": (lambda run: dream.train(["env=kuhn"]), "unknown env 'kuhn'"),
     "occupied folder": (lambda run: dream.train([*KUHN, f"run_dir={run}"]), "choose a new folder"),
     "sweep": (lambda run: dream.train(["seed=1,2"]), "Ambiguous value"),
@@ -148,7 +148,7 @@ REFUSED: dict[str, tuple[Callable[[dream.FinishedRun], Any], str]] = {
     "games of text": (lambda run: dream.evaluate(run, games="many"), "must be a whole number"),
     "a game by name": (
         lambda run: dream.evaluate("random", game="kuhn_poker"),
-        "game='kuhn_poker' is no game; it must be one, as in game=envs.make('kuhn_poker')",
+        "game='kuhn_poker' is not a game; give one, as in game=envs.make('kuhn_poker')",
     ),
     "unknown policy": (lambda run: dream.evaluate(run, name="best"), "unknown policy 'best'"),
     "name of a policy": (lambda run: dream.evaluate(run.policies["average"], name="average"), "leave it out"),
@@ -160,11 +160,11 @@ REFUSED: dict[str, tuple[Callable[[dream.FinishedRun], Any], str]] = {
     "setting": (lambda run: dream.exploit(run, ["local.gams=4"]), "unknown setting"),
     "settings of what is not computed": (
         lambda run: dream.exploit(run, ["best_response.iterations=9"]),
-        "best_response.* decides nothing with method=auto on kuhn_poker",
+        "best_response.* has no effect with method=auto on kuhn_poker",
     ),
     "policy among the overrides": (
         lambda run: dream.exploit(run, ["policy=current"]),
-        "policy=current among the overrides decides nothing; which of its policies is the argument name=",
+        "policy=current among the overrides has no effect; which of its policies is the argument name=",
     ),
     "rules among the overrides": (lambda run: dream.exploit(run, ["+env.rules.x=1"]), "the game is the argument game="),
     "a policy alone": (lambda run: dream.export_policy(run.policies["average"]), "cannot be exported by itself"),

@@ -34,7 +34,7 @@ OPPONENTS = {
 
 @pytest.fixture(scope="module", params=OPPONENTS)
 def game(request: pytest.FixtureRequest) -> Game:
-    """Each card game, and the games of hidden stones."""
+    """Each card game, and the phantom games."""
     return envs.make(request.param)
 
 

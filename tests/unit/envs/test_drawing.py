@@ -122,7 +122,7 @@ def test_the_picture_follows_from_the_view(played: tuple[Game, list[tuple[Any, n
         type(game).determinize is Game.determinize
         or getattr(game, "rules", None) == envs.make("mini_gin_rummy", preset="3x4", knock_form="best_discard").rules
     ):
-        pytest.skip("the game cannot deal anew")
+        pytest.skip("the game cannot redeal")
     again = jax.jit(lambda state, seat, key: game.determinize(game.view(state, seat), key))
     changed = 0
     for n, (state, _) in enumerate(states):

@@ -1,4 +1,4 @@
-"""Games of hidden stones: rules by hand, winning sets, openings, names and drawings."""
+"""Phantom games: rules by hand, winning sets, openings, names and drawings."""
 
 from __future__ import annotations
 

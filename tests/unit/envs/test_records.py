@@ -198,7 +198,7 @@ def test_what_is_no_regular_file_is_refused(tmp_path: pathlib.Path) -> None:
     signal.setitimer(signal.ITIMER_REAL, 10)
     try:
         for path in (tmp_path / "pipe", tmp_path):
-            with pytest.raises(InputError, match=f"^{path} is no regular file; it must be a file of records$"):
+            with pytest.raises(InputError, match=f"^{path} is not a regular file; it must be a file of records$"):
                 records.read(path)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -330,8 +330,8 @@ def test_a_game_from_outside_is_recorded_by_its_state() -> None:
     assert one.result["points"] == pytest.approx(paid)
     for wrong, reason in (
         (one.deal[1:], "it must have"),
-        ((2**40, *one.deal[1:]), "no int32"),
-        ((0.5, *one.deal[1:]), "no int32"),
+        ((2**40, *one.deal[1:]), "not int32"),
+        ((0.5, *one.deal[1:]), "not int32"),
     ):
         with pytest.raises(InputError, match=reason):
             records.replay(dataclasses.replace(one, deal=wrong))

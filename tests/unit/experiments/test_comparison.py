@@ -59,7 +59,7 @@ def test_learners_are_collected_over_seeds(sweeps: list[pathlib.Path]) -> None:
 
 
 def test_a_cell_is_one_plain_line() -> None:
-    """The stored recipe of each learner on each game of hidden stones is what the game, the learner and no more name.
+    """The stored recipe of each learner on each phantom game is what the game, the learner and no more name.
 
     But for dueling DREAM's actor: of the networks that are one where tau and the period are 1, another one played. The
     version of a game changes no setting, and settings that came later are in no recipe; what is annealed has

@@ -151,8 +151,8 @@ def test_shaped_rewards_are_zero_sum() -> None:
     ("overrides", "message"),
     [
         (["algo.shaping.tie_penalty=-5"], "algo.shaping.tie_penalty=-5.0 is not zero-sum"),
-        (["algo.shaping.win_bonus=2", "algo.values.chance=exact"], "does not go with algo.values.chance=exact"),
-        (["algo=escher", "algo.values.chance=exact"], "of no use with algo.correction.clip=0"),
+        (["algo.shaping.win_bonus=2", "algo.values.chance=exact"], "cannot be combined with algo.values.chance=exact"),
+        (["algo=escher", "algo.values.chance=exact"], "no effect with algo.correction.clip=0"),
     ],
 )
 def test_what_does_not_go_together_is_refused(overrides: list[str], message: str) -> None:

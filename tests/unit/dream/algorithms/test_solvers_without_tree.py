@@ -1,4 +1,4 @@
-"""CFR and MMD as algorithms on a game of hidden stones that is not enumerable: state, tables and policies."""
+"""CFR and MMD as algorithms on a phantom game that is not enumerable: state, tables and policies."""
 
 from __future__ import annotations
 

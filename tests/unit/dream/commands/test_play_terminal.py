@@ -41,10 +41,10 @@ def test_what_cannot_be_is_one_line(tmp_path: pathlib.Path) -> None:
         (["env=kuhn_poker", f"records={tmp_path / 'no' / 'file'}"], "folder that exists"),
         (["env=kuhn_poker", f"records={tmp_path / 'config.yaml'}"], "choose another file"),
         (["env=kuhn_poker", "seats=[]"], r"seats=\[\] names 0; kuhn_poker has 2 seats"),
-        (["env=kuhn_poker", "port=8123"], "port is of the page; .* Leave out terminal=true"),
-        (["env=kuhn_poker", "host=0.0.0.0"], "host is of the page"),
-        (["env=kuhn_poker", "anyone=true"], "anyone is of the page"),
-        (["env=kuhn_poker", "players=[random]"], r"players is of the page; .* seats=\[you,<player>\]"),
+        (["env=kuhn_poker", "port=8123"], "port applies only on the page; .* Leave out terminal=true"),
+        (["env=kuhn_poker", "host=0.0.0.0"], "host applies only on the page"),
+        (["env=kuhn_poker", "anyone=true"], "anyone applies only on the page"),
+        (["env=kuhn_poker", "players=[random]"], r"players applies only on the page; .* seats=\[you,<player>\]"),
     ):
         with pytest.raises(InputError, match=reason):
             prepare_play(compose_config("play", ["terminal=true", *given]))
@@ -53,13 +53,13 @@ def test_what_cannot_be_is_one_line(tmp_path: pathlib.Path) -> None:
 def test_rules_are_not_chosen_for_the_page() -> None:
     """No more than the game."""
     pytest.importorskip("uvicorn")
-    with pytest.raises(InputError, match="env is of the terminal; on the page it is chosen there"):
+    with pytest.raises(InputError, match="env applies only in the terminal; on the page the game is chosen there"):
         prepare_play(compose_config("play", ["env.rules.knock_limit=5"]))
 
 
 @pytest.mark.parametrize("given", ["seats=[you,random]", "seats=[]", "target=100", "seed=3", "seed=0", "env=gin_rummy"])
 def test_what_the_page_would_not_heed_is_refused(given: str) -> None:
-    """What is of the terminal alone."""
+    """Settings that apply only in the terminal."""
     pytest.importorskip("uvicorn")
-    with pytest.raises(InputError, match=f"{given.partition('=')[0]} is of the terminal"):
+    with pytest.raises(InputError, match=f"{given.partition('=')[0]} applies only in the terminal"):
         prepare_play(compose_config("play", [given]))

@@ -31,7 +31,7 @@ REFUSED = {
     "no option where there must be one": (["preset=null"], r"^unknown preset .null.; known: h200, laptop, none, tiny"),
     "another algorithm than an experiment's": (
         ["experiment=mmd_critic", "algo=ppo"],
-        r"^algo=ppo does not go with experiment=mmd_critic, a recipe of algo=mmd; leave one out$",
+        r"^algo=ppo cannot be combined with experiment=mmd_critic, a recipe of algo=mmd; leave one out$",
     ),
     "an option": (["experiment=nothing"], r"^unknown experiment .nothing.; known: document_small, dueling_dream"),
     "an added key that is there": (["+algo.epochs=1"], r"'\+\+algo\.epochs=1'"),

@@ -141,7 +141,7 @@ def test_deals_that_are_likelier_drawn_weigh_less() -> None:
 def test_what_it_cannot_answer_is_refused() -> None:
     """A game without its actions, suits under private names, an unknown rollout player."""
     for game in (envs.make("rummy500", num_players=2), envs.make("mini_gin_rummy", preset="3x4")):
-        with pytest.raises(InputError, match=r"cannot deal anew|does not keep the actions"):
+        with pytest.raises(InputError, match=r"cannot redeal|does not keep the actions"):
             local_best_response(game, envs.make_bot("random", game), CONFIG)
     game = envs.make("mini_gin_rummy")
     with pytest.raises(InputError, match="unknown rollout player 'greedy'"):

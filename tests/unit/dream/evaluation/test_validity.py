@@ -174,7 +174,7 @@ def test_a_best_response_looks_before_it_trains() -> None:
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
 def test_tabulate(wrong: Callable[..., jax.Array]) -> None:
     """On every information set."""
-    _refused(lambda: tabulate(build_tree(GAME), Policy(wrong)), "no distribution over the legal actions")
+    _refused(lambda: tabulate(build_tree(GAME), Policy(wrong)), "not a distribution over the legal actions")
 
 
 def test_a_local_best_response_meets_it_in_its_rollouts() -> None:
@@ -273,8 +273,8 @@ def test_which_games_have_opposite_points() -> None:
     for mend, game in mends.items():
         with pytest.raises(InputError) as error:
             validity.refuse_unopposed(game, "a bound")
-        assert str(error.value).endswith(f"a bound needs a zero-sum game of two: set env.rules.{mend}")
-    with pytest.raises(InputError, match=r"env=rummy500 has 4 players; a bound needs a zero-sum game of two$"):
+        assert str(error.value).endswith(f"a bound needs a two-player zero-sum game: set env.rules.{mend}")
+    with pytest.raises(InputError, match=r"env=rummy500 has 4 players; a bound needs a two-player zero-sum game$"):
         validity.refuse_unopposed(make("rummy500", num_players=4), "a bound")
 
 

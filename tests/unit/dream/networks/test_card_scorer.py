@@ -169,7 +169,7 @@ def test_where_there_are_no_card_features() -> None:
         make_network({"name": "dueling", "hidden": [8], "recall": True}, GAME)
     with pytest.raises(InputError, match=r"network\.card_scorer_width=0"):
         make_network({**SMALL, "card_scorer_width": 0}, GAME)
-    with pytest.raises(InputError, match=r"network\.log_window=2 does not go with network\.card_scorer_width=12"):
+    with pytest.raises(InputError, match=r"log_window=2 cannot be combined with network\.card_scorer_width=12"):
         make_network({**SMALL, "log_window": 2}, envs.make("gin_rummy"))
 
 

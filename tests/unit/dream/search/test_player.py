@@ -89,7 +89,7 @@ def test_without_an_answer_to_search_with_there_is_none(kind: str) -> None:
     with pytest.raises(InputError, match="the first player's policy gives probabilities that are not finite"):
         match(game, player, envs.make_bot("random", game), games=8)
     if settings.worlds:
-        with pytest.raises(InputError, match="it decides nothing"):
+        with pytest.raises(InputError, match="no action is chosen"):
             Thinker(player).think(game.view(state, state.current_player), np.asarray(game.legal_actions(state)), 0.0)
 
 
@@ -204,9 +204,9 @@ def test_settings_out_of_range_are_refused(name: str) -> None:
 
 @pytest.mark.parametrize("missing", ["determinize", "replay_actions"])
 def test_a_game_without_worlds_is_refused(missing: str) -> None:
-    """One that cannot deal anew; and one that does not keep its actions, unless worlds are not weighed."""
+    """One that cannot redeal; and one that does not keep its actions, unless worlds are not weighed."""
     blind = type("Blind", (type(envs.make("kuhn_poker")),), {missing: getattr(Game, missing)})()
-    message = {"determinize": "cannot deal them anew", "replay_actions": "does not keep its actions"}[missing]
+    message = {"determinize": "cannot redeal what a view hides", "replay_actions": "does not keep its actions"}[missing]
     with pytest.raises(InputError, match=message):
         make_search(Policy(_first), blind, SMALL)
     if missing == "replay_actions":

@@ -178,8 +178,8 @@ def test_what_is_no_export_is_refused(run: pathlib.Path, tmp_path: pathlib.Path)
     (tmp_path / "short.safetensors").write_bytes(path.read_bytes()[:-1])
     (tmp_path / "text.pkl").write_text("text")
     reported = {
-        "foreign.safetensors": "no export",
-        "short.safetensors": "no readable",
+        "foreign.safetensors": "not an export",
+        "short.safetensors": "not a readable",
         "text.pkl": "nor a policy's file",
     }
     for file, text in reported.items():

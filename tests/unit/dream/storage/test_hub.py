@@ -48,7 +48,7 @@ def test_a_file_that_is_not_there(cache: pathlib.Path, file: str) -> None:
     """One line that names the reference."""
     with pytest.raises(InputError) as error:
         hub.download(f"hf:owner/cards/{file}")
-    assert f"hf:owner/cards/{file} cannot be had from the hub" in str(error.value)
+    assert f"hf:owner/cards/{file} cannot be loaded from the hub" in str(error.value)
     assert "\n" not in str(error.value)
 
 

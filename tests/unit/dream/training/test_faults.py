@@ -122,7 +122,7 @@ def test_a_damaged_checkpoint_is_not_named_as_sound(tmp_path: Path, damaged: tup
 
 @pytest.mark.parametrize(
     ("number", "mend"),
-    [(errno.ENOSPC, "make room on the disk"), (errno.EROFS, "make the folder writable"), (errno.EIO, "mend the disk")],
+    [(errno.ENOSPC, "make room on the disk"), (errno.EROFS, "make the folder writable"), (errno.EIO, "check the disk")],
 )
 def test_a_disk_that_refuses_while_a_run_is_under_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, mend: str
@@ -284,7 +284,7 @@ def test_resuming_a_run_whose_record_is_a_folder(tmp_path: Path) -> None:
     (run_dir / metrics.FILE).unlink()
     (run_dir / metrics.FILE).mkdir()
     before = {path: path.stat().st_mtime_ns for path in run_dir.rglob("*") if path.is_file()}
-    with pytest.raises(InputError, match="is no file"):
+    with pytest.raises(InputError, match="is not a file"):
         train(_resume(run_dir, "iterations=3"), NEVER)
     assert {path: path.stat().st_mtime_ns for path in run_dir.rglob("*") if path.is_file()} == before
 

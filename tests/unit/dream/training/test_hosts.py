@@ -139,7 +139,7 @@ def test_processes_that_part_ways_are_seen() -> None:
     """A value of another name is not taken."""
     first, second = _linked()
     first.of_the_first("turns", 1)
-    with pytest.raises(RuntimeError, match="host 0 is at 'turns', host 1 at 'late': they have parted ways"):
+    with pytest.raises(RuntimeError, match="host 0 is at 'turns', host 1 at 'late': they have diverged"):
         second.of_the_first("late", False)
     _close(first, second)
 

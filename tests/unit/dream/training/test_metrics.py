@@ -120,7 +120,7 @@ def test_a_folder_in_the_place_of_the_file(tmp_path: Path) -> None:
     """Named in one line by whatever reads it, and left as it is."""
     (tmp_path / metrics.FILE).mkdir()
     for read in (metrics.read, metrics.scan, lambda path: metrics.drop_after(path, 3)):
-        with pytest.raises(InputError, match=r"metrics\.jsonl is no file; it must be one, with a record on each line"):
+        with pytest.raises(InputError, match=r"jsonl is not a file; it must be a file with a record on each line"):
             read(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [metrics.FILE]
 

@@ -151,7 +151,7 @@ def test_a_match_is_dealt_anew(match: tuple[MatchRummy500, list[Any], list[int],
     _, actions, _ = _play(game, world, np.random.default_rng(2))
     assert actions
     game = envs.make("rummy500", reshuffle=True, target=60)
-    with pytest.raises(InputError, match="rummy500 with reshuffle cannot deal anew"):
+    with pytest.raises(InputError, match="rummy500 with reshuffle cannot redeal"):
         game.determinize(game.view(game.init(jax.random.key(0)), 0), jax.random.key(1))
 
 
