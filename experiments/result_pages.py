@@ -93,7 +93,7 @@ def _points_line(name: str) -> Line:
     how = "trained on again from the same weights" if "algo.start_from=" in seeds[0][1]["command"] else "trained again"
     again = f"; {how}: {'; '.join(points[1:])}" if points[1:] else ""
     return (
-        f"`{name}`, by policy alone, against " + ", ".join(f"`{opponent}`" for opponent in opponents),
+        f"`{name}`, without search, against " + ", ".join(f"`{opponent}`" for opponent in opponents),
         f"{points[0]} points per hand{again} (each ±{half:.1f})",
         GIN,
     )
@@ -107,7 +107,8 @@ def _games_line(name: str, opponents: tuple[str, ...]) -> Line:
         if one["player"] == name
     }
     return (
-        "The same in games to 100 under EAAI's rules, against " + ", ".join(f"`{opponent}`" for opponent in opponents),
+        f"`{name}` in games to 100 under EAAI's rules, games won against "
+        + ", ".join(f"`{opponent}`" for opponent in opponents),
         ", ".join("{:.1f} % ({:.1f} to {:.1f})".format(*found[opponent]) for opponent in opponents),
         GIN,
     )
@@ -118,7 +119,7 @@ def _search_line() -> Line:
     found = tables.stored("gin_search")
     name, met = found["policy"]["name"], {x["opponent"]: x for x in found["pairings"] if x["player"] == "search"}
     return (
-        f"`search:gin_rummy/{name}` against `gin_rummy/{name}`; what it wins more than that policy does against `lv5`",
+        f"`search:gin_rummy/{name}` against `gin_rummy/{name}`; its gain over that policy against `lv5`",
         "{:+.1f} points per hand ({:+.1f} to {:+.1f}); ".format(*met["policy"]["points_per_hand"])
         + "{:+.1f} ({:+.1f} to {:+.1f})".format(*met["lv5"]["more_than_policy"]),
         GIN,
@@ -135,8 +136,8 @@ def _strongest_rows() -> list[Line]:
         _games_line("gin_rummy/points", ("eaai_simple", "marjj")),
         _search_line(),
         (
-            "Lower bounds on the exploitability of `gin_rummy/points`, by a learned response that starts from it and "
-            "by the search with it",
+            "Lower bounds on the exploitability of `gin_rummy/points`: a learned response that starts from it, and "
+            "`search:gin_rummy/points`",
             "{mean:.1f} ({low:.1f} to {high:.1f}) and ".format(**bound)
             + "{:.1f} points per hand ({:.1f} to {:.1f})".format(*searched["points_per_hand"]),
             GIN,
@@ -156,12 +157,13 @@ def _gin_rows() -> list[Line]:
             "simple_bot",
         ),
         "Dueling DREAM with a dense network, five minutes on two cores, against random play": ("laptop", "random"),
-        "`experiment=document_small`, the document's recipe with half of its games, 71 to 91 min of a core, the same": (
+        "`experiment=document_small`, the document's recipe with half of its games, 71 to 91 minutes on one core, "
+        "against random play": (
             "document_small",
             "random",
         ),
         "Dueling DREAM with a card scorer, against OpenSpiel's simple bot": ("dueling_dream_cards", "simple_bot"),
-        "Dueling DREAM that accumulates, 25 minutes of a core, the same": (
+        "Dueling DREAM that accumulates by mirror descent, 25 minutes on one core, against OpenSpiel's simple bot": (
             "dueling_dream_accumulating",
             "simple_bot",
         ),
@@ -188,14 +190,16 @@ def _leduc_rows() -> list[Line]:
     rows = ("dream_paper", "dream", "dueling_dream_critic", "mmd_critic", "ppo_tuned", "dueling_dream_tuned")
     measured = [tables.reproduced(f"leduc_{name}") for name in rows]
     uniform = tables.stored("dueling_dream_ppo_exploitability")["leduc_poker"]["uniform"]
-    published = f"{measured[0]['published'] / 1000:g}"
+    published, at_5m = f"{measured[0]['published'] / 1000:g}", "Exploitability on Leduc poker after 5 M nodes"
     names = (
-        f"DREAM on Leduc poker by its paper's recipe, 1,111 iterations, exploitability (published: {published})",
-        "DREAM with our settings on Leduc poker, exploitability at 5 M decisions",
-        f"Dueling DREAM that accumulates by a critic of histories, its average, the same, {measured[2]['seeds']} seeds",
-        f"MMD by a critic of histories, its averaged parameters, the same, {measured[3]['seeds']} seeds",
-        "PPO tuned for self-play on Leduc poker, the same",
-        f"Dueling DREAM as documented, tuned with as many trials, the same (uniform play: {uniform:.3f})",
+        f"Exploitability on Leduc poker (uniform play: {uniform:.3f}): DREAM, recipe of its paper, 1,111 iterations "
+        f"(published: {published})",
+        f"{at_5m}: DREAM, our settings",
+        f"{at_5m}: dueling DREAM that accumulates, with a critic of histories, average policy, "
+        f"{measured[2]['seeds']} seeds",
+        f"{at_5m}: MMD with a critic of histories, averaged parameters, {measured[3]['seeds']} seeds",
+        f"{at_5m}: PPO, tuned for self-play",
+        f"{at_5m}: dueling DREAM as documented, tuned with as many trials as PPO",
     )
     return [
         (name, f"{x['mean'] / 1000:.3f} chips{_between(x)}", SMALL) for name, x in zip(names, measured, strict=True)
@@ -240,11 +244,15 @@ def _comparison_rows() -> list[Line]:
 
 def _comparison_row(name: str, result: str, millions: int, learners: tuple[str, ...]) -> Line:
     game, (title, digits) = tables.stored(result)[f"{name} classical"], _PHANTOM_GAMES[name]
-    found = [game["learners"][learner]["exploitability"] for learner in learners]
-    what = ", ".join(f"`{head}` {rest}".strip() for head, _, rest in (one.partition(", ") for one in learners))
+
+    def found(learner: str) -> str:
+        head, _, rest = learner.partition(", ")
+        policies = game["learners"][learner]["exploitability"]
+        return f"`{head}` {rest} {policies[judged(policies)]['mean']:.{digits}f}".replace("  ", " ")
+
     return (
-        f"Exploitability on {title} at {millions} M nodes of {what} (uniform play: {game['uniform']:.3f})",
-        ", ".join(f"{policies[judged(policies)]['mean']:.{digits}f}" for policies in found),
+        f"Exploitability on {title} after {millions} M nodes (uniform play: {game['uniform']:.3f})",
+        "; ".join(found(learner) for learner in learners),
         "docs/results/comparison.md",
     )
 
