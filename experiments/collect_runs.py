@@ -10,11 +10,11 @@ what each later sitting was given.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import Any
 
+from arguments import Parser
 from run_records import check_alike, check_distinct, config_of, flat, origin, read_json, read_run, run_of
 
 from dream.storage import files
@@ -193,7 +193,7 @@ def draw(runs: list[dict[str, Any]], path: Path) -> None:
 
 def main() -> None:
     """Runs the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("target", type=Path)
     parser.add_argument("runs", type=Path, nargs="+")
     parser.add_argument("--keep", action="store_true", help="add the runs to those of the file")

@@ -18,13 +18,13 @@ scale.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from run_records import Run, check_alike, check_distinct, check_games, check_paths, overrides, read_run, result_file
+from arguments import Parser, result_file
+from run_records import Run, check_alike, check_distinct, check_games, check_paths, overrides, read_run
 
 import envs
 from dream.evaluation import match
@@ -234,7 +234,7 @@ def _players(
 
 def main() -> None:
     """Reads the arguments, plays, and writes all."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("--one", nargs="+", type=Path, required=True, help="run directories of one learner")
     parser.add_argument("--other", nargs="+", type=Path, required=True, help="as many of the other")
     parser.add_argument("--opponents", nargs="+", default=list(OPPONENTS), help="names of envs.make_bot")

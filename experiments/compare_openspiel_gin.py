@@ -10,6 +10,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from arguments import Parser
+
 import envs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
@@ -17,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"
 
 def main() -> None:
     """Reads the arguments, plays in batches and prints one JSON object; exit code 1 if anything differs."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Parser(__doc__)
     parser.add_argument("--hands", type=int, default=100_000, help="rounds (default %(default)s)")
     parser.add_argument("--batch", type=int, default=1_000, help="rounds at once (default %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of deals and players (default %(default)s)")

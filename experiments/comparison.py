@@ -26,6 +26,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
+from arguments import Parser, result_file
 from comparison_plots import draw, draw_curves, draw_matches
 from omegaconf import OmegaConf
 from run_records import (
@@ -36,7 +37,6 @@ from run_records import (
     overrides,
     read_run,
     recipe_of,
-    result_file,
     sittings,
     stored_result,
 )
@@ -352,7 +352,7 @@ def merge(found: dict[str, Any], path: Path) -> None:
 
 def main() -> None:
     """Runs the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     for name in ("collect", "trials", "matches", "curves"):
         command = commands.add_parser(name)

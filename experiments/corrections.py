@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from arguments import Parser
 from run_records import finished, origin, read_json
 
 from dream.storage.files import EVALUATION_FILE, write_json
@@ -99,7 +100,7 @@ def train(given: argparse.Namespace, folder: Path) -> None:
 
 def main() -> None:
     """Runs the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("game", choices=sorted(GAMES))
     parser.add_argument("--cells", nargs="+", default=[], help="<trace>:<clip>, as on a command line")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])

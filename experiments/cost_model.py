@@ -26,13 +26,13 @@ Each machine is as fast on its share, and nothing is overlapped. Link and latenc
 
 from __future__ import annotations
 
-import argparse
 import math
 from pathlib import Path
 from typing import Any
 
 import jax
-from run_records import result_file, stored_result
+from arguments import Parser, result_file
+from run_records import stored_result
 
 from dream.config.compose import compose_config
 from dream.networks import make_network
@@ -139,7 +139,7 @@ def timed(size: dict[str, float], by_devices: dict[int, Any], link: float, laten
 
 def main() -> None:
     """Runs the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("--link", type=float, default=LINK, help="bytes/s between machines (default %(default)g)")
     parser.add_argument("--latency", type=float, default=LATENCY, help="seconds of a message (default %(default)g)")
     parser.add_argument("--out", type=result_file, default=RESULT, help="default: the file that the tables are of")

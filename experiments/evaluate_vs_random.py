@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
-from typing import NoReturn
+from arguments import Parser
 
 import envs
 from dream.commands.evaluate import play_match, prepared
@@ -11,14 +10,9 @@ from dream.config import settings
 from dream.config.schema import EvaluateConfig
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"error: {message}\n")
-
-
 def main() -> None:
     """Plays mirrored deals, prints the table and writes the report, as python -m dream.evaluate does."""
-    parser = _Parser(description=__doc__)
+    parser = Parser(__doc__)
     parser.add_argument("checkpoint", help="a run directory (its latest checkpoint) or a checkpoint's folder")
     parser.add_argument("--games", type=int, default=10000, help="rounds, an even number (default %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of deals and actions (default %(default)s)")

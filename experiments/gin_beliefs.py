@@ -13,7 +13,6 @@ better.
 
 from __future__ import annotations
 
-import argparse
 import functools
 import json
 import zlib
@@ -24,8 +23,8 @@ import blocks
 import jax
 import jax.numpy as jnp
 import numpy as np
+from arguments import Parser, result_file
 from jax import Array
-from run_records import result_file
 
 import envs
 from dream.equations.sampling import sample_action
@@ -107,7 +106,7 @@ def measured(game: Game, player: Policy, opponent: Policy, time: int, decisions:
 
 def main() -> None:
     """Plays the rounds and writes what was believed in them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Parser(__doc__.splitlines()[0])
     parser.add_argument("--decisions", type=int, default=256, help="of each opponent and time, at most")
     parser.add_argument("--game", choices=PLAYERS, default="gin_rummy")
     parser.add_argument("--out", type=result_file, help="instead of the file in experiments/results")

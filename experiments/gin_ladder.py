@@ -9,9 +9,10 @@ and its ratings and cross-tables as figures next to it.
 
 from __future__ import annotations
 
-import argparse
 import pathlib
 import shutil
+
+from arguments import Parser
 
 from dream.commands.ladder import FILE, play_ladder, prepare_ladder
 from dream.config.compose import compose_config
@@ -25,7 +26,7 @@ SETTINGS = ("env=gin_rummy", "env.rules.preset=eaai", "games=2000", "block=1000"
 
 def main() -> None:
     """Plays what is missing, and copies what came out."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Parser(__doc__.splitlines()[0])
     parser.add_argument("--run-dir", type=pathlib.Path, default=pathlib.Path("runs/gin_ladder"))
     parser.add_argument("--processes", type=int, default=1)
     arguments = parser.parse_args()

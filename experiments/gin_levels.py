@@ -9,13 +9,13 @@ over the field; against itself it is 0. Results are merged into experiments/resu
 
 from __future__ import annotations
 
-import argparse
 import math
 import zlib
 from pathlib import Path
 from typing import Any
 
-from run_records import result_file, stored_result
+from arguments import Parser, result_file
+from run_records import stored_result
 
 import envs
 from dream.evaluation import match
@@ -47,7 +47,7 @@ def against_field(player: str, games: int) -> dict[str, Any]:
 
 def main() -> None:
     """Reads the arguments and plays."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("--players", nargs="+", help="by name, run or file; by default levels and some others")
     parser.add_argument("--games", type=int, default=2000, help="rounds per pairing (default %(default)s)")
     parser.add_argument("--out", type=result_file, default=RESULT)

@@ -22,8 +22,9 @@ import blocks
 import jax
 import jax.numpy as jnp
 import numpy as np
+from arguments import Parser, result_file
 from jax import Array, lax
-from run_records import read_json, result_file
+from run_records import read_json
 
 import envs
 from dream.evaluation.matches import play_hands
@@ -174,7 +175,7 @@ def _laid_off(
 
 def main() -> None:
     """Plays what is missing, and writes the results."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Parser(__doc__.splitlines()[0])
     parser.add_argument("--player", default="gin_rummy/strong", help="any player by name, run or file")
     parser.add_argument("--label", help="what the results call it; by default its name")
     parser.add_argument("--opponents", nargs="+", default=["lookahead", "camper"])

@@ -13,7 +13,6 @@ its players and the commit of their code, and so does its pairing's record; one 
 
 from __future__ import annotations
 
-import argparse
 import json
 import pathlib
 import time
@@ -22,7 +21,8 @@ from typing import Any, NamedTuple
 
 import blocks
 import numpy as np
-from run_records import result_file, stored_result
+from arguments import Parser, result_file
+from run_records import stored_result
 
 import envs
 from dream.evaluation.game_chances import game_chance
@@ -114,7 +114,7 @@ def score_aware(game: envs.Game, opponent: str) -> dict[str, Any]:
 
 def main() -> None:
     """Plays for so many seconds, and writes the results."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Parser(__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=600, help="no block is begun after so many")
     parser.add_argument("--only", default="", help="pairings whose first player's name begins so")
     parser.add_argument("--against", default="", help="pairings whose second player's name begins so")

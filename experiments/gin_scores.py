@@ -11,7 +11,6 @@ second half, whose deals all three share. experiments/results/gin_scores.json is
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 import zlib
@@ -21,7 +20,7 @@ from typing import Any
 
 import blocks
 import numpy as np
-from run_records import result_file
+from arguments import Parser, result_file
 
 import envs
 from dream.evaluation.game_chances import best_by_score, chance_by_score
@@ -88,7 +87,7 @@ def _jackknife(values: Callable[[np.ndarray], np.ndarray], count: int) -> list[l
 
 def main() -> None:
     """Plays the deals and writes what follows from them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Parser(__doc__.splitlines()[0])
     parser.add_argument("--deals", type=int, default=16384, help="of each player against each opponent; both halves")
     parser.add_argument("--players", nargs="+", default=PLAYERS, help="between which the score chooses")
     parser.add_argument("--opponents", nargs="+", default=OPPONENTS)

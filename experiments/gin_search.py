@@ -13,7 +13,6 @@ experiments/results/gin_search.json, is written at the end of every call.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import functools
 import json
@@ -24,7 +23,8 @@ from typing import Any, NamedTuple
 
 import blocks
 import numpy as np
-from run_records import difference, flat, read_json, result_file
+from arguments import Parser, result_file
+from run_records import difference, flat, read_json
 
 import envs
 from dream.evaluation.gains import CHANGED, GAIN, play_for_gains
@@ -210,7 +210,7 @@ def _check_known(option: str, names: list[str] | None, known: list[str]) -> None
 
 def main() -> None:
     """Plays for so many seconds, and writes the results."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Parser(__doc__.splitlines()[0])
     parser.add_argument("--policy", default="gin_rummy/points", help="any player by name, run or file")
     parser.add_argument("--preset", default="dream", help="rules of the rounds")
     parser.add_argument("--deals", type=int, default=1024, help="of each pairing")

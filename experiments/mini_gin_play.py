@@ -6,13 +6,13 @@ python experiments/mini_gin_play.py runs/4x2 runs/5x2 --out experiments/results/
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
 from typing import Any
 
 import numpy as np
-from run_records import read_json, result_file
+from arguments import Parser, result_file
+from run_records import read_json
 
 from dream.game_tree.sequence_form import expected_value, nash_conv
 from dream.game_tree.tabular_policy import tabulate
@@ -133,7 +133,7 @@ def report(reference: str) -> tuple[str, dict[str, Any]]:
 
 def main() -> None:
     """Reads the arguments, prints what was found and writes it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Parser(__doc__.splitlines()[0])
     parser.add_argument("runs", nargs="+", help="run directories or checkpoints")
     parser.add_argument("--out", type=result_file, help="a JSON file; other decks and rules in it are kept")
     arguments = parser.parse_args()

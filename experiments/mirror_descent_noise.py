@@ -11,12 +11,11 @@ python experiments/mirror_descent_noise.py --out experiments/results/mirror_desc
 
 from __future__ import annotations
 
-import argparse
 import json
 from typing import NamedTuple
 
 import numpy as np
-from run_records import result_file
+from arguments import Parser, result_file
 
 import envs
 from dream.equations.mirror_descent import magnetic_logits
@@ -48,7 +47,7 @@ class Settings(NamedTuple):
 
 def main() -> None:
     """Runs every case with every seed and writes what was found."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--iterations", type=int, default=Settings().iterations)
     parser.add_argument("--out", type=result_file, help="JSON file of the result")

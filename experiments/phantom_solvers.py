@@ -16,8 +16,9 @@ import time
 from typing import Any
 
 import numpy as np
+from arguments import Parser, result_file
 from omegaconf import OmegaConf
-from run_records import read_json, result_file
+from run_records import read_json
 
 import envs
 from dream.algorithms.tabular.cfr import CfrConfig, CfrState, run_updates_without_tree
@@ -35,7 +36,7 @@ LIMITS = {"iterations": 500, "seconds": 3600.0}
 
 def main() -> None:
     """Reads the arguments and solves."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("--env", choices=("phantom_ttt", "dark_hex"), default="dark_hex")
     parser.add_argument("--version", choices=("classical", "abrupt"), default="classical")
     parser.add_argument("--algo", choices=ALGORITHMS, nargs="+", default=list(ALGORITHMS))

@@ -5,7 +5,6 @@ A page holds its tables between `<!-- section -->` and `<!-- /section -->`; ever
 
 from __future__ import annotations
 
-import argparse
 import functools
 import sys
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import result_tables as tables
+from arguments import Parser
 from benchmark_tables import benchmark_table, measured
 from comparison_tables import (
     comparison_costs_table,
@@ -382,7 +382,7 @@ def fill(page: Path, section: str, blocks: list[list[str]], *, check: bool, comm
 
 def main() -> None:
     """Runs the command."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Parser(__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="change nothing, fail where a page differs")
     check = parser.parse_args().check
     for (page, section), table in SECTIONS.items():

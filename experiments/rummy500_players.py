@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import blocks
-from run_records import difference, flat, read_json, result_file
+from arguments import Parser, result_file
+from run_records import difference, flat, read_json
 
 import envs
 from dream.evaluation import match
@@ -31,7 +32,7 @@ _ROW = "{players:>7}  {player:<28} {opponent:<8} {won:<26} {score}"
 
 def main() -> None:
     """Reads the arguments and plays."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("runs", nargs="*", help="run directories or checkpoints of rummy500")
     parser.add_argument("--deals", type=int, default=500, help="deals, each from every seat (default %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of deals and actions (default %(default)s)")

@@ -21,6 +21,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from arguments import Parser, result_file
 from omegaconf import OmegaConf
 from run_records import (
     budget_of,
@@ -32,7 +33,6 @@ from run_records import (
     origin,
     read_json,
     recipe_of,
-    result_file,
 )
 
 from dream.config.compose import compose_config
@@ -166,7 +166,7 @@ def measure(given: argparse.Namespace) -> None:
 
 def main() -> None:
     """Runs the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("--players", nargs="*", type=int, default=[2, 3, 4], help="numbers of players to train")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
     parser.add_argument("--iterations", type=int, default=60, help="of 256 rounds (default %(default)s)")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
 import re
@@ -19,7 +18,6 @@ from yaml import YAMLError
 
 import envs
 from dream.algorithms import read_settings
-from dream.commands.folders import check_can_be_folder
 from dream.storage.files import CONFIG_FILE, EVALUATION_FILE, VERSIONS_FILE, decoded
 from dream.storage.old_configs import current_config
 from dream.training import metrics
@@ -86,22 +84,6 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path} cannot be read ({error.strerror}); {path.parent} must be a run directory") from error
     except ValueError as error:
         raise InputError(f"{path} is damaged ({error}); it must be JSON") from error
-
-
-def result_file(text: str) -> Path:
-    """Reads --out, before any work is done.
-
-    Raises:
-      argparse.ArgumentTypeError: no result file can have that path.
-    """
-    path = Path(text)
-    if path.is_dir():
-        raise argparse.ArgumentTypeError(f"{path} is a folder; it must be a file")
-    try:
-        check_can_be_folder(path.absolute().parent, "its folder")
-    except InputError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    return path
 
 
 def stored_result(path: Path) -> dict[str, Any]:

@@ -13,7 +13,6 @@ each seed's figures, so that another seed's can be set beside those of the weigh
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -22,6 +21,7 @@ import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from arguments import Parser
 from run_records import difference, origin, stored_result
 
 import dream
@@ -197,7 +197,7 @@ def ship(name: str, seed: int, run: Path) -> None:
 
 def main() -> None:
     """Reads the arguments and does one of the three."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("what", choices=("train", "measure", "ship"))
     parser.add_argument("name", choices=sorted(RECIPES))
     parser.add_argument("--seed", type=int, default=0)

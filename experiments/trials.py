@@ -18,6 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from arguments import Parser
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "support")]
 RESULTS, PAGE = ROOT / "experiments" / "results" / "trials.json", ROOT / "docs" / "results" / "robustness.md"
@@ -92,7 +94,7 @@ def _count(text: str) -> int:
 
 def main() -> int:
     """Runs the kinds asked for; returns 1 where a trial does not hold."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Parser(__doc__.splitlines()[0])
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="default: all")
     parser.add_argument("--count", type=_count, help="trials of each kind (default: as the docs have them)")
     parser.add_argument("--seed", type=int, default=0, help="of what is drawn (default %(default)s)")

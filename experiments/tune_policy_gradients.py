@@ -22,8 +22,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from arguments import Parser, result_file
 from omegaconf import OmegaConf
-from run_records import read_json, result_file
+from run_records import read_json
 from yaml import YAMLError
 
 import envs
@@ -158,7 +159,7 @@ def _stored(path: Path) -> dict[str, Any]:
 
 def main() -> None:
     """Runs the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("env")
     parser.add_argument("--trials", type=Path, required=True, help="the file of groups")
     parser.add_argument("--groups", nargs="*", default=[], help="those to run; by default all")

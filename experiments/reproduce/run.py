@@ -10,7 +10,6 @@ What is done already is not done again: a finished seed is read, an interrupted 
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
 import math
@@ -19,9 +18,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from comparable import check_earlier
+from comparable import check_earlier  # finds the scripts' folder
+
+# isort: split
+from arguments import Parser
 from measured import measured, resolved, written
 from omegaconf import OmegaConf
 from rows import RESULTS, Budget, Row, Spec, read_spec
@@ -141,14 +143,9 @@ def _check_folder(folder: Path) -> None:
         raise InputError(f"--results {folder} cannot be made: {there} is a file; it must be a folder")
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"error: {message}\n")
-
-
 def main() -> None:
     """Runs the command."""
-    parser = _Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("row", nargs="?", help="a row's name")
     parser.add_argument(
         "settings", nargs="*", help="seeds=0,1,2; an earlier end: nodes=, episodes=, seconds=, iterations="
