@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from arguments import Parser, result_file
 from omegaconf import OmegaConf
-from run_records import read_json
+from run_records import stored_result
 from yaml import YAMLError
 
 import envs
@@ -141,20 +141,16 @@ def tried(given: argparse.Namespace) -> None:
       InputError: as `chosen`; a game, an algorithm or a setting that is not there, or stored results that are damaged.
     """
     groups = chosen(given.trials, given.groups)
-    _stored(given.out)  # refused before anything is run
+    stored_result(given.out)  # refused before anything is run
     given.out.parent.mkdir(parents=True, exist_ok=True)
     for name, node in groups.items():
         group, found = Group(given.env, node), []
         for trial in node["trials"]:
             found.append(group.run(trial, given.decisions, given.seed))
             print(name, trial, found[-1]["last"], found[-1]["mean_of_last_3"], found[-1]["seconds"], flush=True)
-            stored = _stored(given.out)
+            stored = stored_result(given.out)
             stored.setdefault(given.env, {})[name] = {**node, "decisions": given.decisions, "trials": found}
             write_json(given.out, stored)
-
-
-def _stored(path: Path) -> dict[str, Any]:
-    return read_json(path) if path.exists() else {}
 
 
 def main() -> None:
