@@ -101,7 +101,7 @@ EVALUATE = {
     "a file": (["checkpoint=run/config.yaml"], "is not a complete checkpoint"),
     "missing iteration": (["checkpoint=run/checkpoints/3"], "does not exist"),
     "an empty name": (["checkpoint="], "is empty"),
-    "a level": (["checkpoint=level:3"], "is a player by name, not a trained one"),
+    "a level": (["checkpoint=level:3"], "is a named player, not a trained one"),
     "an empty opponent": (["checkpoint=run", "opponent="], "unknown player ''"),
     "odd number of hands": (["checkpoint=run", "games=7"], "games=7 is not valid; it must be a multiple of 2"),
     "too few hands": (["checkpoint=run", "games=2"], "games=2 is out of range"),
