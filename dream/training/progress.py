@@ -144,7 +144,7 @@ class Lines:
 
     def __init__(self) -> None:
         """Starts with a line at once."""
-        self._printed = -_SECONDS_BETWEEN_LINES
+        self._began, self._printed = time.monotonic(), -_SECONDS_BETWEEN_LINES
 
     @property
     def are_due(self) -> bool:
@@ -156,6 +156,12 @@ class Lines:
         if last or self.are_due:
             self._printed = time.monotonic()
             print(line, flush=True)
+
+    def left(self, done: int, total: int) -> str:
+        """Returns how long the rest will take, by the time since the start; "" at the end, and before a hundredth."""
+        if not total <= 100 * done < 100 * total:
+            return ""
+        return f"  about {duration((time.monotonic() - self._began) * (total - done) / done)} left"
 
 
 def duration(seconds: float) -> str:
