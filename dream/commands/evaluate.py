@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-import sys
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from dream.storage.policies import (
 )
 from dream.storage.reports import EVALUATIONS, measured, measured_player
 from dream.training import announce, hosts
+from dream.training.progress import Lines
 from dream.training.versions import made_with
 from envs import Game, HostPlayer, InputError, Policy, records
 
@@ -147,7 +148,7 @@ def play_match(prepared: Match | Recorded) -> None:
 
 
 def _report_recorded(prepared: Recorded) -> None:
-    reports = recorded_reports(prepared.rounds, _show)
+    reports = recorded_reports(prepared.rounds, _progress("records", len(prepared.rounds), "rounds"))
     print_reports(reports)
     with writing(prepared.path):
         write_json(prepared.path, reports)
@@ -165,7 +166,7 @@ def _play(prepared: Match) -> None:
             prepared.opponent,
             games=config.games,
             seed=config.seed,
-            progress=_show if rules is None else _show_games,
+            progress=_progress("match", config.games, "rounds" if rules is None else f"games to {rules.target}"),
             on_hand=None if config.histories is None else lambda played: rounds.append(_line(prepared, played)),
         )
         hosts.end()
@@ -240,10 +241,8 @@ def _file_name(trained: Trained, policy: str, config: EvaluateConfig) -> str:
     return f"{plain}_{player}{target}{'' if config.scoring is None else f'_{config.scoring}'}.json"
 
 
-def _show(played: int, what: str = "rounds") -> None:
-    if sys.stdout.isatty():
-        print(f"\r{played} {what}", end="\r", flush=True)
-
-
-def _show_games(played: int) -> None:
-    _show(played, "games")
+def _progress(what: str, total: int, unit: str) -> Callable[[int], None]:
+    """Says what is to be done, and returns what shows how much of it is."""
+    lines = Lines()
+    print(f"{what}: {total:,} {unit}; the first compile", flush=True)
+    return lambda done: lines.show(f"{what}: {done:,}/{total:,} {unit}{lines.left(done, total)}", last=done == total)

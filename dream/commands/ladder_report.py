@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
 
 import numpy as np
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
@@ -12,6 +16,25 @@ from dream.commands.short_names import short_names
 from dream.evaluation.ratings import PointRatings, Ratings
 from dream.evaluation.standings import Result
 from envs import Game, MatchRules
+
+
+@dataclasses.dataclass(frozen=True)
+class _Column:
+    """A column of a table."""
+
+    header: str
+    cells: list[str]
+    justify: Literal["left", "right"] = "right"
+
+    @property
+    def whole(self) -> int:
+        """The width at which nothing is broken."""
+        return max(map(cell_len, (self.header, *self.cells)))
+
+    def least(self, console: Console) -> int:
+        """Returns the width at which the header is broken at its words, no number is, and a name only where long."""
+        width = max(map(cell_len, (*self.header.split(), *self.cells)))
+        return width if self.justify == "right" else min(width, console.width // 2)
 
 
 def ladder_entries(
@@ -60,26 +83,12 @@ def _games(result: Result | None) -> float | None:
 
 def print_ladder(entries: list[dict[str, Any]], game: Game, rounds: int, rules: MatchRules | None) -> None:
     """Prints the ratings, the cross-tables, and where a rating is finite only by the tie added."""
-    unit = f"{game.unit} per hand"
-    caption = f"{rounds} rounds per pairing, 95 % intervals; all ratings have mean 0"
-    table = Table(title=f"ladder of {game.name}", title_justify="left", caption=caption)
-    columns = ["player", "rating by rounds won", "95 % interval", unit, "95 % interval", "rank by points"]
+    unit, finer = f"{game.unit} per hand", max("+.2f", points_form(entries))
+    ratings = [_rating_columns(entries, "rating by rounds won", ".0f"), _rating_columns(entries, unit, finer, "points")]
     if rules is not None:
-        columns += [f"rating by games to {rules.target}", "95 % interval", "rank by games"]
-    for column in columns:
-        table.add_column(column, justify="left" if column == "player" else "right")
-    finer, names = max("+.2f", points_form(entries)), short_names(entry["name"] for entry in entries)
-    for entry in entries:
-        cells = [
-            names[entry["name"]],
-            *_cells(entry, ".0f"),
-            *_cells(entry["points"], finer),
-            str(entry["points_rank"]),
-        ]
-        if rules is not None:
-            cells += [*_cells(entry["games"], ".0f"), str(entry["games_rank"])]
-        table.add_row(*cells)
-    Console(force_jupyter=False, markup=False, emoji=False).print(table)
+        ratings.append(_rating_columns(entries, f"rating by games to {rules.target}", ".0f", "games"))
+    caption = f"{rounds} rounds per pairing, 95 % intervals; all ratings have mean 0"
+    _print_fitting(f"ladder of {game.name}", [_players(entries)], ratings, caption)
     title, form = f"{unit} of the row's player against the column's", points_form(entries)
     _cross_table(entries, "points_against", title, lambda x: format(x, form))
     if rules is not None:
@@ -102,16 +111,68 @@ def points_form(entries: list[dict[str, Any]]) -> str:
     return "+.1f" if most >= 10 else "+.2f" if most >= 1 else "+.3f"
 
 
-def _cells(record: dict[str, Any], form: str) -> tuple[str, str]:
-    rating, low, high = (format(record[name], form) for name in ("rating", "low", "high"))
-    return rating, f"{low} to {high}"
+def _rating_columns(entries: list[dict[str, Any]], header: str, form: str, kind: str | None = None) -> list[_Column]:
+    """Returns ratings, intervals and ranks by points or games; without ranks those by rounds, which order the rows."""
+    records = entries if kind is None else [entry[kind] for entry in entries]
+    shown = [[format(record[name], form) for name in ("rating", "low", "high")] for record in records]
+    columns = [
+        _Column(header, [rating for rating, _, _ in shown]),
+        _Column("95 % interval", [f"{low} to {high}" for _, low, high in shown]),
+    ]
+    if kind is not None:
+        columns.append(_Column(f"rank by {kind}", [str(entry[f"{kind}_rank"]) for entry in entries]))
+    return columns
 
 
-def _cross_table(entries: list[dict[str, Any]], key: str, title: str, shown: Any) -> None:
-    cross, names = Table(title=title, title_justify="left"), short_names(entry["name"] for entry in entries)
-    for column in ("", "player", *(str(n + 1) for n in range(len(entries)))):
-        cross.add_column(column, justify="left" if column == "player" else "right")
-    for n, entry in enumerate(entries):
-        cells = ("" if mean is None else shown(mean) for mean in entry[key].values())
-        cross.add_row(str(n + 1), names[entry["name"]], *cells)
-    Console(force_jupyter=False, markup=False, emoji=False).print(cross)
+def _cross_table(entries: list[dict[str, Any]], key: str, title: str, shown: Callable[[float], str]) -> None:
+    rows = [["" if mean is None else shown(mean) for mean in entry[key].values()] for entry in entries]
+    numbers = [str(n + 1) for n in range(len(entries))]
+    columns = [[_Column(number, list(cells))] for number, cells in zip(numbers, zip(*rows, strict=True), strict=True)]
+    _print_fitting(title, [_Column("", numbers), _players(entries)], columns)
+
+
+def _players(entries: list[dict[str, Any]]) -> _Column:
+    names = short_names(entry["name"] for entry in entries)
+    return _Column("player", [names[entry["name"]] for entry in entries], "left")
+
+
+def _print_fitting(title: str, named: list[_Column], groups: list[list[_Column]], caption: str | None = None) -> None:
+    """Prints a table, or where the console is too narrow several, with the groups of columns one after the other.
+
+    No number is broken; a name is where it takes more than half of the width.
+
+    Args:
+      title, caption: before the first and after the last table.
+      named: the columns that say whose a row is, in each table.
+      groups: columns that stay together.
+    """
+    console = Console(force_jupyter=False, markup=False, emoji=False)
+    whole = [*named, *itertools.chain(*groups)]
+    if _width(column.whole for column in whole) <= console.width:
+        console.print(_table(whole, title, caption))
+        return
+    parts: list[list[_Column]] = []
+    for group in groups:
+        if parts and _width(column.least(console) for column in [*named, *parts[-1], *group]) <= console.width:
+            parts[-1] += group
+        else:
+            parts.append([*group])
+    for n, part in enumerate(parts):
+        ends = n == len(parts) - 1
+        console.print(_table([*named, *part], None if n else title, caption if ends else None, console))
+
+
+def _width(columns: Iterable[int]) -> int:
+    """Returns how wide a table is with its borders."""
+    return 1 + sum(width + 3 for width in columns)
+
+
+def _table(columns: list[_Column], title: str | None, caption: str | None, narrow: Console | None = None) -> Table:
+    """Returns a table; on a narrow console only names give way to numbers."""
+    table = Table(title=title, title_justify="left", caption=caption)
+    for column in columns:
+        width = column.least(narrow) if narrow and column.justify == "right" else None
+        table.add_column(column.header, justify=column.justify, overflow="fold", width=width)
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*cells)
+    return table

@@ -14,12 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dream.evaluation.statistics import Z95
+from dream.evaluation.statistics import Z95, t95
 
 SCALE = 400 / math.log(10)
 """Rating points of one unit of log odds."""
-_RESAMPLES = 2000
-"""Of the bootstrap."""
 _STEPS = 200
 _ENOUGH = 1e-10
 
@@ -87,37 +85,39 @@ class PointRatings(NamedTuple):
     high: np.ndarray
 
 
-def point_ratings(points: dict[tuple[int, int], np.ndarray], players: int, *, seed: int = 0) -> PointRatings:
+def point_ratings(points: dict[tuple[int, int], np.ndarray], players: int) -> PointRatings:
     """Fits r to r_i - r_j = m_ij by least squares, each pairing weighted by its deals.
 
-    The interval is a bootstrap's, of the percentiles: the deals of each pairing, which are independent, are drawn anew
-    with replacement.
+    A rating is a weighted sum of the pairings' means, and its variance V the same of their variances, as deals are
+    independent. These are estimates, poor ones where deals are few: the interval is rating +- t sqrt(V), t Student's
+    with Welch's degrees of freedom. A bootstrap does not know that, and covers the truth of two deals half of the time.
 
     Args:
-      points: for i, j float[deals], the points per hand of i against j in each mirrored deal.
+      points: for i, j float[deals], the points per hand of i against j in each mirrored deal; deals >= 2.
       players: N.
-      seed: of the bootstrap.
     Raises:
       ValueError: the pairings played do not connect all players.
-    Source: least-squares ratings as in Stefani 1977; bootstrap as in Efron 1979.
+    Source: least-squares ratings as in Stefani 1977; variance as in White 1980; degrees of freedom as in Welch 1947.
     """
     met = np.zeros((players, players))
     for i, j in points:
         met[i, j] = met[j, i] = 1.0
     if len(set(_levels(met))) > 1:
         raise ValueError("some players never met, directly or through others; their ratings cannot be compared")
-    rng = np.random.default_rng(seed)
-    design, means, weights = np.zeros((len(points), players)), [], []
-    for row, ((i, j), deals) in enumerate(points.items()):
+    design = np.zeros((len(points), players))
+    for row, (i, j) in enumerate(points):
         design[row, i], design[row, j] = 1.0, -1.0
-        values, counts = np.unique(np.asarray(deals, np.float64), return_counts=True)
-        drawn = rng.multinomial(len(deals), counts / counts.sum(), size=_RESAMPLES)
-        means.append(np.append(drawn @ values, counts @ values) / len(deals))
-        weights.append(math.sqrt(len(deals)))
-    weights = np.array(weights)[:, None]
-    fitted = np.linalg.pinv(design * weights) @ (np.array(means) * weights)  # the shortest solution: its mean is 0
-    low, high = np.percentile(fitted[:, :-1], [2.5, 97.5], axis=1)
-    return PointRatings(fitted[:, -1], low, high)
+    deals = [np.asarray(x, np.float64) for x in points.values()]
+    sizes = np.array([x.size for x in deals])
+    weights = np.sqrt(sizes)
+    share = np.linalg.pinv(design * weights[:, None]) * weights  # the shortest solution: its mean is 0
+    rating = share @ np.array([x.mean() for x in deals])
+    parts = share**2 * np.array([x.var(ddof=1) for x in deals]) / sizes
+    variance = parts.sum(axis=1)
+    relative = parts / np.where(variance > 0, variance, 1.0)[:, None]
+    freedom = 1 / np.maximum((relative**2 / (sizes - 1)).sum(axis=1), 1 / sizes.sum())
+    half = t95(freedom) * np.sqrt(variance)
+    return PointRatings(rating, rating - half, rating + half)
 
 
 def _chances(strength: np.ndarray) -> np.ndarray:

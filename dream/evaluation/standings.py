@@ -11,11 +11,13 @@ import numpy as np
 from dream.evaluation.game_chances import GameChance, game_chance
 from dream.evaluation.games import whole_points
 from dream.evaluation.statistics import (
+    Z95,
     Interval,
     mean_interval,
     rate_interval,
     share_interval,
     share_trials,
+    t95,
     wilson,
 )
 from envs import MatchRules
@@ -87,7 +89,8 @@ class Result:
         # Where nearly all games are won, spread and variance are what rounding leaves of 0.
         trials = spread / found.variance if spread > 0 and found.variance > 0 else most
         trials = min(max(trials, 1.0), most)
-        return Score(found.win, trials, trials)
+        # The variance is an estimate from the deals: Student's t in place of the normal distribution's point.
+        return Score(found.win, trials, trials * float(Z95 / t95(len(self.points) - 1)) ** 2)
 
     def other_side(self) -> Result:
         """Returns the same from the second player's side."""

@@ -30,13 +30,17 @@ def mean_interval(samples: np.ndarray) -> Interval:
     """
     samples = np.asarray(samples, np.float64)
     mean = float(samples.mean())
-    half = _t95(samples.size) * float(samples.std(ddof=1)) / math.sqrt(samples.size)
+    half = float(t95(samples.size - 1)) * float(samples.std(ddof=1)) / math.sqrt(samples.size)
     return Interval(mean, mean - half, mean + half)
 
 
-def _t95(samples: int) -> float:
-    """Returns the 97.5 % point of Student's t for a standard deviation of so many samples; `Z95` for very many."""
-    return float(stdtrit(samples - 1, 0.975))
+def t95(freedom: np.ndarray | float) -> np.ndarray:
+    """Returns the 97.5 % point of Student's t, `Z95` for very many degrees of freedom.
+
+    Args:
+      freedom: degrees of freedom, n - 1 for a standard deviation of n samples.
+    """
+    return stdtrit(freedom, 0.975)
 
 
 def positive_interval(samples: np.ndarray) -> Interval:
@@ -60,7 +64,7 @@ def positive_interval(samples: np.ndarray) -> Interval:
     logs = np.log(samples)
     variance = float(logs.var(ddof=1))
     centre = float(logs.mean()) + variance / 2
-    half = _t95(samples.size)
+    half = float(t95(samples.size - 1))
     half *= math.sqrt(variance / samples.size + variance**2 / (2 * (samples.size - 1)))
     low, high = (math.exp(min(max(bound, -_MOST), _MOST)) for bound in (centre - half, centre + half))
     return Interval(float(samples.mean()), low, high)
@@ -122,7 +126,11 @@ def ratio_interval(parts: np.ndarray, sizes: np.ndarray) -> Interval:
     """
     parts, sizes = np.asarray(parts, np.float64), np.asarray(sizes, np.float64)
     ratio = float(parts.sum() / sizes.sum())
-    half = _t95(parts.size) * math.sqrt(parts.size * float(np.var(parts - ratio * sizes, ddof=1))) / float(sizes.sum())
+    half = (
+        float(t95(parts.size - 1))
+        * math.sqrt(parts.size * float(np.var(parts - ratio * sizes, ddof=1)))
+        / float(sizes.sum())
+    )
     return Interval(ratio, ratio - half, ratio + half)
 
 

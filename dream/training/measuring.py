@@ -22,6 +22,7 @@ from dream.storage.reports import ASKED, measured
 from dream.storage.tree_cache import stored_tree
 from dream.training import hosts
 from dream.training.beginning import Parts
+from dream.training.progress import MANY_INFOSETS, of_infosets
 from dream.training.signals import StopRequest
 from dream.training.tracked import HANDS
 from envs import HostPlayer, Policy
@@ -53,6 +54,7 @@ class Measurements:
         exact = self._config.eval.exact and has_exploitability(self._game)
         self._form = exact_form(self._game, stored_tree) if exact else None
         self._measured: tuple[int, dict[str, dict[str, float]]] = (-1, {})
+        self._announced = False
         self.reports: dict[str, dict[str, Any]] = {}
         self.hands: dict[str, list[dict[str, Any]]] = {}
 
@@ -124,17 +126,25 @@ class Measurements:
     def exact(self, state: Any, iteration: int) -> dict[str, dict[str, float]]:
         """Returns NashConv and exploitability of every policy, in the game's unit; {} where they are out of reach.
 
+        Shows progress where information sets are many.
+
         Args:
           state: the learner's.
           iteration: of the state, by which it is measured once.
         """
         if self._form is None or self._measured[0] == iteration:
             return self._measured[1]
-        exact = {}
+        exact, infosets = {}, self._form.num_infosets
+        if infosets > MANY_INFOSETS and not self._announced:
+            print(f"exact values of {infosets:,} information sets", flush=True)
+            self._announced = True
         if self._algorithm.tables is not None:
             tables = self._algorithm.tables(state)
         else:
-            tables = {n: self._form.tabulate(policy) for n, policy in self._algorithm.policies(state).items()}
+            tables = {
+                name: self._form.tabulate(policy, of_infosets(f"policy {name}", infosets))
+                for name, policy in self._algorithm.policies(state).items()
+            }
         for name, table in tables.items():
             value = self._form.values(table).nash_conv * self._game.reward_scale
             exact[name] = {"nash_conv": value, "exploitability": value / 2}

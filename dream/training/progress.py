@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -18,6 +19,8 @@ _SHOWN = {
     "self_play/length": "length",
 }
 """Metric -> its short name on the progress line."""
+MANY_INFOSETS = 100_000
+"""Information sets beyond which evaluating a policy shows its progress."""
 _SECONDS_BETWEEN_LINES = 5.0
 _SHORTEST_KNOWN_BY_ONE = 1.0
 """Seconds of a first iteration, compiling left out, that are not mostly the tracing and starting of its programs."""
@@ -144,7 +147,7 @@ class Lines:
 
     def __init__(self) -> None:
         """Starts with a line at once."""
-        self._printed = -_SECONDS_BETWEEN_LINES
+        self._began, self._printed = time.monotonic(), -_SECONDS_BETWEEN_LINES
 
     @property
     def are_due(self) -> bool:
@@ -156,6 +159,26 @@ class Lines:
         if last or self.are_due:
             self._printed = time.monotonic()
             print(line, flush=True)
+
+    def left(self, done: int, total: int) -> str:
+        """Returns how long the rest will take, by the time since the start; "" at the end, and before a hundredth."""
+        if not total <= 100 * done < 100 * total:
+            return ""
+        return f"  about {duration((time.monotonic() - self._began) * (total - done) / done)} left"
+
+
+def of_infosets(what: str, infosets: int) -> Callable[[int, int], None]:
+    """Returns what shows how many information sets a policy has been asked about; nothing where they are few."""
+    lines = Lines()
+
+    def show(done: int, all_of_them: int) -> None:
+        if infosets > MANY_INFOSETS:
+            lines.show(
+                f"{what}: {done:,}/{all_of_them:,} information sets{lines.left(done, all_of_them)}",
+                last=done == all_of_them,
+            )
+
+    return show
 
 
 def duration(seconds: float) -> str:

@@ -1,13 +1,16 @@
-"""Where a match's report goes: a file of its own for what makes it another match."""
+"""Where a match's report goes, a file of its own for what makes it another match, and what is said meanwhile."""
 
 from __future__ import annotations
 
 import pathlib
+import re
 import shutil
+from collections.abc import Callable
 
 import pytest
 
-from dream.commands.evaluate import prepared
+from dream.commands import evaluate
+from dream.commands.evaluate import play_match, prepared
 from dream.config.schema import EvaluateConfig
 from dream.storage.policies import find
 
@@ -42,3 +45,32 @@ def test_players_of_one_name_have_reports_of_their_own(tmp_path: pathlib.Path, m
     copied = shutil.copy(players[0].path, tmp_path / "mine.safetensors")
     shutil.copy(players[0].path.with_suffix(".json"), tmp_path / "mine.json")
     assert find(copied).report_name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("target", "function", "unit"), [(None, "match", "rounds"), (100, "match_games", "games to 100")]
+)
+def test_a_match_says_how_far_it_is(
+    target: int | None,
+    function: str,
+    unit: str,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Where the output is no terminal too: how many there are, how many are over, the time left; last the path."""
+
+    def played(*players: object, progress: Callable[[int], None], **others: object) -> dict[str, int]:
+        for done in (2048, 3000, 4096):
+            progress(done)
+        return {"n": 4096, "n_pairs": 2048}
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(evaluate, function, played)
+    match = prepared(EvaluateConfig(checkpoint="gin_rummy/strong", opponent="simple_bot", games=4096, target=target))
+    play_match(match)
+    begin, first, last, *_, path = capsys.readouterr().out.splitlines()
+    assert begin == f"match: 4,096 {unit}; the first compile"
+    assert re.fullmatch(rf"match: 2,048/4,096 {unit}  about \S+ s left", first)
+    assert last == f"match: 4,096/4,096 {unit}"
+    assert path == str(match.path)

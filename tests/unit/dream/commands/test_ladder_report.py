@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 
 import numpy as np
@@ -15,6 +16,7 @@ from dream.evaluation.ratings import bradley_terry, point_ratings
 from dream.evaluation.report import report_table
 from dream.evaluation.standings import Result
 from dream.evaluation.statistics import Interval
+from envs import MatchRules
 
 
 @pytest.mark.parametrize(
@@ -75,6 +77,47 @@ def test_long_paths_do_not_crowd_out_the_ratings(
     ratings, _, cross = capsys.readouterr().out.partition("against the column's")
     for table in (ratings, cross):
         assert all(f" {name} " in table for name in ("first", "second"))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_tables_cut_off_no_name_and_break_no_interval(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten checkpoints of one run, rated three ways: what is too wide for the console is printed as several tables."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    names = [f"runs/k1/checkpoints/{100 * n}" for n in range(1, 11)]
+    pairs = list(itertools.combinations(range(10), 2))
+    points = np.random.default_rng(0).integers(-30, 30, (len(pairs), 4, 2)).astype(float)
+    results = {(names[i], names[j]): Result(x) for (i, j), x in zip(pairs, points, strict=True)}
+    games = 8.0 * (1 - np.eye(10))
+    by_rounds = bradley_terry(games / 2, games, games)
+    by_points = point_ratings({pair: x.mean(axis=1) for pair, x in zip(pairs, points, strict=True)}, 10)
+    entries = ladder_entries(names, {"rounds": by_rounds, "games": by_rounds}, by_points, results)
+    print_ladder(entries, envs.make("gin_rummy"), 8, MatchRules())
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    assert all(len(line) <= width for line in shown.splitlines())
+    for part in shown.split("┏")[1:]:
+        assert all(f" {name.removeprefix('runs/')} " in part for name in names)
+    ratings = shown.partition("against the column's")[0]
+    for entry in entries:
+        points = entry["points"]
+        assert f" {points['low']:+.2f} to {points['high']:+.2f} " in ratings
+        assert f" {entry['low']:.0f} to {entry['high']:.0f} " in ratings
+
+
+def test_a_name_too_long_for_the_console_is_folded(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes several lines, and numbers none more."""
+    monkeypatch.setenv("COLUMNS", "80")
+    names = [f"{'long' * 20}_{end}" for end in ("one", "two")]
+    print_ladder(_entries(names, 4.0), envs.make("kuhn_poker"), 8, None)
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    for table in shown.partition("against the column's")[::2]:
+        cells = "".join(part.strip() for part in table.replace("┃", "│").split("│"))
+        assert all(end in cells for end in ("_one", "_two"))
 
 
 def test_a_name_that_looks_like_markup_is_printed_as_it_is(

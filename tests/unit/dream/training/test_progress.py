@@ -13,7 +13,7 @@ import envs
 from dream.config.compose import compose_config
 from dream.config.schema import BudgetConfig
 from dream.training.announce import device, next_steps, plan
-from dream.training.progress import Pace, RunProgress, duration
+from dream.training.progress import Lines, Pace, RunProgress, duration
 
 BEFORE = {"iteration": 0, "seconds": 1.0, "compile_seconds": 0.5, "nodes": 0, "episodes": 0}
 
@@ -91,6 +91,17 @@ def test_lines_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) ->
     first, second, last = capsys.readouterr().out.splitlines()
     assert (first, last) == ("iteration 1/9  42 s  loss 0.25", "iteration 9/9  50 s  loss 0.125")
     assert second.startswith("the first iteration took 41 s")
+
+
+def test_the_time_left_is_not_judged_by_the_first_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It compiles; from a hundredth on the time so far is a measure, and at the end nothing is left."""
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    lines = Lines()
+    now[0] = 30.0
+    assert [lines.left(done, 2000) for done in (0, 1, 20, 1000, 2000)] == [
+        "", "", "  about 50 min left", "  about 30 s left", "",
+    ]  # fmt: skip
 
 
 def test_an_opponent_by_its_place_has_its_whole_name(capsys: pytest.CaptureFixture[str]) -> None:
