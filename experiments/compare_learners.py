@@ -11,7 +11,7 @@ All runs must be of one game and its rules, those of a learner of one recipe and
     python experiments/compare_learners.py --exploitability --one runs/reproduce/*_dueling_dream/seed* \
         --other runs/reproduce/*_ppo/seed* --out experiments/results/dream_ppo_exploitability.json
 
-reads the evaluations of runs on enumerable games instead, of one game or several: the exact exploitability at the last
+reads the evaluations of runs with exact values instead, of one game or several: the exploitability at the last
 evaluation within each limit, of the average policy where a learner has one, else the current, with intervals on a log
 scale.
 """
@@ -24,13 +24,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from comparison import uniform_exploitability
 from run_records import Run, check_alike, check_distinct, check_games, check_paths, overrides, read_run, result_file
 
 import envs
 from dream.evaluation import match
 from dream.evaluation.statistics import Interval, mean_interval, positive_interval
-from dream.game_tree.sequence_form import nash_conv
-from dream.game_tree.tree import build_tree
 from dream.storage.checkpoint import FOLDER
 from dream.storage.files import write_json, writing
 from dream.storage.policies import check_game, chosen_name, find, game_of, policy_of
@@ -80,7 +79,7 @@ def judged_by(run: Path) -> str:
     values = (item for record in metrics.read(run) for item in record.items())
     found = {key.removeprefix(EXPLOITABILITY) for key, x in values if key.startswith(EXPLOITABILITY) and x is not None}
     if not found:
-        raise InputError(f"{run} holds no {EXPLOITABILITY}*; it must be the directory of a run on an enumerable game")
+        raise InputError(f"{run} holds no {EXPLOITABILITY}*; it must be the directory of a run with exact values")
     return chosen_name(found)
 
 
@@ -166,10 +165,9 @@ def _of_game(pairs: list[tuple[Run, Run]]) -> dict[str, Any]:
     chosen = [side_by_side(one.path, other.path, evaluations) for one, other in pairs]
     by_pair = {key: [found[key][2] for found in chosen] for key in chosen[0]}
     game = pairs[0][0].game
-    tree = build_tree(game)
     return {
         "unit": game.unit,
-        "uniform": nash_conv(tree, tree.uniform()) / 2 * game.reward_scale,
+        "uniform": uniform_exploitability(game),
         "pairs": len(pairs),
         **_note(len(pairs)),
         "overrides": {key: overrides(run.path) for key, run in zip(("one", "other"), pairs[0], strict=True)},

@@ -18,6 +18,7 @@ from dream.evaluation.statistics import positive_interval
 from dream.game_tree.sequence_form import nash_conv
 from dream.game_tree.tree import build_tree
 from envs import InputError
+from envs.phantom import dark_hex
 
 
 def _run(folder: pathlib.Path, decisions: int, seconds: float, kept: tuple[int, ...]) -> pathlib.Path:
@@ -98,6 +99,15 @@ def test_uniform_play_is_told_in_the_unit_of_the_runs(tmp_path: pathlib.Path) ->
     tree = build_tree(envs.make("mini_gin_rummy"))
     reported = script.compare_exploitability(runs[:2], runs[2:])["mini_gin_rummy"]
     assert reported["uniform"] == pytest.approx(100 * nash_conv(tree, tree.uniform()) / 2)
+
+
+def test_a_game_without_a_tree_is_compared(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one of hidden stones on a full board; uniform play of classical Dark Hex on 2 x 2 cells loses 5/8."""
+    monkeypatch.setattr(dark_hex, "SmallDarkHex", dark_hex.DarkHex)
+    changed = {"env__name": "dark_hex", "env__rules": {"board_size": 2}}
+    runs = [_evaluated(tmp_path / f"run{n}", 1.0, [0.5], **changed) for n in range(2)]
+    (reported,) = script.compare_exploitability(runs[:1], runs[1:]).values()
+    assert reported["uniform"] == pytest.approx(5 / 8)
 
 
 def test_a_learner_is_judged_by_its_average(tmp_path: pathlib.Path) -> None:
