@@ -6,31 +6,32 @@ r"""Sets two learners side by side on one game: matches of runs of both, at equa
 Runs are taken in pairs. Both play as they stood at their last checkpoints within the decisions, and within the seconds,
 that both have reached: give the runs checkpoint.every and checkpoint.keep for it. All play the rule-based players and,
 at the same limit, each other. Means and 95 % t-intervals are over pairs; one pair alone has no interval, which is null.
+Seconds are those without compiling, which the first job of a process does for the others. What is at a limit within
+which a run holds nothing is null, with a note.
 All runs must be of one game and its rules, those of a learner of one recipe and budget, each of another seed.
 
     python experiments/compare_learners.py --exploitability --one runs/reproduce/*_dueling_dream/seed* \
         --other runs/reproduce/*_ppo/seed* --out experiments/results/dream_ppo_exploitability.json
 
-reads the evaluations of runs on enumerable games instead, of one game or several: the exact exploitability at the last
+reads the evaluations of runs with exact values instead, of one game or several: the exploitability at the last
 evaluation within each limit, of the average policy where a learner has one, else the current, with intervals on a log
 scale.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from arguments import Parser, result_file
+from comparison import uniform_exploitability
 from run_records import Run, check_alike, check_distinct, check_games, check_paths, overrides, read_run
 
 import envs
 from dream.evaluation import match
 from dream.evaluation.statistics import Interval, mean_interval, positive_interval
-from dream.game_tree.sequence_form import nash_conv
-from dream.game_tree.tree import build_tree
 from dream.storage.checkpoint import FOLDER
 from dream.storage.files import write_json, writing
 from dream.storage.policies import check_game, chosen_name, find, game_of, policy_of
@@ -47,6 +48,35 @@ EXPLOITABILITY = "eval/exploitability/"
 ONE_PAIR = "one pair of runs has no interval; give two pairs or more for one"
 
 
+class NothingWithinError(InputError):
+    """A run holds nothing to compare within a limit."""
+
+
+class Point(NamedTuple):
+    """A run as it is compared: at one of its iterations.
+
+    Attributes:
+      run: its directory.
+      iteration: the one.
+      found: what was read of it, its decisions and seconds among that.
+    """
+
+    run: Path
+    iteration: int
+    found: dict[str, float]
+
+    @property
+    def checkpoint(self) -> Path:
+        """The folder of the iteration's checkpoint."""
+        return self.run / FOLDER / str(self.iteration)
+
+
+def spent(record: dict[str, Any]) -> dict[str, float]:
+    """Returns the decisions of a record, and its seconds without compiling."""
+    seconds = max(record["seconds"] - record["compile_seconds"], 0.0)
+    return {"decisions": record["decisions"], "seconds": round(seconds, 3)}
+
+
 def counters(run: Path) -> dict[int, dict[str, float]]:
     """Returns iteration -> decisions and seconds of the checkpoints a run has kept.
 
@@ -54,7 +84,7 @@ def counters(run: Path) -> dict[int, dict[str, float]]:
       InputError: no run directory, or no checkpoint in it.
     """
     kept = {int(path.name) for path in (run / FOLDER).glob("[0-9]*") if path.name.isdecimal()}
-    found = {r["iteration"]: {name: r[name] for name in LIMITS} for r in metrics.read(run) if r["iteration"] in kept}
+    found = {r["iteration"]: spent(r) for r in metrics.read(run) if r["iteration"] in kept}
     if not found:
         raise InputError(f"{run} holds no checkpoint with metrics; it must be a run directory")
     return found
@@ -68,7 +98,7 @@ def evaluations(run: Path) -> dict[int, dict[str, float]]:
     """
     key = EXPLOITABILITY + judged_by(run)
     records = [record for record in metrics.read(run) if record.get(key) is not None]
-    return {r["iteration"]: {name: r[name] for name in LIMITS} | {"exploitability": r[key]} for r in records}
+    return {r["iteration"]: spent(r) | {"exploitability": r[key]} for r in records}
 
 
 def judged_by(run: Path) -> str:
@@ -80,46 +110,61 @@ def judged_by(run: Path) -> str:
     values = (item for record in metrics.read(run) for item in record.items())
     found = {key.removeprefix(EXPLOITABILITY) for key, x in values if key.startswith(EXPLOITABILITY) and x is not None}
     if not found:
-        raise InputError(f"{run} holds no {EXPLOITABILITY}*; it must be the directory of a run on an enumerable game")
+        raise InputError(f"{run} holds no {EXPLOITABILITY}*; it must be the directory of a run with exact values")
     return chosen_name(found)
 
 
-def side_by_side(
-    one: Path, other: Path, read: Callable[[Path], dict[int, dict[str, float]]]
-) -> dict[str, tuple[Path, int, dict[str, float]]]:
-    """Returns what is compared of a pair of runs: "<one | other>_at_equal_<limit>" -> run, iteration, what was read.
+def last_within(limit: str, pair: Sequence[tuple[Path, dict[int, dict[str, float]]]]) -> list[Point]:
+    """Returns, of both runs of a pair, the last of its iterations within what both have reached.
 
     Args:
-      one: run directory.
-      other: run directory.
-      read: gives a run's iterations to choose from, each with its decisions and seconds.
+      limit: "decisions" or "seconds".
+      pair: of each run its directory and its iterations to choose from.
     Raises:
-      InputError: a run that has nothing within a limit.
+      NothingWithinError: a run has none.
+      InputError: a run that counts nothing of the limit.
     """
-    runs = {"one": (one, read(one)), "other": (other, read(other))}
-    chosen = {}
+    most = {run: max(totals[limit] for totals in kept.values()) for run, kept in pair}
+    for run, total in most.items():
+        if not total and any(most.values()):
+            raise InputError(f"{run} counts no {limit}, as solvers of game trees do; learners that play games do")
+    shared, points = min(most.values()), []
+    for run, kept in pair:
+        within = [n for n, totals in kept.items() if totals[limit] <= shared]
+        if not within:
+            raise NothingWithinError(f"{run} kept nothing to compare within {shared:,.0f} {limit}")
+        points.append(Point(run, max(within), kept[max(within)]))
+    return points
+
+
+def side_by_side(
+    pairs: Iterable[tuple[Path, Path]], read: Callable[[Path], dict[int, dict[str, float]]]
+) -> tuple[dict[str, list[Point] | None], dict[str, Any]]:
+    """Returns what is compared of pairs of runs, and what the result says of it.
+
+    Args:
+      pairs: run directories.
+      read: gives a run's iterations to choose from, each with what `spent` returns.
+    Returns:
+      "<one | other>_at_equal_<limit>" -> a point of each pair, None at a limit within which a run has none; and the
+      number of pairs, what seconds are, and notes.
+    Raises:
+      InputError: there is no limit at which all pairs can be compared.
+    """
+    readings = [[(run, read(run)) for run in pair] for pair in pairs]
+    points: dict[str, list[Point] | None] = {}
+    notes = [ONE_PAIR] * (len(readings) < 2)
     for limit in LIMITS:
-        most = {run: max(totals[limit] for totals in kept.values()) for run, kept in runs.values()}
-        for run, total in most.items():
-            if not total and any(most.values()):
-                raise InputError(f"{run} counts no {limit}, as solvers of game trees do; learners that play games do")
-        shared = min(most.values())
-        for name, (run, kept) in runs.items():
-            within = [n for n, totals in kept.items() if totals[limit] <= shared]
-            if not within:
-                raise InputError(f"{run} kept nothing to compare within {shared:,.0f} {limit}")
-            chosen[f"{name}_at_equal_{limit}"] = (run, max(within), kept[max(within)])
-    return chosen
-
-
-def entrants(one: Path, other: Path) -> dict[str, tuple[Path, dict[str, float]]]:
-    """Returns who plays for a pair of runs: "<one | other>_at_equal_<limit>" -> the checkpoint's folder and counters.
-
-    Raises:
-      InputError: a run without a checkpoint within a limit.
-    """
-    chosen = side_by_side(one, other, counters)
-    return {name: (run / FOLDER / str(n), totals) for name, (run, n, totals) in chosen.items()}
+        try:
+            sides = [list(side) for side in zip(*(last_within(limit, pair) for pair in readings), strict=True)]
+        except NothingWithinError as error:
+            sides = [None, None]
+            notes.append(f"nothing at equal {limit}: {error}")
+        points |= zip((f"one_at_equal_{limit}", f"other_at_equal_{limit}"), sides, strict=True)
+    if not any(points.values()):
+        raise InputError(notes[-1])
+    told = {"pairs": len(readings), "seconds": "without compiling"}
+    return points, told | ({"note": "; ".join(notes)} if notes else {})
 
 
 def compare_exploitability(one: list[Path], other: list[Path]) -> dict[str, Any]:
@@ -158,25 +203,19 @@ def over_pairs(values: list[float], interval: Callable[[np.ndarray], Interval]) 
     return interval(np.array(values))._asdict()
 
 
-def _note(pairs: int) -> dict[str, str]:
-    return {"note": ONE_PAIR} if pairs < 2 else {}
-
-
 def _of_game(pairs: list[tuple[Run, Run]]) -> dict[str, Any]:
-    chosen = [side_by_side(one.path, other.path, evaluations) for one, other in pairs]
-    by_pair = {key: [found[key][2] for found in chosen] for key in chosen[0]}
+    points, told = side_by_side([(one.path, other.path) for one, other in pairs], evaluations)
     game = pairs[0][0].game
-    tree = build_tree(game)
     return {
         "unit": game.unit,
-        "uniform": nash_conv(tree, tree.uniform()) / 2 * game.reward_scale,
-        "pairs": len(pairs),
-        **_note(len(pairs)),
+        "uniform": uniform_exploitability(game),
+        **told,
         "overrides": {key: overrides(run.path) for key, run in zip(("one", "other"), pairs[0], strict=True)},
         "policies": {key: judged_by(run.path) for key, run in zip(("one", "other"), pairs[0], strict=True)},
-        "by_pair": by_pair,
+        "by_pair": {key: at and [point.found for point in at] for key, at in points.items()},
         "over_pairs": {
-            key: over_pairs([x["exploitability"] for x in at], positive_interval) for key, at in by_pair.items()
+            key: at and over_pairs([point.found["exploitability"] for point in at], positive_interval)
+            for key, at in points.items()
         },
     }
 
@@ -195,38 +234,36 @@ def compare(one: list[Path], other: list[Path], opponents: list[str], games: int
     """
     check_paths([*one, *other])
     check_pairs(list(zip(map(read_run, one), map(read_run, other), strict=True)))
-    chosen = [entrants(*pair) for pair in zip(one, other, strict=True)]
-    rows: dict[str, dict[str, list[dict[str, float]]]] = {}
-    at: dict[str, list[dict[str, float]]] = {}
-    for seed, (game, policies) in enumerate(_players(chosen)):
+    points, told = side_by_side(zip(one, other, strict=True), counters)
+    rows: dict[str, dict[str, list[dict[str, float]]] | None] = {name: at and {} for name, at in points.items()}
+    for seed, (game, policies) in enumerate(_players(points)):
         for name, policy in policies.items():
-            at.setdefault(name, []).append(chosen[seed][name][1])
             against = {opponent: envs.make_bot(opponent, game) for opponent in opponents}
             if name.startswith("other"):
                 against["one"] = policies[name.replace("other", "one")]
             for opponent, player in against.items():
                 means = played(game, policy, player, games, seed)
-                rows.setdefault(name, {}).setdefault(opponent, []).append(means)
+                rows[name].setdefault(opponent, []).append(means)
                 print(f"pair {seed}  {name} against {opponent}: {100 * means['win_rate']:.1f} % of rounds", flush=True)
     over = {
-        name: {
+        name: against
+        and {
             opponent: {key: over_pairs([means[key] for means in runs], mean_interval) for key in MEANS}
             for opponent, runs in against.items()
         }
         for name, against in rows.items()
     }
     given = {"one": [overrides(run) for run in one], "other": [overrides(run) for run in other]}
-    found = {"games": games, "pairs": len(one), **_note(len(one)), "overrides": given}
-    return {**found, "counters": at, "by_pair": rows, "over_pairs": over}
+    at = {name: at and [point.found for point in at] for name, at in points.items()}
+    return {"games": games, **told, "overrides": given, "counters": at, "by_pair": rows, "over_pairs": over}
 
 
-def _players(
-    chosen: list[dict[str, tuple[Path, dict[str, float]]]],
-) -> Iterator[tuple[Game, dict[str, Policy]]]:
+def _players(points: dict[str, list[Point] | None]) -> Iterator[tuple[Game, dict[str, Policy]]]:
     """Yields the game and the policies of each pair; all must play the first one's game by its rules."""
-    game = game_of(find(next(iter(chosen[0].values()))[0]))
-    for pair in chosen:
-        trained = {name: find(path) for name, (path, _) in pair.items()}
+    names, of_pairs = zip(*((name, at) for name, at in points.items() if at is not None), strict=True)
+    game = game_of(find(of_pairs[0][0].checkpoint))
+    for pair in zip(*of_pairs, strict=True):
+        trained = {name: find(point.checkpoint) for name, point in zip(names, pair, strict=True)}
         for player in trained.values():
             check_game(player, game, payoffs=True)
         yield game, {name: policy_of(player, game) for name, player in trained.items()}

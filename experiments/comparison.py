@@ -121,10 +121,10 @@ def _by_game(folders: list[Path], label: str = "") -> dict[str, dict[str, list[J
 def _of_game(learners: dict[str, list[Job]]) -> dict[str, Any]:
     game = next(iter(learners.values()))[0].run.game
     found = {name: _of_learner(jobs) for name, jobs in learners.items()}
-    return {"game": game.identity, "unit": game.unit, "uniform": _uniform(game), "learners": found}
+    return {"game": game.identity, "unit": game.unit, "uniform": uniform_exploitability(game), "learners": found}
 
 
-def _uniform(game: Game) -> float:
+def uniform_exploitability(game: Game) -> float:
     """Returns the exploitability of uniform play, in the game's unit."""
     form = exact_form(game)
     return form.values(form.tabulate(make_bot("random", game))).nash_conv / 2 * game.reward_scale
@@ -315,7 +315,7 @@ def _curves_of_game(learners: dict[str, list[Job]]) -> dict[str, Any]:
         }
         for name, jobs in learners.items()
     }
-    return {"game": game.identity, "unit": game.unit, "uniform": _uniform(game), "learners": found}
+    return {"game": game.identity, "unit": game.unit, "uniform": uniform_exploitability(game), "learners": found}
 
 
 def curve(run_dir: Path) -> dict[str, dict[str, list[float]]]:

@@ -175,15 +175,20 @@ def learners_table() -> list[str]:
         " | ".join(["against", *titles.values()]),
         rows,
         f"Rounds won, mean over {result['pairs']} pairs of runs with its 95 % t-interval, {result['games']:,} rounds "
-        f"per match on mirrored deals ({spending}). Runs: dueling DREAM `{commands[0]}`, PPO `{commands[1]}`, and "
-        "further seeds.",
+        f"per match on mirrored deals ({spending}; times {_seconds(result)}). Runs: dueling DREAM `{commands[0]}`, "
+        f"PPO `{commands[1]}`, and further seeds.",
     )
+
+
+def _seconds(result: dict[str, Any]) -> str:
+    """Returns what the seconds of a comparison are; one that does not say so is of the time before it did."""
+    return result.get("seconds", "with compiling")
 
 
 def exploitability_table() -> list[str]:
     """Returns the lines of the table that compares the dueling DREAM agent's exploitability with PPO's."""
-    rows = []
-    for game, result in stored("dueling_dream_ppo_exploitability").items():
+    rows, results = [], stored("dueling_dream_ppo_exploitability")
+    for game, result in results.items():
         cells = [f"`{game}`, {result['unit']}", f"{result['uniform']:.3f}", result["pairs"]]
         for limit, unit, text in (("decisions", 1e6, "M"), ("seconds", 1, "s")):
             both = [f"{name}_at_equal_{limit}" for name in ("one", "other")]
@@ -197,7 +202,7 @@ def exploitability_table() -> list[str]:
         rows,
         "Exact exploitability (NashConv / 2) of the current policies: mean over pairs of runs with its 95 % "
         "interval on a log scale, at the last evaluation within the decisions, and within the seconds, that both have "
-        "reached:",
+        f"reached; seconds {' or '.join(sorted(set(map(_seconds, results.values()))))}:",
     )
 
 

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import json
 import pathlib
+import types
 import warnings
 from typing import Any
 
 import pytest
+from omegaconf import OmegaConf
+from reproduce_support import DICE, write_run
+
+import dream
+import envs
+from dream.training import metrics
+from dream.training.finished import FinishedRun
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "experiments" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -38,20 +46,50 @@ def test_a_notebook_stores_its_outputs(path: pathlib.Path) -> None:
     assert path.stat().st_size < 500_000
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs(
-    path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """All cells in order in one namespace, at the tiny size; what it printed is of this run."""
+def run_cells(path: pathlib.Path) -> dict[str, Any]:
+    """Runs all cells in order in one namespace, which is returned."""
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("Agg")
-    monkeypatch.setenv("DREAM_NOTEBOOK_TINY", "1")
-    monkeypatch.setenv("DREAM_CACHE_DIR", str(tmp_path / "cache"))
     namespace: dict[str, Any] = {"__name__": "notebook"}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
         for cell in code_cells(path):
             exec(compile("".join(cell["source"]), f"{path.name}:{cell['id']}", "exec"), namespace)
     pyplot.close("all")
+    return namespace
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs(
+    path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All cells, at the tiny size; what it printed is of this run."""
+    monkeypatch.setenv("DREAM_NOTEBOOK_TINY", "1")
+    monkeypatch.setenv("DREAM_CACHE_DIR", str(tmp_path / "cache"))
+    namespace = run_cells(path)
     assert "per hand" in capsys.readouterr().out
     assert namespace["TINY"] is True
+
+
+def _recorded(folder: pathlib.Path) -> FinishedRun:
+    """Returns the run of a folder without a checkpoint."""
+    config = OmegaConf.to_container(OmegaConf.load(folder / "config.yaml"))
+    game = envs.make(config["env"]["name"])
+    return FinishedRun(folder, game, metrics.read(folder), {}, {}, None, types.SimpleNamespace(meta={"config": config}))
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_sweep_of_a_learner_without_an_average_is_read(
+    exact: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By its current policy; without exact values one line says so."""
+    for seed, values in enumerate(([0.9, 0.4], [0.9, 0.6])):
+        write_run(tmp_path / str(seed), values if exact else [None, None], "current", overrides=DICE)
+    monkeypatch.setenv("DREAM_NOTEBOOK_SWEEP", str(tmp_path))
+    monkeypatch.setattr(dream, "load_run", _recorded)
+    if exact:
+        run_cells(FOLDER / "reading_sweeps.ipynb")
+        assert "plain scale: 0.5000 chips per hand" in capsys.readouterr().out
+    else:
+        with pytest.raises(SystemExit, match=r"0 has no exact values; it must be"):
+            run_cells(FOLDER / "reading_sweeps.ipynb")

@@ -17,17 +17,32 @@ import envs
 from dream.evaluation.statistics import positive_interval
 from dream.game_tree.sequence_form import nash_conv
 from dream.game_tree.tree import build_tree
+from dream.training import metrics
 from envs import InputError
+from envs.phantom import dark_hex
 
 
-def _run(folder: pathlib.Path, decisions: int, seconds: float, kept: tuple[int, ...]) -> pathlib.Path:
+def _spent(iteration: int, decisions: int, seconds: float, compiling: float = 0.0) -> dict[str, Any]:
+    """A record after so many iterations of so many decisions and seconds each, and what compiled before them."""
+    times = {"seconds": compiling + seconds * iteration, "compile_seconds": compiling}
+    return {"iteration": iteration, "decisions": decisions * iteration, **times}
+
+
+def _run(
+    folder: pathlib.Path, decisions: int, seconds: float, kept: tuple[int, ...], compiling: float = 0.0
+) -> pathlib.Path:
     """A run directory of ten iterations, so many decisions and seconds each."""
     folder.mkdir()
     for iteration in kept:
         (folder / "checkpoints" / str(iteration)).mkdir(parents=True)
-    rows = [{"iteration": n, "decisions": decisions * n, "seconds": seconds * n} for n in range(1, 11)]
-    (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_metrics(folder, [_spent(n, decisions, seconds, compiling) for n in range(1, 11)])
     return folder
+
+
+def _points(one: pathlib.Path, other: pathlib.Path) -> dict[str, tuple[str, float] | None]:
+    """What is compared of a pair: checkpoint and decisions."""
+    points, _ = script.side_by_side([(one, other)], script.counters)
+    return {name: at and (at[0].checkpoint.name, at[0].found["decisions"]) for name, at in points.items()}
 
 
 def test_the_last_checkpoint_within_each_limit_plays(tmp_path: pathlib.Path) -> None:
@@ -35,28 +50,42 @@ def test_the_last_checkpoint_within_each_limit_plays(tmp_path: pathlib.Path) -> 
     one = _run(tmp_path / "one", 100, 1.0, (5, 8, 10))
     (one / "checkpoints" / "9.orbax-checkpoint-tmp").mkdir()  # a run that was killed
     other = _run(tmp_path / "other", 120, 2.0, (2, 4, 6, 8, 10))
-    chosen = {name: (path.name, met["decisions"]) for name, (path, met) in script.entrants(one, other).items()}
-    assert chosen == {
+    assert _points(one, other) == {
         "one_at_equal_decisions": ("10", 1000),
         "other_at_equal_decisions": ("8", 960),
         "one_at_equal_seconds": ("10", 1000),
         "other_at_equal_seconds": ("4", 480),
     }
-    swapped = {name: path.name for name, (path, _) in script.entrants(other, one).items()}
-    assert swapped["one_at_equal_seconds"] == "4"
-    assert swapped["other_at_equal_decisions"] == "10"
+    swapped = _points(other, one)
+    assert swapped["one_at_equal_seconds"] == ("4", 480)
+    assert swapped["other_at_equal_decisions"] == ("10", 1000)
 
 
-def test_no_checkpoint_within_a_limit_is_refused(tmp_path: pathlib.Path) -> None:
-    """One line that names the run and the limit; and a folder that is no run."""
+def test_seconds_are_those_without_compiling(tmp_path: pathlib.Path) -> None:
+    """The first job of a process compiles for the others: 30 seconds of it are no work of its learner."""
+    first, later = _run(tmp_path / "first", 100, 1.0, (5, 10), 30.0), _run(tmp_path / "later", 100, 1.0, (5, 10))
+    assert set(_points(first, later).values()) == {("10", 1000)}
+
+
+def test_nothing_within_a_limit_is_null(tmp_path: pathlib.Path) -> None:
+    """For all pairs, with a note that names the run and the limit; what there is at the other limit stays."""
+    pairs = [(_run(tmp_path / f"one{n}", 100, 1.0, (10,)), _run(tmp_path / f"other{n}", 100, 1.0, (10,))) for n in "ab"]
+    pairs.append((_run(tmp_path / "early", 100, 1.0, (10,)), _run(tmp_path / "late", 100, 5.0, (10,))))
+    points, told = script.side_by_side(pairs, script.counters)
+    assert [name for name, at in points.items() if at is None] == ["one_at_equal_seconds", "other_at_equal_seconds"]
+    assert [point.iteration for point in points["other_at_equal_decisions"]] == [10, 10, 10]
+    assert "late kept nothing to compare within 10 seconds" in told["note"]
+
+
+def test_runs_without_anything_to_compare_are_refused(tmp_path: pathlib.Path) -> None:
+    """One line: no limit is left, a run that counts nothing of one, and a folder that is no run."""
     one = _run(tmp_path / "one", 100, 1.0, (10,))
-    late = _run(tmp_path / "late", 100, 5.0, (10,))
-    with pytest.raises(InputError, match="late kept nothing to compare within 10 seconds"):
-        script.entrants(one, late)
+    with pytest.raises(InputError, match="behind kept nothing to compare within 10 seconds"):
+        script.side_by_side([(one, _run(tmp_path / "behind", 200, 5.0, (10,)))], script.counters)
     with pytest.raises(InputError, match="solver counts no decisions, as solvers of game trees do"):
-        script.entrants(one, _run(tmp_path / "solver", 0, 1.0, (10,)))
+        script.side_by_side([(one, _run(tmp_path / "solver", 0, 1.0, (10,)))], script.counters)
     with pytest.raises(InputError, match="holds no checkpoint"):
-        script.entrants(one, _run(tmp_path / "empty", 1, 1.0, ()))
+        script.side_by_side([(one, _run(tmp_path / "empty", 1, 1.0, ()))], script.counters)
 
 
 def _evaluated(
@@ -66,7 +95,7 @@ def _evaluated(
     digit = folder.name[-1]
     write_config(folder, **{"seed": int(digit) if digit.isdecimal() else 0} | changed)
     write_sittings(folder, f"run.py env=kuhn_poker run_dir={folder}")
-    rows = [{"iteration": n, "decisions": 100 * n, "seconds": seconds * n} for n in range(1, 2 * len(values) + 1)]
+    rows = [_spent(n, 100, seconds) for n in range(1, 2 * len(values) + 1)]
     for row, value in zip(rows[1::2], values, strict=True):
         row |= {"eval/exploitability/current": 9.0, f"eval/exploitability/{policy}": value}
     write_metrics(folder, rows)
@@ -100,6 +129,15 @@ def test_uniform_play_is_told_in_the_unit_of_the_runs(tmp_path: pathlib.Path) ->
     assert reported["uniform"] == pytest.approx(100 * nash_conv(tree, tree.uniform()) / 2)
 
 
+def test_a_game_without_a_tree_is_compared(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one of hidden stones on a full board; uniform play of classical Dark Hex on 2 x 2 cells loses 5/8."""
+    monkeypatch.setattr(dark_hex, "SmallDarkHex", dark_hex.DarkHex)
+    changed = {"env__name": "dark_hex", "env__rules": {"board_size": 2}}
+    runs = [_evaluated(tmp_path / f"run{n}", 1.0, [0.5], **changed) for n in range(2)]
+    (reported,) = script.compare_exploitability(runs[:1], runs[1:]).values()
+    assert reported["uniform"] == pytest.approx(5 / 8)
+
+
 def test_a_learner_is_judged_by_its_average(tmp_path: pathlib.Path) -> None:
     """As in its matches, where it has one; the result says which policy it is of."""
     one = [_evaluated(tmp_path / f"one{n}", 1.0, [0.9, 0.8], "average") for n in range(2)]
@@ -117,6 +155,16 @@ def test_one_pair_has_no_interval(tmp_path: pathlib.Path) -> None:
     reported = strict(tmp_path / "out.json")["kuhn_poker"]
     assert reported["over_pairs"]["one_at_equal_decisions"] == {"mean": 0.5, "low": None, "high": None}
     assert "two pairs" in reported["note"]
+
+
+def test_exploitability_at_a_limit_without_a_point_is_null(tmp_path: pathlib.Path) -> None:
+    """What there is at the other limit is reported."""
+    one = [_evaluated(tmp_path / f"one{n}", 1.0, [0.5]) for n in range(2)]
+    other = [_evaluated(tmp_path / f"other{n}", 9.0, [0.25]) for n in range(2)]
+    reported = script.compare_exploitability(one, other)["kuhn_poker"]
+    assert reported["over_pairs"]["other_at_equal_seconds"] is reported["by_pair"]["one_at_equal_seconds"] is None
+    assert reported["over_pairs"]["other_at_equal_decisions"]["mean"] == pytest.approx(0.25)
+    assert "other0 kept nothing to compare within 2 seconds" in reported["note"]
 
 
 def test_pairs_that_cannot_be_compared_are_refused(tmp_path: pathlib.Path) -> None:
@@ -156,16 +204,19 @@ def test_runs_of_one_side_differ_in_the_seed_alone(tmp_path: pathlib.Path) -> No
 
 
 def test_matches_of_one_pair(tmp_path: pathlib.Path) -> None:
-    """Means without intervals, in valid JSON; no match is played where a run is by other rules."""
+    """Means without intervals, in valid JSON; null where a run is too late, and no match by other rules."""
     one, other = tmp_path / "one", tmp_path / "other"
     short = ["env=kuhn_poker", "algo=cfr_plus", "iterations=1", "eval.opponents=[]", "tracking.mode=disabled"]
     succeed("dream.run", *short, f"run_dir={one}", cwd=tmp_path)
     shutil.copytree(one, other)
+    write_metrics(other, [row | {"seconds": row["seconds"] + 60} for row in metrics.read(one)])
     out = tmp_path / "new" / "out.json"
     assert called(script, "--one", one, "--other", other, "--games", 40, "--opponents", "random", "--out", out) == 0
     found = strict(out)
-    assert found["over_pairs"]["other_at_equal_seconds"]["one"]["win_rate"]["low"] is None
+    assert found["over_pairs"]["other_at_equal_decisions"]["one"]["win_rate"]["low"] is None
+    assert {found[part]["other_at_equal_seconds"] for part in ("counters", "by_pair", "over_pairs")} == {None}
     assert "two pairs" in found["note"]
+    assert "nothing at equal seconds" in found["note"]
     rules = {"env__name": "mini_gin_rummy", "env__rules": {"preset": "4x2"}}
     runs = [write_config(tmp_path / f"rules{bonus}", **rules, env__rules__gin_bonus=bonus) for bonus in (25, 200)]
     with pytest.raises(InputError, match="gin_bonus is 25 and 200"):
