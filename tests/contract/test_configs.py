@@ -225,6 +225,19 @@ def test_every_experiment_has_a_size_for_tests() -> None:
     assert all("tiny" in presets_of(experiment) for experiment in EXPERIMENTS)
 
 
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_every_learner_from_games_is_tiny(algo: str) -> None:
+    """With preset=tiny few games, small minibatches and buffers on every game, whatever the game's file asks for."""
+    off = {"critic"} | ({"average"} if algo == "dueling_dream" else set())
+    most = {"episodes_per_iteration": 16, "batch_games": 8, "batch_size": 32, "capacity": 512}
+    for env in ENVS:
+        node = _composed({"env": env, "algo": algo, "network": "dueling", "preset": "tiny"})["algo"]
+        sizes = _paths({name: value for name, value in node.items() if name not in off})
+        for path, size in sizes.items():
+            name = path.rpartition(".")[2]
+            assert name not in most or size is None or size <= most[name], (env, path)
+
+
 @pytest.mark.parametrize("tracking", GROUPS["tracking"])
 def test_tracking_composes(tracking: str) -> None:
     """Offline unless asked otherwise."""

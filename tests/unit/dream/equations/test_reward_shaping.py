@@ -158,7 +158,7 @@ def test_a_bonus_for_wins_needs_rewards_that_tell_the_winner(rules: dict) -> Non
     config = ShapingConfig(win_bonus=50.0)
     check_win_bonus(config, envs.make("rummy500", num_players=2))
     check_win_bonus(ShapingConfig(), envs.make("rummy500", **rules))
-    with pytest.raises(InputError, match=r"algo\.shaping\.win_bonus=50 is for zero-sum games of two"):
+    with pytest.raises(InputError, match=r"algo\.shaping\.win_bonus=50 is for two-player zero-sum games"):
         check_win_bonus(config, envs.make("rummy500", **rules))
 
 

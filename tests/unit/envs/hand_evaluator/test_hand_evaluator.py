@@ -217,4 +217,4 @@ def test_command_draws_flags_and_a_picture(capsys: pytest.CaptureFixture[str], t
     assert (tmp_path / "hand.svg").read_text().startswith("<svg")
     with pytest.raises(SystemExit, match="2"):
         main(["3H", "*", "--flags"])
-    assert "neither jokers" in capsys.readouterr().err
+    assert "do not support jokers" in capsys.readouterr().err
