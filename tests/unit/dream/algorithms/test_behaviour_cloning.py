@@ -162,5 +162,5 @@ def test_ppo_starts_from_a_network() -> None:
         algorithms.make({**start, "start_from": "cloned"}, {"name": "dueling", "hidden": [8]}, KUHN, resources)
     with pytest.raises(InputError, match="start_from=rule is not made of one network"):
         algorithms.make({**start, "start_from": "rule"}, NETWORK, KUHN, resources)
-    with pytest.raises(InputError, match="a best response starts from best_response.start"):
+    with pytest.raises(InputError, match="a best response starts from"):
         ppo_package.make_against(PpoConfig(start_from="cloned"), NETWORK, KUHN, None)
