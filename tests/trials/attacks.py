@@ -139,7 +139,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "claims an array of shape (1099511627776,) before",
     ),
     "reconstruct of another type": (
-        b"\x80\x04cnumpy.core.multiarray\n_reconstruct\n(cnumpy\ndtype\nK\x00\x85C\x01btR.", "no numpy.ndarray",
+        b"\x80\x04cnumpy.core.multiarray\n_reconstruct\n(cnumpy\ndtype\nK\x00\x85C\x01btR.", "not a numpy.ndarray",
     ),
     "an array without contents": (
         b"\x80\x04cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK\x00\x85C\x01btR.", "without contents",

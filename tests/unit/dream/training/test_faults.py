@@ -304,7 +304,7 @@ def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     path = tmp_path / "file" / "exploitability.json"
     with (
-        pytest.raises(StorageError, match=r"exploitability\.json cannot be written \(Not a directory\); mend"),
+        pytest.raises(StorageError, match=r"exploitability\.json cannot be written \(Not a directory\); check"),
         writing(path),
     ):
         write_json(path, {})
