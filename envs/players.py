@@ -70,7 +70,7 @@ _LIBRARIES = {"open_spiel": "envs.adapters.open_spiel_bots:make"}
 
 
 class HostPlayer(abc.ABC):
-    """A player of another library: it plays many rounds at once on the host and is told every action."""
+    """A player of another library: it plays many rounds at once on the host and is notified of every action."""
 
     @abc.abstractmethod
     def begin(self, states: State, seats: Sequence[int]) -> None:

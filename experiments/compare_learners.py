@@ -163,8 +163,8 @@ def side_by_side(
         points |= zip((f"one_at_equal_{limit}", f"other_at_equal_{limit}"), sides, strict=True)
     if not any(points.values()):
         raise InputError(notes[-1])
-    told = {"pairs": len(readings), "seconds": "without compiling"}
-    return points, told | ({"note": "; ".join(notes)} if notes else {})
+    header = {"pairs": len(readings), "seconds": "without compiling"}
+    return points, header | ({"note": "; ".join(notes)} if notes else {})
 
 
 def compare_exploitability(one: list[Path], other: list[Path]) -> dict[str, Any]:
@@ -204,12 +204,12 @@ def over_pairs(values: list[float], interval: Callable[[np.ndarray], Interval]) 
 
 
 def _of_game(pairs: list[tuple[Run, Run]]) -> dict[str, Any]:
-    points, told = side_by_side([(one.path, other.path) for one, other in pairs], evaluations)
+    points, header = side_by_side([(one.path, other.path) for one, other in pairs], evaluations)
     game = pairs[0][0].game
     return {
         "unit": game.unit,
         "uniform": uniform_exploitability(game),
-        **told,
+        **header,
         "overrides": {key: overrides(run.path) for key, run in zip(("one", "other"), pairs[0], strict=True)},
         "policies": {key: judged_by(run.path) for key, run in zip(("one", "other"), pairs[0], strict=True)},
         "by_pair": {key: at and [point.found for point in at] for key, at in points.items()},
@@ -234,7 +234,7 @@ def compare(one: list[Path], other: list[Path], opponents: list[str], games: int
     """
     check_paths([*one, *other])
     check_pairs(list(zip(map(read_run, one), map(read_run, other), strict=True)))
-    points, told = side_by_side(zip(one, other, strict=True), counters)
+    points, header = side_by_side(zip(one, other, strict=True), counters)
     rows: dict[str, dict[str, list[dict[str, float]]] | None] = {name: at and {} for name, at in points.items()}
     for seed, (game, policies) in enumerate(_players(points)):
         for name, policy in policies.items():
@@ -255,7 +255,7 @@ def compare(one: list[Path], other: list[Path], opponents: list[str], games: int
     }
     given = {"one": [overrides(run) for run in one], "other": [overrides(run) for run in other]}
     at = {name: at and [point.found for point in at] for name, at in points.items()}
-    return {"games": games, **told, "overrides": given, "counters": at, "by_pair": rows, "over_pairs": over}
+    return {"games": games, **header, "overrides": given, "counters": at, "by_pair": rows, "over_pairs": over}
 
 
 def _players(points: dict[str, list[Point] | None]) -> Iterator[tuple[Game, dict[str, Policy]]]:

@@ -244,5 +244,5 @@ def _file_name(trained: Trained, policy: str, config: EvaluateConfig) -> str:
 def _progress(what: str, total: int, unit: str) -> Callable[[int], None]:
     """Says what is to be done, and returns what shows how much of it is."""
     lines = Lines()
-    print(f"{what}: {total:,} {unit}; the first compile", flush=True)
+    print(f"{what}: {total:,} {unit}; compiling first", flush=True)
     return lambda done: lines.show(f"{what}: {done:,}/{total:,} {unit}{lines.left(done, total)}", last=done == total)

@@ -70,7 +70,7 @@ def test_a_match_says_how_far_it_is(
     match = prepared(EvaluateConfig(checkpoint="gin_rummy/strong", opponent="simple_bot", games=4096, target=target))
     play_match(match)
     begin, first, last, *_, path = capsys.readouterr().out.splitlines()
-    assert begin == f"match: 4,096 {unit}; the first compile"
+    assert begin == f"match: 4,096 {unit}; compiling first"
     assert re.fullmatch(rf"match: 2,048/4,096 {unit}  about \S+ s left", first)
     assert last == f"match: 4,096/4,096 {unit}"
     assert path == str(match.path)
