@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import signal
 from typing import Any
 
 import command_support
@@ -20,6 +21,12 @@ from envs import InputError
 U = 2.0**-24
 """Unit roundoff of float32."""
 
+LOST = "Exiting to ensure a consistent program state"
+"""XLA's last words where a sum over simulated devices waits for some in vain, seen in one of about fifty processes.
+
+Not reproduced in 260,000 calls under load; no program of this project's is known to be at fault. Measured once more.
+"""
+
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
@@ -27,8 +34,12 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("devices")
     script = pathlib.Path(eight_devices.__file__)
     path = f"{command_support.REPO}:{script.parent}"
-    done = command_support.succeed(str(script), str(folder), cwd=folder, PYTHONPATH=path)
-    return json.loads(done.stdout.splitlines()[-1]) | {"folder": folder}
+    for attempt in ("first", "second"):
+        done = command_support.command(str(script), str(folder / attempt), cwd=folder, PYTHONPATH=path)
+        if done.returncode != -signal.SIGABRT or LOST not in done.stderr:
+            break
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1]) | {"folder": folder / attempt}
 
 
 @pytest.mark.parametrize("name", eight_devices.LEARNERS)
