@@ -151,7 +151,7 @@ class _Cloning:
 
     @functools.cached_property
     def _play_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.play)
+        return BoundedCalls.of(self.play, plays=True)
 
     @functools.cached_property
     def _learn_calls(self) -> BoundedCalls:

@@ -26,7 +26,7 @@ class PlayThenFit:
 
     @functools.cached_property
     def _generate_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.generate)
+        return BoundedCalls.of(self.generate, plays=True)
 
     @functools.cached_property
     def _learn_calls(self) -> BoundedCalls:

@@ -24,6 +24,7 @@ import numpy as np
 from jax import Array, lax
 
 from dream.compiled.agreement import agreed
+from dream.compiled.options import compiler_options
 
 CALL_SECONDS = 1.0
 """What a call aims at."""
@@ -151,22 +152,29 @@ class BoundedCalls:
     changes no result.
     """
 
-    def __init__(self, function: Callable[..., Any], *, x64: bool = False) -> None:
+    def __init__(self, function: Callable[..., Any], *, plays: bool = False, x64: bool = False) -> None:
         """Takes the function; it is compiled when first called.
 
         Args:
           function: not jitted; its arguments and its result are pytrees of arrays.
+          plays: whether most of it is steps of games, rather than products of networks.
           x64: whether it computes in double precision.
         """
-        self._function, self._x64 = function, x64
+        self._function, self._plays, self._x64 = function, plays, x64
         self._turns: dict[int, int] = {}
-        self._advance = jax.jit(self._advanced, donate_argnums=1)
-        self._go_on = jax.jit(self._after)
 
     @classmethod
-    def of(cls, method: Any) -> BoundedCalls:
-        """Returns the calls of a jitted method whose object is static: of the function inside."""
-        return cls(functools.partial(inspect.unwrap(method.__func__), method.__self__))
+    def of(cls, method: Any, *, plays: bool = False) -> BoundedCalls:
+        """Returns the calls of a jitted method whose object is static: of the function inside; `plays` as above."""
+        return cls(functools.partial(inspect.unwrap(method.__func__), method.__self__), plays=plays)
+
+    @functools.cached_property
+    def _advance(self) -> Any:
+        return jax.jit(self._advanced, donate_argnums=1, compiler_options=compiler_options(plays=self._plays))
+
+    @functools.cached_property
+    def _go_on(self) -> Any:
+        return jax.jit(self._after, compiler_options=compiler_options(plays=self._plays))
 
     def __call__(self, *arguments: Any) -> Generator[None, None, Any]:
         """Runs the function; yields between its calls, and returns what it returns."""

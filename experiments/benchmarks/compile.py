@@ -15,6 +15,7 @@ from common import Parser, at_least_one, run, spread
 import envs
 from dream import algorithms
 from dream.algorithms.play_then_fit import PlayThenFit
+from dream.compiled.options import compiler_options
 from dream.config.compose import compose_config
 from dream.config.schema import RunConfig
 from dream.evaluation import matches
@@ -24,8 +25,8 @@ from envs import Game
 from envs.random_play import play_random
 
 _STAGES = ("trace", "lower", "compile")
-Program = tuple[Any, tuple[Any, ...]]
-"""A jitted function and its arguments, arrays or their shapes."""
+Program = tuple[Any, tuple[Any, ...], dict[str, Any]]
+"""A jitted function, its arguments (arrays or their shapes) and the compiler's options."""
 
 
 def main() -> None:
@@ -55,7 +56,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     return report
 
 
-def _stages(function: Any, arguments: tuple[Any, ...]) -> list[float]:
+def _stages(function: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> list[float]:
     """Returns the seconds of tracing, lowering and compiling."""
     jax.clear_caches()
     times = [time.perf_counter()]
@@ -63,7 +64,7 @@ def _stages(function: Any, arguments: tuple[Any, ...]) -> list[float]:
     times.append(time.perf_counter())
     lowered = traced.lower()
     times.append(time.perf_counter())
-    lowered.compile()
+    lowered.compile(options)
     times.append(time.perf_counter())
     return [end - start for start, end in itertools.pairwise(times)]
 
@@ -75,11 +76,11 @@ def _of_game(game: Game, batch: int) -> dict[str, Program]:
     views = jax.eval_shape(jax.vmap(lambda state: game.view(state, 0)), states)
     actions = jax.ShapeDtypeStruct((batch,), jnp.int32)
     return {
-        "init": (_mapped(game.init), (keys,)),
-        "step": (_mapped(game.step), (states, actions)),
-        "legal_actions": (_mapped(game.legal_actions), (states,)),
-        "encode": (_mapped(game.encode), (views,)),
-        "play_random": (play_random, (game, jax.random.key(0), batch)),
+        "init": (_mapped(game.init), (keys,), {}),
+        "step": (_mapped(game.step), (states, actions), {}),
+        "legal_actions": (_mapped(game.legal_actions), (states,), {}),
+        "encode": (_mapped(game.encode), (views,), {}),
+        "play_random": (play_random, (game, jax.random.key(0), batch), {}),
     }
 
 
@@ -102,10 +103,11 @@ def _of_run(config: RunConfig, game: Game) -> dict[str, Program]:
     policy = jax.eval_shape(lambda state: chosen_policy(algorithm.policies(state)), state)
     pairs = min(matches.CHUNK, config.eval.games // 2)
     seats = (game, policy, envs.make_bot("random", game), jax.random.key(0), pairs)
+    games, products = compiler_options(plays=True), compiler_options(plays=False)
     return {
-        "generate": (learner.generate, (learner, *play)),
-        "learn": (learner.learn, (learner, *learner.fit_arguments(state, played))),
-        "match": (matches._play_pairs, seats),
+        "generate": (learner.generate, (learner, *play), games),
+        "learn": (learner.learn, (learner, *learner.fit_arguments(state, played)), products),
+        "match": (matches._play_pairs.program(), seats, games),
     }
 
 

@@ -139,7 +139,7 @@ class _Deep:
 
     @functools.cached_property
     def _sample_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self._sample_outcomes)
+        return BoundedCalls.of(self._sample_outcomes, plays=True)
 
     @functools.cached_property
     def _regret_fit_calls(self) -> Callable[..., Generator[None, None, Any]]:

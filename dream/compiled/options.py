@@ -1,0 +1,54 @@
+"""How XLA compiles a program on a CPU, where the first minute of a run goes into compiling.
+
+Measured in docs/decisions/0260: with fewer of LLVM's passes a program runs as fast. Without fusion emitters, which
+compile every group of operations by way of MLIR, programs of many small operations, those that play games, run as fast
+too, while small networks are fitted a third slower.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+_FEWER_PASSES = {"xla_backend_optimization_level": 1}
+_NO_FUSION_EMITTERS = {"xla_cpu_use_fusion_emitters": False}
+
+
+def compiler_options(*, plays: bool) -> dict[str, Any]:
+    """Returns the options for a program on the default backend, which is started; none but on a CPU with JAX 0.10.
+
+    Args:
+      plays: whether most of the program is steps of games, rather than products of networks.
+    """
+    known = jax.default_backend() == "cpu" and jax.__version_info__[:2] == (0, 10)
+    if not known or jax.config.read("jax_disable_most_optimizations"):  # the latter spends less still
+        return {}
+    return _FEWER_PASSES | (_NO_FUSION_EMITTERS if plays else {})
+
+
+def jit_play(**settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Returns a decorator like jax.jit for a program that plays games; not to be called inside another program.
+
+    Args:
+      **settings: of jax.jit.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.cache
+        def jitted(options: tuple[tuple[str, Any], ...]) -> Any:
+            return jax.jit(function, compiler_options=dict(options), **settings)
+
+        def program() -> Any:
+            return jitted(tuple(compiler_options(plays=True).items()))
+
+        @functools.wraps(function)
+        def call(*arguments: Any, **named: Any) -> Any:
+            return program()(*arguments, **named)
+
+        call.program = program  # type: ignore[attr-defined]
+        return call
+
+    return decorate
