@@ -31,6 +31,7 @@ from dream.algorithms.counters import Counters
 from dream.algorithms.types import Algorithm, Metrics, Resources, Value
 from dream.buffers.replay import Replay, batches_per_pass, collect, nth_of_passes
 from dream.compiled.bounded import BoundedCalls, whole
+from dream.compiled.options import compiler_options
 from dream.config.settings import number
 from dream.equations.regret_matching import masked_log_softmax
 from dream.equations.sampling import sample_action
@@ -151,11 +152,11 @@ class _Cloning:
 
     @functools.cached_property
     def _play_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.play, plays=True)
+        return BoundedCalls.of(self.play, options=functools.partial(compiler_options, self.game, plays=True))
 
     @functools.cached_property
     def _learn_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.learn)
+        return BoundedCalls.of(self.learn, options=functools.partial(compiler_options, self.game, plays=False))
 
     def iterate(self, state: CloningState) -> tuple[CloningState, Metrics]:
         return whole(self.calls(state))

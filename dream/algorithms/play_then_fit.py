@@ -11,26 +11,30 @@ import jax
 
 from dream.algorithms.types import Metrics, TrainState
 from dream.compiled.bounded import BoundedCalls, whole
+from dream.compiled.options import compiler_options
+from envs import Game
 
 
 class PlayThenFit:
     """What learners share whose iteration plays games and then fits networks to them.
 
     Attributes:
+      game: what is played.
       generate: what `play_arguments` gives -> (what was played, metrics, Counters); a jitted method, its object static.
       learn: what `fit_arguments` gives -> (TrainState, metrics, Counters); the same.
     """
 
+    game: Game
     generate: Callable[..., Any]
     learn: Callable[..., Any]
 
     @functools.cached_property
     def _generate_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.generate, plays=True)
+        return BoundedCalls.of(self.generate, options=functools.partial(compiler_options, self.game, plays=True))
 
     @functools.cached_property
     def _learn_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.learn)
+        return BoundedCalls.of(self.learn, options=functools.partial(compiler_options, self.game, plays=False))
 
     def play_arguments(self, state: TrainState) -> tuple[Any, ...]:
         """Returns the arguments of `generate`."""

@@ -24,7 +24,6 @@ import numpy as np
 from jax import Array, lax
 
 from dream.compiled.agreement import agreed
-from dream.compiled.options import compiler_options
 
 CALL_SECONDS = 1.0
 """What a call aims at."""
@@ -152,29 +151,31 @@ class BoundedCalls:
     changes no result.
     """
 
-    def __init__(self, function: Callable[..., Any], *, plays: bool = False, x64: bool = False) -> None:
+    def __init__(
+        self, function: Callable[..., Any], *, options: Callable[[], dict[str, Any]] = dict, x64: bool = False
+    ) -> None:
         """Takes the function; it is compiled when first called.
 
         Args:
           function: not jitted; its arguments and its result are pytrees of arrays.
-          plays: whether most of it is steps of games, rather than products of networks.
+          options: gives the compiler's options, when the function is first called.
           x64: whether it computes in double precision.
         """
-        self._function, self._plays, self._x64 = function, plays, x64
+        self._function, self._options, self._x64 = function, options, x64
         self._turns: dict[int, int] = {}
 
     @classmethod
-    def of(cls, method: Any, *, plays: bool = False) -> BoundedCalls:
-        """Returns the calls of a jitted method whose object is static: of the function inside; `plays` as above."""
-        return cls(functools.partial(inspect.unwrap(method.__func__), method.__self__), plays=plays)
+    def of(cls, method: Any, **settings: Any) -> BoundedCalls:
+        """Returns the calls of a jitted method whose object is static: of the function inside; settings as above."""
+        return cls(functools.partial(inspect.unwrap(method.__func__), method.__self__), **settings)
 
     @functools.cached_property
     def _advance(self) -> Any:
-        return jax.jit(self._advanced, donate_argnums=1, compiler_options=compiler_options(plays=self._plays))
+        return jax.jit(self._advanced, donate_argnums=1, compiler_options=self._options())
 
     @functools.cached_property
     def _go_on(self) -> Any:
-        return jax.jit(self._after, compiler_options=compiler_options(plays=self._plays))
+        return jax.jit(self._after, compiler_options=self._options())
 
     def __call__(self, *arguments: Any) -> Generator[None, None, Any]:
         """Runs the function; yields between its calls, and returns what it returns."""

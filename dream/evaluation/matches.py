@@ -158,7 +158,7 @@ def interval(name: str, values: np.ndarray) -> Interval:
     return rate_interval(samples, values.shape[1]) if name.endswith("_rate") else mean_interval(samples)
 
 
-@jit_play(static_argnums=(0, 4, 5, 6))
+@jit_play(lambda game: game, static_argnums=(0, 4, 5, 6))
 def _play_pairs(
     game: Game,
     policy: Policy,

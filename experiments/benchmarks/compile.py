@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import itertools
 import time
 from collections.abc import Callable
@@ -103,11 +104,11 @@ def _of_run(config: RunConfig, game: Game) -> dict[str, Program]:
     policy = jax.eval_shape(lambda state: chosen_policy(algorithm.policies(state)), state)
     pairs = min(matches.CHUNK, config.eval.games // 2)
     seats = (game, policy, envs.make_bot("random", game), jax.random.key(0), pairs)
-    games, products = compiler_options(plays=True), compiler_options(plays=False)
+    plays, fits = (compiler_options(game, plays=plays) for plays in (True, False))
     return {
-        "generate": (learner.generate, (learner, *play), games),
-        "learn": (learner.learn, (learner, *learner.fit_arguments(state, played)), products),
-        "match": (matches._play_pairs.program(), seats, games),
+        "generate": (learner.generate, (learner, *play), plays),
+        "learn": (learner.learn, (learner, *learner.fit_arguments(state, played)), fits),
+        "match": (jax.jit(inspect.unwrap(matches._play_pairs), static_argnums=(0, 4)), seats, plays),
     }
 
 

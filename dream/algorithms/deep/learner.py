@@ -47,6 +47,7 @@ from dream.algorithms.types import Algorithm, Metrics, Resources
 from dream.buffers import reservoir
 from dream.buffers.reservoir import ReservoirBuffer
 from dream.compiled.bounded import BoundedCalls, in_one_call, whole
+from dream.compiled.options import compiler_options
 from dream.game_tree.tabular_policy import normalised, table_index, table_policy
 from dream.game_tree.tree import Tree
 from dream.networks import Network, make_history_network, make_network
@@ -139,21 +140,26 @@ class _Deep:
 
     @functools.cached_property
     def _sample_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self._sample_outcomes, plays=True)
+        return BoundedCalls.of(
+            self._sample_outcomes, options=functools.partial(compiler_options, self.game, plays=True)
+        )
 
     @functools.cached_property
     def _regret_fit_calls(self) -> Callable[..., Generator[None, None, Any]]:
         if self.recipe.infoset_sums:  # on a game's whole tree: short, and cut into calls its last bits would differ
             return in_one_call(self.regret_fit)
-        return BoundedCalls.of(self.regret_fit.__call__)
+        return BoundedCalls.of(self.regret_fit.__call__, options=self._fit_options)
+
+    def _fit_options(self) -> dict[str, Any]:
+        return compiler_options(self.game, plays=False)
 
     @functools.cached_property
     def _value_fit_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self._fit_values)
+        return BoundedCalls.of(self._fit_values, options=self._fit_options)
 
     @functools.cached_property
     def _average_fit_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.network_average.fit)
+        return BoundedCalls.of(self.network_average.fit, options=self._fit_options)
 
     def init(self, key: Array) -> DeepState:
         """Initialises networks; the buffers are empty."""

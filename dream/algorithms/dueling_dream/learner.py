@@ -108,6 +108,10 @@ class _DuelingDream(PlayThenFit):
     parts: Parts
     average: AveragePolicy | None
 
+    @property
+    def game(self) -> Game:
+        return self.parts.game
+
     @functools.cached_property
     def optimizer(self) -> optax.GradientTransformation:
         config = self.parts.config

@@ -175,6 +175,10 @@ class _Ppo(PlayThenFit):
     regulariser: Regulariser
     start: Any = None
 
+    @property
+    def game(self) -> Game:
+        return self.parts.game
+
     @functools.cached_property
     def optimizer(self) -> optax.GradientTransformation:
         return adam(max_grad_norm=self.parts.config.max_grad_norm, l2=0.0)
@@ -183,7 +187,7 @@ class _Ppo(PlayThenFit):
         """Initialises a network, and deals where games go on from one iteration to the next."""
         return self._init(key, self.start)
 
-    @jit_play(static_argnums=0)
+    @jit_play(lambda learner: learner.game, static_argnums=0)
     def _init(self, key: Array, start: Any) -> PpoState:
         parts = self.parts
         key, network_key = jax.random.split(key)

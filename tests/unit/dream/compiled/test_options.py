@@ -1,4 +1,4 @@
-"""Compiler options of programs on a CPU."""
+"""Compiler options of large games' programs on a CPU."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import envs
 from dream.compiled import options
 from dream.compiled.bounded import BoundedCalls, long_loop, whole
+from envs import Game
 
 
 @pytest.fixture(autouse=True)
@@ -23,61 +25,79 @@ def optimised(compile_quickly: None) -> Iterator[None]:
     jax.config.update("jax_disable_most_optimizations", before)
 
 
-def test_options_are_known_to_the_compiler() -> None:
-    """XLA refuses what it does not know; programs of games have one option more than products."""
-    play, fit = (options.compiler_options(plays=plays) for plays in (True, False))
+def test_options_are_known_to_the_compiler(game: Game) -> None:
+    """XLA refuses what it does not know; programs that play have one option more than fits."""
+    play, fit = (options.compiler_options(game, plays=plays) for plays in (True, False))
     for named in (play, fit):
         assert float(jax.jit(lambda x: x + 1, compiler_options=named)(1.0)) == 2
     known = jax.__version_info__[:2] == (0, 10) and jax.default_backend() == "cpu"
     assert (len(play), len(fit)) == ((2, 1) if known else (0, 0))
 
 
-def test_programs_that_are_not_optimised_have_none() -> None:
+def test_programs_that_are_not_optimised_have_none(game: Game) -> None:
     """Which compiles faster still."""
     jax.config.update("jax_disable_most_optimizations", True)
-    assert options.compiler_options(plays=True) == {}
+    assert options.compiler_options(game, plays=True) == {}
+
+
+@pytest.mark.parametrize(
+    "name", ["kuhn_poker", "leduc_poker", "liars_dice", "mini_gin_rummy", "phantom_ttt", "dark_hex"]
+)
+def test_games_with_exact_values_have_none(name: str) -> None:
+    """Their runs give the same numbers as before to the last bit."""
+    assert options.compiler_options(envs.make(name), plays=True) == {}
 
 
 @pytest.mark.parametrize(("backend", "version"), [("gpu", (0, 10, 2)), ("cpu", (0, 11, 0))])
-def test_others_have_none(monkeypatch: pytest.MonkeyPatch, backend: str, version: tuple[int, int, int]) -> None:
+def test_others_have_none(
+    monkeypatch: pytest.MonkeyPatch, game: Game, backend: str, version: tuple[int, int, int]
+) -> None:
     """Neither accelerators nor releases of JAX whose options may differ."""
     monkeypatch.setattr(jax, "default_backend", lambda: backend)
     monkeypatch.setattr(jax, "__version_info__", version)
-    assert options.compiler_options(plays=True) == {}
+    assert options.compiler_options(game, plays=True) == {}
 
 
-def test_a_program_that_plays_is_compiled_once_with_the_options(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At its first call, so that to decorate starts no backend; static arguments and the function inside stay."""
-    asked = []
+def test_a_program_that_plays_has_the_options_of_its_game(monkeypatch: pytest.MonkeyPatch, game: Game) -> None:
+    """Asked for at each call, so that to decorate starts no backend; compiled once for each game."""
+    asked, given, jit = [], [], jax.jit
+    compiler_options = options.compiler_options
 
-    def asking(*, plays: bool) -> dict[str, object]:
-        asked.append(plays)
-        return {}
+    def asking(game: Game, *, plays: bool) -> dict[str, object]:
+        asked.append((game.name, plays))
+        return compiler_options(game, plays=plays)
+
+    def jitting(*arguments: object, **named: object) -> object:
+        given.append(named["compiler_options"])
+        return jit(*arguments, **named)
 
     monkeypatch.setattr(options, "compiler_options", asking)
+    monkeypatch.setattr(jax, "jit", jitting)
 
-    def scaled(times: int, x: jax.Array) -> jax.Array:
-        return x * times
+    def times_actions(game: Game, x: jax.Array) -> jax.Array:
+        return x * game.num_actions
 
-    program = options.jit_play(static_argnums=0)(scaled)
-    assert asked == []
-    np.testing.assert_array_equal([program(3, jnp.ones(2)), program(4, jnp.ones(2))], [[3, 3], [4, 4]])
-    assert set(asked) == {True}
-    assert program.program() is program.program()
-    assert inspect.unwrap(program) is scaled
+    program = options.jit_play(lambda game: game, static_argnums=0)(times_actions)
+    assert (asked, given) == ([], [])
+    small = envs.make("kuhn_poker")
+    for played in (game, small, game):
+        np.testing.assert_array_equal(program(played, jnp.ones(2)), 2 * [played.num_actions])
+    assert asked == [(played.name, True) for played in (game, small, game)]
+    assert given == [compiler_options(game, plays=True), {}]
+    assert inspect.unwrap(program) is times_actions
 
 
-@pytest.mark.parametrize("plays", [True, False])
-def test_bounded_calls_pass_the_options_on(monkeypatch: pytest.MonkeyPatch, plays: bool) -> None:
+def test_bounded_calls_pass_the_options_on(monkeypatch: pytest.MonkeyPatch, game: Game) -> None:
     """Both programs of a function with a loop have them."""
-    given = []
-    compiled = jax.jit
+    given, jit = [], jax.jit
 
-    def jit(*arguments: object, **named: object) -> object:
+    def jitting(*arguments: object, **named: object) -> object:
         given.append(named["compiler_options"])
-        return compiled(*arguments, **named)
+        return jit(*arguments, **named)
 
-    monkeypatch.setattr(jax, "jit", jit)
-    calls = BoundedCalls(lambda x: long_loop(lambda n: n < 5, lambda n: n + 1, x), plays=plays)
+    monkeypatch.setattr(jax, "jit", jitting)
+    wanted = options.compiler_options(game, plays=True)
+    calls = BoundedCalls(lambda x: long_loop(lambda n: n < 5, lambda n: n + 1, x), options=lambda: wanted)
+    assert given == []
     assert int(whole(calls(jnp.int32(0)))) == 5
-    assert given == [options.compiler_options(plays=plays)] * 2
+    assert given == [wanted] * 2
