@@ -39,8 +39,12 @@ def draw(compared: dict[str, Any], path: Path) -> None:
 def draw_matches(played: dict[str, Any], path: Path) -> None:
     """Draws a heat map per game: what the learner of the row earns against that of the column."""
     plt = _pyplot()
-    figure, panels = plt.subplots(1, len(played), figsize=(6.5 * len(played), 5.5), squeeze=False)
-    for axes, (title, game) in zip(panels[0], played.items(), strict=True):
+    columns = min(len(played), 2)
+    rows = -(-len(played) // columns)
+    figure, panels = plt.subplots(rows, columns, figsize=(6.5 * columns, 5.5 * rows), squeeze=False)
+    for axes in panels.flat[len(played) :]:
+        axes.remove()
+    for axes, (title, game) in zip(panels.flat, played.items(), strict=False):
         names = sorted(game["earned"], key=lambda name: -np.mean(list(game["earned"][name].values())))
         values = np.array([[game["earned"][a].get(b, 0.0) for b in names] for a in names])
         bound = np.abs(values).max()
