@@ -150,13 +150,16 @@ class _Cloning:
         params = self.network.init(network_key)
         return CloningState(params, self.optimizer.init(params), key, jnp.int32(0))
 
+    def _options(self) -> dict[str, Any]:
+        return compiler_options(self.game)
+
     @functools.cached_property
     def _play_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.play, options=functools.partial(compiler_options, self.game, plays=True))
+        return BoundedCalls.of(self.play, options=self._options)
 
     @functools.cached_property
     def _learn_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.learn, options=functools.partial(compiler_options, self.game, plays=False))
+        return BoundedCalls.of(self.learn, options=self._options)
 
     def iterate(self, state: CloningState) -> tuple[CloningState, Metrics]:
         return whole(self.calls(state))

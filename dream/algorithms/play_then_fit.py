@@ -28,13 +28,16 @@ class PlayThenFit:
     generate: Callable[..., Any]
     learn: Callable[..., Any]
 
+    def _options(self) -> dict[str, Any]:
+        return compiler_options(self.game)
+
     @functools.cached_property
     def _generate_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.generate, options=functools.partial(compiler_options, self.game, plays=True))
+        return BoundedCalls.of(self.generate, options=self._options)
 
     @functools.cached_property
     def _learn_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.learn, options=functools.partial(compiler_options, self.game, plays=False))
+        return BoundedCalls.of(self.learn, options=self._options)
 
     def play_arguments(self, state: TrainState) -> tuple[Any, ...]:
         """Returns the arguments of `generate`."""

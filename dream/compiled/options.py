@@ -1,9 +1,9 @@
 """How XLA compiles the programs of large games on a CPU, where the first minute of a run goes into compiling.
 
 Measured in docs/decisions/0260: with fewer of LLVM's passes a program runs as fast. Without fusion emitters, which
-compile every group of operations by way of MLIR, programs of many small operations, those that play games, run as fast
-too, while small networks are fitted a third slower. Games with exact values keep XLA's own options: their programs are
-small, and what was measured on them can be run again to the last bit.
+compile every group of operations by way of MLIR, it is compiled sooner still and may run slower, so only programs that
+run for seconds do without. Games with exact values keep XLA's own options: their programs are small, and what was
+measured on them can be run again to the last bit.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ _FEWER_PASSES = {"xla_backend_optimization_level": 1}
 _NO_FUSION_EMITTERS = {"xla_cpu_use_fusion_emitters": False}
 
 
-def compiler_options(game: Game, *, plays: bool) -> dict[str, Any]:
+def compiler_options(game: Game, *, brief: bool = False) -> dict[str, Any]:
     """Returns the options for a program on the default backend, which is started; none but on a CPU with JAX 0.10.
 
     Args:
       game: what is played or learned; none for those with exact values.
-      plays: whether most of the program is steps of the game, rather than products of networks.
+      brief: whether the program runs for no longer than it is compiled.
     """
     known = jax.default_backend() == "cpu" and jax.__version_info__[:2] == (0, 10)
     is_small = isinstance(game, EnumerableGame) or game.hidden_placement is not None
     if is_small or not known or jax.config.read("jax_disable_most_optimizations"):  # the latter spends less still
         return {}
-    return _FEWER_PASSES | (_NO_FUSION_EMITTERS if plays else {})
+    return _FEWER_PASSES | (_NO_FUSION_EMITTERS if brief else {})
 
 
-def jit_play(game_of: Callable[[Any], Game], **settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns a decorator like jax.jit for a program that plays games; not to be called inside another program.
+def jit_brief(game_of: Callable[[Any], Game], **settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Returns a decorator like jax.jit for a brief program of a game; not to be called inside another program.
 
     Args:
       game_of: the first argument, which is static -> the game.
@@ -49,7 +49,7 @@ def jit_play(game_of: Callable[[Any], Game], **settings: Any) -> Callable[[Calla
 
         @functools.wraps(function)
         def call(first: Any, *arguments: Any, **named: Any) -> Any:
-            options = compiler_options(game_of(first), plays=True)
+            options = compiler_options(game_of(first), brief=True)
             return jitted(tuple(options.items()))(first, *arguments, **named)
 
         return call

@@ -27,7 +27,7 @@ import numpy as np
 from jax import Array, lax
 
 from dream.algorithms.types import Value
-from dream.compiled.options import jit_play
+from dream.compiled.options import jit_brief
 from dream.equations.distributions import faults
 from dream.equations.sampling import sample_action
 from dream.evaluation.matches import check_games, match_key
@@ -114,7 +114,7 @@ def controlled_match(
     return Controlled(plain, Interval(inner.mean, float(low), float(high)), float(ratio))
 
 
-@jit_play(lambda game: game, static_argnums=(0, 5, 6))
+@jit_brief(lambda game: game, static_argnums=(0, 5, 6))
 def _play(
     game: Game, policy: Policy, opponent: Policy, value: Value, key: Array, pairs: int, samples: int
 ) -> tuple[Array, Array, Array, Array]:

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from dream.compiled.options import jit_play
+from dream.compiled.options import jit_brief
 from dream.equations.distributions import faults
 from dream.equations.sampling import sample_action
 from dream.evaluation.hands import results, seated
@@ -76,7 +76,7 @@ def play_for_gains(
     return rounds
 
 
-@jit_play(lambda game: game, static_argnums=(0, 4, 5))
+@jit_brief(lambda game: game, static_argnums=(0, 4, 5))
 def _play(game: Game, player: Policy, policy: Policy, key: Array, pairs: int, playouts: int) -> dict[str, Array]:
     """Plays deals from both seats: float32[pairs, 2] by name, and bool[2, 4] what was wrong with the policies."""
     states, seats, play_key = seated(game, key, pairs)

@@ -13,7 +13,7 @@ import numpy as np
 from jax import Array, lax
 
 from dream.compiled import devices
-from dream.compiled.options import jit_play
+from dream.compiled.options import jit_brief
 from dream.equations.distributions import faults
 from dream.equations.sampling import sample_action
 from dream.evaluation.hands import ACTIONS, WON, histories, play_on_host, results, seated, won
@@ -158,7 +158,7 @@ def interval(name: str, values: np.ndarray) -> Interval:
     return rate_interval(samples, values.shape[1]) if name.endswith("_rate") else mean_interval(samples)
 
 
-@jit_play(lambda game: game, static_argnums=(0, 4, 5, 6))
+@jit_brief(lambda game: game, static_argnums=(0, 4, 5, 6))
 def _play_pairs(
     game: Game,
     policy: Policy,

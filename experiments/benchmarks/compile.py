@@ -104,11 +104,11 @@ def _of_run(config: RunConfig, game: Game) -> dict[str, Program]:
     policy = jax.eval_shape(lambda state: chosen_policy(algorithm.policies(state)), state)
     pairs = min(matches.CHUNK, config.eval.games // 2)
     seats = (game, policy, envs.make_bot("random", game), jax.random.key(0), pairs)
-    plays, fits = (compiler_options(game, plays=plays) for plays in (True, False))
+    options, brief = (compiler_options(game, brief=brief) for brief in (False, True))
     return {
-        "generate": (learner.generate, (learner, *play), plays),
-        "learn": (learner.learn, (learner, *learner.fit_arguments(state, played)), fits),
-        "match": (jax.jit(inspect.unwrap(matches._play_pairs), static_argnums=(0, 4)), seats, plays),
+        "generate": (learner.generate, (learner, *play), options),
+        "learn": (learner.learn, (learner, *learner.fit_arguments(state, played)), options),
+        "match": (jax.jit(inspect.unwrap(matches._play_pairs), static_argnums=(0, 4)), seats, brief),
     }
 
 

@@ -138,28 +138,26 @@ class _Deep:
             shaping=config.shaping if config.is_shaped else None,
         )
 
+    def _options(self) -> dict[str, Any]:
+        return compiler_options(self.game)
+
     @functools.cached_property
     def _sample_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(
-            self._sample_outcomes, options=functools.partial(compiler_options, self.game, plays=True)
-        )
+        return BoundedCalls.of(self._sample_outcomes, options=self._options)
 
     @functools.cached_property
     def _regret_fit_calls(self) -> Callable[..., Generator[None, None, Any]]:
         if self.recipe.infoset_sums:  # on a game's whole tree: short, and cut into calls its last bits would differ
             return in_one_call(self.regret_fit)
-        return BoundedCalls.of(self.regret_fit.__call__, options=self._fit_options)
-
-    def _fit_options(self) -> dict[str, Any]:
-        return compiler_options(self.game, plays=False)
+        return BoundedCalls.of(self.regret_fit.__call__, options=self._options)
 
     @functools.cached_property
     def _value_fit_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self._fit_values, options=self._fit_options)
+        return BoundedCalls.of(self._fit_values, options=self._options)
 
     @functools.cached_property
     def _average_fit_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.network_average.fit, options=self._fit_options)
+        return BoundedCalls.of(self.network_average.fit, options=self._options)
 
     def init(self, key: Array) -> DeepState:
         """Initialises networks; the buffers are empty."""

@@ -42,7 +42,7 @@ from dream.algorithms.ppo.settings import PpoConfig, checked_num_envs
 from dream.algorithms.ppo.whole_games import play_games
 from dream.algorithms.types import Algorithm, Resources, Value
 from dream.buffers.replay import Replay, batches_per_pass, nth_of_passes
-from dream.compiled.options import jit_play
+from dream.compiled.options import jit_brief
 from dream.equations import schedules
 from dream.networks import Network, make_history_network, make_network
 from dream.networks.fit import adam, fit
@@ -187,7 +187,7 @@ class _Ppo(PlayThenFit):
         """Initialises a network, and deals where games go on from one iteration to the next."""
         return self._init(key, self.start)
 
-    @jit_play(lambda learner: learner.game, static_argnums=0)
+    @jit_brief(lambda learner: learner.game, static_argnums=0)
     def _init(self, key: Array, start: Any) -> PpoState:
         parts = self.parts
         key, network_key = jax.random.split(key)

@@ -26,18 +26,18 @@ def optimised(compile_quickly: None) -> Iterator[None]:
 
 
 def test_options_are_known_to_the_compiler(game: Game) -> None:
-    """XLA refuses what it does not know; programs that play have one option more than fits."""
-    play, fit = (options.compiler_options(game, plays=plays) for plays in (True, False))
-    for named in (play, fit):
+    """XLA refuses what it does not know; brief programs have one option more."""
+    brief, long = (options.compiler_options(game, brief=brief) for brief in (True, False))
+    for named in (brief, long):
         assert float(jax.jit(lambda x: x + 1, compiler_options=named)(1.0)) == 2
     known = jax.__version_info__[:2] == (0, 10) and jax.default_backend() == "cpu"
-    assert (len(play), len(fit)) == ((2, 1) if known else (0, 0))
+    assert (len(brief), len(long)) == ((2, 1) if known else (0, 0))
 
 
 def test_programs_that_are_not_optimised_have_none(game: Game) -> None:
     """Which compiles faster still."""
     jax.config.update("jax_disable_most_optimizations", True)
-    assert options.compiler_options(game, plays=True) == {}
+    assert options.compiler_options(game, brief=True) == {}
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_programs_that_are_not_optimised_have_none(game: Game) -> None:
 )
 def test_games_with_exact_values_have_none(name: str) -> None:
     """Their runs give the same numbers as before to the last bit."""
-    assert options.compiler_options(envs.make(name), plays=True) == {}
+    assert options.compiler_options(envs.make(name), brief=True) == {}
 
 
 @pytest.mark.parametrize(("backend", "version"), [("gpu", (0, 10, 2)), ("cpu", (0, 11, 0))])
@@ -55,17 +55,17 @@ def test_others_have_none(
     """Neither accelerators nor releases of JAX whose options may differ."""
     monkeypatch.setattr(jax, "default_backend", lambda: backend)
     monkeypatch.setattr(jax, "__version_info__", version)
-    assert options.compiler_options(game, plays=True) == {}
+    assert options.compiler_options(game, brief=True) == {}
 
 
-def test_a_program_that_plays_has_the_options_of_its_game(monkeypatch: pytest.MonkeyPatch, game: Game) -> None:
+def test_a_brief_program_has_the_options_of_its_game(monkeypatch: pytest.MonkeyPatch, game: Game) -> None:
     """Asked for at each call, so that to decorate starts no backend; compiled once for each game."""
     asked, given, jit = [], [], jax.jit
     compiler_options = options.compiler_options
 
-    def asking(game: Game, *, plays: bool) -> dict[str, object]:
-        asked.append((game.name, plays))
-        return compiler_options(game, plays=plays)
+    def asking(game: Game, *, brief: bool) -> dict[str, object]:
+        asked.append((game.name, brief))
+        return compiler_options(game, brief=brief)
 
     def jitting(*arguments: object, **named: object) -> object:
         given.append(named["compiler_options"])
@@ -77,13 +77,13 @@ def test_a_program_that_plays_has_the_options_of_its_game(monkeypatch: pytest.Mo
     def times_actions(game: Game, x: jax.Array) -> jax.Array:
         return x * game.num_actions
 
-    program = options.jit_play(lambda game: game, static_argnums=0)(times_actions)
+    program = options.jit_brief(lambda game: game, static_argnums=0)(times_actions)
     assert (asked, given) == ([], [])
     small = envs.make("kuhn_poker")
     for played in (game, small, game):
         np.testing.assert_array_equal(program(played, jnp.ones(2)), 2 * [played.num_actions])
     assert asked == [(played.name, True) for played in (game, small, game)]
-    assert given == [compiler_options(game, plays=True), {}]
+    assert given == [compiler_options(game, brief=True), {}]
     assert inspect.unwrap(program) is times_actions
 
 
@@ -96,7 +96,7 @@ def test_bounded_calls_pass_the_options_on(monkeypatch: pytest.MonkeyPatch, game
         return jit(*arguments, **named)
 
     monkeypatch.setattr(jax, "jit", jitting)
-    wanted = options.compiler_options(game, plays=True)
+    wanted = options.compiler_options(game, brief=True)
     calls = BoundedCalls(lambda x: long_loop(lambda n: n < 5, lambda n: n + 1, x), options=lambda: wanted)
     assert given == []
     assert int(whole(calls(jnp.int32(0)))) == 5
