@@ -47,11 +47,16 @@ def jit_brief(game_of: Callable[[Any], Game], **settings: Any) -> Callable[[Call
         def jitted(options: tuple[tuple[str, Any], ...]) -> Any:
             return jax.jit(function, compiler_options=dict(options), **settings)
 
+        def program(first: Any) -> Any:
+            return jitted(tuple(compiler_options(game_of(first), brief=True).items()))
+
         @functools.wraps(function)
         def call(first: Any, *arguments: Any, **named: Any) -> Any:
-            options = compiler_options(game_of(first), brief=True)
-            return jitted(tuple(options.items()))(first, *arguments, **named)
+            return program(first)(first, *arguments, **named)
 
+        # The stages that jax.jit's functions have.
+        call.trace = lambda first, *rest, **named: program(first).trace(first, *rest, **named)  # type: ignore[attr-defined]
+        call.lower = lambda first, *rest, **named: program(first).lower(first, *rest, **named)  # type: ignore[attr-defined]
         return call
 
     return decorate

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import itertools
 import time
 from collections.abc import Callable
@@ -27,7 +26,7 @@ from envs.random_play import play_random
 
 _STAGES = ("trace", "lower", "compile")
 Program = tuple[Any, tuple[Any, ...], dict[str, Any]]
-"""A jitted function, its arguments (arrays or their shapes) and the compiler's options."""
+"""A jitted function, its arguments (arrays or their shapes) and compiler options that it has not itself."""
 
 
 def main() -> None:
@@ -104,11 +103,11 @@ def _of_run(config: RunConfig, game: Game) -> dict[str, Program]:
     policy = jax.eval_shape(lambda state: chosen_policy(algorithm.policies(state)), state)
     pairs = min(matches.CHUNK, config.eval.games // 2)
     seats = (game, policy, envs.make_bot("random", game), jax.random.key(0), pairs)
-    options, brief = (compiler_options(game, brief=brief) for brief in (False, True))
+    options = compiler_options(game)
     return {
         "generate": (learner.generate, (learner, *play), options),
         "learn": (learner.learn, (learner, *learner.fit_arguments(state, played)), options),
-        "match": (jax.jit(inspect.unwrap(matches._play_pairs), static_argnums=(0, 4)), seats, brief),
+        "match": (matches._play_pairs, seats, {}),
     }
 
 

@@ -84,6 +84,8 @@ def test_a_brief_program_has_the_options_of_its_game(monkeypatch: pytest.MonkeyP
         np.testing.assert_array_equal(program(played, jnp.ones(2)), 2 * [played.num_actions])
     assert asked == [(played.name, True) for played in (game, small, game)]
     assert given == [compiler_options(game, brief=True), {}]
+    assert program.lower(small, jnp.ones(2)).compile()(jnp.ones(2))[0] == small.num_actions
+    assert program.trace(small, jnp.ones(2)).out_info.shape == (2,)
     assert inspect.unwrap(program) is times_actions
 
 
