@@ -31,7 +31,6 @@ from dream.algorithms.counters import Counters
 from dream.algorithms.types import Algorithm, Metrics, Resources, Value
 from dream.buffers.replay import Replay, batches_per_pass, collect, nth_of_passes
 from dream.compiled.bounded import BoundedCalls, whole
-from dream.compiled.options import compiler_options
 from dream.config.settings import number
 from dream.equations.regret_matching import masked_log_softmax
 from dream.equations.sampling import sample_action
@@ -150,16 +149,13 @@ class _Cloning:
         params = self.network.init(network_key)
         return CloningState(params, self.optimizer.init(params), key, jnp.int32(0))
 
-    def _options(self) -> dict[str, Any]:
-        return compiler_options(self.game)
-
     @functools.cached_property
     def _play_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.play, options=self._options)
+        return BoundedCalls.of(self.play, game=self.game)
 
     @functools.cached_property
     def _learn_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.learn, options=self._options)
+        return BoundedCalls.of(self.learn, game=self.game)
 
     def iterate(self, state: CloningState) -> tuple[CloningState, Metrics]:
         return whole(self.calls(state))

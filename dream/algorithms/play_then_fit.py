@@ -11,7 +11,6 @@ import jax
 
 from dream.algorithms.types import Metrics, TrainState
 from dream.compiled.bounded import BoundedCalls, whole
-from dream.compiled.options import compiler_options
 from envs import Game
 
 
@@ -28,16 +27,13 @@ class PlayThenFit:
     generate: Callable[..., Any]
     learn: Callable[..., Any]
 
-    def _options(self) -> dict[str, Any]:
-        return compiler_options(self.game)
-
     @functools.cached_property
     def _generate_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.generate, options=self._options)
+        return BoundedCalls.of(self.generate, game=self.game)
 
     @functools.cached_property
     def _learn_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.learn, options=self._options)
+        return BoundedCalls.of(self.learn, game=self.game)
 
     def play_arguments(self, state: TrainState) -> tuple[Any, ...]:
         """Returns the arguments of `generate`."""

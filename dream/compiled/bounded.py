@@ -24,6 +24,8 @@ import numpy as np
 from jax import Array, lax
 
 from dream.compiled.agreement import agreed
+from dream.compiled.options import compiler_options
+from envs import Game
 
 CALL_SECONDS = 1.0
 """What a call aims at."""
@@ -151,23 +153,24 @@ class BoundedCalls:
     changes no result.
     """
 
-    def __init__(
-        self, function: Callable[..., Any], *, options: Callable[[], dict[str, Any]] = dict, x64: bool = False
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], *, game: Game | None = None, x64: bool = False) -> None:
         """Takes the function; it is compiled when first called.
 
         Args:
           function: not jitted; its arguments and its result are pytrees of arrays.
-          options: gives the compiler's options, when the function is first called.
+          game: what is played or learned, whose compiler options are used; None: XLA's own.
           x64: whether it computes in double precision.
         """
-        self._function, self._options, self._x64 = function, options, x64
+        self._function, self._game, self._x64 = function, game, x64
         self._turns: dict[int, int] = {}
 
     @classmethod
     def of(cls, method: Any, **settings: Any) -> BoundedCalls:
         """Returns the calls of a jitted method whose object is static: of the function inside; settings as above."""
         return cls(functools.partial(inspect.unwrap(method.__func__), method.__self__), **settings)
+
+    def _options(self) -> dict[str, Any]:
+        return {} if self._game is None else compiler_options(self._game)
 
     @functools.cached_property
     def _advance(self) -> Any:

@@ -47,7 +47,6 @@ from dream.algorithms.types import Algorithm, Metrics, Resources
 from dream.buffers import reservoir
 from dream.buffers.reservoir import ReservoirBuffer
 from dream.compiled.bounded import BoundedCalls, in_one_call, whole
-from dream.compiled.options import compiler_options
 from dream.game_tree.tabular_policy import normalised, table_index, table_policy
 from dream.game_tree.tree import Tree
 from dream.networks import Network, make_history_network, make_network
@@ -138,26 +137,23 @@ class _Deep:
             shaping=config.shaping if config.is_shaped else None,
         )
 
-    def _options(self) -> dict[str, Any]:
-        return compiler_options(self.game)
-
     @functools.cached_property
     def _sample_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self._sample_outcomes, options=self._options)
+        return BoundedCalls.of(self._sample_outcomes, game=self.game)
 
     @functools.cached_property
     def _regret_fit_calls(self) -> Callable[..., Generator[None, None, Any]]:
         if self.recipe.infoset_sums:  # on a game's whole tree: short, and cut into calls its last bits would differ
             return in_one_call(self.regret_fit)
-        return BoundedCalls.of(self.regret_fit.__call__, options=self._options)
+        return BoundedCalls.of(self.regret_fit.__call__, game=self.game)
 
     @functools.cached_property
     def _value_fit_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self._fit_values, options=self._options)
+        return BoundedCalls.of(self._fit_values, game=self.game)
 
     @functools.cached_property
     def _average_fit_calls(self) -> BoundedCalls:
-        return BoundedCalls.of(self.network_average.fit, options=self._options)
+        return BoundedCalls.of(self.network_average.fit, game=self.game)
 
     def init(self, key: Array) -> DeepState:
         """Initialises networks; the buffers are empty."""

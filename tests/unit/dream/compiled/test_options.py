@@ -89,8 +89,8 @@ def test_a_brief_program_has_the_options_of_its_game(monkeypatch: pytest.MonkeyP
     assert inspect.unwrap(program) is times_actions
 
 
-def test_bounded_calls_pass_the_options_on(monkeypatch: pytest.MonkeyPatch, game: Game) -> None:
-    """Both programs of a function with a loop have them."""
+def test_bounded_calls_have_the_options_of_their_game(monkeypatch: pytest.MonkeyPatch, game: Game) -> None:
+    """Both programs of a function with a loop have them, and XLA's own without a game."""
     given, jit = [], jax.jit
 
     def jitting(*arguments: object, **named: object) -> object:
@@ -98,8 +98,8 @@ def test_bounded_calls_pass_the_options_on(monkeypatch: pytest.MonkeyPatch, game
         return jit(*arguments, **named)
 
     monkeypatch.setattr(jax, "jit", jitting)
-    wanted = options.compiler_options(game, brief=True)
-    calls = BoundedCalls(lambda x: long_loop(lambda n: n < 5, lambda n: n + 1, x), options=lambda: wanted)
-    assert given == []
-    assert int(whole(calls(jnp.int32(0)))) == 5
-    assert given == [wanted] * 2
+    for played, wanted in ((game, options.compiler_options(game)), (None, {})):
+        calls = BoundedCalls(lambda x: long_loop(lambda n: n < 5, lambda n: n + 1, x), game=played)
+        assert given == []
+        assert int(whole(calls(jnp.int32(0)))) == 5
+        assert [given.pop(), given.pop()] == [wanted] * 2
