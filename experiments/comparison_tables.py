@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
 from typing import Any
 
 import result_tables as tables
@@ -127,17 +128,25 @@ def trials_table() -> list[str]:
     return tables.table("learner | given | tried | exploitability", rows)
 
 
-def small_games_trials_table() -> list[str]:
-    """Returns the lines of the table: what was tried for two learners on each small game; bold where it was best."""
+def tuning_table(
+    result: str, outcome: str = "exploitability", shown: Callable[[float], str] = "{:.3f}".format
+) -> list[str]:
+    """Returns the lines of the table: what was tried for the learners of each game; bold where it was best.
+
+    Args:
+      result: name of the file of trials.
+      outcome: title of the last column.
+      shown: an objective, which is minimised, as text.
+    """
     rows = []
-    found = [(name, group) for name, groups in tables.stored("small_games_trials").items() for group in groups]
+    found = [(name, group) for name, groups in tables.stored(result).items() for group in groups]
     for name, group in sorted(found, key=lambda x: (x[1]["game"], x[0])):
         same = [other for named, other in found if (named, other["game"]) == (name, group["game"])]
         best = min(trial["objective"] for other in same for trial in other["trials"])
         nodes = min(trial["nodes"] for trial in group["trials"])
         cells = [f"`{group['game']}`", f"`{name}`", f"{nodes / 1e6:.1f} M"]
-        rows.append([*cells, _given(group), _tried(group), _outcomes(group, best)])
-    return tables.table("game | learner | nodes | given | tried | exploitability", rows)
+        rows.append([*cells, _given(group), _tried(group), _outcomes(group, best, shown)])
+    return tables.table(f"game | learner | nodes | given | tried | {outcome}", rows)
 
 
 def _given(group: dict[str, Any]) -> str:
@@ -148,10 +157,10 @@ def _tried(group: dict[str, Any]) -> str:
     return ", ".join(f"`{key.removeprefix('algo.')}`" for key in group["trials"][0]["settings"])
 
 
-def _outcomes(group: dict[str, Any], best: float) -> str:
-    """Returns each trial's settings, equal ones once, with its exploitability."""
+def _outcomes(group: dict[str, Any], best: float, shown: Callable[[float], str] = "{:.3f}".format) -> str:
+    """Returns each trial's settings, equal ones once, with its objective."""
     found = []
     for trial in group["trials"]:
-        text = f"{', '.join(map(str, dict.fromkeys(trial['settings'].values())))}: {trial['objective']:.3f}"
+        text = f"{', '.join(map(str, dict.fromkeys(trial['settings'].values())))}: {shown(trial['objective'])}"
         found.append(f"**{text}**" if trial["objective"] == best else text)
     return "; ".join(found)
