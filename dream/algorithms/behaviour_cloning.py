@@ -47,6 +47,13 @@ _JUDGED = 2048
 """Decisions at most that `unseen_accuracy` is a mean of."""
 
 
+def _spread(count: Array, size: int) -> Array:
+    """Returns places evenly spread from 0 to `count`: int32[size]; 0, 1, 2 and so on where there are at most `size`."""
+    n = np.arange(size)
+    ranks = n * (count // size) + n * (count % size) // size  # n * count // size, without its large product
+    return jnp.where(count > size, ranks, n)
+
+
 @dataclasses.dataclass(frozen=True)
 class BehaviourCloningConfig:
     """Settings of behaviour cloning; conf/algo/behaviour_cloning.yaml says what each does."""
@@ -247,9 +254,8 @@ class _Cloning:
         """Returns cross-entropy and accuracy on decisions spread over the unseen ones, and how many those are."""
         size = min(_JUDGED, unseen.index.shape[0])
         count = jnp.minimum(unseen.count, size)
-        ranks = np.arange(size) * (unseen.count // size)
         valid = np.arange(size) < count
-        places = unseen.index[jnp.where(unseen.count > size, ranks, np.arange(size))]
+        places = unseen.index[_spread(unseen.count, size)]
         info = self._compared(params, jax.tree.map(lambda x: x[places], unseen.rows))
         return {f"unseen_{name}": masked_mean(info[name], valid) for name in ("cross_entropy", "accuracy")}, count
 

@@ -117,7 +117,7 @@ class Critic:
         state, metrics = history_values.learn(self.network, self.config, state._replace(buffer=buffer), policy, key)
         if self.optimism:
             state = state._replace(slow=optax.incremental_update(state.params, state.slow, self.slow_tau))
-        rows = history_values.network_rows(self.config)
+        rows = history_values.network_rows(self.config, policy_networks=1)
         steps = history_values.gradient_steps(self.config)
         return state, metrics, Counters(gradient_steps=steps, network_rows=rows)
 

@@ -170,7 +170,7 @@ def learn(
       policy: (view, legal, player) -> float32[A], the current one; used where config.policy is "current".
       key: consumed.
     Returns:
-      (state, metrics: baseline_loss).
+      (state, metrics: baseline_loss, the mean over all steps).
     """
     sample_key, init_key = jax.random.split(key)
     direction, params, optimizer_state = optimizer(config), state.params, state.optimizer_state
@@ -192,19 +192,28 @@ def learn(
     else:
 
         def period(at: tuple[Array, Any, Any, dict[str, Array]]) -> tuple[Array, Any, Any, dict[str, Array]]:
-            n, params, optimizer_state, _ = at
-            return n + 1, *fitted(params, params, optimizer_state, n * config.sync_every, config.sync_every)
+            n, params, optimizer_state, sums = at
+            params, optimizer_state, metrics = fitted(
+                params, params, optimizer_state, n * config.sync_every, config.sync_every
+            )
+            return n + 1, params, optimizer_state, jax.tree.map(jnp.add, sums, metrics)
 
-        metrics = {"baseline_loss": jnp.float32(0), "gradient_norm": jnp.float32(0)}
-        _, params, optimizer_state, metrics = long_loop(
-            lambda at: at[0] < _periods(config), period, (jnp.int32(0), params, optimizer_state, metrics)
+        zeros = {"baseline_loss": jnp.float32(0), "gradient_norm": jnp.float32(0)}
+        _, params, optimizer_state, sums = long_loop(
+            lambda at: at[0] < _periods(config), period, (jnp.int32(0), params, optimizer_state, zeros)
         )
+        metrics = {name: total / _periods(config) for name, total in sums.items()}
     return state._replace(params=params, optimizer_state=optimizer_state), {"baseline_loss": metrics["baseline_loss"]}
 
 
-def network_rows(config: HistoryValueConfig) -> int:
-    """Returns the inputs that networks are applied to in one fit: h and h', and both players' networks at h'."""
-    return gradient_steps(config) * config.batch_size * (4 if config.policy == "current" else 2)
+def network_rows(config: HistoryValueConfig, policy_networks: int) -> int:
+    """Returns the inputs that networks are applied to in one fit: h and h', and h' by what gives the current policy.
+
+    Args:
+      config: sizes, and whether the policy is the current one.
+      policy_networks: how many networks give it, 2 where each player has one.
+    """
+    return gradient_steps(config) * config.batch_size * (2 + (policy_networks if config.policy == "current" else 0))
 
 
 def gradient_steps(config: HistoryValueConfig) -> int:

@@ -275,7 +275,7 @@ class _Deep:
             key = self._key(state, _VALUES)
             values, metrics = yield from self._value_fit_calls(state.networks, state.values, key)
             state, config = state._replace(values=values), self.config.values
-            steps, rows = history_values.gradient_steps(config), history_values.network_rows(config)
+            steps, rows = history_values.gradient_steps(config), history_values.network_rows(config, policy_networks=2)
             counters += Counters(gradient_steps=steps, network_rows=rows)
         state = state._replace(iteration=state.iteration + 1)
         if state.average is not None and not self._average_is_behind(state):

@@ -255,7 +255,9 @@ class _Ppo(PlayThenFit):
         mixture, scale = self._opponents(state, players), schedules.at(config.shaping.scale, state.iteration)
         if config.rollout_length is None:
             return play_games(self.parts, state.params, state.values, mixture, key, scale)
-        return play_rollouts(self.parts, state.params, state.lanes, mixture, key, scale)
+        generated, metrics, counters = play_rollouts(self.parts, state.params, state.lanes, mixture, key, scale)
+        first_deals = jnp.where(state.iteration == 0, self.parts.num_envs, 0)  # `init` dealt them
+        return generated, metrics, counters + Counters(transitions=first_deals)
 
     @functools.partial(jax.jit, static_argnums=0)
     def learn(self, state: PpoState, replay: Replay) -> tuple[PpoState, dict[str, Array], Counters]:

@@ -12,6 +12,7 @@ import pytest
 
 import envs
 from dream import algorithms
+from dream.algorithms import behaviour_cloning
 from dream.algorithms import ppo as ppo_package
 from dream.algorithms.ppo import PpoConfig
 from dream.algorithms.types import Algorithm, Resources
@@ -57,6 +58,16 @@ def test_a_player_is_imitated() -> None:
     assert metrics["unseen_cross_entropy"] < 0.3 < np.log(2)
     assert metrics["unseen_accuracy"] > 0.8
     assert metrics["episodes"] == 512
+
+
+@pytest.mark.parametrize("count", [5, 64, 65, 100, 127, 128, 4084, 10**9])
+def test_judged_decisions_are_spread_over_all(count: int) -> None:
+    """From the first to the last, evenly, those of late moves too; all of them where they are few."""
+    places = np.asarray(behaviour_cloning._spread(jnp.int32(count), 64))
+    if count <= 64:
+        np.testing.assert_array_equal(places, np.arange(64))
+    else:
+        np.testing.assert_array_equal(places, np.arange(64) * count // 64)
 
 
 def _records(folder: pathlib.Path) -> pathlib.Path:

@@ -121,27 +121,27 @@ def test_dueling_dream(baseline: str, reads: int) -> None:
 
 
 def test_dueling_dream_with_a_critic() -> None:
-    """Minibatches are read by the fit alone; the critic reads 4 networks in its steps, and every history once."""
+    """Only the fit reads minibatches; the critic's rows are read at h, h' and by the policy at h', histories once."""
     sizes = {"episodes_per_iteration": GAMES, "batch_size": BATCH, "epochs": STEPS}
     critic = {"steps": STEPS, "batch_size": BATCH, "capacity": 64, "policy": "current"}
     found = _counted({
         "name": "dueling_dream", "advantage": "expected_sarsa", "critic": critic, "discount": 1.0, **sizes,
         "shaping": {"scale": {"start": 0.0, "end": 0.0}, "tie_penalty": 0.0},
     })  # fmt: skip
-    assert found["network_rows"] == 2 * GAMES + STEPS * BATCH + 4 * STEPS * BATCH + 2 * GAMES
+    assert found["network_rows"] == 2 * GAMES + STEPS * BATCH + 3 * STEPS * BATCH + 2 * GAMES
     assert found["gradient_steps"] == 2 * STEPS
 
 
 @pytest.mark.parametrize("optimism", [0.0, 1.0])
 def test_ppo_with_a_critic(optimism: float) -> None:
-    """The critic reads 4 networks in its steps and every history once, its slow copy once more."""
+    """Each of the critic's rows is read at h, at h' and by the policy at h', histories once, by its slow copy too."""
     critic = {"steps": STEPS, "batch_size": BATCH, "capacity": 64, "policy": "current"}
     found = _counted({
         "name": "ppo", "episodes_per_iteration": GAMES, "batch_size": BATCH, "epochs": 1, "critic": critic,
         "advantage": "expected_sarsa", "objective": "all_actions", "optimism": optimism,
     })  # fmt: skip
     reads = 3 if optimism else 2
-    assert found["network_rows"] == reads * 2 * GAMES + 2 * GAMES + 4 * STEPS * BATCH
+    assert found["network_rows"] == reads * 2 * GAMES + 2 * GAMES + 3 * STEPS * BATCH
 
 
 @pytest.mark.parametrize(("opponent", "own", "read"), [("self", 2, 2), ("random", 1, 2), ("past_self", 1, 3)])
@@ -160,7 +160,7 @@ def test_ppo_of_whole_games(opponent: str, own: int, read: int) -> None:
 
 @pytest.mark.parametrize("opponent", ["random", "past_self"])
 def test_ppo_of_rollouts(opponent: str) -> None:
-    """One decision and one deal in every game and step but the first, which has none; values are read at the end."""
+    """One decision and a deal in every game and step, no decision in the first; values are read at the end."""
     config = {"name": "ppo", "num_envs": GAMES, "rollout_length": 4, "batch_size": BATCH, "epochs": 1}
     found = _counted(config | {"opponents": [opponent]})
     decided = 3 * GAMES
@@ -169,7 +169,7 @@ def test_ppo_of_rollouts(opponent: str) -> None:
         "episodes": decided,
         "decisions": decided,
         "nodes": found["nodes"],
-        "transitions": found["nodes"] + decided,
+        "transitions": found["nodes"] + decided + GAMES,
         "network_rows": 4 * GAMES + GAMES + decided + (others if opponent == "past_self" else 0),
         "gradient_steps": decided // BATCH,
     }

@@ -13,6 +13,7 @@ from dream_support import CoinGame, arrays
 
 import envs
 from dream import algorithms
+from dream.algorithms.deep import history_values
 from dream.algorithms.deep.samplers import OutcomeSampler, WeightConfig
 from dream.algorithms.types import Algorithm
 from dream.config.compose import compose_config
@@ -159,3 +160,22 @@ def test_what_does_not_go_together_is_refused(overrides: list[str], message: str
     """Regrets need a zero-sum game; outcomes that chance did not make have no potentials; clip 0 uses no baseline."""
     with pytest.raises(InputError, match=message):
         _learner("dream", *overrides)
+
+
+@pytest.mark.parametrize("sync_every", [1, 5])
+def test_the_loss_of_a_baseline_is_the_mean_over_its_fit(monkeypatch: pytest.MonkeyPatch, sync_every: int) -> None:
+    """Of all periods between copies of the target network, not of the last one, whose loss is the least."""
+
+    def fitted(
+        loss: Any, optimizer: Any, params: Any, optimizer_state: Any, batch: Any, *, steps: int, **_: Any
+    ) -> Any:
+        losses = params - jnp.arange(steps)
+        return params - steps, optimizer_state, {"baseline_loss": jnp.mean(losses), "gradient_norm": jnp.float32(0)}
+
+    monkeypatch.setattr(history_values, "fit", fitted)
+    monkeypatch.setattr(history_values, "_batches", lambda *_: None)
+    config = history_values.HistoryValueConfig(steps=20, sync_every=sync_every)
+    state = history_values.ValueState(jnp.float32(100), (), None)
+    state, metrics = history_values.learn(None, config, state, None, jax.random.key(0))
+    assert state.params == 80
+    assert metrics["baseline_loss"] == pytest.approx(100 - np.arange(20).mean())
