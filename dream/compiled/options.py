@@ -35,7 +35,7 @@ def compiler_options(game: Game, *, brief: bool = False) -> dict[str, Any]:
 
 
 def jit_brief(game_of: Callable[[Any], Game], **settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns a decorator like jax.jit for a brief program of a game; not to be called inside another program.
+    """Returns a decorator like jax.jit for a brief program of a game; inside another program it has that one's options.
 
     Args:
       game_of: the first argument, which is static -> the game.
@@ -52,7 +52,8 @@ def jit_brief(game_of: Callable[[Any], Game], **settings: Any) -> Callable[[Call
 
         @functools.wraps(function)
         def call(first: Any, *arguments: Any, **named: Any) -> Any:
-            return program(first)(first, *arguments, **named)
+            traced = any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves((arguments, named)))
+            return (jitted(()) if traced else program(first))(first, *arguments, **named)
 
         # The stages that jax.jit's functions have.
         call.trace = lambda first, *rest, **named: program(first).trace(first, *rest, **named)  # type: ignore[attr-defined]

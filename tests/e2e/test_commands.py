@@ -43,6 +43,18 @@ def test_files_of_a_run(whole: pathlib.Path) -> None:
     assert {p.name for p in whole.parent.iterdir()} == {"whole", "stdout"}
 
 
+def test_a_run_is_evaluated_and_exported_with_programs_as_users_have_them(tmp_path: pathlib.Path) -> None:
+    """Optimised, as programs of other tests are not: PPO on gin, whose programs have compiler options then."""
+    usual = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "0", "XLA_FLAGS": ""}
+    succeed("dream.run", *TINY, "algo=ppo", "env=gin_rummy", "iterations=1", "eval.final_games=4", "run_dir=run",
+            cwd=tmp_path, **usual)  # fmt: skip
+    succeed("dream.export", "checkpoint=run", "out=run.safetensors", cwd=tmp_path, **usual)
+    succeed(
+        "dream.evaluate", "checkpoint=run.safetensors", "opponent=gin_rummy/points", "games=4", cwd=tmp_path, **usual
+    )
+    assert [json.loads(path.read_text())["n"] for path in tmp_path.rglob("evaluations/*.json")] == [4]
+
+
 def test_record_of_a_run(whole: pathlib.Path) -> None:
     """One line an iteration with counters and seconds that grow, diagnostics, and evaluations where due."""
     lines = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import dream
 import envs
 from dream.compiled import options
 from dream.compiled.bounded import BoundedCalls, long_loop, whole
@@ -103,3 +104,21 @@ def test_bounded_calls_have_the_options_of_their_game(monkeypatch: pytest.Monkey
         assert given == []
         assert int(whole(calls(jnp.int32(0)))) == 5
         assert [given.pop(), given.pop()] == [wanted] * 2
+
+
+def test_a_brief_program_can_be_part_of_another(game: Game) -> None:
+    """It has the other's options then; a policy's shapes, for instance, are found by tracing how its learner begins."""
+    program = options.jit_brief(lambda game: game, static_argnums=0)(
+        lambda game, x, scale=1: scale * x * game.num_actions
+    )
+    wanted = np.full(2, float(game.num_actions))
+    np.testing.assert_array_equal(jax.jit(lambda x: program(game, x))(jnp.ones(2)), wanted)
+    np.testing.assert_array_equal(jax.jit(lambda x: program(game, np.ones(2), scale=x))(1.0), wanted)
+    assert jax.eval_shape(lambda x: program(game, x), jnp.ones(2)).shape == (2,)
+    np.testing.assert_array_equal(program(game, jnp.ones(2)), wanted)
+
+
+@pytest.mark.parametrize("name", ["gin_rummy/points", "gin_rummy_mdp/points", "gin_rummy_openspiel/ppo"])
+def test_a_shipped_player_is_loaded(name: str) -> None:
+    """As where programs are optimised, which those of most tests are not."""
+    assert dream.load_policy(name) is not None
