@@ -20,7 +20,7 @@ RANKS = "A23456789TJQK"
 NUM_SUITS = len(SUITS)
 NUM_RANKS = len(RANKS)
 NUM_CARDS = NUM_SUITS * NUM_RANKS
-VALUES = np.minimum(np.arange(NUM_RANKS) + 1, 10)
+VALUES = np.minimum(np.arange(NUM_RANKS, dtype=np.int32) + 1, 10)
 """int[13]: points of a rank, ace 1, court cards 10."""
 NO_CARD = 255
 """What views hold as uint8 where there is no card."""

@@ -22,7 +22,7 @@ import numpy as np
 from jax import Array
 
 from envs import drawing
-from envs.errors import InputError
+from envs.errors import InputError, whole_number
 from envs.match_rules import MatchRules
 
 State = Any
@@ -315,12 +315,20 @@ class Game(abc.ABC):
         Args:
           state: one state.
           viewer: None shows all cards; a seat only what its view shows.
+        Raises:
+          InputError: a viewer who is no seat.
         """
-        return drawing.to_text(self.scene(state, viewer))
+        return drawing.to_text(self.scene(state, self._seat(viewer)))
 
     def render_svg(self, state: State, viewer: int | None = None) -> str:
         """Returns a state as an SVG element (host side); see `render`."""
-        return drawing.to_svg(self.scene(state, viewer))
+        return drawing.to_svg(self.scene(state, self._seat(viewer)))
+
+    def _seat(self, viewer: int | None) -> int | None:
+        rule = f"a seat from 0 to {self.num_players - 1}, or None for all cards"
+        if viewer is not None and not 0 <= (viewer := whole_number("viewer", viewer, rule)) < self.num_players:
+            raise InputError(f"viewer={viewer} is not valid; it must be {rule}")
+        return viewer
 
     def observe(self, state: State, player: Array) -> Array:
         """Returns encode(view(state, player)): float32[observation_size]."""

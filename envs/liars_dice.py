@@ -135,7 +135,7 @@ class LiarsDice(EnumerableGame):
     def determinize(self, view: LiarsView, key: Array) -> LiarsState:
         """Rolls the other's die anew."""
         seat, actions = view.seat.astype(jnp.int32), view.actions.astype(jnp.int32)
-        other = jax.random.randint(key, (), 1, _SIDES + 1)
+        other = jax.random.randint(key, (), 1, _SIDES + 1, jnp.int32)
         return LiarsState(
             dice=jnp.where(np.arange(_DICE) == seat, view.die.astype(jnp.int32), other),
             actions=actions,

@@ -75,12 +75,17 @@ def controlled_match(
       games: rounds, even, at least 8.
       seed: of everything, or a PRNG key.
       samples: K.
-      fresh: deals on which the mean of D is taken.
+      fresh: deals on which the mean of D is taken, at least 2.
     Raises:
-      InputError: games is odd or too small, a player of another game, a policy gives no distribution over the legal
-        actions, or a reward or the value is not finite.
+      InputError: a game for more players, games is odd or too small, samples or fresh is too small, a player of another
+        game, a policy gives no distribution over the legal actions, or a reward or the value is not finite.
     """
+    if game.num_players != 2:
+        raise InputError(f"{game.name} has {game.num_players} players; control variates are for two players")
     check_games(game, games)
+    for name, given, least in (("samples", samples, 1), ("fresh", fresh, 2)):
+        if given < least:
+            raise InputError(f"{name}={given} is too small; it must be at least {least}")
     if games < FEWEST_GAMES:
         raise InputError(f"games={games} is too small for control variates; it must be at least {FEWEST_GAMES}")
     for player in (policy, opponent):

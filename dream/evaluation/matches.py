@@ -21,10 +21,11 @@ from dream.evaluation.statistics import Interval, mean_interval, rate_interval
 from dream.evaluation.validity import refuse_faults, refuse_rewards
 from envs import Game, HostPlayer, Policy, check_once, check_plays
 from envs.batching import where_needed
-from envs.errors import InputError
+from envs.errors import InputError, whole_number
 
 CHUNK = 1024
 """Pairs of rounds played at once."""
+_MOST_SEED = 2**32 - 1
 _FAULTS, _NO_FAULTS = "faults", np.zeros((2, 4), bool)
 """Among what is returned of rounds: what was wrong with the two policies."""
 
@@ -77,7 +78,7 @@ def play_hands(
       game: what is played; with more than two players the opponent has all the other seats.
       policy, opponent: who plays.
       games: rounds, a multiple of the players: each deal is played from every seat.
-      seed: of deals and actions, or a PRNG key, which shares its deals with no seed.
+      seed: of deals and actions, 0 to 2^32 - 1, or a PRNG key; that of a seed is `jax.random.key(seed)`.
       progress: called with the number of rounds played so far.
       on_hand: called with every round: its number `hand`, `pair`, the policy's `seat` and `points`, what each player
         `won`, and game.history.
@@ -85,7 +86,8 @@ def play_hands(
     Returns:
       Every round by name: float32[pairs, P], the policy in seat p; the names are those that `match` reports.
     Raises:
-      InputError: games is not such a multiple, of two deals at least; a player of another game; a policy that gives
+      InputError: games is not such a multiple, of two deals at least; another seed; a player of another game; a player
+        asked on the host in a game for more than two; a policy that gives
         no distribution over the legal actions somewhere; or a game that does not keep what it promises.
     """
     check_games(game, games)
@@ -93,6 +95,8 @@ def play_hands(
     for player in (policy, opponent):
         check_plays(player, game)
     seats = game.num_players
+    if isinstance(opponent, HostPlayer) and seats != 2:
+        raise InputError(f"{game.name} has {seats} players; a player that is asked on the host plays with one other")
     pairs, key = games // seats, match_key(seed)
     play = functools.partial(play_on_host if isinstance(opponent, HostPlayer) else _play_pairs, game, policy, opponent)
     parts, played = [], 0
@@ -138,8 +142,17 @@ def play_blocks(
 
 
 def match_key(seed: int | Array) -> Array:
-    """Returns the PRNG key of a match's deals and actions from its seed, or the key that is given."""
-    return seed if isinstance(seed, Array) else jax.random.key(seed)
+    """Returns the PRNG key of a match's deals and actions from its seed, or the key that is given.
+
+    Raises:
+      InputError: a seed that is no whole number from 0 to 2^32 - 1, as other numbers share their keys with those.
+    """
+    if isinstance(seed, Array) and jnp.issubdtype(seed.dtype, jax.dtypes.prng_key):
+        return seed
+    number = whole_number("seed", seed, f"0 to {_MOST_SEED}")
+    if not 0 <= number <= _MOST_SEED:
+        raise InputError(f"seed={number} is not valid; it must be 0 to {_MOST_SEED}")
+    return jax.random.key(number)
 
 
 def check_games(game: Game, games: int) -> None:

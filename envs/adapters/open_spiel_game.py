@@ -59,6 +59,9 @@ class _Kept:
     def __deepcopy__(self, memo: Any) -> _Kept:
         return self
 
+    def __reduce__(self) -> tuple[type[_Kept], tuple[Any]]:
+        return _Kept, (self.value,)  # what was computed is computed again; compiled functions cannot be pickled
+
 
 _NOTHING = _Kept([])
 

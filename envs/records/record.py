@@ -15,7 +15,7 @@ from jax import Array, lax
 import envs
 from envs import drawing
 from envs.batching import QUICK
-from envs.errors import InputError, shown
+from envs.errors import InputError, shown, whole_number
 from envs.game import Game, State
 from envs.totals import settled
 
@@ -79,7 +79,7 @@ def finished(
     *,
     about: Mapping[str, Any] | None = None,
 ) -> Record:
-    """Makes the record of a game whose result is known already; nothing is played or checked.
+    """Makes the record of a game whose result is known already; nothing is played, no action checked.
 
     Args:
       game: what was played.
@@ -88,14 +88,18 @@ def finished(
       points: what each player won.
       players: who played, by seat.
       about: what else belongs to it.
+    Raises:
+      InputError: an action that is no whole number, or names of more or fewer players than the game has.
     """
+    if isinstance(players, str) or len(players) not in (0, game.num_players):
+        raise InputError(f"players={shown(repr(players))} is not valid; it must be {game.num_players} names, or none")
     numbers = game.deal_of(deal) if hasattr(deal, "current_player") else deal
     return Record(
         game=game.name,
         version=game.version,
         rules=rules_of(game),
         deal=tuple(number if isinstance(number, float) else int(number) for number in numbers),
-        actions=tuple(int(action) for action in actions),
+        actions=tuple(whole_number("action", action, "one of the game's") for action in actions),
         result={"points": rounded(points)},
         players=tuple(players),
         preset=game.preset,
@@ -178,6 +182,8 @@ def game_of(given: Record) -> Game:
         raise InputError(
             f"{given.place}: {game.name} version {shown(given.version)}; this project has version {game.version}"
         )
+    if len(given.players) not in (0, game.num_players):
+        raise InputError(f"{given.place}: players holds {len(given.players)} names; it must hold {game.num_players}")
     return game
 
 
@@ -321,7 +327,7 @@ def scene(given: Record, *, checked: bool = True) -> drawing.Scene:
 def player_names(given: Record, num_players: int, *, whole: bool = False) -> list[str]:
     """Returns who played by seat, "player 0" and so on where that is not known; long names are cut unless `whole`."""
     seats = range(num_players)
-    if len(given.players) != num_players:
+    if not given.players:
         return [f"player {seat}" for seat in seats]
     if whole:
         return list(given.players)

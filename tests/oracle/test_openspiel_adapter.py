@@ -42,6 +42,19 @@ def test_openspiels_own_checker_accepts_the_game(case: str) -> None:
     pyspiel.random_sim_test(game, num_sims=2, serialize=True, verbose=False)
 
 
+def test_a_state_is_serialised_after_a_policy_has_answered() -> None:
+    """What was computed about it, compiled functions among that, stays behind."""
+    ours = envs.make("leduc_poker")
+    game, policy = open_spiel.game(ours), open_spiel.policy(uniform_policy(), ours)
+    state = game.new_initial_state()
+    for action in (0, 3):
+        state.apply_action(action)
+    before = policy.action_probabilities(state)
+    _, again = pyspiel.deserialize_game_and_state(pyspiel.serialize_game_and_state(game, state))
+    assert again.history() == state.history()
+    assert policy.action_probabilities(again) == before
+
+
 @pytest.mark.parametrize("case", ["rummy500-heavy", "rummy500-match"])
 def test_what_a_game_pays_on_the_way_is_told(case: str) -> None:
     """Rewards are the last action's pay and sum to the returns, within the bounds; the game says that it pays so."""

@@ -106,7 +106,7 @@ def _events(rules: GinRules, view: GinView) -> Array:
     """Returns the event block: float32[80, 59], zero beyond the log's length."""
     actor, kind, card = (x[:, None] for x in table.read(view.log))
     present = kind > 0
-    slots = np.arange(rules.max_actions)[:, None]
+    slots = np.arange(rules.max_actions, dtype=np.float32)[:, None]
     width = log_width(rules)
     column = np.arange(width)
     is_one = (

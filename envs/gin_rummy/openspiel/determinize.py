@@ -156,7 +156,7 @@ def _stopped_hand(rules: OpenSpielRules, view: OpenSpielView, hidden: _Hidden, k
     Cards are gone through in order. With W[c, n, p] the number of ways to choose n of the unseen cards from c on of at
     most p points, a card is chosen with the share of W that does so, which makes all choices equally likely.
     """
-    values = np.asarray(cards.VALUES)[np.arange(rules.num_cards) % rules.num_ranks]
+    values = cards.VALUES[np.arange(rules.num_cards) % rules.num_ranks]
     left = view.knock_card.astype(jnp.int32) - melds.over_suits(melds.points(hidden.known.astype(jnp.int32)))
     sizes, points = np.arange(rules.hand_size + 1)[:, None], np.arange(_MOST_POINTS + 1)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import envs
-from envs import cards, drawing
+from envs import InputError, cards, drawing
 from envs.game import Game
 from envs.rummy500.rules import HAND_VALUES
 
@@ -113,6 +113,15 @@ def _public(game: Game, view: Any, viewer: int) -> set[str]:
             cards.RANKS[card % ranks] + "SCDH"[card // ranks] for card in cards.cards_in(view.known[1 - viewer], ranks)
         }
     return {cards.card_name(card, ranks) for card in cards.cards_in(view.known, ranks)}
+
+
+@pytest.mark.parametrize("viewer", [-1, 9, 0.5, "0"])
+def test_a_viewer_who_is_no_seat_is_refused(played: tuple[Game, list[tuple[Any, np.ndarray]]], viewer: Any) -> None:
+    """Instead of a picture of nobody's view."""
+    game, states = played
+    for draw in (game.render, game.render_svg):
+        with pytest.raises(InputError, match=r"viewer=.* is not valid; it must be .*a seat from 0 to"):
+            draw(states[0][0], viewer)
 
 
 def test_the_picture_follows_from_the_view(played: tuple[Game, list[tuple[Any, np.ndarray]]]) -> None:

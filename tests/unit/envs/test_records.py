@@ -58,6 +58,27 @@ def test_a_record_tells_the_hand(made: records.Record) -> None:
     assert reported["result"]["ending"] in ("tie", "knock", "gin", "undercut")
 
 
+@pytest.mark.parametrize("players", ["anna", ("anna",), ("anna", "otto", "lv5")])
+def test_names_of_more_or_fewer_players_are_refused(players: Any, tmp_path: pathlib.Path) -> None:
+    """Else they would be lost, and rounds of different people counted as one's; in files too."""
+    game, file = envs.make("kuhn_poker"), tmp_path / "games.jsonl"
+    with pytest.raises(InputError, match=r"players=.* is not valid; it must be 2 names, or none"):
+        records.record(game, (2, 0, 1), (1, 1), players)
+    made = records.record(game, (2, 0, 1), (1, 1), ("anna", "otto"))
+    records.write(file, [dataclasses.replace(made, players=tuple(players))])
+    (read,) = records.read(file)
+    with pytest.raises(InputError, match=rf"players holds {len(players)} names; it must hold 2"):
+        records.replay(read)
+
+
+def test_an_action_that_is_no_whole_number_is_refused() -> None:
+    """Instead of another game being recorded."""
+    game = envs.make("kuhn_poker")
+    with pytest.raises(InputError, match=r"action=1.7 is not valid; it must be a whole number"):
+        records.record(game, (2, 0, 1), (1.7, 1))
+    assert records.record(game, (2, 0, 1), (np.int8(1), jnp.int32(1))).actions == (1, 1)
+
+
 def test_presets_go_by_name(made: records.Record) -> None:
     """Each game's own preset is known, and kept when read back."""
     assert envs.make("gin_rummy").preset == "dream"

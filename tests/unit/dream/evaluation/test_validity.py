@@ -290,3 +290,25 @@ def test_control_variates_need_deals_for_both_halves() -> None:
     value = Value(lambda params, view: jnp.float32(0.0), ())
     with pytest.raises(InputError, match="games=4 is too small for control variates; it must be at least 8"):
         controlled_match(GAME, RANDOM, RANDOM, value, games=4)
+    for name, given in (("samples", 0), ("fresh", 1)):
+        with pytest.raises(InputError, match=f"{name}={given} is too small; it must be at least {given + 1}"):
+            controlled_match(GAME, RANDOM, RANDOM, value, games=64, **{name: given})
+
+
+def test_more_seats_than_two_are_refused_where_two_play() -> None:
+    """Control variates, which would leave seats out, and a player of the host, who has one seat."""
+    three, value = make("rummy500", num_players=3), Value(lambda params, view: jnp.float32(0.0), ())
+    player = make_bot("random", three)
+    with pytest.raises(InputError, match="rummy500 has 3 players; control variates are for two players"):
+        controlled_match(three, player, player, value, games=12)
+    with pytest.raises(InputError, match="rummy500 has 3 players; a player that is asked on the host plays with one"):
+        match(three, player, _Host(0), games=6)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, 1.5, None, "0"])
+def test_a_seed_that_would_share_its_deals_is_refused(seed: Any) -> None:
+    """-1 and 2^32 have the keys of other seeds; NumPy's and JAX's whole numbers are seeds, and a key is its seed's."""
+    with pytest.raises(InputError, match=r"seed=.* is not valid; it must be .*0 to 4294967295"):
+        match(GAME, RANDOM, RANDOM, games=4, seed=seed)
+    keys = [matches.match_key(given) for given in (3, np.uint32(3), jnp.int32(3), jax.random.key(3))]
+    assert len({tuple(jax.random.key_data(key).tolist()) for key in keys}) == 1
