@@ -64,4 +64,6 @@ def unknown(what: str, given: object, known: Iterable[str]) -> InputError:
     if len(choices) > _MOST_SHOWN:
         closest = difflib.get_close_matches(str(given), choices, n=_MOST_SHOWN, cutoff=0.0)
         return InputError(f"unknown {what} {given!r}; {hint}the nearest of {len(choices)}: {', '.join(closest)}")
-    return InputError(f"unknown {what} {given!r}; {hint}known: {', '.join(choices) or 'none'}")
+    if not choices:
+        return InputError(f"unknown {what} {given!r}; there are none here")
+    return InputError(f"unknown {what} {given!r}; {hint}known: {', '.join(choices)}")

@@ -125,8 +125,10 @@ def last_within(limit: str, pair: Sequence[tuple[Path, dict[int, dict[str, float
       InputError: a run that counts nothing of the limit.
     """
     most = {run: max(totals[limit] for totals in kept.values()) for run, kept in pair}
+    if not any(most.values()):
+        raise NothingWithinError(f"{' and '.join(map(str, most))} count no {limit}")
     for run, total in most.items():
-        if not total and any(most.values()):
+        if not total:
             raise InputError(f"{run} counts no {limit}, as solvers of game trees do; learners that play games do")
     shared, points = min(most.values()), []
     for run, kept in pair:

@@ -12,6 +12,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from dream.commands.closed_pipe import while_somebody_reads
 from envs.errors import InputError
 
 _PACKAGE = "dream-rummy"
@@ -94,10 +95,12 @@ def answered(command: str | None, arguments: list[str]) -> bool:
         return False
     try:
         overrides = [text for text in arguments if not text.startswith("-")]
-        print(overview() if command is None else command_help(command, overrides))
+        text = overview() if command is None else command_help(command, overrides)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
         sys.exit(2)
+    with while_somebody_reads():
+        print(text)
     return True
 
 

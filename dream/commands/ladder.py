@@ -209,6 +209,11 @@ def _play_and_rate(prepared: Ladder, stop: StopRequest) -> None:
     folder, names = prepared.run_dir, list(prepared.players)
     known = files.decoded((folder / SETTINGS).read_bytes())["players"] if (folder / SETTINGS).exists() else {}
     files.write_json(folder / SETTINGS, prepared.identity | {"players": known | prepared.sources})
+    if left_out := known.keys() - prepared.sources.keys():
+        print(
+            f"not rated, as players does not name them; their matches are kept: {', '.join(sorted(left_out))}",
+            flush=True,
+        )
     block = prepared.identity["block"]
     played = Rounds(prepared.game, prepared.players, prepared.places, prepared.config, block, folder, stop).play()
     results = {pair: Result(points, prepared.match_rules) for pair, points in played.items()}

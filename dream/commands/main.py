@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dream.commands.closed_pipe import while_somebody_reads
 from dream.commands.sweep import Sweep
 from dream.config.compose import Composed, compose_config, composed_by_hydra, config_dir, offer_all
 from dream.storage.files import StorageError
@@ -36,17 +37,18 @@ def run_command(
     flags = {argument for argument in arguments if argument.startswith("-")}
     overrides = [argument for argument in arguments if not argument.startswith("-")]
     _cache_compilations()
-    if not flags:
-        _run_job(job, lambda: prepare(compose_config(name, complete(overrides))))
-    elif flags <= _SWEEP:
-        try:
-            sweep = Sweep(name, overrides, prepare, job, complete)
-        except InputError as error:
-            _refuse(error)
-        if code := sweep.run():
-            sys.exit(code)
-    else:
-        _hand_to_hydra(name, prepare, job)
+    with while_somebody_reads():
+        if not flags:
+            _run_job(job, lambda: prepare(compose_config(name, complete(overrides))))
+        elif flags <= _SWEEP:
+            try:
+                sweep = Sweep(name, overrides, prepare, job, complete)
+            except InputError as error:
+                _refuse(error)
+            if code := sweep.run():
+                sys.exit(code)
+        else:
+            _hand_to_hydra(name, prepare, job)
 
 
 def _run_job(job: Callable[[Any], float | None], prepare: Callable[[], Any]) -> None:

@@ -23,7 +23,15 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 
-from dream.config.compose import Composed, compose_config, composed_by_hydra, config_dir, jobs, offer_all
+from dream.config.compose import (
+    Composed,
+    check_hydra,
+    compose_config,
+    composed_by_hydra,
+    config_dir,
+    jobs,
+    offer_all,
+)
 from dream.storage.files import StorageError, append_lines, read_lines
 from envs.errors import InputError
 
@@ -85,6 +93,7 @@ class Sweep:
         if not self._by_hydra:
             self._check()
         else:
+            check_hydra(name, overrides)
             self._hydras_folder = _folder_in(overrides, "run_dir" if name == "config" else "hydra.sweep.dir")
             self._fixed |= {text for text in sys.argv if text.startswith("run_dir=")}
 

@@ -22,7 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from dream.config import registered, renamed, tuned
 from dream.config.tuned import config_dir
-from envs.errors import InputError
+from envs.errors import InputError, unknown
 
 __all__ = [
     "Composed", "as_value", "beside_recipe", "check_names", "compose_config", "composed_by_hydra", "config_dir",
@@ -108,6 +108,35 @@ def offer_all(name: str) -> None:
         for option in set(registered.names(group)) - set(options):
             with contextlib.suppress(InputError):  # of a package that cannot be loaded; Hydra does not find the option
                 registered.offer(group, option)
+
+
+def check_hydra(name: str, overrides: list[str]) -> None:
+    """Raises InputError where Hydra could not begin a sweep: a wrong launcher or sweeper, or a range without values.
+
+    Args:
+      name: of the primary file in conf/, without its ending.
+      overrides: of the command line.
+    """
+    parsed = _parse(overrides)
+    own = [override.input_line for override in parsed if override.get_key_element().startswith("hydra")]
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(str(config_dir()), version_base="1.3"):
+        loader = GlobalHydra.instance().config_loader()
+        for override in parsed:
+            group, option = override.get_key_element(), override.value()
+            if group.startswith("hydra/") and option not in (options := loader.get_group_options(group)):
+                raise unknown(group, option, options)
+        try:
+            compose(name, own, return_hydra_config=True)
+        except _COMPOSE_ERRORS as error:
+            reason = str(error).strip().splitlines()[0].rstrip(".")
+            raise InputError(
+                f"{reason}: it must be a setting of the launcher or sweeper chosen by hydra/launcher= or hydra/sweeper="
+            ) from error
+    for override in filter(Override.is_interval_sweep, parsed):
+        values = override.value()
+        if not values.start < values.end:
+            raise InputError(f"{override.input_line} is not valid; an interval must end above its start")
 
 
 def check_names(composed: Composed, *groups: str) -> None:

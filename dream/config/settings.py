@@ -135,5 +135,5 @@ def _check_range(bounds: Mapping[str, Any], value: Any, path: str) -> None:
         if not math.isfinite(value) or not (low < value if above else low <= value) or not value <= high:
             rule = f"more than {low}" if above else f"at least {low}" if low > -math.inf else ""
             limit = f"at most {high}" if high < math.inf else ""
-            wanted = " and ".join(filter(None, (rule, limit))) or "finite"
+            wanted = " and ".join(filter(None, ("" if math.isfinite(value) else "finite", rule, limit)))
             raise InputError(f"{path}={value} is out of range; it must be {wanted}")

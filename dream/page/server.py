@@ -12,7 +12,9 @@ import contextlib
 import ipaddress
 import json
 import secrets
+import signal
 import socket
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -199,5 +201,8 @@ def configured(site: Site) -> uvicorn.Config:
 
 
 def serve(site: Site, listening: socket.socket) -> None:
-    """Serves until it is interrupted."""
-    uvicorn.Server(configured(site)).run([listening])
+    """Serves until it is interrupted, which ends the process with 130."""
+    try:
+        uvicorn.Server(configured(site)).run([listening])
+    except KeyboardInterrupt:  # uvicorn hands the signal on when it has closed what was open
+        sys.exit(128 + signal.SIGINT)

@@ -239,6 +239,11 @@ def _stated(player: Mapping[str, Any]) -> str:
 def _find_to_resume(reference: str) -> Checkpoint:
     """Opens a checkpoint; raises InputError, which for a run that has none yet says how to start it over."""
     run_dir = Path(reference).expanduser()
+    if run_dir.is_file():
+        raise InputError(
+            f"resume={reference} is a file; it must be a run directory or a checkpoint's folder in one. A new run can "
+            "begin with an export's weights: algo.start_from="
+        )
     if (run_dir / files.CONFIG_FILE).is_file() and not has_checkpoint(run_dir):
         raise InputError(
             f"{reference} has no checkpoint yet; the command that made it starts it over, with run_dir={reference}"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import pathlib
 import shutil
+import signal
 import subprocess
 
 import jax
 import numpy as np
 import pytest
-from command_support import REPO, TINY, command, succeed, wandb_history, wandb_records, without_seconds
+from command_support import PATIENCE, REPO, TINY, command, start, succeed, wandb_history, wandb_records, without_seconds
 from omegaconf import OmegaConf
 
 import dream
@@ -53,6 +54,16 @@ def test_a_run_is_evaluated_and_exported_with_programs_as_users_have_them(tmp_pa
         "dream.evaluate", "checkpoint=run.safetensors", "opponent=gin_rummy/points", "games=4", cwd=tmp_path, **usual
     )
     assert [json.loads(path.read_text())["n"] for path in tmp_path.rglob("evaluations/*.json")] == [4]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["algo=cfr", "env=kuhn_poker", *TINY]], ids=["help", "run"])
+def test_a_reader_that_leaves_ends_the_command_quietly(tmp_path: pathlib.Path, arguments: list[str]) -> None:
+    """As `| head` does; the shell is told as of other programs."""
+    process = start("dream.run", *arguments, cwd=tmp_path)
+    process.stdout.close()
+    process.stdout = None
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, errors) == (128 + signal.SIGPIPE, "")
 
 
 def test_record_of_a_run(whole: pathlib.Path) -> None:

@@ -94,6 +94,15 @@ def test_an_interrupted_ladder_is_gone_on_with(played: pathlib.Path) -> None:
     assert files.read_lines(folder / "matches.jsonl") == records
 
 
+def test_players_that_are_left_out_are_told(played: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """The report is of the players that the command names; what others played stays in the folder."""
+    shutil.copytree(played / "ladder", tmp_path / "ladder")
+    done = succeed("dream.ladder", "players=[random,greedy]", *ARGUMENTS[1:], "plot=none", cwd=tmp_path)
+    assert "not rated, as players does not name them; their matches are kept: heuristic" in done.stdout
+    kept = [(tmp_path / "ladder" / "matches.jsonl").read_text(), (played / "ladder" / "matches.jsonl").read_text()]
+    assert kept[0] == kept[1]
+
+
 def _children(process: subprocess.Popen[str]) -> list[int]:
     """Returns the processes that play for a ladder, from Linux's /proc; multiprocessing's tracker is none of them."""
     found = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()

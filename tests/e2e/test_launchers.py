@@ -48,6 +48,29 @@ def test_jobs_run_in_processes_of_their_own_and_go_on(tmp_path: pathlib.Path, la
     assert [row["iteration"] for row in dream.load_sweep(tmp_path / "sweep")] == [3, 3]
 
 
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["hydra/launcher=process"], "unknown hydra/launcher 'process'; did you mean 'processes'?"),
+        (
+            ["hydra.launcher.n_jobs=2"],
+            "'hydra.launcher.n_jobs': it must be a setting of the launcher or sweeper chosen by",
+        ),
+        (["hydra/sweeper=search", "algo.average_power=interval(2,1)"], "an interval must end above its start"),
+    ],
+    ids=["launcher", "setting", "interval"],
+)
+def test_a_sweep_that_hydra_could_not_begin_is_refused(tmp_path: pathlib.Path, options: list[str], line: str) -> None:
+    """In one line, without a table of jobs that never were, and nothing is written."""
+    pytest.importorskip("hydra_plugins.hydra_optuna_sweeper")
+    done = _sweep(tmp_path, *options, "seed=1,2", "run_dir=sweep")
+    assert done.returncode == 2
+    (told,) = done.stderr.splitlines()
+    assert line in told
+    assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_jobs_refused_in_processes_of_their_own_are_told(tmp_path: pathlib.Path) -> None:
     """Exit code 1 and a row for each job asked for, none for what an earlier sweep left in the folder."""
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher")

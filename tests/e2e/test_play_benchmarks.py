@@ -38,7 +38,7 @@ def test_a_games_version_is_played(tmp_path: pathlib.Path) -> None:
     script = str(FOLDER / "random_play.py")
     done = command_support.command(script, *wrong, cwd=tmp_path, PYTHONPATH=str(command_support.REPO))
     assert done.returncode == 2
-    assert done.stderr.splitlines() == ["error: unknown rule 'version'; known: none"]
+    assert done.stderr.splitlines() == ["error: unknown rule 'version'; there are none here"]
 
 
 def test_environments_are_timed_beside_random_play(tmp_path: pathlib.Path) -> None:

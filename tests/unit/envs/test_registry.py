@@ -52,7 +52,7 @@ def test_near_miss_is_suggested() -> None:
 @pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", "liars_dice"])
 def test_games_without_rules_refuse_any(game: str) -> None:
     """By its name."""
-    assert "unknown rule 'ante'; known: none" in _message(game, ante=2)
+    assert "unknown rule 'ante'; there are none here" in _message(game, ante=2)
 
 
 def test_unknown_rule_lists_the_known_ones() -> None:
