@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import math
 import numbers
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 _MOST_SHOWN = 40
@@ -45,6 +46,15 @@ def finite_number(name: str, given: Any, low: float = -math.inf, high: float = m
         return float(given)
     bounds = f", {low:g} to {high:g}" if math.isfinite(low) else ""
     raise InputError(f"{name}={shown(repr(given))} is not valid; it must be a finite number{bounds}")
+
+
+@contextlib.contextmanager
+def naming(setting: str) -> Iterator[None]:
+    """Puts the name of a setting before what is said of its value."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{setting}: {error}") from error
 
 
 def unknown(what: str, given: object, known: Iterable[str]) -> InputError:

@@ -12,6 +12,7 @@ from jax import Array
 
 from envs import Game, InputError, Policy, make_bot
 from envs.batching import where_needed
+from envs.errors import naming
 
 SELF = "self"
 """The name of the learner as its own opponent."""
@@ -78,7 +79,8 @@ def make_mixture(
             f"algo.shares={list(shares)} does not fit algo.opponents={list(names)}; "
             "it must give each opponent a share, not all 0"
         )
-    found = {name: None if name == PAST_SELF else find_player(name, game) for name in names if name != SELF}
+    with naming("algo.opponents"):
+        found = {name: None if name == PAST_SELF else find_player(name, game) for name in names if name != SELF}
     fixed = [(found[name], share) for name, share in zip(names, shares, strict=True) if name != SELF]
     own = sum(share for name, share in zip(names, shares, strict=True) if name == SELF)
     probabilities = np.array([own, *(share for _, share in fixed)], np.float32) / sum(shares)

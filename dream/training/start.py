@@ -27,6 +27,7 @@ from dream.storage.reports import measured_players
 from dream.training import hosts
 from dream.training.beginning import Parts, Start
 from envs import InputError
+from envs.errors import naming
 
 _ROOT = Path("runs")
 _BEGINNING = ("algo.start_from", "algo.initial_scale")
@@ -53,7 +54,8 @@ def build_run(node: Any) -> Parts:
         if game.num_players == 2 and getattr(config.eval, name) % 2:
             raise InputError(f"eval.{name}={getattr(config.eval, name)} is odd; it must be even: deals are mirrored")
     places = {name: at_checkpoint(name) for name in config.eval.opponents}
-    opponents = {name: find_opponent(place, game) for name, place in places.items()}
+    with naming("eval.opponents"):
+        opponents = {name: find_opponent(place, game) for name, place in places.items()}
     met = {name: name for name in config.algo.get("opponents", ()) if name not in (SELF, PAST_SELF)}
     trained = measured_players(met | places, game)
     return Parts(config, game, algorithm, opponents, trained)
@@ -163,9 +165,9 @@ def _resume(composed: Composed) -> Start:
     node = update(stored, composed.overrides, choices, skip={"resume", "run_dir"})
     for part in ("network", "env", "seed"):
         if node[part] != stored[part]:
+            then, now = _differing(stored[part], node[part])
             raise InputError(
-                f"{part} cannot be changed by resume=: {checkpoint.path} has {_brief(stored[part])}, "
-                f"the overrides ask for {_brief(node[part])}"
+                f"{part} cannot be changed by resume=: {checkpoint.path} has {then}, the overrides ask for {now}"
             )
     for name in _BEGINNING:
         now, then = OmegaConf.select(node, name), OmegaConf.select(stored, name)
@@ -257,13 +259,18 @@ def _refuse_new_rules(checkpoint: Checkpoint, stored: DictConfig, overrides: Seq
         rule = override.split("=")[0].lstrip("+~")
         if rule.startswith("env.rules.") and OmegaConf.select(stored, rule) is None:
             raise InputError(
-                f"env cannot be changed by resume=: {checkpoint.path} has {_brief(stored.env)}, "
+                f"env cannot be changed by resume=: {checkpoint.path} has {OmegaConf.to_container(stored.env)}, "
                 f"the overrides ask for {override}"
             )
 
 
-def _brief(value: object) -> str:
-    return str(OmegaConf.to_container(value) if OmegaConf.is_config(value) else value)
+def _differing(one: object, other: object) -> tuple[object, object]:
+    """Returns what differs of two settings: of groups, the keys that do."""
+    if not (OmegaConf.is_dict(one) and OmegaConf.is_dict(other)):
+        return one, other
+    plain = [OmegaConf.to_container(group) for group in (one, other)]
+    keys = [key for key in plain[0] | plain[1] if plain[0].get(key) != plain[1].get(key)]
+    return tuple({key: group[key] for key in keys if key in group} for group in plain)
 
 
 def _start(

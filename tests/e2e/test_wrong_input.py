@@ -58,6 +58,12 @@ RUN = {
     "no tree for CFR": (["algo=cfr", "env=gin_rummy_mdp"], "algo=cfr needs the whole tree of its game"),
     "unknown algorithm": (["algo=draem"], "did you mean 'dream'"),
     "unknown preset": (["preset=laptp"], "did you mean 'laptop'"),
+    "unknown player in evaluations": (["eval.opponents=[rando]"], "eval.opponents: unknown player 'rando'"),
+    "unknown player in training": (
+        ["algo=ppo", "algo.opponents=[self,rando]"],
+        "algo.opponents: unknown player 'rando'",
+    ),
+    "unknown player to start from": (["algo=ppo", "algo.start_from=nope"], "algo.start_from: unknown player 'nope'"),
     "unknown experiment": (["experiment=nothing"], "nothing"),
     "an experiment on another game": (
         ["experiment=ppo_dense", "env=leduc_poker"],
@@ -86,7 +92,10 @@ RUN = {
     "missing checkpoint": (["resume=nowhere"], "nowhere does not exist"),
     "foreign folder": (["resume=foreign"], "foreign holds no complete checkpoint"),
     "a file to resume": (["resume=run/config.yaml"], "resume=run/config.yaml is a file; it must be a run directory"),
-    "resume with another network": (["resume=run", "network.hidden=[16,9]"], "network cannot be changed"),
+    "resume with another network": (
+        ["resume=run", "network.hidden=[16,9]"],
+        "has {'hidden': [16, 8]}, the overrides ask for {",
+    ),
     "resume with another seed": (["resume=run", "seed=5"], "seed cannot be changed"),
     "resume with other rules": (["resume=run", "env.rules.knock_limit=9"], "env cannot be changed"),
     "resume with fewer iterations": (["resume=run", "iterations=3"], "less than the 4 iterations"),

@@ -51,6 +51,7 @@ from dream.networks.policy import ValuedPolicy, network_params
 from dream.rollout import policy_pool
 from dream.rollout.opponents import Mixture, make_mixture
 from envs import Game, InputError, Policy
+from envs.errors import naming
 
 
 class PpoState(NamedTuple):
@@ -103,7 +104,8 @@ def make_regularised(
     """
     mixture = make_mixture(config.opponents, config.shares, game, resources.find_player)
     mixture = mixture._replace(opponent_id_prob=config.opponent_id_prob)
-    start = None if config.start_from is None else resources.find_player(config.start_from, game)
+    with naming("algo.start_from"):
+        start = None if config.start_from is None else resources.find_player(config.start_from, game)
     return _make(config, network, game, mixture, regulariser, start)
 
 
