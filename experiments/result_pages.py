@@ -322,6 +322,9 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "gin_rummy.md", "corrections"): functools.partial(corrections_table, "gin_rummy"),
     (PAGES / "results" / "gin_rummy.md", "variants"): tables.variants_table,
     (PAGES / "results" / "gin_rummy.md", "learners"): tables.learners_table,
+    (PAGES / "results" / "gin_rummy.md", "learners-trials"): functools.partial(
+        tuning_table, "gin_trials", "points per hand", lambda objective: f"{-objective:+.1f}"
+    ),
     (PAGES / "results" / "gin_rummy.md", "ladder"): tables.ladder_table,
     (PAGES / "results" / "gin_rummy.md", "games-ladder"): tables.games_ladder_table,
     (PAGES / "results" / "gin_rummy.md", "relations"): tables.relations_table,

@@ -151,7 +151,7 @@ def strength_table() -> list[str]:
 
 
 def learners_table() -> list[str]:
-    """Returns the lines of the table that compares the dueling DREAM agent with PPO."""
+    """Returns the lines of the tables that compare the dueling DREAM agent with PPO: rounds won, points per hand."""
     result = stored("dueling_dream_ppo")
     over = result["over_pairs"]
     sides = (("one_at", "dueling DREAM,"), ("other_at", "PPO,"), ("_", " "))
@@ -163,21 +163,23 @@ def learners_table() -> list[str]:
         )
         for name, at in result["counters"].items()
     }
-    recipes = {"one": "experiment=dueling_dream_dense", "other": "experiment=ppo_dense"}  # what preset=laptop was
-    runs = {name: " ".join(x for x in result["overrides"][name][0] if not x.startswith("algo=")) for name in recipes}
-    commands = [renamed(run).replace("preset=laptop", recipes[name]) for name, run in runs.items()]
     spending = "; ".join(f"{titles[name]}: {text}" for name, text in spent.items())
-    rows = []
-    for opponent in over["other_at_equal_seconds"]:
-        cells = [percent(own[opponent]["win_rate"]) if opponent in own else "" for own in over.values()]
-        rows.append(["dueling DREAM" if opponent == "one" else f"`{opponent}`", *cells])
-    return table(
-        " | ".join(["against", *titles.values()]),
-        rows,
-        f"Rounds won, mean over {result['pairs']} pairs of runs with its 95 % t-interval, {result['games']:,} rounds "
-        f"per match on mirrored deals ({spending}; times {_seconds(result)}). Runs: dueling DREAM `{commands[0]}`, "
-        f"PPO `{commands[1]}`, and further seeds.",
+    runs = [renamed(" ".join(result["overrides"][side][0])) for side in ("one", "other")]
+    before = (
+        f"Mean over {result['pairs']} pairs of runs with its 95 % t-interval, {result['games']:,} rounds per match on "
+        f"mirrored deals ({spending}; times {_seconds(result)}). Runs: dueling DREAM `{runs[0]}`, PPO `{runs[1]}`, and "
+        "further seeds."
     )
+    lines = []
+    for what, key, shown in (("rounds won", "win_rate", percent), ("points per hand", "points_per_hand", signed)):
+        rows = []
+        for opponent in over["other_at_equal_seconds"]:
+            cells = [shown(own[opponent][key]) if opponent in own else "" for own in over.values()]
+            rows.append(["dueling DREAM" if opponent == "one" else f"`{opponent}`", *cells])
+        head = " | ".join([f"{what} against", *titles.values()])
+        lines += [*table(head, rows, before), ""]
+        before = ""
+    return lines[:-1]
 
 
 def _seconds(result: dict[str, Any]) -> str:

@@ -73,6 +73,13 @@ RECIPES = {
     "gin_rummy/laptop_self_play": Recipe(  # what the rule-based players of the population are worth
         ("preset=laptop", "algo.opponents=[past_self]", "algo.shares=null"), _GIN_FIELD, 6000
     ),
+    "gin_rummy/laptop_points": Recipe(  # by what the game pays, and at first for deadwood too
+        (
+            "preset=laptop", "algo.shaping.win_bonus=0", "algo.shaping.form=literal",
+            "algo.shaping.scale={start:2,end:0,transition_steps:150}",
+        ),
+        _GIN_FIELD, 6000,
+    ),
     "gin_rummy_openspiel/ppo": Recipe(
         ("experiment=openspiel_ppo_cards",), ("random", "simple_bot", "greedy", "marjj", "lookahead")
     ),

@@ -221,7 +221,9 @@ def test_matches_of_one_pair(tmp_path: pathlib.Path) -> None:
     short = ["env=kuhn_poker", "algo=cfr_plus", "iterations=1", "eval.opponents=[]", "tracking.mode=disabled"]
     succeed("dream.run", *short, f"run_dir={one}", cwd=tmp_path)
     shutil.copytree(one, other)
-    write_metrics(other, [row | {"seconds": row["seconds"] + 60} for row in metrics.read(one)])
+    rows = [row | {"decisions": 100} for row in metrics.read(one)]  # a solver counts none
+    write_metrics(one, rows)
+    write_metrics(other, [row | {"seconds": row["seconds"] + 60} for row in rows])
     out = tmp_path / "new" / "out.json"
     assert called(script, "--one", one, "--other", other, "--games", 40, "--opponents", "random", "--out", out) == 0
     found = strict(out)
