@@ -13,8 +13,8 @@ import envs
 from dream.evaluation.statistics import mean_interval
 from dream.storage import levels
 
-LAPTOP, SELF_PLAY = "gin_rummy/laptop", "gin_rummy/laptop_self_play"
-"""The player of `preset=laptop` and the same trained against itself alone; they do not come with the package."""
+LAPTOP, SELF_PLAY, BY_POINTS = (f"gin_rummy/laptop{variant}" for variant in ("", "_self_play", "_points"))
+"""The player of `preset=laptop`, the same trained against itself alone, and by points; none comes with the package."""
 POPULATION = ("simple_bot", "marjj", "camper", "eaai_simple")
 """The rule-based players that the first of them meets in training."""
 
@@ -28,9 +28,10 @@ def by_seed(runs: dict[str, Any]) -> list[tuple[str, Any]]:
     return sorted(runs.items(), key=lambda item: int(item[0]))
 
 
-def laptop_field_table() -> list[str]:
-    """Returns the lines of the table of `preset=laptop` against each player of the field, over seeds."""
-    runs = [run for _, run in by_seed(stored("shipped_weights")[LAPTOP])]
+def laptop_field_table(name: str = LAPTOP) -> list[str]:
+    """Returns the lines of the table of a player of `preset=laptop` against each player of the field, over seeds."""
+    runs = [run for _, run in by_seed(stored("shipped_weights")[name])]
+    command = runs[0]["command"].removesuffix(" seed=0")
     spent = ", ".join(f"{run['decisions'] / 1e6:.1f} M in {run['seconds'] / 60:.1f} minutes" for run in runs)
     rows = []
     for opponent in runs[0]["strength"]:
@@ -40,7 +41,7 @@ def laptop_field_table() -> list[str]:
     return table(
         "against | points per hand | by seed | rounds won",
         rows,
-        f"`python -m dream.run preset=laptop seed=<s>`, decisions by seed: {spent}; {runs[0]['device']}, commit "
+        f"`{command} seed=<s>`, decisions by seed: {spent}; {runs[0]['device']}, commit "
         f"{_commits(runs)}. {runs[0]['strength']['random']['n']:,} rounds with each seed; means over the {len(runs)} "
         "seeds with 95 % t-intervals:",
     )

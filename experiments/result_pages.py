@@ -27,6 +27,7 @@ from comparison_tables import (
 from correction_tables import corrections_table
 from phantom_tables import costs_table, peer_table, random_play_table, solvers_table, wide_network_table
 from player_tables import (
+    BY_POINTS,
     accumulating_table,
     bound_table,
     by_seed,
@@ -295,6 +296,7 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (README, "results"): headline_table,
     (PAGES / "results" / "gin_rummy.md", "shipped"): shipped_table,
     (PAGES / "results" / "gin_rummy.md", "laptop-preset"): laptop_field_table,
+    (PAGES / "results" / "gin_rummy.md", "laptop-points"): functools.partial(laptop_field_table, BY_POINTS),
     (PAGES / "results" / "gin_rummy.md", "population"): population_table,
     (PAGES / "results" / "gin_rummy.md", "scores"): scores_table,
     (PAGES / "results" / "gin_rummy.md", "accumulating"): accumulating_table,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import envs
 from dream import algorithms
-from dream.algorithms.types import Resources
+from dream.algorithms.types import Algorithm, Resources
 from dream.config import renamed, settings
 from dream.search import SearchSettings, make_search
 from dream.search import names as search_names
@@ -119,8 +122,22 @@ def policies_of(trained: Trained, game: Game) -> dict[str, Policy]:
     config = trained.meta["config"]
     # What it started or learned from is of no matter to how it plays, and may be gone.
     algo = {**config["algo"], **{name: value for name, value in _SOURCES.items() if name in config["algo"]}}
-    learner = algorithms.make(algo, config["network"], game, RESOURCES)
+    build, _ = algorithms.read_settings(algo)
+    learner = _learner(build, json.dumps(algo), json.dumps(config["network"]), game)
     return learner.policies(trained.restore(learner.like()))
+
+
+@functools.lru_cache(maxsize=4)
+def _learner(build: Any, algo: str, network: str, game: Game) -> Algorithm:
+    """Makes the learner of a recipe, once for all its runs: their policies are one function, compiled once.
+
+    Args:
+      build: the algorithm's builder, as another algorithm may have had its name before.
+      algo, network: configuration nodes as JSON.
+      game: what it plays.
+    """
+    del build
+    return algorithms.make(json.loads(algo), json.loads(network), game, RESOURCES)
 
 
 def policy_of(trained: Trained, game: Game, name: str | None = None) -> Policy:

@@ -357,3 +357,20 @@ def test_a_policy_stays_a_pytree(run: dream.FinishedRun) -> None:
     again = jax.tree.map(lambda x: x, policy)
     assert again.game == policy.game
     assert len(jax.tree.leaves(policy)) == len(jax.tree.leaves(policy.params))
+
+
+def test_policies_of_one_recipe_are_one_function(tmp_path: pathlib.Path) -> None:
+    """So that a program is compiled once for all seeds and checkpoints; another setting is another function."""
+    overrides = [
+        "preset=tiny",
+        "algo=ppo",
+        "env=kuhn_poker",
+        "iterations=1",
+        "eval.opponents=[]",
+        "tracking.mode=disabled",
+    ]
+    for name, own in (("0", []), ("1", ["seed=1"]), ("warm", ["algo.play_temperature=0.5", "algo.epochs=1"])):
+        dream.train([*overrides, *own, f"run_dir={tmp_path / name}"], quiet=True)
+    first, second, warm = (dream.load_policy(tmp_path / name) for name in ("0", "1", "warm"))
+    assert jax.tree.structure(first) == jax.tree.structure(second) != jax.tree.structure(warm)
+    assert any(np.any(x != y) for x, y in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True))
