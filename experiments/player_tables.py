@@ -31,7 +31,7 @@ def by_seed(runs: dict[str, Any]) -> list[tuple[str, Any]]:
 def laptop_field_table(name: str = LAPTOP) -> list[str]:
     """Returns the lines of the table of a player of `preset=laptop` against each player of the field, over seeds."""
     runs = [run for _, run in by_seed(stored("shipped_weights")[name])]
-    command = runs[0]["command"].removesuffix(" seed=0")
+    command = renamed(runs[-1]["command"].rpartition(" seed=")[0])  # that of seed 0 was not kept of one player
     spent = ", ".join(f"{run['decisions'] / 1e6:.1f} M in {run['seconds'] / 60:.1f} minutes" for run in runs)
     rows = []
     for opponent in runs[0]["strength"]:
@@ -164,7 +164,7 @@ def shipped_table() -> list[str]:
     """Returns the lines of the tables of the players that come with the package, against each player of their field."""
     lines = []
     for name, seeds in sorted(stored("shipped_weights").items()):
-        if name not in (LAPTOP, SELF_PLAY):
+        if name not in (LAPTOP, SELF_PLAY, BY_POINTS):
             lines += [*_shipped(name, dict(by_seed(seeds))), ""]
     return lines[:-1]
 

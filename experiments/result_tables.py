@@ -70,10 +70,10 @@ def decided(report: dict[str, Any]) -> float:
 
 
 def renamed(command: str) -> str:
-    """Returns a stored command line by the names of today."""
+    """Returns a stored command line by the names of today, for a shell: what it would expand is quoted."""
     for old, new in RENAMED:
         command = f"{command} ".replace(old, new).rstrip()
-    return command
+    return " ".join(f"'{word}'" if "{" in word else word for word in command.split(" "))
 
 
 def against_random_table(name: str, experiment: str, cores: str) -> list[str]:
