@@ -84,8 +84,8 @@ def _rummy500_rows() -> list[Line]:
     return [*found, (what, f"{means} % of rounds", page)]
 
 
-def _points_line(name: str) -> Line:
-    """Returns the line about a player of the package: points per hand against three others, by seed."""
+def _points_line(name: str, title: str = "") -> Line:
+    """Returns the line about a trained player: points per hand against three others, by seed."""
     seeds = by_seed(tables.stored("shipped_weights")[name])
     opponents = ("lookahead", "marjj", "camper")
     met = [[run["strength"][opponent]["points_per_hand"] for opponent in opponents] for _, run in seeds]
@@ -94,7 +94,7 @@ def _points_line(name: str) -> Line:
     how = "trained on again from the same weights" if "algo.start_from=" in seeds[0][1]["command"] else "trained again"
     again = f"; {how}: {'; '.join(points[1:])}" if points[1:] else ""
     return (
-        f"`{name}`, without search, against " + ", ".join(f"`{opponent}`" for opponent in opponents),
+        f"{title or f'`{name}`'}, without search, against " + ", ".join(f"`{opponent}`" for opponent in opponents),
         f"{points[0]} points per hand{again} (each ±{half:.1f})",
         GIN,
     )
@@ -145,6 +145,7 @@ def _strongest_rows() -> list[Line]:
         ),
         _points_line("gin_rummy/strong"),
         _games_line("gin_rummy/strong", ("eaai_simple", "marjj", "mc:512")),
+        _points_line(BY_POINTS, "`preset=laptop` by points, 15 minutes"),
     ]
 
 
