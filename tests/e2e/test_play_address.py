@@ -32,7 +32,8 @@ def test_the_address_is_a_line_of_its_own(tmp_path: pathlib.Path) -> None:
             assert b"<html" in answer.read()
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
-        assert (process.returncode, errors) == (130, "")
+        assert errors == ""
+        assert process.returncode in (0, 130)  # 0 where interrupts are ignored, as in a shell's job in the background
     finally:
         process.kill()
         process.communicate()
