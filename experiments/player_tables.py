@@ -13,7 +13,7 @@ import envs
 from dream.evaluation.statistics import mean_interval
 from dream.storage import levels
 
-LAPTOP, SELF_PLAY, BY_POINTS = (f"gin_rummy/laptop{variant}" for variant in ("", "_self_play", "_points"))
+LAPTOP, SELF_PLAY, BY_POINTS = "gin_rummy/laptop", "gin_rummy/laptop_self_play", "gin_rummy/laptop_points"
 """The player of `preset=laptop`, the same trained against itself alone, and by points; none comes with the package."""
 POPULATION = ("simple_bot", "marjj", "camper", "eaai_simple")
 """The rule-based players that the first of them meets in training."""

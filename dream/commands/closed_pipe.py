@@ -25,5 +25,5 @@ def while_somebody_reads() -> Iterator[None]:
 
 def _is_closed(pipe: int) -> bool:
     poll = select.poll()
-    poll.register(pipe, 0)  # errors alone, which are always told
+    poll.register(pipe, 0)  # errors alone, which are always reported
     return any(event & select.POLLERR for _, event in poll.poll(0))

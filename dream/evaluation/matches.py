@@ -87,8 +87,8 @@ def play_hands(
       Every round by name: float32[pairs, P], the policy in seat p; the names are those that `match` reports.
     Raises:
       InputError: games is not such a multiple, of two deals at least; another seed; a player of another game; a player
-        asked on the host in a game for more than two; a policy that gives
-        no distribution over the legal actions somewhere; or a game that does not keep what it promises.
+        asked on the host in a game for more than two; a policy that gives no distribution over the legal actions
+        somewhere; or a game that does not keep what it promises.
     """
     check_games(game, games)
     check_once(game)

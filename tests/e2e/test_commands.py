@@ -58,7 +58,7 @@ def test_a_run_is_evaluated_and_exported_with_programs_as_users_have_them(tmp_pa
 
 @pytest.mark.parametrize("arguments", [["--help"], ["algo=cfr", "env=kuhn_poker", *TINY]], ids=["help", "run"])
 def test_a_reader_that_leaves_ends_the_command_quietly(tmp_path: pathlib.Path, arguments: list[str]) -> None:
-    """As `| head` does; the shell is told as of other programs."""
+    """As `| head` does; the exit code is that of other programs."""
     process = start("dream.run", *arguments, cwd=tmp_path)
     process.stdout.close()
     process.stdout = None

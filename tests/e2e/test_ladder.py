@@ -94,7 +94,7 @@ def test_an_interrupted_ladder_is_gone_on_with(played: pathlib.Path) -> None:
     assert files.read_lines(folder / "matches.jsonl") == records
 
 
-def test_players_that_are_left_out_are_told(played: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_players_that_are_left_out_are_named(played: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """The report is of the players that the command names; what others played stays in the folder."""
     shutil.copytree(played / "ladder", tmp_path / "ladder")
     done = succeed("dream.ladder", "players=[random,greedy]", *ARGUMENTS[1:], "plot=none", cwd=tmp_path)

@@ -65,8 +65,8 @@ def test_a_sweep_that_hydra_could_not_begin_is_refused(tmp_path: pathlib.Path, o
     pytest.importorskip("hydra_plugins.hydra_optuna_sweeper")
     done = _sweep(tmp_path, *options, "seed=1,2", "run_dir=sweep")
     assert done.returncode == 2
-    (told,) = done.stderr.splitlines()
-    assert line in told
+    (error,) = done.stderr.splitlines()
+    assert line in error
     assert done.stdout == ""
     assert list(tmp_path.iterdir()) == []
 

@@ -91,13 +91,13 @@ def test_runs_without_anything_to_compare_are_refused(tmp_path: pathlib.Path) ->
 def test_solvers_are_compared_at_equal_seconds_alone(tmp_path: pathlib.Path) -> None:
     """Neither counts decisions: at no decisions nothing is equal but the beginning."""
     pair = (_run(tmp_path / "one", 0, 1.0, (5, 10)), _run(tmp_path / "other", 0, 2.0, (5, 10)))
-    points, told = script.side_by_side([pair], script.counters)
+    points, header = script.side_by_side([pair], script.counters)
     assert (points["one_at_equal_decisions"], points["other_at_equal_decisions"]) == (None, None)
     assert [point.iteration for point in (*points["one_at_equal_seconds"], *points["other_at_equal_seconds"])] == [
         10,
         5,
     ]
-    assert "count no decisions" in told["note"]
+    assert "count no decisions" in header["note"]
 
 
 def _evaluated(
