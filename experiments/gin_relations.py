@@ -28,7 +28,7 @@ import envs
 from dream.evaluation.game_chances import game_chance
 from dream.evaluation.matches import play_hands
 from dream.evaluation.standings import Result
-from dream.evaluation.statistics import Z95, mean_interval
+from dream.evaluation.statistics import mean_interval, t95
 from dream.storage.files import write_text
 from dream.storage.policies import find_player
 from envs.match_rules import Standing, after_round, winner_of
@@ -204,7 +204,7 @@ def _report(game: envs.Game, one: Relation, work: pathlib.Path) -> dict[str, Any
     values = {name: np.concatenate([part[name] for part in parts]) for name in KEPT}
     points = np.rint(values["points_per_hand"]).astype(int)
     chance, report = game_chance(points, game.match_rules()), Result(points.astype(float)).report()
-    half = Z95 * chance.variance**0.5
+    half = float(t95(len(points) - 1)) * chance.variance**0.5
     return {
         "player": one.player,
         "opponent": one.opponent,

@@ -26,7 +26,7 @@ import envs
 from dream.evaluation.game_chances import best_by_score, chance_by_score
 from dream.evaluation.games import whole_points
 from dream.evaluation.matches import play_hands
-from dream.evaluation.statistics import Z95
+from dream.evaluation.statistics import t95
 from dream.storage.files import write_text
 from dream.storage.policies import find_player
 
@@ -81,7 +81,7 @@ def _jackknife(values: Callable[[np.ndarray], np.ndarray], count: int) -> list[l
     block = np.arange(count) * _BLOCKS // count
     found = values(np.arange(count))
     without = np.stack([values(np.flatnonzero(block != number)) for number in range(_BLOCKS)])
-    half = Z95 * np.sqrt((_BLOCKS - 1) * np.var(without, axis=0))
+    half = t95(_BLOCKS - 1) * np.sqrt((_BLOCKS - 1) * np.var(without, axis=0))
     return np.stack([found, found - half, found + half], axis=1).tolist()
 
 

@@ -95,7 +95,7 @@ def _interval(name: str, parts: np.ndarray, sizes: np.ndarray) -> dict[str, floa
         return ratio_interval(parts, sizes)._asdict()
     rate, trials = float(parts.sum() / sizes.sum()), float(sizes.sum())
     variance = len(sizes) * float(np.var(parts - rate * sizes, ddof=1)) / trials**2
-    return wilson(rate, effective_trials(rate, variance, trials, int(sizes.max())))._asdict()
+    return wilson(rate, effective_trials(rate, variance, len(sizes), trials, int(sizes.max())))._asdict()
 
 
 def print_reports(reports: list[Report]) -> None:

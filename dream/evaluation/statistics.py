@@ -74,8 +74,8 @@ def rate_interval(samples: np.ndarray, per_sample: int) -> Interval:
     """Returns a rate and its Wilson interval, the number of trials corrected for their dependence within a sample.
 
     The pairs of mirrored rounds are independent, the rounds of a pair are not. The effective number of trials is
-    p (1 - p) / Var(mean), Var estimated between samples, at most twice the plain number and at least one a sample;
-    Wilson's interval then stays within [0, 1] and has a width where the rate is 0 or 1.
+    p (1 - p) / Var(mean), Var estimated between samples, at most twice the plain number and at least one a sample,
+    and less where samples are few; Wilson's interval then stays within [0, 1] and has a width where the rate is 0 or 1.
 
     Args:
       samples: float[n], each the rate among `per_sample` trials that may depend on each other; n >= 2.
@@ -85,7 +85,7 @@ def rate_interval(samples: np.ndarray, per_sample: int) -> Interval:
     samples = np.asarray(samples, np.float64)
     mean = float(samples.mean())
     variance = float(samples.var(ddof=1)) / samples.size
-    return wilson(mean, effective_trials(mean, variance, samples.size * per_sample, per_sample))
+    return wilson(mean, effective_trials(mean, variance, samples.size, samples.size * per_sample, per_sample))
 
 
 def share_interval(wins: np.ndarray, losses: np.ndarray) -> Interval | None:
@@ -112,7 +112,7 @@ def share_trials(wins: np.ndarray, losses: np.ndarray) -> float:
     total = float(decided.sum())
     share = float(wins.sum()) / total
     variance = wins.size * float(np.var(wins - share * decided, ddof=1)) / total**2
-    return effective_trials(share, variance, total)
+    return effective_trials(share, variance, wins.size, total)
 
 
 def ratio_interval(parts: np.ndarray, sizes: np.ndarray) -> Interval:
@@ -134,11 +134,24 @@ def ratio_interval(parts: np.ndarray, sizes: np.ndarray) -> Interval:
     return Interval(ratio, ratio - half, ratio + half)
 
 
-def effective_trials(mean: float, variance: float, trials: float, per_sample: int = 2) -> float:
-    """Returns how many independent trials give a rate this variance: at most twice as many, at least one a sample."""
+def effective_trials(mean: float, variance: float, samples: int, trials: float, per_sample: int = 2) -> float:
+    """Returns how many independent trials give a rate this variance, times (z / t)^2 as the variance is an estimate.
+
+    At most twice as many as there were, at least one a sample; t is Student's 97.5 % point, z the normal one's.
+
+    Args:
+      mean: the rate.
+      variance: of the mean, estimated between the samples; where it is 0 all trials count.
+      samples: independent samples, >= 2.
+      trials: in all samples together.
+      per_sample: trials in a sample.
+    Source: Korn and Graubard 1998, "Confidence intervals for proportions with small expected number of positive
+      counts estimated from survey data".
+    """
+    plain = trials
     if variance > 0:
-        return float(min(max(mean * (1 - mean) / variance, trials / max(per_sample, 2)), trials * 2))
-    return float(trials)
+        plain = min(max(mean * (1 - mean) / variance, trials / max(per_sample, 2)), trials * 2)
+    return float(plain * (Z95 / t95(samples - 1)) ** 2)
 
 
 def wilson(mean: float, trials: float) -> Interval:
@@ -146,4 +159,6 @@ def wilson(mean: float, trials: float) -> Interval:
     z2 = Z95 * Z95 / trials
     centre = (mean + z2 / 2) / (1 + z2)
     half = math.sqrt(z2 * (mean * (1 - mean) + z2 / 4)) / (1 + z2)
-    return Interval(mean, max(0.0, centre - half), min(1.0, centre + half))
+    return Interval(
+        mean, max(0.0, min(mean, centre - half)), min(1.0, max(mean, centre + half))
+    )  # whatever rounding leaves
