@@ -61,7 +61,8 @@ _POPULATION = (  # of experiment=ppo_gin_rummy
     "algo.opponents=[past_self,simple_bot,marjj,camper,eaai_simple]", "algo.shares=[0.35,0.2,0.15,0.15,0.15]",
 )  # fmt: skip
 _300 = (
-    "preset=laptop", "iterations=300", "algo.learning_rate_decay.transition_steps=300", "checkpoint.every=50", "eval.every=50"
+    "preset=laptop", "iterations=300", "algo.learning_rate_decay.transition_steps=300", "checkpoint.every=50",
+    "eval.every=50",
 )  # fmt: skip
 """The preset as short as it was."""
 _ROUNDS = ("algo.shaping.form=potential", "algo.shaping.scale={start:0,end:0}", "algo.shaping.win_bonus=150")

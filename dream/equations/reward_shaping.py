@@ -24,12 +24,36 @@ class ShapingConfig:
       scale: raw points paid for each point of potential, e.g. for each point of deadwood shed.
       tie_penalty: raw points each player gets where a game ends in a tie.
       win_bonus: raw points a winner gets, and a loser loses, on top of the game's own.
+      win_bonus_after: iterations before there is that bonus.
     """
 
     form: str = choice("potential", *FORMS)
     scale: Schedule = schedules.constant(0.5)
     tie_penalty: float = number(-5.0)
     win_bonus: float = number(0.0, 0)
+    win_bonus_after: int = number(0, 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Shaping:
+    """What is added in one iteration.
+
+    Attributes:
+      form, tie_penalty: as of ShapingConfig.
+      scale: float32, of the shaping.
+      win_bonus: float32, raw points.
+    """
+
+    form: str
+    scale: Array
+    tie_penalty: float
+    win_bonus: Array
+
+
+def shaping_at(config: ShapingConfig, iteration: Array) -> Shaping:
+    """Returns what is added in an iteration, counted from 0."""
+    bonus = jnp.where(iteration >= config.win_bonus_after, config.win_bonus, 0.0)
+    return Shaping(config.form, schedules.at(config.scale, iteration), config.tie_penalty, bonus)
 
 
 def shaping_reward(before: Array, after: Array, done: Array, *, scale: Array, discount: float, form: str) -> Array:
@@ -71,7 +95,7 @@ def tie_penalty(rewards: Array, done: Array, penalty: float) -> Array:
     return jnp.where(tied[..., None], penalty, jnp.zeros_like(rewards))
 
 
-def win_bonus(rewards: Array, done: Array, bonus: float) -> Array:
+def win_bonus(rewards: Array, done: Array, bonus: Array | float) -> Array:
     """Returns `bonus` for every player who has earned something at the end of a game, -bonus for a loser, else 0.
 
     Args:
@@ -104,30 +128,28 @@ def check_tie_penalty(config: ShapingConfig, game: Game) -> None:
 
 
 def training_rewards(
-    config: ShapingConfig,
+    shaping: Shaping,
     rewards: Array,
     potentials: Array,
     done: Array,
     *,
     unit: float,
-    scale: Array,
     discount: float,
     paid: Array | None = None,
 ) -> Array:
     """Returns the game's rewards with shaping, tie penalty and win bonus added: float32[..., P].
 
     Args:
-      config: form, tie penalty and win bonus.
+      shaping: of the iteration.
       rewards: float32[..., P], the game's own.
       potentials: float32[..., 2, P], the game's potential before and after each transition.
       done: bool[...], whether it ended the game.
       unit: raw points in a reward of 1, Game.reward_scale.
-      scale: the shaping's, now.
       discount: of the return they are for.
       paid: float32[..., P], what the game has paid up to and with each transition; None: it pays at its end alone.
     """
     paid = rewards if paid is None else paid
-    added = tie_penalty(paid, done, config.tie_penalty / unit)
-    total = rewards + added + win_bonus(paid, done[..., None], config.win_bonus / unit)
-    before, after = potentials[..., 0, :], potentials[..., 1, :]
-    return total + shaping_reward(before, after, done[..., None], scale=scale, discount=discount, form=config.form)
+    added = tie_penalty(paid, done, shaping.tie_penalty / unit)
+    total = rewards + added + win_bonus(paid, done[..., None], shaping.win_bonus / unit)
+    before, after, form = potentials[..., 0, :], potentials[..., 1, :], shaping.form
+    return total + shaping_reward(before, after, done[..., None], scale=shaping.scale, discount=discount, form=form)

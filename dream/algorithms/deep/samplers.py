@@ -17,8 +17,8 @@ from dream.algorithms.deep.regret_networks import Row
 from dream.algorithms.types import FOR_ANY_GAME
 from dream.compiled import devices
 from dream.config.settings import number
-from dream.equations import estimators, schedules
-from dream.equations.reward_shaping import ShapingConfig, training_rewards
+from dream.equations import estimators
+from dream.equations.reward_shaping import ShapingConfig, shaping_at, training_rewards
 from dream.equations.sampling import sample_action
 from dream.game_tree.sampling import SamplingTree, Scheme, sampling_tree, traverse
 from dream.game_tree.tree import Tree
@@ -212,10 +212,9 @@ class OutcomeSampler:
         """
         if self.shaping is None:
             return d.rewards[..., 0]
-        scale = schedules.at(self.shaping.scale, iteration)
         both = training_rewards(
-            self.shaping, d.rewards, d.potentials, d.done,
-            unit=self.game.reward_scale, scale=scale, discount=1.0, paid=d.paid,
+            shaping_at(self.shaping, iteration), d.rewards, d.potentials, d.done,
+            unit=self.game.reward_scale, discount=1.0, paid=d.paid,
         )  # fmt: skip
         return (both[..., 0] - both[..., 1]) / 2
 

@@ -14,9 +14,9 @@ from dream.algorithms.counters import Counters
 from dream.algorithms.critic import Judged
 from dream.algorithms.dueling_dream.parts import ActorOutput, Example, Generated, Parts
 from dream.buffers.replay import collect
-from dream.equations import reward_shaping
 from dream.equations.importance import corrected_lambda_returns, reach_ratios
 from dream.equations.returns import lambda_returns
+from dream.equations.reward_shaping import Shaping, training_rewards
 from dream.equations.sampling import entropy, sample_action
 from dream.rollout import self_play
 from dream.rollout.opponents import Mixture, Seating, assign_seats, is_learner, policy_at
@@ -32,7 +32,7 @@ class ActorCarry(NamedTuple):
 
 
 def play_games(
-    parts: Parts, params: Any, values: Any, mixture: Mixture, key: Array, *, temperature: Array, scale: Array
+    parts: Parts, params: Any, values: Any, mixture: Mixture, key: Array, *, temperature: Array, shaping: Shaping
 ) -> tuple[Generated, dict[str, Array], Counters]:
     """Plays one iteration's games and turns them into examples (jit the caller); metrics and counters with them.
 
@@ -43,7 +43,7 @@ def play_games(
       mixture: the opponents.
       key: consumed.
       temperature: float32, of the policy.
-      scale: float32, of the reward shaping.
+      shaping: of the rewards, in this iteration.
     """
     game, config = parts.game, parts.config
     actor = _actor(parts, params, temperature, mixture)
@@ -52,9 +52,9 @@ def play_games(
         all_views=parts.critic is not None,
     )  # fmt: skip
     d = record.decisions
-    rewards = reward_shaping.training_rewards(
-        config.shaping, d.rewards, d.potentials, d.done,
-        unit=game.reward_scale, scale=scale, discount=config.discount, paid=d.paid,
+    rewards = training_rewards(
+        shaping, d.rewards, d.potentials, d.done,
+        unit=game.reward_scale, discount=config.discount, paid=d.paid,
     )  # fmt: skip
     rewards *= game.reward_scale if config.unit == "points" else 1.0
     ratios = jnp.where(record.valid, d.extras.ratio, 1.0) if config.correct_exploration else None
@@ -75,7 +75,7 @@ def play_games(
         game, results=record.results, moves=moves, learned=learned, phase=d.phase, returns=returns,
         values=d.extras.value, entropies=entropy(d.extras.policy.astype(jnp.float32)),
     )  # fmt: skip
-    metrics |= critic_metrics | {"temperature": temperature, "shaping_scale": scale}
+    metrics |= critic_metrics | {"temperature": temperature, "shaping_scale": shaping.scale}
     counters = Counters(
         episodes=dealt, decisions=jnp.sum(learned), nodes=moves, transitions=moves + dealt, network_rows=moves
     )

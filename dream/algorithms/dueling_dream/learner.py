@@ -41,7 +41,7 @@ from dream.algorithms.play_then_fit import PlayThenFit
 from dream.algorithms.types import Algorithm, Resources
 from dream.buffers.replay import Replay, batches_per_pass, nth_of_passes, sample
 from dream.equations import schedules
-from dream.equations.reward_shaping import check_tie_penalty, check_win_bonus
+from dream.equations.reward_shaping import check_tie_penalty, check_win_bonus, shaping_at
 from dream.networks import make_history_network, make_network, make_policy_network
 from dream.networks.fit import adam, fit
 from dream.networks.network import make_reader
@@ -160,7 +160,7 @@ class _DuelingDream(PlayThenFit):
         return play_games(
             parts, self._playing(state), state.values, parts.mixture._replace(players=players), key,
             temperature=parts.temperature(state.iteration),
-            scale=schedules.at(parts.config.shaping.scale, state.iteration),
+            shaping=shaping_at(parts.config.shaping, state.iteration),
         )  # fmt: skip
 
     def _keys(self, state: DuelingDreamState) -> Array:

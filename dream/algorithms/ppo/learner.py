@@ -44,6 +44,7 @@ from dream.algorithms.types import Algorithm, Resources, Value
 from dream.buffers.replay import Replay, batches_per_pass, nth_of_passes
 from dream.compiled.options import jit_brief
 from dream.equations import schedules
+from dream.equations.reward_shaping import shaping_at
 from dream.networks import Network, make_history_network, make_network
 from dream.networks.fit import adam, fit
 from dream.networks.network import make_reader
@@ -226,7 +227,7 @@ class _Ppo(PlayThenFit):
     def policies(self, state: PpoState) -> dict[str, Policy]:
         temperature = self.parts.config.play_temperature or 1.0
         value = self.parts.value if self.parts.learns_rewards(state.iteration) else None
-        bonus = self.parts.config.shaping.win_bonus / self.parts.game.reward_scale
+        bonus = self.parts.bonus(state.iteration)
         networks = {"current": state.params} | ({} if state.average == () else {"average": state.average})
         return {
             name: ValuedPolicy(
@@ -254,10 +255,10 @@ class _Ppo(PlayThenFit):
     ) -> tuple[Generated, dict[str, Array], Counters]:
         """Plays an iteration's games and turns the learner's decisions into examples; metrics and counters too."""
         config, (key, _) = self.parts.config, self._keys(state)
-        mixture, scale = self._opponents(state, players), schedules.at(config.shaping.scale, state.iteration)
+        mixture, shaping = self._opponents(state, players), shaping_at(config.shaping, state.iteration)
         if config.rollout_length is None:
-            return play_games(self.parts, state.params, state.values, mixture, key, scale)
-        generated, metrics, counters = play_rollouts(self.parts, state.params, state.lanes, mixture, key, scale)
+            return play_games(self.parts, state.params, state.values, mixture, key, shaping)
+        generated, metrics, counters = play_rollouts(self.parts, state.params, state.lanes, mixture, key, shaping)
         first_deals = jnp.where(state.iteration == 0, self.parts.num_envs, 0)  # `init` dealt them
         return generated, metrics, counters + Counters(transitions=first_deals)
 

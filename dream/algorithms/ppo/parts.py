@@ -108,9 +108,17 @@ class Parts:
         config, scale = self.config, self.config.shaping.scale
         if config.discount != 1 or self.assistant is not None or scale.end or config.shaping.tie_penalty:
             return False
-        if not scale.start:
+        changes = scale.transition_steps if scale.start else 0
+        if not (changes or config.shaping.win_bonus_after):
             return True
-        return not isinstance(iteration, jax.core.Tracer) and bool(iteration >= scale.transition_steps)
+        return not isinstance(iteration, jax.core.Tracer) and bool(iteration >= changes)
+
+    def bonus(self, iteration: Array) -> float:
+        """Returns the bonus for wins that the value is of by now, in units of reward; the last where nobody knows."""
+        shaping = self.config.shaping
+        known = not isinstance(iteration, jax.core.Tracer)
+        counts = not (known and shaping.win_bonus_after) or bool(iteration > shaping.win_bonus_after)
+        return shaping.win_bonus / self.game.reward_scale if counts else 0.0
 
     def with_assistant(self, own: Array, view: Any, legal: Array) -> Array:
         """Returns the assistant's choice where it has one, else the learner's own policy: float32[A]."""

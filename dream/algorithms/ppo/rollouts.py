@@ -15,8 +15,8 @@ from dream.algorithms.counters import Counters
 from dream.algorithms.ppo.loss import Example
 from dream.algorithms.ppo.parts import ActorOutput, Generated, Parts
 from dream.buffers.replay import collect
-from dream.equations import reward_shaping
 from dream.equations.regret_matching import masked_softmax
+from dream.equations.reward_shaping import Shaping, shaping_reward, win_bonus
 from dream.equations.sampling import entropy, sample_action
 from dream.rollout.against_opponents import Lane, Rollouts, Step, step_metrics
 from dream.rollout.opponents import Mixture
@@ -31,7 +31,7 @@ def make_rollouts(parts: Parts, mixture: Mixture) -> Rollouts:
 
 
 def play_rollouts(
-    parts: Parts, params: Any, lanes: Lane, mixture: Mixture, key: Array, scale: Array
+    parts: Parts, params: Any, lanes: Lane, mixture: Mixture, key: Array, shaping: Shaping
 ) -> tuple[Generated, dict[str, Array], Counters]:
     """Plays `rollout_length` decisions of the learner in every game (jit the caller); metrics and counters with them.
 
@@ -41,7 +41,7 @@ def play_rollouts(
       lanes: games under way, [N].
       mixture: the opponents, any past self put in.
       key: consumed.
-      scale: float32, of the reward shaping.
+      shaping: of the rewards, in this iteration.
     """
     config, network, rollouts = parts.config, parts.network, make_rollouts(parts, mixture)
 
@@ -58,13 +58,13 @@ def play_rollouts(
     next_values = jax.vmap(lambda lane: network.apply_inputs(params, network.inputs.of_view(rollouts.seen(lane)))[1])(
         lanes
     )
-    returns = _returns(parts, step, jnp.where(lanes.credited, next_values, 0.0), scale)
+    returns = _returns(parts, step, jnp.where(lanes.credited, next_values, 0.0), shaping)
     extras = step.extras
     auxiliary = step.auxiliary if network.auxiliary_prediction else ()
     view = extras.inputs if config.keep_inputs else step.view
     advantages = returns - extras.value
     examples = Example(view, step.legal, step.action, extras.behaviour_prob, advantages, returns, auxiliary)
-    metrics = step_metrics(parts.game, step, returns) | {"shaping_scale": scale}
+    metrics = step_metrics(parts.game, step, returns) | {"shaping_scale": shaping.scale}
     summary = step.summary
     moves = jnp.sum(summary.moves)
     counters = Counters(
@@ -78,16 +78,15 @@ def play_rollouts(
     return Generated(lanes, collect(examples, step.valid)), metrics, counters
 
 
-def _returns(parts: Parts, step: Step, next_values: Array, scale: Array) -> Array:
+def _returns(parts: Parts, step: Step, next_values: Array, shaping: Shaping) -> Array:
     """Returns each decision's lambda-return, one discount a step: float32[T, N]; `next_values` float32[N] follow."""
     config, summary, unit, num_envs = parts.config, step.summary, parts.game.reward_scale, parts.num_envs
-    shaping = config.shaping
     rewards = summary.reward + jnp.where(summary.tied, shaping.tie_penalty / unit, 0.0)
-    rewards += reward_shaping.win_bonus(summary.final_reward, summary.done, shaping.win_bonus / unit)
+    rewards += win_bonus(summary.final_reward, summary.done, shaping.win_bonus / unit)
     before, after = step.potentials[..., 0], step.potentials[..., 1]
-    form = {"scale": scale, "discount": config.discount, "form": shaping.form}
+    form = {"scale": shaping.scale, "discount": config.discount, "form": shaping.form}
     # In steps without a decision too: the game may end there, and the last potential is taken back.
-    rewards += reward_shaping.shaping_reward(before, after, summary.done, **form)
+    rewards += shaping_reward(before, after, summary.done, **form)
     # The value of a game under way is paid after the last step, as if the game ended there.
     rewards = jnp.concatenate([rewards, next_values[None]])[..., None]
     ends = jnp.concatenate([summary.done, jnp.ones((1, num_envs), bool)])

@@ -14,9 +14,9 @@ from dream.algorithms.critic import Judged
 from dream.algorithms.ppo.loss import Example, Played
 from dream.algorithms.ppo.parts import ActorOutput, Generated, Parts
 from dream.buffers.replay import collect
-from dream.equations import reward_shaping
 from dream.equations.importance import reach_ratios
 from dream.equations.regret_matching import masked_softmax
+from dream.equations.reward_shaping import Shaping, training_rewards
 from dream.equations.sampling import entropy, sample_action
 from dream.rollout import self_play
 from dream.rollout.opponents import Mixture, Seating, assign_seats, is_learner, is_past_self, policy_at
@@ -32,7 +32,7 @@ class ActorCarry(NamedTuple):
 
 
 def play_games(
-    parts: Parts, params: Any, values: Any, mixture: Mixture, key: Array, scale: Array
+    parts: Parts, params: Any, values: Any, mixture: Mixture, key: Array, shaping: Shaping
 ) -> tuple[Generated, dict[str, Array], Counters]:
     """Plays an iteration's whole games (jit the caller); metrics and counters with them.
 
@@ -42,7 +42,7 @@ def play_games(
       values: the critic's; () without one.
       mixture: the opponents, any past self put in.
       key: consumed.
-      scale: float32, of the reward shaping.
+      shaping: of the rewards, in this iteration.
     """
     game, config = parts.game, parts.config
     actor = _actor(parts, params, mixture)
@@ -51,9 +51,9 @@ def play_games(
         all_views=parts.critic is not None,
     )  # fmt: skip
     d, extras = record.decisions, record.decisions.extras
-    rewards = reward_shaping.training_rewards(
-        config.shaping, d.rewards, d.potentials, d.done,
-        unit=game.reward_scale, scale=scale, discount=config.discount, paid=d.paid,
+    rewards = training_rewards(
+        shaping, d.rewards, d.potentials, d.done,
+        unit=game.reward_scale, discount=config.discount, paid=d.paid,
     )  # fmt: skip
     if parts.critic is None:
         players = jnp.where(extras.is_learner, d.player, -1)  # the values of what others decided are not fitted
@@ -78,7 +78,10 @@ def play_games(
     )  # fmt: skip
     seats = jnp.arange(game.num_players) == extras.seat[..., None]
     earned = jnp.sum(jnp.where(record.valid[..., None] & seats, d.rewards, 0.0))
-    metrics |= critic_metrics | {"shaping_scale": scale, "learner_reward": earned / config.episodes_per_iteration}
+    metrics |= critic_metrics | {
+        "shaping_scale": shaping.scale,
+        "learner_reward": earned / config.episodes_per_iteration,
+    }
     counters = Counters(
         episodes=dealt,
         decisions=jnp.sum(learned),

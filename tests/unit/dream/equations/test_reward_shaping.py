@@ -16,6 +16,7 @@ from dream.equations.reward_shaping import (
     ShapingConfig,
     check_tie_penalty,
     check_win_bonus,
+    shaping_at,
     shaping_reward,
     tie_penalty,
     training_rewards,
@@ -137,8 +138,15 @@ def test_training_rewards_are_the_games_own_with_all_that_is_added() -> None:
     rewards = np.array([[0, 0], [0, 0], [0.3, -0.3]], np.float32)
     done, potentials = np.array([False, True, True]), np.zeros((3, 2, 2))
     config = ShapingConfig(scale=schedules.constant(1.0), tie_penalty=-5.0, win_bonus=20.0)
-    rewarded = training_rewards(config, rewards, potentials, done, unit=10.0, scale=jnp.float32(1.0), discount=1.0)
+    rewarded = training_rewards(shaping_at(config, 0), rewards, potentials, done, unit=10.0, discount=1.0)
     np.testing.assert_allclose(rewarded, [[0, 0], [-0.5, -0.5], [2.3, -2.3]], rtol=1e-6)
+
+
+def test_a_bonus_may_come_later() -> None:
+    """From the iteration on that is given, counted from 0; the schedule of the scale is its own."""
+    config = ShapingConfig(scale=schedules.constant(1.0), win_bonus=20.0, win_bonus_after=3)
+    assert [float(shaping_at(config, n).win_bonus) for n in (0, 2, 3, 9)] == [0, 0, 20, 20]
+    assert float(shaping_at(config, 2).scale) == 1
 
 
 def test_who_has_won_is_read_off_all_that_was_paid() -> None:
@@ -147,8 +155,7 @@ def test_who_has_won_is_read_off_all_that_was_paid() -> None:
     paid = np.array([[0.5, -0.5], [0.4, -0.4], [0.2, -0.2], [0, 0]], np.float32)
     done, potentials = np.array([False, True, False, True]), np.zeros((4, 2, 2))
     config = ShapingConfig(scale=schedules.constant(0.0), tie_penalty=-5.0, win_bonus=20.0)
-    options = {"unit": 10.0, "scale": jnp.float32(0.0), "discount": 1.0}
-    rewarded = training_rewards(config, rewards, potentials, done, paid=paid, **options)
+    rewarded = training_rewards(shaping_at(config, 0), rewards, potentials, done, paid=paid, unit=10.0, discount=1.0)
     np.testing.assert_allclose(rewarded, [[0.5, -0.5], [1.9, -1.9], [0.2, -0.2], [-0.7, -0.3]], rtol=1e-5)
 
 
