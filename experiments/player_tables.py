@@ -234,5 +234,6 @@ def _bound(result: dict[str, Any]) -> list[str]:
         "answer | points per hand against the agent, on the deals of the choice",
         [(f"`{name}`", f"{value:+.1f}") for name, value in sorted(result["earned"].items(), key=lambda x: -x[1])],
         f"`{renamed(result['policy'])}`, measured by `{renamed(result['command'])}`. Exploitability is at least "
-        f"**{bound['mean']:.1f} points per hand** ({bound['low']:.1f} to {bound['high']:.1f}).{looked}",
+        f"**{bound['low']:.1f} points per hand**: {bound['mean']:.1f} measured, 95 % interval {bound['low']:.1f} to "
+        f"{bound['high']:.1f}.{looked}",
     )

@@ -6,7 +6,7 @@ from dream.evaluation.statistics import Interval
 
 
 def lower_bound(points: Interval) -> Interval:
-    """Returns the bound that an answer to a policy gives: what it earns, and at least 0.
+    """Returns what an answer to a policy earns, and at least 0: the lower end is a bound with 97.5 % confidence.
 
     In a two-player zero-sum game whose seats are played equally often, the policy itself is an answer to the policy,
     and earns 0: exploitability is never less, however weak the answer that was found.
@@ -25,6 +25,8 @@ def method_in_words(name: str, points: Interval, looked: str) -> str:
       points: per hand, of the answer that was measured.
       looked: what was done, in words.
     """
-    if points.mean > 0:
+    if points.low > 0:
         return f"{name}, a lower bound"
-    return f"{name}: nothing was found by {looked}; the bound of 0 is what the policy earns against itself"
+    return (
+        f"{name}: nothing surely above 0 was found by {looked}; the bound of 0 is what the policy earns against itself"
+    )

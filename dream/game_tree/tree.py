@@ -106,7 +106,7 @@ def build_tree(
       progress: called with each level and the histories found so far.
     Raises:
       InputError: the game is not enumerable, too large, pays what is not finite or not zero-sum, has probabilities that
-        do not sum to 1, or a player forgets what it knew.
+        do not sum to 1, or a player forgets what it knew or cannot know what is legal.
     """
     if not isinstance(game, EnumerableGame):
         raise InputError(f"{game.name} is not enumerable: its tree cannot be built; use a learned best response")
@@ -132,6 +132,10 @@ def build_tree(
     before = sequence[in_play, player[in_play]]
     if np.any(own_depth != own_depth[first][ids]) or np.any(before != before[first][ids]):
         raise InputError(f"{game.name}: a view forgets what its player knew; exact values need perfect recall")
+    if np.any(legal != legal[first][ids]):
+        raise InputError(
+            f"{game.name}: other actions are legal after other histories of one view; a view must tell what is legal"
+        )
     return Tree(
         game=game,
         parent=parent,

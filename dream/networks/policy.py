@@ -42,6 +42,11 @@ class ValuedPolicy(Policy):
     win_bonus: float = 0.0
 
 
+def without_value(policy: Policy) -> Policy:
+    """Returns a policy that knows no value and counts no bonus, and plays the same."""
+    return dataclasses.replace(policy, value=None, win_bonus=0.0) if isinstance(policy, ValuedPolicy) else policy
+
+
 @functools.partial(jax.tree_util.register_dataclass, data_fields=["params"], meta_fields=["apply", "game", "forward"])
 @dataclasses.dataclass(frozen=True)
 class NetworkPolicy(Policy):

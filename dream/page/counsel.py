@@ -46,10 +46,11 @@ async def hint(hub: Hub, connection: Connection, match: Match, label: str | None
       RefusedError: it is not the person's turn.
     """
     position, seat = _asked(match)
+    number, ply = match.round.number, match.ply
     view, legal = position.views[seat], [int(action) for action in np.flatnonzero(position.legal)]
     found = await adviser(hub, match.game, label)
     probs = await hub.in_thread(False, found.player.probabilities, view, position.legal)
-    base = {"type": "hint", "match": match.id, "round": match.round.number, "ply": match.ply,
+    base = {"type": "hint", "match": match.id, "round": number, "ply": ply,
             "advisor": found.player.name, "unit": match.game.unit}  # fmt: skip
     await connection.send({**base, "rows": rows(legal, probs, None), "worlds": 0, "final": False})
     points, started, seed = None, None, 0
@@ -79,17 +80,19 @@ async def belief(hub: Hub, connection: Connection, match: Match, label: str | No
     Raises:
       InputError: nobody is playing, or the game cannot say.
     """
-    position = match.round.position
+    # As they are now: the opponent may move before the answer is there.
+    position, number = match.round.position, match.round.number
+    ply, played = match.ply, len(match.round.actions)
     if match.person is None or position.done:
         raise RefusedError("nothing_hidden")
     seat = match.seat(match.person)
     view = position.views[seat]
     found = await adviser(hub, match.game, label)
-    worlds = await hub.in_thread(False, found.belief, view, seat, len(match.round.actions))
+    worlds = await hub.in_thread(False, found.belief, view, seat, played)
     legal = np.flatnonzero(position.legal) if position.current == seat else ()
     shown = await hub.in_thread(False, belief_summary, match.game, view, seat, worlds, legal)
-    await connection.send({"type": "belief", "match": match.id, "round": match.round.number,
-                           "ply": match.ply, "advisor": found.player.name, **shown})  # fmt: skip
+    await connection.send({"type": "belief", "match": match.id, "round": number,
+                           "ply": ply, "advisor": found.player.name, **shown})  # fmt: skip
 
 
 async def look_again(hub: Hub, connection: Connection, held: Match | Archive, number: int, label: str | None) -> None:

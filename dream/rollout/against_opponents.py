@@ -3,7 +3,8 @@
 A step plays the learner's decision and then, in the same compiled loop, all that comes before its next one: the other
 players' moves, those an assistant makes for the learner, the end of a game and the next deal. At most `moves` of them
 are played in a step; a lane whose learner is still not to decide sits out until it is. Games go on from one call to the
-next, so the last step of a call does not end them.
+next, so the last step of a call does not end them; but it lasts until the learner is to decide in every game it has
+decided in, where its value is known, or the game is over.
 """
 
 from __future__ import annotations
@@ -139,21 +140,23 @@ class Rollouts:
         """
         decide = jax.vmap(functools.partial(self._decide, act))
 
-        def body(lanes: Lane, key: Array) -> tuple[Lane, Step]:
+        def body(lanes: Lane, at: tuple[Array, Array]) -> tuple[Lane, Step]:
+            key, most = at
             act_key, move_key = jax.random.split(key)
 
             def turn(lanes: Lane, keys: Array) -> tuple[Lane, Step]:
                 lanes, step = decide(lanes, keys)
-                lanes, summary = self._play_on(lanes, step.summary, move_key)
+                lanes, summary = self._play_on(lanes, step.summary, move_key, most)
                 return lanes, step._replace(summary=summary)
 
             return devices.by_lane(turn, lanes, jax.random.split(act_key, lanes.awaiting_learner.shape[0]))
 
-        def decision(lanes: Lane, key: Array) -> Step:
+        def decision(lanes: Lane, at: tuple[Array, Array]) -> Step:
             """Returns a step as it is before the others' moves, which change none of its shapes."""
-            return decide(lanes, jax.random.split(key, lanes.awaiting_learner.shape[0]))[1]
+            return decide(lanes, jax.random.split(at[0], lanes.awaiting_learner.shape[0]))[1]
 
-        return long_scan(body, lanes, jax.random.split(key, steps), decision)
+        most = jnp.full(steps, self.moves).at[-1].set(max(self.moves, self.game.max_length))
+        return long_scan(body, lanes, (jax.random.split(key, steps), most), decision)
 
     def helped(self, view: Any, legal: Array) -> Array:
         """Returns the assistant's choice, all 0 where the learner is to decide: float32[A]."""
@@ -228,8 +231,13 @@ class Rollouts:
             moves=summary.moves + 1,
         )
 
-    def _play_on(self, lanes: Lane, summary: TransitionSummary, key: Array) -> tuple[Lane, TransitionSummary]:
-        """Plays until the learner is to decide in every lane, or as many moves as there may be: leading axis [N]."""
+    def _play_on(
+        self, lanes: Lane, summary: TransitionSummary, key: Array, most: Array
+    ) -> tuple[Lane, TransitionSummary]:
+        """Plays until the learner is to decide in every lane, or as many moves as there may be: leading axis [N].
+
+        Beyond `moves` only games that the learner has decided in are waited for.
+        """
         size = lanes.awaiting_learner.shape[0]
 
         def body(carry: _Carry) -> _Carry:
@@ -239,7 +247,9 @@ class Rollouts:
             return lanes, summary, n + 1
 
         def unfinished(carry: _Carry) -> Array:
-            return ~jnp.all(carry[0].awaiting_learner) & (carry[2] < self.moves)
+            lanes, _, n = carry
+            waits = ~lanes.awaiting_learner & (lanes.credited | (n < self.moves))
+            return jnp.any(waits) & (n < most)
 
         return lax.while_loop(unfinished, body, (lanes, summary, jnp.int32(0)))[:2]
 

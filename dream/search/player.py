@@ -28,7 +28,7 @@ from jax import Array
 from dream.config import settings as checked
 from dream.config.settings import number
 from dream.equations.distributions import faults
-from dream.networks.policy import ValuedPolicy
+from dream.networks.policy import ValuedPolicy, without_value
 from dream.search import halving
 from dream.search.halving import Tally
 from dream.search.playouts import play_on
@@ -36,6 +36,7 @@ from dream.search.worlds import Belief, drawn_worlds, resample, sample_belief
 from envs import Game, InputError, Policy
 from envs.batching import on_cpu, where_needed
 from envs.game import View
+from envs.players import check_plays
 from envs.random_play import key_of_view
 
 _LANES = 4096
@@ -221,13 +222,13 @@ def make_search(
     """Builds the player.
 
     Args:
-      policy: whose choices it starts from; with a value (ValuedPolicy) playouts are cut by it.
+      policy: whose choices it starts from; with a value (ValuedPolicy) of what this game pays playouts are cut by it.
       game: of two players, zero-sum, with `determinize` and, for weights, `replay_actions`.
       settings: what it takes into account.
       opponent: whom it takes the other player for; one that plays by `policy` too, if None.
     Raises:
       InputError: a setting out of range, a game of another kind, a bonus for wins in a game that pays before its end,
-        or a policy or opponent that is a search player.
+        a policy or opponent that is a search player, or one of another game or of other rules than payoffs.
     """
     settings = checked.read(SearchSettings, dataclasses.asdict(settings), "search")
     if game.num_players != 2 or not game.zero_sum:
@@ -238,8 +239,11 @@ def make_search(
         raise InputError(f"{game.name} does not keep its actions, so worlds cannot be weighed; set weighted=False")
     if any(one is not None and isinstance(one.apply, Search) for one in (policy, opponent)):
         raise InputError("a search player cannot search with another one; give it a policy")
-    if isinstance(policy, ValuedPolicy) and policy.win_bonus and not settings.counts_bonus:
-        policy = dataclasses.replace(policy, value=None, win_bonus=0.0)
+    for one in (policy, *(() if opponent is None else (opponent,))):
+        check_plays(one, game)
+    pays_otherwise = policy.game is not None and policy.game != game
+    if isinstance(policy, ValuedPolicy) and (pays_otherwise or (policy.win_bonus and not settings.counts_bonus)):
+        policy = without_value(policy)
     if isinstance(policy, ValuedPolicy) and policy.win_bonus and not game.pays_at_end:
         raise InputError(
             f"counts_bonus=True needs a game that pays at its end; {game.name} pays before, so that its last payment "

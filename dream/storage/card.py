@@ -15,6 +15,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import Array
 
 from dream import algorithms
 from dream.algorithms.types import Resources
@@ -196,7 +197,14 @@ def _learner_like(card: Card, game: Game, shapes: Mapping[str, Any]) -> Policy:
     for part in {"values", "average", "best_response"} & fields - alone.keys():
         alone[part] = dataclasses.replace(getattr(given, part), capacity=1)
     learner = build(dataclasses.replace(given, **alone), card.network, game, Resources(_no_player, _no_tree))
-    policies = jax.eval_shape(lambda key: learner.policies(learner.init(key)), jax.random.key(0))
+
+    def policies_then(key: Array) -> dict[str, Policy]:
+        state = learner.init(key)
+        if card.iteration is not None and "iteration" in getattr(state, "_fields", ()):
+            state = state._replace(iteration=np.int32(card.iteration))  # what is known of a policy may depend on it
+        return learner.policies(state)
+
+    policies = jax.eval_shape(policies_then, jax.random.key(0))
     if card.policy not in policies:
         raise _no_policy(card, policies)
     return policies[card.policy]

@@ -13,6 +13,7 @@ import envs
 from dream import algorithms
 from dream.algorithms.types import Algorithm, Resources
 from dream.config import renamed, settings
+from dream.networks.policy import without_value
 from dream.search import SearchSettings, make_search
 from dream.search import names as search_names
 from dream.storage import checkpoint, hub, levels, policy_file, shipped, solved
@@ -105,9 +106,7 @@ def check_game(trained: Trained, game: Game, *, payoffs: bool = False) -> None:
                 f"{trained.path} was trained on {stored.get('name')} version {stored.get('version')}, "
                 f"not on {wanted['name']} version {wanted['version']}"
             )
-    rules = stored.get("rules", {} if isinstance(trained, Checkpoint) else wanted["rules"])
-    if rules and wanted["rules"].keys() - rules.keys():  # a rule newer than the player had its default
-        rules = envs.make(game.name).identity["rules"] | rules
+    rules = _rules(trained, game)
     free = frozenset() if payoffs else game.payoff_rules
     decisive = {k: v for k, v in wanted["rules"].items() if k not in free}
     other = [f"{k}={rules.get(k)!r}, not {v!r}" for k, v in decisive.items() if rules.get(k) != v]
@@ -115,8 +114,28 @@ def check_game(trained: Trained, game: Game, *, payoffs: bool = False) -> None:
         raise InputError(f"{trained.path} was trained with other rules of {wanted['name']}: {'; '.join(other)}")
 
 
+def _rules(trained: Trained, game: Game) -> dict[str, Any]:
+    """Returns the rules that a player was trained with, as far as they are known; those of the game where none are."""
+    wanted = game.identity["rules"]
+    rules = trained.meta["game"].get("rules", {} if isinstance(trained, Checkpoint) else wanted)
+    if rules and wanted.keys() - rules.keys():  # a rule newer than the player had its default
+        return envs.make(game.name).identity["rules"] | rules
+    return rules
+
+
 def policies_of(trained: Trained, game: Game) -> dict[str, Policy]:
-    """Restores a player's policies by name; raises InputError where they cannot be."""
+    """Restores a player's policies by name; raises InputError where they cannot be.
+
+    Where the game pays otherwise than the one they were trained on, no value comes with them.
+    """
+    found = _policies_of(trained, game)
+    rules = _rules(trained, game)
+    if any(rules.get(name) != game.identity["rules"].get(name) for name in game.payoff_rules):
+        return {name: without_value(policy) for name, policy in found.items()}
+    return found
+
+
+def _policies_of(trained: Trained, game: Game) -> dict[str, Policy]:
     if isinstance(trained, PolicyFile):
         return {trained.card.policy: trained.make(game)}
     config = trained.meta["config"]

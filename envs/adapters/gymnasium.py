@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from jax import Array, lax
 
 from envs import registry
 from envs.adapters.packed_state import packed, unpacked
-from envs.adapters.seat_play import MOST_DEALS, Table, advance, deal, make_table, no_turn
+from envs.adapters.seat_play import MOST_DEALS, Table, advance, deal, make_table, no_answer, no_turn
 from envs.adapters.single_game import RENDER_MODES, SingleGame, check_mode
 from envs.batching import QUICK
 from envs.errors import InputError, whole_number
@@ -146,8 +147,11 @@ class _Seat:
         """Takes over a state; returns the seat's observation, who is to act and what the seat was paid."""
         self._state, report = result
         numbers, (size,) = np.array(report), self.observation_space.shape
-        self._mask = numbers[size:-2].astype(np.int8)
-        return numbers[:size], int(numbers[-2]), float(numbers[-1])
+        self._mask, reward = numbers[size:-2].astype(np.int8), float(numbers[-1])
+        if math.isnan(reward):
+            self._over = True
+            raise no_answer(self._table)
+        return numbers[:size], int(numbers[-2]), reward
 
     def _info(self) -> dict[str, Any]:
         return {"action_mask": self._mask.copy()}

@@ -13,7 +13,7 @@ from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from envs.adapters.gymnasium import observation_box
-from envs.adapters.seat_play import DEAL, HOLD, PLAY, Table, advance_many, make_table, no_turn
+from envs.adapters.seat_play import DEAL, HOLD, PLAY, Table, advance_many, make_table, no_answer, no_turn
 from envs.errors import InputError, unknown, whole_number
 from envs.game import Game, Policy, State
 
@@ -157,12 +157,12 @@ class _Seats:
         elif isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str):
             seeds = list(seed)
         else:
-            first = whole_number("seed", seed, "at least 0, or a list of such")
+            first = whole_number("seed", seed, f"0 to {2**32 - 1}, or a list of such")
             seeds = [first + n for n in range(self.num_envs)]
         if len(seeds) != self.num_envs:
             raise InputError(f"{len(seeds)} seeds are not valid; there are {self.num_envs} games")
         entropy = np.random.default_rng().integers(2**32, size=self.num_envs, dtype=np.uint32)
-        given = [entropy[n] if one is None else _checked_seed(one) % 2**32 for n, one in enumerate(seeds)]
+        given = [entropy[n] if one is None else _checked_seed(one) for n, one in enumerate(seeds)]
         self._seeds = np.where(chosen, np.array(given, np.uint32), self._seeds)
         self._calls = np.where(chosen, np.uint32(0), self._calls)
         self._seeded = True
@@ -176,6 +176,8 @@ class _Seats:
         kinds, actions = kinds.astype(np.uint8), actions.astype(np.int32)
         self._states, *shown = self._advance(self._table, self._states, actions, kinds, self._seeds, self._calls)
         seen, self._mask, paid, over = jax.tree.map(self._on_host, shown)
+        if np.isnan(paid).any():
+            raise no_answer(self._table)
         if np.any(over & (kinds == DEAL)):
             raise no_turn(self._table)
         rewards = np.where(kinds == PLAY, self._owed + paid, 0)
@@ -243,9 +245,9 @@ def _box(spaces: Any, x: Any) -> Any:
 
 
 def _checked_seed(seed: Any) -> int:
-    """Returns a seed as a number; raises InputError unless it is a whole one, 0 or more."""
-    if (number := whole_number("seed", seed, "at least 0")) < 0:
-        raise InputError(f"seed={number} is out of range; it must be at least 0")
+    """Returns a seed as a number; raises InputError unless it is a whole one that 32 bits hold."""
+    if not 0 <= (number := whole_number("seed", seed, f"0 to {2**32 - 1}")) < 2**32:
+        raise InputError(f"seed={number} is out of range; it must be 0 to {2**32 - 1}, and so must those of all games")
     return number
 
 

@@ -27,6 +27,10 @@ HOLD, PLAY, DEAL = 0, 1, 2
 """What a call does with a game: nothing, play the seat's action, deal anew."""
 MOST_DEALS = 1000
 """Games dealt in a row that end before the seat's first turn, beyond what chance does."""
+NO_ANSWER = -1
+"""In the place of an action, where a player's answer is no distribution."""
+_TOLERANCE = 1e-3
+"""How far from 1 probabilities may sum."""
 _BITS = 24
 """Random bits of a draw from probabilities, what float32 holds."""
 
@@ -54,7 +58,8 @@ class Moved(NamedTuple):
 
     Attributes:
       state: the seat is to act, or the game is over; where the call held it, as it was.
-      reward: float32, paid to the seat meanwhile; in a game dealt anew, before the seat's first turn.
+      reward: float32, paid to the seat meanwhile; in a game dealt anew, before the seat's first turn. NaN where
+        another player's answer was no distribution over its legal actions.
       over: bool.
     """
 
@@ -108,6 +113,14 @@ def no_turn(table: Table) -> InputError:
     )
 
 
+def no_answer(table: Table) -> InputError:
+    """Builds the error for a player whose answer is no distribution, as `Moved.reward` tells."""
+    return InputError(
+        f"an opponent in {table.game.name} gave no distribution over its legal actions: probabilities must be at least "
+        "0, 0 where an action is not legal, and sum to 1"
+    )
+
+
 def word(seed: Array, call: Array, turn: Array) -> Array:
     """Returns a random word: uint32, from three of them."""
     mixed = _mixed(seed + np.uint32(0x9E3779B9))
@@ -125,11 +138,16 @@ def drawn(probs: Array, bits: Array) -> Array:
     """Returns an action drawn from probabilities float32[A] by a random word: int32; never one of probability 0."""
     sums = jnp.cumsum(probs)
     share = jnp.minimum((bits >> (32 - _BITS)).astype(jnp.float32) * np.float32(2.0**-_BITS), np.float32(1 - 2.0**-20))
-    return jnp.argmax(sums > share * sums[-1]).astype(jnp.int32)
+    # Rounding may lift a sum over an impossible action, or leave none above the share.
+    above = (sums > share * sums[-1]) & (probs > 0)
+    return jnp.where(jnp.any(above), jnp.argmax(above), jnp.argmax(probs)).astype(jnp.int32)
 
 
 def choose(table: Table, state: State, bits: Array) -> Array:
-    """Returns the action of whoever is to act but the seat: int32; any number where no one is."""
+    """Returns the action of whoever is to act but the seat: int32; any number where no one is.
+
+    NO_ANSWER where its probabilities are no distribution.
+    """
     view, legal = table.game.view(state, state.current_player), table.game.legal_actions(state)
     return _choice(table, state.current_player, view, legal, bits)
 
@@ -142,7 +160,12 @@ def _choice(table: Table, seat: Array, view: Any, legal: Array, bits: Array) -> 
 
 
 def _draw(player: Policy, view: Any, legal: Array, bits: Array) -> Array:
-    return uniform_action(bits, legal) if _is_uniform(player) else drawn(player(view, legal), bits)
+    if _is_uniform(player):
+        return uniform_action(bits, legal)
+    probs = player(view, legal)
+    # Any comparison with NaN is false.
+    fine = jnp.all(jnp.where(legal, probs >= 0, probs == 0)) & (jnp.abs(jnp.sum(probs) - 1) <= _TOLERANCE)
+    return jnp.where(fine, drawn(probs, bits), NO_ANSWER)
 
 
 def _is_uniform(player: Policy) -> bool:
@@ -175,11 +198,15 @@ def advance(table: Table, state: State, action: Array, seed: Array, call: Array)
         turn, state, reward = at
         bits = word(seed, call, turn)
         chosen = lax.cond((turn == 0) & first, lambda: action, lambda: choose(table, state, bits))
-        state, paid, _ = table.game.step(state, chosen)
-        return turn + 1, state, reward + paid[table.seat]
+        state, paid, _ = table.game.step(state, jnp.maximum(chosen, 0))
+        return turn + 1, state, reward + _paid(paid[table.seat], chosen)
 
     _, state, reward = lax.while_loop(others, one, (jnp.int32(0), state, jnp.float32(0)))
     return Moved(state, reward, state.current_player < 0)
+
+
+def _paid(reward: Array, action: Array) -> Array:
+    return jnp.where(action == NO_ANSWER, jnp.nan, reward)
 
 
 def advance_many(table: Table, states: State, actions: Array, kinds: Array, seeds: Array, calls: Array) -> Moved:
@@ -208,8 +235,8 @@ def advance_many(table: Table, states: State, actions: Array, kinds: Array, seed
         states, rewards = jax.vmap(fresh)(states, undealt, bits), jnp.where(undealt, 0, rewards)
         own, others = plays & (turn == 0), waits(states)
         chosen = jnp.where(own, actions, _chosen(table, states, bits, others))
-        after, paid, _ = jax.vmap(game.step)(states, computed_once(chosen))
-        rewards = rewards + jnp.where(own | others, paid[:, table.seat], 0)
+        after, paid, _ = jax.vmap(game.step)(states, computed_once(jnp.maximum(chosen, 0)))
+        rewards = rewards + jnp.where(own | others, _paid(paid[:, table.seat], chosen), 0)
         states = _where(own | others, after, states)
         dealt = dealt + undealt
         return turn + 1, states, rewards, deals & (states.current_player < 0) & (dealt < MOST_DEALS), dealt

@@ -106,7 +106,8 @@ def test_a_lower_bound(run: dream.FinishedRun, capsys: pytest.CaptureFixture[str
     assert report.learned.low <= report.learned.mean < report.learned.high
     assert report.local is None
     assert report.record["learned"]["n"] == 8
-    assert str(dataclasses.replace(report, is_exact=False)).startswith("exploitability at least ")
+    least = f"exploitability at least {report.learned.low:.4g} chips per hand, {report.learned.mean:.4g} ("
+    assert str(dataclasses.replace(report, is_exact=False)).startswith(least)
     assert "at least" not in str(report)
 
 

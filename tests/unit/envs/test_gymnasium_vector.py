@@ -94,11 +94,11 @@ def test_a_seat_that_never_has_a_turn_is_refused() -> None:
             env.reset(seed=0)
 
 
-@pytest.mark.parametrize("seed", [1.5, "a", -1, [0, -1], ["a", "b"]])
+@pytest.mark.parametrize("seed", [1.5, "a", -1, [0, -1], ["a", "b"], 2**32 - 1, [2**32, 0]])
 def test_wrong_seeds_are_refused(seed: Any) -> None:
-    """In one line, before anything is dealt; -1 would be the seed 2^32 - 1."""
+    """In one line, before anything is dealt; -1 would be the seed 2^32 - 1, and 2^32 the seed 0."""
     env = vector_env(envs.make("kuhn_poker"), num_envs=2)
-    with pytest.raises(InputError, match=r"seed=.* must be .*at least 0"):
+    with pytest.raises(InputError, match=r"seed=.* must be .*0 to 4294967295"):
         env.reset(seed=seed)
     with pytest.raises(InputError, match="call reset"):
         env.step(np.zeros(2, np.int64))
@@ -284,6 +284,54 @@ def test_draws_follow_the_probabilities() -> None:
     np.testing.assert_array_equal(counts, np.asarray(probs) * 1024)
     ends = jnp.array([0, 2**32 - 1], jnp.uint32)
     np.testing.assert_array_equal(jax.vmap(seat_play.drawn, (None, 0))(probs / 3, ends), [1, 4])
+
+
+def test_sums_that_round_up_draw_nothing_impossible() -> None:
+    """Over 374 actions, most of probability 0, sums rise on some of them: with words that fall there too."""
+    rng = np.random.default_rng(1)
+    rows = np.where(rng.random((400, 374)) < 0.9, 0, rng.random((400, 374))).astype(np.float32)
+    rows /= rows.sum(axis=1, keepdims=True)
+    sums = np.asarray(jax.vmap(jnp.cumsum)(rows))
+    row, action = np.nonzero((np.diff(sums, axis=1, prepend=0) > 0) & (rows == 0))
+    assert len(row) > 10
+    words = (np.nextafter(sums[row, action] / sums[row, -1], 0) * 2.0**24).astype(np.uint32) << 8
+    assert np.all(rows[row, jax.vmap(seat_play.drawn)(rows[row], words)] > 0)
+
+
+ANSWERS = {
+    "nan": lambda params, view, legal: jnp.full(legal.shape, jnp.nan),
+    "illegal": lambda params, view, legal: ~legal / jnp.sum(~legal),
+    "negative": lambda params, view, legal: jnp.array([2.0, -1.0]),
+    "half": lambda params, view, legal: legal / 4,
+}
+"""Answers that are no distribution over the legal actions."""
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_an_opponent_without_an_answer_is_refused(answer: str) -> None:
+    """As in matches: what it would have played says nothing of it."""
+    if answer == "illegal":
+        game, tries = LEDUC, 20
+    else:
+        game, tries = envs.make("kuhn_poker"), 1
+    wrong = Policy(ANSWERS[answer])
+    single, many = single_player_env(game, wrong, seat=0), vector_env(game, wrong, seat=0, num_envs=8)
+    rng = np.random.default_rng(0)
+
+    def play_many() -> None:
+        infos = many.reset(seed=0)[1]
+        for _ in range(20 * tries):
+            infos = many.step(_legal_actions(infos, rng))[-1]
+
+    def play_one() -> None:
+        for seed in range(20 * tries):
+            infos, over = single.reset(seed=seed)[1], False
+            while not over:
+                _, _, over, _, infos = single.step(int(rng.choice(np.flatnonzero(infos["action_mask"]))))
+
+    for play in (play_one, play_many):
+        with pytest.raises(InputError, match=r"an opponent in .* gave no distribution over its legal actions"):
+            play()
 
 
 def test_words_are_spread_evenly() -> None:

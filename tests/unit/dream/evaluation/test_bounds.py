@@ -23,8 +23,9 @@ def test_lower_bound(points: tuple[float, ...], bound: tuple[float, ...]) -> Non
 
 
 def test_nothing_found_is_said() -> None:
-    """With how hard it was looked; a positive bound needs no such words."""
-    assert method_in_words("search", Interval(0.1, -0.1, 0.3), "3 trainings") == "search, a lower bound"
-    said = method_in_words("search", Interval(-0.4, -0.6, -0.2), "3 trainings")
-    assert "nothing was found by 3 trainings" in said
-    assert "\n" not in said
+    """With how hard it was looked; a bound that is surely positive needs no such words."""
+    assert method_in_words("search", Interval(0.3, 0.1, 0.5), "3 trainings") == "search, a lower bound"
+    for points in ((-0.4, -0.6, -0.2), (0.1, -0.1, 0.3)):
+        said = method_in_words("search", Interval(*points), "3 trainings")
+        assert "nothing surely above 0 was found by 3 trainings" in said
+        assert "\n" not in said

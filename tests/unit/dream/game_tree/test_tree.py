@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -48,6 +49,19 @@ WRONG = {
     "no deals": (lambda: _kuhn(lambda p, r: (p, r), 0.0), "initial_outcomes: probabilities sum to 0, the least is 0"),
 }
 """What is wrong -> a game, and a part of the message."""
+
+
+def test_a_view_that_hides_what_is_legal_is_refused() -> None:
+    """The tree would give the actions of one history to all that look the same."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Hidden(KuhnPoker):
+        def legal_actions(self, state: Any) -> Array:
+            legal = super().legal_actions(state)
+            return legal & ~((state.hands[1] == 0) & (jnp.arange(2) == 1) & (state.current_player == 0))
+
+    with pytest.raises(InputError, match="a view must tell what is legal"):
+        build_tree(Hidden())
 
 
 @pytest.mark.parametrize("defect", WRONG)

@@ -18,6 +18,8 @@ from dream.algorithms.ppo.parts import ActorOutput
 from dream.algorithms.ppo.rollouts import _returns
 from dream.commands.evaluate import play_match, prepare_match
 from dream.config.compose import compose_config
+from dream.equations import schedules
+from dream.equations.reward_shaping import ShapingConfig, shaping_at
 from dream.equations.sampling import entropy, sample_action
 from dream.rollout.against_opponents import Rollouts, Step, TransitionSummary
 from dream.rollout.opponents import make_mixture
@@ -52,6 +54,22 @@ def played(request: pytest.FixtureRequest, game: Game) -> tuple[Any, Any]:
         return rollouts.play(rollouts.start(key, LANES), _act, key, STEPS)
 
     return jax.device_get(play(jax.random.key(3)))
+
+
+@pytest.mark.parametrize("name", ["leduc_poker", "rummy500"])
+def test_every_game_decided_in_ends_a_call_at_a_decision(name: str) -> None:
+    """Where its value is known, however many others move before it; a lane between two games has nothing to come."""
+    game = envs.make("leduc_poker") if name == "leduc_poker" else envs.make(name, num_players=6)
+    rollouts = Rollouts(game, make_mixture(("random",), None, game), None, 1)
+    play = jax.jit(lambda lanes, key: rollouts.play(lanes, _act, key, 3))
+    lanes = jax.jit(lambda key: rollouts.start(key, LANES))(jax.random.key(1))
+    for n in range(4):
+        lanes, step = jax.device_get(play(lanes, jax.random.key(n)))
+        assert np.all(lanes.awaiting_learner | ~lanes.credited)
+        own = lanes.state.current_player == lanes.seating.seat
+        assert np.all(own | ~lanes.awaiting_learner)
+    assert np.any(lanes.credited)
+    assert not np.all(step.valid)
 
 
 def test_all_that_games_pay_goes_to_their_decisions(played: tuple[Any, Any]) -> None:
@@ -97,7 +115,7 @@ def test_ties_of_games_that_pay_on_the_way_are_ties() -> None:
 def test_most_steps_hold_a_decision(played: tuple[Any, Any]) -> None:
     """All of them where there is room for the moves between; the learner's seat changes with the deal."""
     lanes, step = played
-    few = step.summary.moves[1:].max() <= 2
+    few = step.summary.moves[1:-1].max() <= 2  # the last step ends where games stand at a decision
     assert not step.valid[0].any()
     assert step.valid[1:].all() != few
     assert step.valid.mean() > 0.4
@@ -198,7 +216,8 @@ def test_shaping_takes_its_last_potential_back(game: Game) -> None:
     step = Step(decides[:, None] > 0, *[()] * 3, potentials[:, None].astype(np.float32), *[()] * 2, output, summary)
     node = {"opponents": ("random",), "num_envs": 1, "rollout_length": 6, "gae_lambda": 1.0}
     learner = make({"name": "ppo", **node}, {"name": "dueling", "hidden": [8]}, game)
-    returns = _returns(learner.iterate.__self__.parts, step, jnp.zeros(1), jnp.float32(0.5))
+    shaping = shaping_at(ShapingConfig(scale=schedules.constant(0.5)), 0)
+    returns = _returns(learner.iterate.__self__.parts, step, jnp.zeros(1), shaping)
     np.testing.assert_allclose(returns[decides > 0, 0], -0.5 * potentials[decides > 0, 0])
 
 

@@ -15,7 +15,8 @@ from dream.evaluation.gains import GAIN, play_for_gains
 from dream.networks.policy import ValuedPolicy
 from dream.search import SearchSettings, make_search
 from dream.search.playouts import play_on
-from envs import Policy
+from dream.storage.policies import find, game_of, policy_of
+from envs import InputError, Policy
 
 GAME = envs.make("kuhn_poker")
 
@@ -60,6 +61,20 @@ def test_no_value_while_rewards_are_shaped() -> None:
         assert (policy.value is not None) == known
     traced = jax.eval_shape(lambda state: learner.policies(state)["current"], state._replace(iteration=jnp.int32(10)))
     assert traced.value is None
+
+
+def test_no_value_of_what_another_game_pays() -> None:
+    """Where rules of payoffs alone differ the policy plays the same, and playouts are not cut by its value."""
+    other = envs.make("gin_rummy", gin_bonus=100)
+    reference = "gin_rummy/points"
+    trained = find(reference)
+    assert policy_of(trained, game_of(trained)).value is not None
+    policy = policy_of(trained, other)
+    assert (policy.value, policy.game) == (None, other)
+    searching = make_search(policy_of(trained, game_of(trained)), other, SearchSettings(worlds=8))
+    assert searching.params.policy.value is None
+    with pytest.raises(InputError, match="other rules: knock_limit=10, not 0"):
+        make_search(policy_of(trained, game_of(trained)), envs.make("gin_rummy", knock_limit=0))
 
 
 def test_no_value_where_an_assistant_decides_some() -> None:

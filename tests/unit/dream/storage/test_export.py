@@ -65,6 +65,22 @@ def test_every_learners_policies_come_back(tmp_path: pathlib.Path, algo: str) ->
         np.testing.assert_array_equal(policy(view, legal), again(view, legal))
 
 
+@pytest.mark.parametrize(("iteration", "known"), [(1, False), (2, True)])
+def test_an_export_knows_the_value_that_its_run_knows(tmp_path: pathlib.Path, iteration: int, known: bool) -> None:
+    """There is one once the shaping has ended, which the iteration tells: a search with either is the same player."""
+    scale = {"start": 0.5, "end": 0.0, "transition_steps": 2, "form": "linear"}
+    node = {"name": "ppo", "episodes_per_iteration": 2, "shaping": {"form": "literal", "scale": scale}}
+    game = envs.make("mini_gin_rummy")
+    learner = algorithms.make(node, {"hidden": [4]}, game)
+    config = {"algo": node, "network": {"name": "dueling", "hidden": [4]}, "env": {"name": game.name}}
+    writer = CheckpointWriter(tmp_path, 1)
+    state = learner.init(jax.random.key(0))._replace(iteration=np.int32(iteration))
+    writer.save(iteration, state, {"config": config, "game": game.identity})
+    writer.close()
+    exported = dream.export_policy(tmp_path, tmp_path / "policy.safetensors")
+    assert [(dream.load_policy(one).value is not None) for one in (tmp_path, exported)] == [known, known]
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """A PPO run."""
