@@ -22,20 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from arguments import Parser, result_file
-from omegaconf import OmegaConf
-from run_records import (
-    budget_of,
-    config_of,
-    difference,
-    finished,
-    flat,
-    game_in,
-    origin,
-    read_json,
-    recipe_of,
-)
+from run_records import check_asked, finished, origin, read_json
 
-from dream.config.compose import compose_config
 from dream.evaluation import match
 from dream.storage.checkpoint import find, has_checkpoint
 from dream.storage.files import EVALUATION_FILE, write_json
@@ -79,18 +67,6 @@ def there(runs: Path) -> list[tuple[int, int]]:
     """Returns players and seed of the runs that have ended."""
     paths = [run.relative_to(runs).as_posix() for run in runs.glob("*_players/seed*") if finished(run)]
     return sorted((int(found[1]), int(found[2])) for found in map(_RUN.fullmatch, paths) if found)
-
-
-def check_asked(run: Path, settings: list[str]) -> None:
-    """Raises InputError unless a run is what overrides ask for: game, recipe, budget, seed and final evaluation."""
-    asked = OmegaConf.to_container(compose_config("config", settings).node, resolve=True)
-    if differing := difference(_told(config_of(run)), _told(asked)):
-        raise InputError(f"{run} is not what was asked for: {differing}; ask for what it is, or give other --runs")
-
-
-def _told(config: dict[str, Any]) -> dict[str, Any]:
-    own = {"seed": config["seed"], "eval.final_games": config.get("eval", {}).get("final_games")}
-    return {**flat(game_in(config)[1].identity), **recipe_of(config), **budget_of(config), **own}
 
 
 def trained(run: Path, settings: list[str]) -> None:
@@ -148,7 +124,7 @@ def measure(given: argparse.Namespace) -> None:
     runs = {cell: run_of(given.runs, *cell) for cell in cells}
     for cell, run in runs.items():
         if begun(run) or (run / EVALUATION_FILE).exists():
-            check_asked(run, settings[cell])
+            check_asked(run, settings[cell], ["eval.final_games"])
     given.out.parent.mkdir(parents=True, exist_ok=True)
     for cell, run in runs.items():
         if not finished(run):

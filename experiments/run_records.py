@@ -17,7 +17,10 @@ from omegaconf import OmegaConf
 from yaml import YAMLError
 
 import envs
+from dream import networks
 from dream.algorithms import read_settings
+from dream.config import settings as schemas
+from dream.config.compose import compose_config
 from dream.storage.files import CONFIG_FILE, EVALUATION_FILE, VERSIONS_FILE, decoded
 from dream.storage.old_configs import current_config
 from dream.training import metrics
@@ -155,12 +158,33 @@ def recipe_of(config: dict[str, Any]) -> dict[str, Any]:
     config = current_config(config)
     settings = read_settings(config["algo"])[1]
     algo = {"name": config["algo"]["name"], **dataclasses.asdict(settings)}
-    return flat({"algo": algo, "network": config["network"]})
+    network = config["network"]
+    if (schema := networks.settings_of(network.get("name", "dueling"))) is not None:
+        network = network | dataclasses.asdict(schemas.read(schema, network, "network"))
+    return flat({"algo": algo, "network": network})
 
 
 def budget_of(config: dict[str, Any]) -> dict[str, Any]:
     """Returns what ends a run: iterations and the limits, by dotted name."""
     return flat({"iterations": config.get("iterations"), "budget": config.get("budget") or {}})
+
+
+def check_asked(run: Path, asked: Sequence[str], also: Sequence[str] = ()) -> None:
+    """Raises InputError unless a run is what overrides ask for: game, recipe, budget and seed.
+
+    Args:
+      run: its directory.
+      asked: overrides of dream.run, complete.
+      also: other settings that have to be equal, by dotted name.
+    """
+    wanted = OmegaConf.to_container(compose_config("config", [*asked]).node, resolve=True)
+    if differing := difference(_told(config_of(run), also), _told(wanted, also)):
+        raise InputError(f"{run} is not what was asked for: {differing}; ask for what it is, or give other --runs")
+
+
+def _told(config: dict[str, Any], also: Sequence[str]) -> dict[str, Any]:
+    own = {"seed": config["seed"], **{name: _at(config, name)[0] for name in also}}
+    return {**flat(game_in(config)[1].identity), **recipe_of(config), **budget_of(config), **own}
 
 
 def flat(node: Any, path: str = "") -> dict[str, Any]:

@@ -4,7 +4,8 @@
     python experiments/shipped_weights.py measure gin_rummy/strong --seed 1   # against the field; stored
     python experiments/shipped_weights.py ship gin_rummy/strong --seed 0      # into dream/weights, with its card
 
-Only what was measured is shipped: the run's newest checkpoint must have the stored iteration and checksum.
+Only a run of the recipe that has ended is measured, and only what was measured is shipped: the run's newest checkpoint
+must have the stored iteration and checksum.
 
 Runs are in runs/shipped/<game>/<name>/seed<n>, or where --runs says. Every player of the field is met on deals of its
 own pairing, each deal from both seats; no deal was watched in training. experiments/results/shipped_weights.json holds
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from arguments import Parser
-from run_records import difference, origin, stored_result
+from run_records import check_asked, difference, finished, origin, stored_result
 
 import dream
 import envs
@@ -129,13 +130,30 @@ def field(name: str, game: Game) -> list[str]:
     return [opponent for opponent in RECIPES[name].field if opponent in known]
 
 
-def measure(name: str, seed: int, run: Path) -> None:
-    """Plays the field and stores what came out, after every player.
+def of_recipe(name: str, seed: int, run: Path) -> Trained:
+    """Returns the newest checkpoint of a run.
 
     Raises:
-      InputError: no run with a checkpoint.
+      InputError: there is none, or the run is not one of the recipe and seed that has ended.
     """
     trained = find(run)
+    check_asked(run, [*RECIPES[name].overrides, f"seed={seed}"])
+    if not finished(run):
+        raise InputError(
+            f"{run} was left before its end; run `python experiments/shipped_weights.py train {name} --seed {seed}` "
+            "first"
+        )
+    return trained
+
+
+def measure(name: str, seed: int, run: Path) -> None:
+    """Plays the field and stores what came out, when all of it was played.
+
+    Raises:
+      InputError: as `of_recipe`.
+    """
+    trained = of_recipe(name, seed, run)
+    stored_result(RESULT)  # refused before anything is played
     policy = policy_of(trained, game_of(trained))
     record = training(run) | which(trained) | {"strength": {}}
     for opponent in field(name, policy.game):
@@ -145,9 +163,9 @@ def measure(name: str, seed: int, run: Path) -> None:
         points = report["points_per_hand"]
         print(f"{name} seed {seed} against {opponent}: {points.mean:+.2f} points per hand "
               f"({points.low:+.2f} to {points.high:+.2f})", flush=True)  # fmt: skip
-        stored = stored_result(RESULT)
-        stored.setdefault(name, {})[str(seed)] = record
-        files.write_json(RESULT, stored)
+    stored = stored_result(RESULT)
+    stored.setdefault(name, {})[str(seed)] = record
+    files.write_json(RESULT, stored)
 
 
 def training(run: Path) -> dict[str, Any]:
@@ -168,9 +186,9 @@ def measured(name: str, seed: int, run: Path) -> tuple[dict[str, Any], list[int]
     """Returns what was measured of a run as it is now, and the seeds of that name that were measured.
 
     Raises:
-      InputError: no run, one that was not measured whole, or one that was trained further since.
+      InputError: as `of_recipe`, or a run that was not measured whole, or was trained further since.
     """
-    trained = find(run)
+    trained = of_recipe(name, seed, run)
     stored = stored_result(RESULT).get(name, {})
     again = f"run `python experiments/shipped_weights.py measure {name} --seed {seed}` first"
     own = stored.get(str(seed))

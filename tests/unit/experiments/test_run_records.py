@@ -76,6 +76,20 @@ def test_runs_that_do_not_belong_together_are_refused(tmp_path: pathlib.Path) ->
         script.check_paths([tmp_path / "first", tmp_path / "second" / ".." / "first"])
 
 
+def test_a_run_may_lack_settings_that_came_later(tmp_path: pathlib.Path) -> None:
+    """They had their defaults then, those of a network too; another value is another run."""
+    run = write_config(tmp_path / "run", network__hidden=[64, 64])
+    asked = ["env=kuhn_poker", "algo=cfr_plus", "iterations=4"]
+    script.check_asked(run, asked)
+    for more, message in (
+        ("network.log_window=3", "network.log_window is None and 3"),
+        ("algo.average_power=2", r"algo.average_power is 1.0 and 2.0"),
+        ("seed=2", "seed is 0 and 2"),
+    ):
+        with pytest.raises(InputError, match=f"run is not what was asked for: {message}; ask for what it is"):
+            script.check_asked(run, [*asked, more])
+
+
 def test_a_folder_that_is_no_run_is_named(tmp_path: pathlib.Path) -> None:
     """Without a configuration, with one of something else, and with a damaged record of versions."""
     with pytest.raises(InputError, match=r"nowhere holds no config\.yaml"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import shutil
 from types import ModuleType
 
 import pytest
@@ -12,13 +13,14 @@ from command_support import succeed
 from script_support import called
 
 NAME = "kuhn_poker/small"
+RECIPE = ("env=kuhn_poker", "algo=cfr_plus", "iterations=2")
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """The folder of runs, with seed 0 trained for two iterations, and checkpoints of both."""
     folder = tmp_path_factory.mktemp("runs")
-    settings = ["env=kuhn_poker", "algo=cfr_plus", "iterations=2", "checkpoint.every=1", "checkpoint.keep=2"]
+    settings = [*RECIPE, "checkpoint.every=1", "checkpoint.keep=2"]
     quiet = ["eval.opponents=[]", "tracking.mode=disabled", f"run_dir={folder / NAME / 'seed0'}"]
     succeed("dream.run", *settings, *quiet, cwd=folder)
     return folder
@@ -27,9 +29,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 @pytest.fixture
 def script(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script with a small recipe, its files in an empty folder but for weights that were shipped before."""
-    monkeypatch.setattr(
-        shipped_weights, "RECIPES", {NAME: shipped_weights.Recipe(("algo=cfr_plus",), ("random", "camper"), 40)}
-    )
+    monkeypatch.setattr(shipped_weights, "RECIPES", {NAME: shipped_weights.Recipe(RECIPE, ("random", "camper"), 40)})
     monkeypatch.setattr(shipped_weights, "RESULT", tmp_path / "result.json")
     monkeypatch.setattr(shipped_weights, "WEIGHTS", tmp_path / "weights")
     place = tmp_path / "weights" / "kuhn_poker"
@@ -82,3 +82,57 @@ def test_nothing_is_replaced_by_what_was_not_measured(
     ):
         script.RESULT.write_text(json.dumps({NAME: {"0": stored[NAME]["0"] | changed}}))
         refused(message)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ("recipe", "is not what was asked for: algo.average_power is 1.0 and 2.0"),
+        ("seed", "is not what was asked for: seed is 0 and 1"),
+        ("longer", "is not what was asked for: iterations is 2 and 9"),
+        (
+            "left",
+            "was left before its end; run `python experiments/shipped_weights.py train kuhn_poker/small --seed 0`",
+        ),
+    ],
+)
+def test_a_run_of_another_recipe_is_neither_measured_nor_shipped(
+    script: ModuleType, runs: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch, changed: str, message: str,
+) -> None:  # fmt: skip
+    """Nor one of another seed, nor one that has not ended: one line, and nothing is written."""
+    shutil.copytree(runs, tmp_path / "runs")
+    run, more = tmp_path / "runs" / NAME / "seed0", {"recipe": "algo.average_power=2.0", "longer": "iterations=9"}
+    if changed in more:
+        recipe = script.RECIPES[NAME]._replace(overrides=(*RECIPE, more[changed]))
+        monkeypatch.setattr(script, "RECIPES", {NAME: recipe})
+    elif changed == "left":
+        (run / "evaluation.json").unlink()
+    else:
+        run.rename(run.with_name("seed1"))
+    before = _files(tmp_path)
+    for what in ("measure", "ship"):
+        assert called(script, what, NAME, "--seed", int(changed == "seed"), "--runs", tmp_path / "runs") == 2
+        line = capsys.readouterr().err
+        assert (line.count("\n"), message in line) == (1, True)
+    assert _files(tmp_path) == before
+
+
+def test_a_measurement_that_is_cut_off_leaves_the_stored_one(
+    script: ModuleType, runs: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All opponents are stored together."""
+    script.RESULT.write_text(json.dumps({NAME: {"0": {"strength": {"random": {}, "another": {}}}}}))
+    before, play, met = script.RESULT.read_bytes(), script.match, []
+
+    def cut_off(*players: object, **how: object) -> object:
+        if met:
+            raise KeyboardInterrupt
+        met.append(players)
+        return play(*players, **how)
+
+    monkeypatch.setattr(script, "match", cut_off)
+    monkeypatch.setattr(script, "field", lambda name, game: ["random", "random"])
+    with pytest.raises(KeyboardInterrupt):
+        called(script, "measure", NAME, "--runs", runs)
+    assert script.RESULT.read_bytes() == before
