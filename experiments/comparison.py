@@ -245,6 +245,15 @@ def trials(folders: list[Path]) -> dict[str, Any]:
     return tried
 
 
+def with_other_games(found: dict[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns trials, with those that are stored of the same learners on other games."""
+    games = {learner: {group["game"] for group in groups} for learner, groups in found.items()}
+    return {
+        learner: [group for group in stored.get(learner, ()) if group["game"] not in games[learner]] + groups
+        for learner, groups in found.items()
+    }
+
+
 def _tried(job: Job) -> dict[str, Any]:
     return {name: value for name, value in settings_in(job.row).items() if name.startswith("algo.")}
 
@@ -373,7 +382,7 @@ def main() -> None:
         if given.command == "collect":
             merge(joined(collect(given.folders, given.label), _stored(given)), given.out)
         elif given.command == "trials":
-            merge(trials(given.folders), given.out)
+            merge(with_other_games(trials(given.folders), stored_result(given.out)), given.out)
         elif given.command == "curves":
             merge(curves(given.folders, given.label, _stored(given)), given.out)
         else:

@@ -36,9 +36,11 @@ def collected(spec: Spec, folder: Path) -> list[dict[str, Any]]:
     """Returns the results there are, in the order of the rows.
 
     Raises:
-      InputError: a result of no row, or of another budget, policy or mean than its row has now.
+      InputError: none at all, a result of no row, or of another budget, policy or mean than its row has now.
     """
     found = {path.stem: read_json(path) for path in folder.glob("*.json")}
+    if not found:
+        raise InputError(f"{folder} holds no results; --results must be a folder that run.py wrote into")
     for name, result in found.items():
         row = spec.row(name)
         stored = {"budget": result["budget"], "policy": result["policy"], "mean_over": result.get("mean_over", 1)}
@@ -144,8 +146,7 @@ def main() -> None:
         results = collected(spec, given.results)
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
-    head = [*HEAD, *recipes(results), *machines(results)] if results else HEAD
-    blocks = [head, table(spec, results), pictures(spec, given.results)] if results else [head]
+    blocks = [[*HEAD, *recipes(results), *machines(results)], table(spec, results), pictures(spec, given.results)]
     command = "experiments/reproduce/table.py"
     fill(given.page, "reproduced", [block for block in blocks if block], check=given.check, command=command)
 

@@ -16,6 +16,7 @@ import pytest
 import run_records
 from command_support import REPO, succeed
 from omegaconf import OmegaConf
+from script_support import called
 
 from dream.algorithms.tabular.mccfr import OutcomeConfig
 from dream.config.compose import compose_config
@@ -214,6 +215,16 @@ def test_what_was_tried_is_kept(sweeps: list[pathlib.Path]) -> None:
     assert group["game"] == "kuhn_poker"
     assert [trial["settings"]["algo.name"] for trial in group["trials"]] == ["cfr", "cfr"]
     assert group["trials"][0]["objective"] == group["trials"][1]["objective"] > 0
+
+
+def test_trials_on_other_games_are_kept(sweeps: list[pathlib.Path], tmp_path: pathlib.Path) -> None:
+    """Of the same learner too; those on the games of the sweeps are replaced."""
+    out, other = tmp_path / "out.json", {"game": "leduc_poker", "given": [], "trials": []}
+    out.write_text(json.dumps({"cfr": [other, other | {"game": "kuhn_poker"}], "ppo": [other]}))
+    assert called(script, "trials", *sweeps, "--out", out) == 0
+    stored = json.loads(out.read_text())
+    assert [(group["game"], len(group["trials"])) for group in stored["cfr"]] == [("leduc_poker", 0), ("kuhn_poker", 2)]
+    assert stored["ppo"] == [other]
 
 
 def test_curves_are_what_was_measured_on_the_way(sweeps: list[pathlib.Path], tmp_path: pathlib.Path) -> None:

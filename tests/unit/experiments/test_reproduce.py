@@ -455,6 +455,11 @@ def test_table(
     assert "long.json is not what rows.long asks for now: budget.nodes is 1000.0 and 2000.0" in capsys.readouterr().err
     (results / "nobody.json").write_text("{}")
     assert _table(scripts, monkeypatch, *where) == 2
+    before = page.read_bytes()
+    capsys.readouterr()
+    assert _table(scripts, monkeypatch, *where, "--results", str(tmp_path / "elsewhere")) == 2
+    assert capsys.readouterr().err.startswith(f"error: {tmp_path / 'elsewhere'} holds no results; --results must be")
+    assert page.read_bytes() == before
 
 
 def test_written_results_read_back(scripts: SimpleNamespace, result: dict, tmp_path: pathlib.Path) -> None:
