@@ -11,21 +11,21 @@ from dream.evaluation.statistics import mean_interval, positive_interval
 
 
 def corrections_table(game: str) -> list[str]:
-    """Returns the lines of a game's table, of the cells that it has results of."""
-    cells = _cells(stored(f"corrections_{game}"))
-    rows = []
-    for (trace, clip), runs in cells.items():
+    """Returns the lines of a game's table, of the cells that it has results of; exploration where that differs."""
+    cells, rows = _cells(stored(f"corrections_{game}")), []
+    shown = 3 if len({exploration for *_, exploration in cells}) > 1 else 2
+    for cell, runs in cells.items():
         moment = f"{np.mean([run['sampling']['regret_second_moment'] for run in runs]):.2g}"
-        rows.append([trace, clip, len(runs), *_ROWS[game](runs), moment])
-    return table(" | ".join(["trace", "clip", "seeds", *_COLUMNS[game], "second moment of regrets"]), rows)
+        rows.append([*cell[:shown], len(runs), *_ROWS[game](runs), moment])
+    head = [*("trace", "clip", "exploration")[:shown], "seeds", *_COLUMNS[game], "second moment of regrets"]
+    return table(" | ".join(head), rows)
 
 
-def _cells(results: dict[str, Any]) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """Returns the runs by trace and clip, from no correction to the full one."""
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+def _cells(results: dict[str, Any]) -> dict[tuple[str, ...], list[dict[str, Any]]]:
+    """Returns the runs by trace, clip and exploration, from no correction to the full one."""
+    found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for name, run in results.items():
-        trace, clip, _ = name.partition("/")[0].split("_")
-        found.setdefault((trace, clip), []).append(run)
+        found.setdefault(tuple(name.partition("/")[0].split("_")), []).append(run)
     return dict(sorted(found.items(), key=lambda item: [np.inf if x == "null" else float(x) for x in item[0]]))
 
 

@@ -5,8 +5,9 @@
     python experiments/corrections.py gin_rummy --collect
 
 Own actions are sampled uniformly (--exploration 1) and the value assumes today's policies, in every cell. Each cell and
-seed is a run of `python -m dream.run` under --runs, which is not run again where it has ended; their results go into
-experiments/results/corrections_<game>.json. Cells that it holds and --runs does not are kept.
+seed is a run of `python -m dream.run` under --runs, which is not run again where it has ended; one of other settings
+than its folder says is refused. Results go into experiments/results/corrections_<game>.json. Cells that it holds and
+--runs does not are kept.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from arguments import Parser
-from run_records import finished, origin, read_json
+from run_records import check_asked, finished, origin, read_json
 
 from dream.storage.files import EVALUATION_FILE, write_json
 from dream.training import metrics
@@ -40,6 +41,7 @@ GAMES = {
 has to be where nothing is corrected."""
 
 _CELL = re.compile(r"[0-9.e+-]+:([0-9.e+-]+|null)")
+_RUN = re.compile(r"([0-9.e+-]+)_([0-9.e+-]+|null)_([0-9.e+-]+)/seed([0-9]+)")
 
 
 def cell_overrides(game: str, cell: str, exploration: float) -> list[str]:
@@ -50,6 +52,20 @@ def cell_overrides(game: str, cell: str, exploration: float) -> list[str]:
         f"env={game}", "algo=dream", *correction, f"algo.exploration={exploration:g}", "algo.values.policy=current",
         *GAMES[game],
     ]  # fmt: skip
+
+
+def run_of(folder: Path, cell: str, exploration: float, seed: int) -> Path:
+    """Returns the directory of a cell's run."""
+    return folder / f"{cell.replace(':', '_')}_{exploration:g}" / f"seed{seed}"
+
+
+def check_cell(game: str, run: Path) -> None:
+    """Raises InputError unless a run is what its folder says: cell, exploration and seed."""
+    if not (named := _RUN.fullmatch(f"{run.parent.name}/{run.name}")):
+        raise InputError(f"{run} is no cell; it must be <trace>_<clip>_<exploration>/seed<n>, such as 0.9_11_1/seed0")
+    trace, clip, exploration, seed = named.groups()
+    settings = [*cell_overrides(game, f"{trace}:{clip}", float(exploration)), f"seed={seed}"]
+    check_asked(run, settings, ["eval.final_games"])
 
 
 def collected(run: Path) -> dict[str, Any]:
@@ -70,11 +86,13 @@ def store(game: str, folder: Path) -> Path:
     """Puts the runs of a folder that have ended into the game's result file, beside the cells that it holds.
 
     Raises:
-      InputError: none has ended, or a file of one or the results is damaged.
+      InputError: none has ended, one is not what its folder says, or a file of one or the results is damaged.
     """
     runs = sorted(run for run in folder.glob("*/seed*") if finished(run))
     if not runs:
         raise InputError(f"{folder} holds no finished run; --runs must be the folder that this script trained cells in")
+    for run in runs:
+        check_cell(game, run)
     target = RESULTS / f"corrections_{game}.json"
     stored = read_json(target) if target.exists() else {}
     found = {f"{run.parent.name}/{run.name}": collected(run) for run in runs}
@@ -86,16 +104,22 @@ def store(game: str, folder: Path) -> Path:
 
 
 def train(given: argparse.Namespace, folder: Path) -> None:
-    """Trains the cells asked for that have not ended."""
-    for cell in given.cells:
-        for seed in given.seeds:
-            run = folder / f"{cell.replace(':', '_')}_{given.exploration:g}" / f"seed{seed}"
-            if finished(run):
-                continue
-            end = [f"seed={seed}", f"run_dir={run}", "tracking.mode=disabled"]
-            command = [*cell_overrides(given.game, cell, given.exploration), *end]
-            if code := subprocess.call([sys.executable, "-m", "dream.run", *command]):
-                sys.exit(code)
+    """Trains the cells asked for that have not ended.
+
+    Raises:
+      InputError: one that has ended is not what its folder says; nothing is trained then.
+    """
+    runs = {(c, seed): run_of(folder, c, given.exploration, seed) for c in given.cells for seed in given.seeds}
+    ended = {run for run in runs.values() if finished(run)}
+    for run in sorted(ended):
+        check_cell(given.game, run)
+    for (cell, seed), run in runs.items():
+        if run in ended:
+            continue
+        end = [f"seed={seed}", f"run_dir={run}", "tracking.mode=disabled"]
+        command = [*cell_overrides(given.game, cell, given.exploration), *end]
+        if code := subprocess.call([sys.executable, "-m", "dream.run", *command]):
+            sys.exit(code)
 
 
 def main() -> None:

@@ -90,6 +90,14 @@ def test_cells_of_corrections_are_told_over_their_seeds(monkeypatch: pytest.Monk
     leduc = [line.strip("| ").split(" | ")[3] for line in correction_tables.corrections_table("leduc_poker")[2:]]
     assert leduc[0] == "0.500"
     assert leduc[1].startswith("0.500 (0.1")
+    found["0.9_11_0.5/seed0"] = run(0.1)
+    head, _, *lines = correction_tables.corrections_table("leduc_poker")
+    assert head.startswith("| trace | clip | exploration | seeds | ")
+    rows = [line.strip("| ").split(" | ")[:5] for line in lines]
+    assert [row[:4] for row in rows] == [
+        ["0.9", "2", "1", "1"], ["0.9", "11", "0.5", "1"], ["0.9", "11", "1", "3"], ["1", "null", "1", "1"],
+    ]  # fmt: skip
+    assert rows[1][4] == "0.100"
 
 
 def test_each_deck_and_rules_are_a_result_of_their_own(

@@ -51,8 +51,54 @@ def test_all_sittings_are_reported(resumed: pathlib.Path) -> None:
     assert player_tables._commits([trained, {"git_commit": "c0"}]) == "c0 and c1"
 
 
+@pytest.fixture
+def cell(resumed: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., pathlib.Path]:
+    """Makes a run of a cell of corrections that has ended, in the folder of trace 0, clip 1 and exploration 1."""
+    monkeypatch.setattr(corrections, "RESULTS", tmp_path)
+
+    def make(game: str = "gin_rummy", *changed: str) -> pathlib.Path:
+        run = tmp_path / "runs" / game / "0_1_1" / "seed0"
+        shutil.copytree(resumed, run)
+        settings = [*corrections.cell_overrides(game, "0:1", 1.0), *changed]
+        OmegaConf.save(compose_config("config", settings).node, run / "config.yaml", resolve=True)
+        record, report = (json.loads((run / name).read_text()) for name in ("metrics.jsonl", "evaluation.json"))
+        write_metrics(run, [{**record, "iteration": 10, "nodes": 1_000_000}])
+        (run / "evaluation.json").write_text(json.dumps({**report, "iteration": 10}))
+        return run
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ("seed=1", "seed is 1 and 0"),
+        ("algo.correction.trace=0.9", "algo.correction.trace is 0.9 and 0.0"),
+        ("algo.exploration=0.5", "algo.exploration is 0.5 and 1.0"),
+        ("eval.final_games=512", "eval.final_games is 512 and 1000"),
+        ("network.hidden=[8]", "network.hidden is [8] and "),
+    ],
+)
+def test_a_cell_is_what_its_folder_says(
+    cell: Callable[..., pathlib.Path], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch, changed: str, message: str,
+) -> None:  # fmt: skip
+    """Neither skipped nor stored otherwise; nor is a folder of another name, which says nothing."""
+    monkeypatch.setattr(subprocess, "call", _never)
+    run, asked = cell("gin_rummy", changed), ("gin_rummy", "--runs", tmp_path / "runs")
+    for more in (["--collect"], ["--cells", "0.9:11", "0:1"]):
+        assert called(corrections, *asked, *more) == 2
+        line = capsys.readouterr().err
+        assert line.startswith(f"error: {run} is not what was asked for: {message}")
+        assert line.count("\n") == 1
+    run.parent.rename(run.parent.with_name("0_1"))
+    assert called(corrections, *asked, "--collect") == 2
+    assert "0_1/seed0 is no cell; it must be <trace>_<clip>_<exploration>/seed<n>" in capsys.readouterr().err
+    assert not list(tmp_path.glob("corrections_*"))
+
+
 def test_cells_that_are_not_there_are_kept(
-    resumed: pathlib.Path,
+    cell: Callable[..., pathlib.Path],
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -69,7 +115,7 @@ def test_cells_that_are_not_there_are_kept(
     assert line.count("\n") == 1
     assert "gin_rummy holds no finished run; --runs must be" in line
     assert ([path.name for path in results.iterdir()], stored.read_bytes()) == ([stored.name], before)
-    shutil.copytree(resumed, tmp_path / "runs" / "gin_rummy" / "0_1_1" / "seed0")
+    cell()
     assert called(corrections, *asked) == 0
     assert not capsys.readouterr().err
     found = json.loads(stored.read_text())
@@ -82,33 +128,24 @@ def test_cells_that_are_not_there_are_kept(
 
 @pytest.mark.parametrize("change", ["longer", "gone on", "of before"])
 def test_a_run_that_goes_on_is_no_cell(
-    resumed: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch, change: str,
-) -> None:  # fmt: skip
+    cell: Callable[..., pathlib.Path], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], change: str
+) -> None:
     """Its final evaluation is of fewer iterations than it was asked for, or has done."""
-    monkeypatch.setattr(corrections, "RESULTS", tmp_path)
-    run = tmp_path / "runs" / "gin_rummy" / "0_1_1" / "seed0"
-    shutil.copytree(resumed, run)
-    if change == "longer":
-        write_config(run, iterations=9)
-    elif change == "gone on":
+    run = cell("gin_rummy", *["iterations=11"] * (change == "longer"))
+    if change == "gone on":
         record = json.loads((run / "metrics.jsonl").read_text())
-        write_metrics(run, [record, {**record, "iteration": 9}])
-    else:
+        write_metrics(run, [record, {**record, "iteration": 11}])
+    elif change == "of before":
         (run / "evaluation.json").write_text(json.dumps({"by_opponent": {}}))
     assert called(corrections, "gin_rummy", "--collect", "--runs", str(tmp_path / "runs")) == 2
     assert "holds no finished run" in capsys.readouterr().err
     assert not list(tmp_path.glob("*.json"))
 
 
-def test_a_cell_of_leduc_keeps_its_exploitability(
-    resumed: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cell_of_leduc_keeps_its_exploitability(cell: Callable[..., pathlib.Path], tmp_path: pathlib.Path) -> None:
     """Its final evaluation has no opponents."""
-    monkeypatch.setattr(corrections, "RESULTS", tmp_path)
     exact = {"average": {"nash_conv": 1.0, "exploitability": 0.5}}
-    (resumed / "evaluation.json").write_text(json.dumps({"iteration": 8, "exact": exact}))
-    shutil.copytree(resumed, tmp_path / "runs" / "leduc_poker" / "0_1_1" / "seed0")
+    (cell("leduc_poker") / "evaluation.json").write_text(json.dumps({"iteration": 10, "exact": exact}))
     assert called(corrections, "leduc_poker", "--collect", "--runs", str(tmp_path / "runs")) == 0
     assert json.loads((tmp_path / "corrections_leduc_poker.json").read_text())["0_1_1/seed0"]["exploitability"] == 0.5
 
