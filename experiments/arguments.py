@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,6 +21,32 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Ends the process."""
         self.exit(2, f"error: {message}\n")
+
+
+def at_least_one(text: str) -> int:
+    """Reads a whole number of at least 1.
+
+    Raises:
+      argparse.ArgumentTypeError: it is none.
+    """
+    if not (text.isascii() and text.isdigit()) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not valid; it must be a whole number, at least 1")
+    return int(text)
+
+
+def above_zero(text: str) -> float:
+    """Reads a finite number above 0.
+
+    Raises:
+      argparse.ArgumentTypeError: it is none.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0.0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not valid; it must be a number above 0")
+    return number
 
 
 def result_file(text: str) -> Path:

@@ -7,7 +7,7 @@ import json
 import subprocess
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,23 @@ def read(path: Path) -> dict[str, np.ndarray]:
       InputError: the file is damaged.
     """
     return {name: array for name, array in _loaded(path).items() if name != _MADE}
+
+
+def check_not_fewer(path: Path, stored: Iterable[Mapping[str, Any]], deals: Mapping[tuple[str, str], int]) -> None:
+    """Raises InputError where a result file has a pairing of more deals than what would replace it.
+
+    Args:
+      path: the file.
+      stored: its records, each with `player`, `opponent` and `deals`.
+      deals: of the new records, by player and opponent.
+    """
+    for one in stored:
+        number = deals.get((one["player"], one["opponent"]), one["deals"])
+        if number < one["deals"]:
+            raise InputError(
+                f"{path} holds {one['deals']:,} deals of {one['player']} against {one['opponent']}, here are "
+                f"{number:,}; play as many, or give another --out"
+            )
 
 
 def _loaded(path: Path) -> dict[str, np.ndarray]:

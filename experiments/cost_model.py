@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from arguments import Parser, result_file
+from arguments import Parser, above_zero, result_file
 from run_records import stored_result
 
 from dream.config.compose import compose_config
@@ -140,7 +140,7 @@ def timed(size: dict[str, float], by_devices: dict[int, Any], link: float, laten
 def main() -> None:
     """Runs the command."""
     parser = Parser(__doc__)
-    parser.add_argument("--link", type=float, default=LINK, help="bytes/s between machines (default %(default)g)")
+    parser.add_argument("--link", type=above_zero, default=LINK, help="bytes/s between machines (default %(default)g)")
     parser.add_argument("--latency", type=float, default=LATENCY, help="seconds of a message (default %(default)g)")
     parser.add_argument("--out", type=result_file, default=RESULT, help="default: the file that the tables are of")
     arguments = parser.parse_args()

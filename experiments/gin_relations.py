@@ -7,8 +7,9 @@ Rounds are played under the rules of the EAAI 2021 challenge (`env.rules.preset=
 that are kept in the working folder: a second call goes on where the first one stopped. Each pairing gets blocks in
 turn, the one farthest below its number of deals first. The chance to win a game to 100 comes from all rounds played
 (dream/evaluation/game_chances.py). The result file, by default the stored one, is written at the end of every call:
-pairings of this working folder replace what it says of them, the others stay. A block keeps the rules, the checksums of
-its players and the commit of their code, and so does its pairing's record; one of others is refused.
+pairings of this working folder replace what it says of them, the others stay; none is replaced by one of fewer deals. A
+block keeps the rules, the checksums of its players and the commit of their code, and so does its pairing's record; one
+of others is refused.
 """
 
 from __future__ import annotations
@@ -25,10 +26,9 @@ from arguments import Parser, result_file
 from run_records import stored_result
 
 import envs
-from dream.evaluation.game_chances import game_chance
 from dream.evaluation.matches import play_hands
 from dream.evaluation.standings import Result
-from dream.evaluation.statistics import mean_interval, t95
+from dream.evaluation.statistics import mean_interval
 from dream.storage.files import write_text
 from dream.storage.policies import find_player
 from envs.match_rules import Standing, after_round, winner_of
@@ -141,13 +141,18 @@ def _played_for(
     """Plays blocks of pairings for so many seconds and writes the results; returns those of the pairings.
 
     Raises:
-      InputError: a block in the working folder that is damaged, or of other players, rules or code.
+      InputError: a block in the working folder that is damaged, or of other players, rules or code; or a stored
+        pairing of more deals.
     """
     game, started = envs.make("gin_rummy", preset="eaai"), time.monotonic()
     made = {one: blocks.made_by(game, (one.player, one.opponent)) for one in RELATIONS}
     for one in RELATIONS:
         for path in _blocks(work, one):
             blocks.check(path, made[one])
+    before = stored_result(out)
+    earlier = before.get("relations", [])
+    most = {one[:2]: one.deals if one in relations else _played(work, one) for one in RELATIONS}
+    blocks.check_not_fewer(out, earlier, {pairing: deals for pairing, deals in most.items() if deals})
     work.mkdir(parents=True, exist_ok=True)
     while open_ := [one for one in relations if _played(work, one) < one.deals]:
         if time.monotonic() - started > seconds:
@@ -155,8 +160,8 @@ def _played_for(
         one = min(open_, key=lambda one: _played(work, one) / one.deals)
         _play(game, one, work, made[one])
     records = [_report(game, one, work) | {"made": made[one]} for one in RELATIONS if _played(work, one)]
-    before = stored_result(out)
-    found = {_pairing(record): record for record in [*before.get("relations", []), *records]}
+    blocks.check_not_fewer(out, earlier, {_pairing(record): record["deals"] for record in records})
+    found = {_pairing(record): record for record in [*earlier, *records]}
     order = {one[:2]: number for number, one in enumerate(RELATIONS)}
     kept = sorted(found.values(), key=lambda record: order.get(_pairing(record), len(order)))
     stored = {"seed": SEED, "preset": "eaai", "target": 100, "relations": kept}
@@ -202,18 +207,17 @@ def _report(game: envs.Game, one: Relation, work: pathlib.Path) -> dict[str, Any
     """Returns what a pairing's blocks come to."""
     parts = [blocks.read(path) for path in _blocks(work, one)]
     values = {name: np.concatenate([part[name] for part in parts]) for name in KEPT}
-    points = np.rint(values["points_per_hand"]).astype(int)
-    chance, report = game_chance(points, game.match_rules()), Result(points.astype(float)).report()
-    half = float(t95(len(points) - 1)) * chance.variance**0.5
+    points = np.rint(values["points_per_hand"]).astype(float)
+    report = Result(points, game.match_rules()).report()
     return {
         "player": one.player,
         "opponent": one.opponent,
         "published": one.published,
         "deals": len(points),
-        "game_win_rate": [chance.win, chance.win - half, chance.win + half],
-        "rounds_per_game": chance.rounds,
+        "game_win_rate": list(report["game_win_rate"] or ()),
+        "rounds_per_game": report["rounds_per_game"],
         "points_per_hand": list(report["points_per_hand"]),
-        "win_rate_excluding_ties": list(report["win_rate_excluding_ties"]),
+        "win_rate_excluding_ties": list(report["win_rate_excluding_ties"] or ()),
         "tie_rate": report["tie_rate"].mean,
         **{name: float(values[name].mean()) for name in KEPT[1:]},
         "seconds": float(sum(part["seconds"][0] for part in parts)),

@@ -8,11 +8,13 @@ players meet an opponent on the same deals, so that what one of them wins more t
 by deal. Against the policy itself gains are estimated too, by paired playouts where the two decide differently
 (dream/evaluation/gains.py); they are part of the time. Each pairing gets blocks in turn, the one farthest below its
 number of deals first; but for uniform deals, the variants are played against the policy alone. The result file,
-experiments/results/gin_search.json, is written at the end of every call.
+experiments/results/gin_search.json, is written at the end of every call: pairings of this working folder replace what
+it says of them, none by one of fewer deals. Its command is that of the last call that replaced all.
 """
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import functools
 import json
@@ -23,8 +25,8 @@ from typing import Any, NamedTuple
 
 import blocks
 import numpy as np
-from arguments import Parser, result_file
-from run_records import difference, flat, read_json
+from arguments import Parser, at_least_one, result_file
+from run_records import difference, flat, stored_result
 
 import envs
 from dream.evaluation.gains import CHANGED, GAIN, play_for_gains
@@ -188,18 +190,16 @@ def described(bench: Bench) -> dict[str, Any]:
     return {"policy": policy | {"checksum": meta.get("checksum")}, "game": bench.game.identity, "settings": variants}
 
 
-def kept(path: pathlib.Path, bench: Bench) -> dict[tuple[str, str], dict[str, Any]]:
-    """Returns the records of a result file by player and opponent.
+def kept(path: pathlib.Path, bench: Bench) -> dict[str, Any]:
+    """Returns what a result file holds; {} where there is none.
 
     Raises:
-      InputError: they are of another policy, rules or settings, so that they cannot stand beside new ones.
+      InputError: it is of another policy, rules or settings, so that it cannot stand beside new pairings.
     """
-    if not path.exists():
-        return {}
-    stored, now = read_json(path), json.loads(json.dumps(described(bench)))
-    if differing := difference(flat({name: stored.get(name) for name in now}), flat(now)):
+    stored, now = stored_result(path), json.loads(json.dumps(described(bench)))
+    if stored and (differing := difference(flat({name: stored.get(name) for name in now}), flat(now))):
         raise InputError(f"{path} holds pairings of other players: {differing}; give another --out")
-    return {(one["player"], one["opponent"]): one for one in stored["pairings"]}
+    return stored
 
 
 def _check_known(option: str, names: list[str] | None, known: list[str]) -> None:
@@ -213,39 +213,65 @@ def main() -> None:
     parser = Parser(__doc__.splitlines()[0])
     parser.add_argument("--policy", default="gin_rummy/points", help="any player by name, run or file")
     parser.add_argument("--preset", default="dream", help="rules of the rounds")
-    parser.add_argument("--deals", type=int, default=1024, help="of each pairing")
-    parser.add_argument("--block", type=int, default=128, help="deals played at once")
+    parser.add_argument("--deals", type=at_least_one, default=1024, help="of each pairing")
+    parser.add_argument("--block", type=at_least_one, default=128, help="deals played at once")
     parser.add_argument("--seconds", type=float, default=3600, help="no block is begun after so many")
     parser.add_argument("--only", nargs="*", help="players to be played; all by default")
     parser.add_argument("--against", nargs="*", help="opponents to be played; all by default")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("runs/gin_search"))
     parser.add_argument("--out", type=result_file, default=RESULT)
     arguments = parser.parse_args()
-    everything, started = pairings(arguments.deals), time.monotonic()
     try:
-        _check_known("--only", arguments.only, [one.player for one in everything])
-        _check_known("--against", arguments.against, [one.opponent for one in everything])
-        game = envs.make("gin_rummy", preset=arguments.preset)
-        bench = Bench(game, arguments.policy, arguments.work, arguments.block)
-        bench.check()
-        found = kept(arguments.out, bench)
+        records = played(arguments)
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
+    for record in records:
+        print({key: record[key] for key in ("player", "opponent", "deals", "points_per_hand")})
+
+
+def played(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Plays what is asked for and writes the results; returns the records of the file.
+
+    Raises:
+      InputError: an unknown player, rounds or results of others, or a stored pairing of more deals.
+    """
+    everything, started = pairings(arguments.deals), time.monotonic()
+    _check_known("--only", arguments.only, [one.player for one in everything])
+    _check_known("--against", arguments.against, [one.opponent for one in everything])
+    game = envs.make("gin_rummy", preset=arguments.preset)
+    bench = Bench(game, arguments.policy, arguments.work, arguments.block)
+    bench.check()
+    stored = kept(arguments.out, bench)
+    earlier = stored.get("pairings", [])
     chosen = [one for one in everything
               if (arguments.only is None or one.player in arguments.only)
               and (arguments.against is None or one.opponent in arguments.against)]  # fmt: skip
+    here = {one[:2]: bench.block * bench.played(one) for one in everything if bench.played(one)}
+    asked = {one[:2]: max(one.deals, here.get(one[:2], 0)) for one in chosen}
+    blocks.check_not_fewer(arguments.out, earlier, here | asked)  # what will be too few is not played
     while left := [one for one in chosen if bench.block * bench.played(one) < one.deals]:
         if time.monotonic() - started > arguments.seconds:
             break
         bench.play(min(left, key=lambda one: bench.played(one) / one.deals))
-    found |= {one[:2]: report(bench, one) | {"made": bench.made} for one in everything if bench.played(one)}
-    records = [found[one[:2]] for one in everything if one[:2] in found]
+    found = {one[:2]: report(bench, one) | {"made": bench.made} for one in everything if bench.played(one)}
+    blocks.check_not_fewer(arguments.out, earlier, {pairing: record["deals"] for pairing, record in found.items()})
+    return _written(arguments, bench, stored, found)
+
+
+def _written(
+    arguments: argparse.Namespace, bench: Bench, stored: dict[str, Any], found: dict[tuple[str, str], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Writes new records beside the stored ones, whose command stays where some do; returns all."""
     name = pathlib.Path(arguments.policy).name if pathlib.Path(arguments.policy).exists() else arguments.policy
     command = f"python experiments/gin_search.py --policy {name} --preset {arguments.preset} --deals {arguments.deals}"
-    stored = {"seed": SEED, "command": command, **described(bench), "pairings": records}
-    write_text(arguments.out, json.dumps(stored, indent=1) + "\n")
-    for record in records:
-        print({key: record[key] for key in ("player", "opponent", "deals", "points_per_hand")})
+    earlier = {(one["player"], one["opponent"]): one for one in stored.get("pairings", [])}
+    if earlier.keys() - found.keys():
+        command = stored["command"]
+    both = earlier | found
+    records = [both[one[:2]] for one in pairings(arguments.deals) if one[:2] in both]
+    content = {"seed": SEED, "command": command, **described(bench), "pairings": records}
+    write_text(arguments.out, json.dumps(content, indent=1) + "\n")
+    return records
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import time
 from typing import Any
 
 import numpy as np
-from arguments import Parser, result_file
+from arguments import Parser, at_least_one, result_file
 from omegaconf import OmegaConf
 from run_records import read_json
 
@@ -41,9 +41,11 @@ def main() -> None:
     parser.add_argument("--version", choices=("classical", "abrupt"), default="classical")
     parser.add_argument("--algo", choices=ALGORITHMS, nargs="+", default=list(ALGORITHMS))
     parser.add_argument("--target", type=float, default=0.01, help="stop at this exploitability (default %(default)s)")
-    parser.add_argument("--iterations", type=int, help="stop after so many (default %(default)s)")
+    parser.add_argument("--iterations", type=at_least_one, help="stop after so many (default %(default)s)")
     parser.add_argument("--seconds", type=float, help="of the processor, at most (default %(default)s)")
-    parser.add_argument("--every", type=int, default=5, help="iterations between measurements (default %(default)s)")
+    parser.add_argument(
+        "--every", type=at_least_one, default=5, help="iterations between measurements (default %(default)s)"
+    )
     parser.add_argument("--out", type=result_file, default=RESULTS)
     parser.set_defaults(**LIMITS)
     arguments = parser.parse_args()

@@ -247,10 +247,12 @@ def relations_table() -> list[str]:
     """Returns the lines of the table of published pairings."""
     rows = []
     for x in stored("gin_relations")["relations"]:
-        win, low, high = (100 * value for value in x["game_win_rate"])
+        games = (
+            "{:.1f} % ({:.1f} to {:.1f})".format(*(100 * y for y in x["game_win_rate"])) if x["game_win_rate"] else ""
+        )
         mean, bottom, top = x["points_per_hand"]
         published = "" if x["published"] is None else f"{100 * x['published']:.1f} %"
-        cells = [f"`{x['player']}`", f"`{x['opponent']}`", f"{win:.1f} % ({low:.1f} to {high:.1f})", published]
+        cells = [f"`{x['player']}`", f"`{x['opponent']}`", games, published]
         cells += [f"{mean:+.2f} ({bottom:+.2f} to {top:+.2f})", f"{x['deals']:,}"]
         rows.append([*cells, f"{x['core_seconds'] / (2 * x['deals']):.3f}"])
     return table(

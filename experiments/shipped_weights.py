@@ -147,25 +147,28 @@ def of_recipe(name: str, seed: int, run: Path) -> Trained:
 
 
 def measure(name: str, seed: int, run: Path) -> None:
-    """Plays the field and stores what came out, when all of it was played.
+    """Plays the field and stores what came out, after every player; over what is stored, when all were played.
 
     Raises:
       InputError: as `of_recipe`.
     """
     trained = of_recipe(name, seed, run)
-    stored_result(RESULT)  # refused before anything is played
+    known = str(seed) in stored_result(RESULT).get(name, {})  # damage is refused before anything is played
     policy = policy_of(trained, game_of(trained))
     record = training(run) | which(trained) | {"strength": {}}
-    for opponent in field(name, policy.game):
+    opponents = field(name, policy.game)
+    for opponent in opponents:
         deals = zlib.crc32(f"{name} {seed} {opponent}".encode())
         report = match(policy.game, policy, find_player(opponent, policy.game), games=RECIPES[name].rounds, seed=deals)
         record["strength"][opponent] = {"n": report["n"]} | {key: report[key] for key in KEPT if key in report}
         points = report["points_per_hand"]
         print(f"{name} seed {seed} against {opponent}: {points.mean:+.2f} points per hand "
               f"({points.low:+.2f} to {points.high:+.2f})", flush=True)  # fmt: skip
-    stored = stored_result(RESULT)
-    stored.setdefault(name, {})[str(seed)] = record
-    files.write_json(RESULT, stored)
+        if known and len(record["strength"]) < len(opponents):
+            continue
+        stored = stored_result(RESULT)
+        stored.setdefault(name, {})[str(seed)] = record
+        files.write_json(RESULT, stored)
 
 
 def training(run: Path) -> dict[str, Any]:

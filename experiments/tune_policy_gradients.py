@@ -7,7 +7,8 @@ A file of trials names groups; each has an algorithm, `settings` that all its tr
 changes some of `VARIED`. Those are arguments of one compiled program, so that a group compiles once. `entropy_end` and
 `learning_rate_end` are the factors reached at the end, the first as 1 / sqrt(1 + c decisions), the other linearly;
 MMD's kl_weight is divided by the first. They stand for the algorithm's own schedules, which are off. Exploitability is
-in the game's unit. Results of other groups in the file are kept.
+in the game's unit. Results of other groups in the file are kept; those of a group that is stored are replaced when all
+of its trials are done.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from arguments import Parser, result_file
+from arguments import Parser, above_zero, result_file
 from omegaconf import OmegaConf
 from run_records import stored_result
 from yaml import YAMLError
@@ -135,19 +136,21 @@ def chosen(path: Path, names: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def tried(given: argparse.Namespace) -> None:
-    """Runs the groups asked for, one after the other, and stores each trial when it is done.
+    """Runs the groups asked for, one after the other, and stores each trial when it is done, a stored group whole.
 
     Raises:
       InputError: as `chosen`; a game, an algorithm or a setting that is not there, or stored results that are damaged.
     """
     groups = chosen(given.trials, given.groups)
-    stored_result(given.out)  # refused before anything is run
+    known = stored_result(given.out).get(given.env, {})  # damage is refused before anything is run
     given.out.parent.mkdir(parents=True, exist_ok=True)
     for name, node in groups.items():
         group, found = Group(given.env, node), []
         for trial in node["trials"]:
             found.append(group.run(trial, given.decisions, given.seed))
             print(name, trial, found[-1]["last"], found[-1]["mean_of_last_3"], found[-1]["seconds"], flush=True)
+            if name in known and len(found) < len(node["trials"]):
+                continue
             stored = stored_result(given.out)
             stored.setdefault(given.env, {})[name] = {**node, "decisions": given.decisions, "trials": found}
             write_json(given.out, stored)
@@ -159,7 +162,7 @@ def main() -> None:
     parser.add_argument("env")
     parser.add_argument("--trials", type=Path, required=True, help="the file of groups")
     parser.add_argument("--groups", nargs="*", default=[], help="those to run; by default all")
-    parser.add_argument("--decisions", type=float, default=2.5e6)
+    parser.add_argument("--decisions", type=above_zero, default=2.5e6)
     parser.add_argument("--seed", type=int, default=100, help="none that a result is judged by")
     parser.add_argument("--out", type=result_file, required=True)
     given = parser.parse_args()

@@ -26,6 +26,9 @@ from rich.table import Table
 from envs import Game, InputError
 from envs.random_play import play_random
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from arguments import at_least_one
+
 
 class Work(NamedTuple):
     """Something to time.
@@ -188,13 +191,6 @@ def _cpu_model() -> str:
     lines = path.read_text().splitlines() if path.exists() else []
     named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return named[0] if named else platform.processor() or platform.machine()
-
-
-def at_least_one(text: str) -> int:
-    """Reads a whole number of at least 1, for argparse."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not valid; it must be a whole number, at least 1")
-    return int(text)
 
 
 class Parser(argparse.ArgumentParser):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import pathlib
 import re
+import shutil
 import subprocess
+import zlib
 from collections.abc import Callable
 
 import blocks
@@ -14,9 +16,11 @@ import gin_relations
 import gin_search
 import numpy as np
 import pytest
+import result_tables
 from script_support import called
 
 import envs
+from dream.evaluation.standings import Result
 from envs import InputError
 
 
@@ -150,6 +154,7 @@ def test_pairings_of_search_that_were_not_played_stay(
     place = places.index(("policy", "lv4"))
     assert (before[place].pop("deals"), after[place].pop("deals")) == (8, 16)
     assert [one for n, one in enumerate(after) if n != place] == [one for n, one in enumerate(before) if n != place]
+    assert json.loads((tmp_path / "result.json").read_text())["command"].endswith("--deals 8"), "of most pairings"
     capsys.readouterr()
     assert search("--work", tmp_path / "third", "--policy", "camper") == 2
     assert "holds pairings of other players: policy.name is greedy and camper" in capsys.readouterr().err
@@ -197,6 +202,67 @@ def test_pairings_that_were_not_played_stay(relations: Callable[..., int], tmp_p
     found = json.loads((tmp_path / "result.json").read_text())["relations"]
     assert found[1] == other
     assert [one["deals"] for one in found] == [16, 4096]
+
+
+def test_no_pairing_is_replaced_by_one_of_fewer_deals(
+    relations: Callable[..., int],
+    search: Callable[..., int],
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of each script: one line, nothing is written; what cannot come to as many is not played, the rest is kept."""
+    out, fresh = tmp_path / "result.json", ("--work", tmp_path / "fresh")
+    record = {"player": "greedy", "opponent": "gin_rummy/strong"}
+    for deals, played in ((16, 1), (24, 0)):  # a block is 8 deals, the pairing 16
+        out.write_text(json.dumps({"relations": [record | {"deals": deals}]}))
+        before = out.read_bytes()
+        ticks = iter([0.0, 0.0, 0.0, 0.0, 9.0])
+        with monkeypatch.context() as patch:
+            patch.setattr(gin_relations.time, "monotonic", lambda ticks=ticks: next(ticks, 9.0))
+            assert relations(*fresh, "--seconds", 5) == 2
+        line = capsys.readouterr().err
+        assert f"{out} holds {deals} deals of greedy against gin_rummy/strong, here are " in line
+        assert (line.count("\n"), "give another --out" in line, out.read_bytes()) == (1, True, before)
+        assert len(list((tmp_path / "fresh").glob("*.npz"))) == played
+        shutil.rmtree(tmp_path / "fresh", ignore_errors=True)
+    out.unlink()
+    assert search("--deals", 16) == 0
+    before = out.read_bytes()
+    capsys.readouterr()
+    assert search(*fresh) == 2
+    assert capsys.readouterr().err.startswith(f"error: {out} holds 16 deals of search against policy, here are 8; ")
+    assert not list((tmp_path / "fresh").glob("*.npz"))
+    assert search("--only", "greedy") == 0, "the working folder has them all"
+    assert out.read_bytes() != before
+
+
+def test_games_that_would_not_end_are_no_rate(
+    relations: Callable[..., int], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All rounds are tied: neither a rate nor an interval."""
+
+    def tied(*players: object, **how: int) -> dict[str, np.ndarray]:
+        return {name: 0 * values for name, values in _rounds(*players, **how).items()}
+
+    monkeypatch.setattr(gin_relations, "play_hands", tied)
+    assert relations() == 0
+    (record,) = json.loads((tmp_path / "result.json").read_text())["relations"]
+    assert (record["game_win_rate"], record["rounds_per_game"], record["win_rate_excluding_ties"]) == ([], None, [])
+    monkeypatch.setattr(result_tables, "RESULTS", tmp_path)
+    (tmp_path / "result.json").rename(tmp_path / "gin_relations.json")
+    assert result_tables.relations_table()[-1].startswith("| `greedy` | `gin_rummy/strong` |  |  | +0.00 (")
+
+
+def test_the_rate_of_games_has_the_interval_of_reports(relations: Callable[..., int], tmp_path: pathlib.Path) -> None:
+    """Within 0 and 1, whatever the few deals say."""
+    assert relations() == 0
+    (record,) = json.loads((tmp_path / "result.json").read_text())["relations"]
+    points = [_rounds(None, games=16, seed=zlib.crc32(json.dumps([19, "greedy", "gin_rummy/strong", n]).encode()))
+              for n in range(2)]  # fmt: skip
+    rules = envs.make("gin_rummy", preset="eaai").match_rules()
+    expected = Result(np.concatenate([one["points_per_hand"] for one in points]), rules).report()
+    assert record["game_win_rate"] == list(expected["game_win_rate"])
 
 
 def test_one_pairing_can_be_asked_for(

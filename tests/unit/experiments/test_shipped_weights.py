@@ -121,7 +121,7 @@ def test_a_run_of_another_recipe_is_neither_measured_nor_shipped(
 def test_a_measurement_that_is_cut_off_leaves_the_stored_one(
     script: ModuleType, runs: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All opponents are stored together."""
+    """All opponents replace it together."""
     script.RESULT.write_text(json.dumps({NAME: {"0": {"strength": {"random": {}, "another": {}}}}}))
     before, play, met = script.RESULT.read_bytes(), script.match, []
 

@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import corrections
-import jax
 import phantom_solvers
 import player_tables
 import pytest
 import rummy500_shaped
 import shipped_weights
-import tune_policy_gradients
 from omegaconf import OmegaConf
 from run_folder import write_config, write_metrics, write_sittings
 from script_support import called
@@ -320,114 +318,6 @@ def test_a_stored_result_is_replaced_by_one_of_its_settings(
     assert out.read_bytes() == before
     assert solvers("--version", "abrupt", *other) == 0
     assert " ".join(other) in json.loads(out.read_text())["phantom_ttt abrupt"]["cfr_plus"]["command"]
-
-
-@pytest.fixture
-def tune(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-    """Calls the script of trials, whose trials are not run, on trials.yaml."""
-    done = {"last": 0.5, "mean_of_last_3": 0.5, "seconds": 1.0}
-    group = SimpleNamespace(run=lambda trial, decisions, seed: {"trial": trial, **done})
-    monkeypatch.setattr(tune_policy_gradients, "Group", lambda env, node: group)
-
-    def call(*arguments: str) -> int:
-        files = ["--trials", str(tmp_path / "trials.yaml"), "--out", str(tmp_path / "results" / "out.json")]
-        return called(tune_policy_gradients, "kuhn_poker", *files, *arguments)
-
-    return call
-
-
-_GROUPS = "{a: {algorithm: ppo, settings: [], trials: [{x: 1}, {x: 2}]}, b: {algorithm: mmd}}"
-
-
-@pytest.mark.parametrize(
-    ("content", "arguments", "message"),
-    [
-        (_GROUPS, ["--groups", "a", "h"], "--groups h is not in {}; it must be among a, b"),
-        (_GROUPS, [], "group b of {} lacks settings; it must have algorithm, settings, trials"),
-        (None, [], "{} cannot be read (No such file or directory); --trials must be a file of groups"),
-        ("", [], "{} holds no groups; it must name some, each with algorithm, settings, trials"),
-        ("a: [", [], "{} is damaged (while parsing a flow node); it must be YAML"),
-        ("a: 5", [], "group a of {} lacks algorithm; it must have algorithm, settings, trials"),
-        (
-            "a: {algorithm: ppo, settings: ['algo.entropy_decay.end=0.1'], trials: []}",
-            [],
-            "group a of {} sets algo.entropy_decay.end=0.1; its trials must have learning_rate_end or entropy_end "
-            "instead",
-        ),
-    ],
-)
-def test_groups_that_are_not_there_are_named(
-    tune: Callable[..., int], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str],
-    content: str | None, arguments: list[str], message: str,
-) -> None:  # fmt: skip
-    """One line, before anything is run."""
-    trials = tmp_path / "trials.yaml"
-    if content is not None:
-        trials.write_text(content)
-    assert tune(*arguments) == 2
-    shown = capsys.readouterr()
-    assert (shown.out, shown.err) == ("", f"error: {message.format(trials)}\n")
-
-
-_SMALL = ["algo.episodes_per_iteration=64", "algo.batch_size=64", "network.hidden=[8]"]
-
-
-def test_a_trial_falls_by_its_own_factors_alone() -> None:
-    """Not by those of conf/tuned too, 0.999 in the second iteration: the learner has the trial's rate at its share."""
-    group = tune_policy_gradients.Group("kuhn_poker", {"algorithm": "mmd", "settings": _SMALL})
-    trial, state = (
-        {"learning_rate": 1e-3, "entropy_weight": 0.2, "entropy_end": 0.5},
-        group.first.init(jax.random.key(0)),
-    )
-    for share, rate, weight in ((0.0, 1e-3, 0.2), (0.5, 5e-4, 0.2 / 2.5**0.5)):
-        state, metrics, _ = group.step(state, group.settings(trial, share))
-        assert float(metrics["learning_rate"]) == pytest.approx(rate, rel=1e-5)
-        assert float(metrics["entropy_weight"]) == pytest.approx(weight, rel=1e-5)
-
-
-def test_the_exploitability_of_a_trial_is_in_the_unit_of_the_game(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reward of 1 is five points here: half of a gap of 0.4 is one point."""
-    monkeypatch.setattr(tune_policy_gradients, "nash_conv", lambda tree, table: 0.4)
-    monkeypatch.setattr(tune_policy_gradients, "tabulate", lambda tree, policy: policy)
-    policies = SimpleNamespace(policies=lambda state: {"current": None})
-    group = SimpleNamespace(game=SimpleNamespace(reward_scale=5.0), tree=None, first=policies)
-    assert tune_policy_gradients.Group.exploitability(group, None) == pytest.approx(1.0)
-
-
-def test_trials_are_stored_whole_or_not_at_all(
-    tune: Callable[..., int],
-    tmp_path: pathlib.Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """In a folder that is made, beside other groups; a disk that takes a part of it leaves what was there."""
-    trials, out = tmp_path / "trials.yaml", tmp_path / "results" / "out.json"
-    trials.write_text(_GROUPS)
-    assert tune("--groups", "a") == 0
-    first = json.loads(out.read_text())["kuhn_poker"]["a"]
-    assert [one["trial"] for one in first["trials"]] == [{"x": 1}, {"x": 2}]
-    trials.write_text("c: {algorithm: ppo, settings: [], trials: [{x: 3}]}")
-    assert tune() == 0
-    stored = json.loads(out.read_text())["kuhn_poker"]
-    assert (list(stored), stored["a"]) == (["a", "c"], first)
-    before = out.read_bytes()
-
-    def half(path: pathlib.Path, content: bytes | str) -> None:
-        with path.open("wb") as file:
-            file.write(content[:9].encode() if isinstance(content, str) else content[:9])
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(pathlib.Path, "write_bytes", half)
-        patch.setattr(pathlib.Path, "write_text", half)
-        with pytest.raises(OSError, match="No space left"):
-            tune()
-    assert out.read_bytes() == before
-    out.write_text("{")
-    capsys.readouterr()
-    assert tune() == 2
-    shown = capsys.readouterr()
-    assert (shown.out, shown.err.startswith(f"error: {out} is damaged")) == ("", True)
 
 
 def test_wrong_input_is_one_line(
