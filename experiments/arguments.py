@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,15 +24,18 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"error: {message}\n")
 
 
-def at_least_one(text: str) -> int:
-    """Reads a whole number of at least 1.
+def at_least(least: int) -> Callable[[str], int]:
+    """Returns what reads a whole number of at least so many, for argparse."""
 
-    Raises:
-      argparse.ArgumentTypeError: it is none.
-    """
-    if not (text.isascii() and text.isdigit()) or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not valid; it must be a whole number, at least 1")
-    return int(text)
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit()) or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not valid; it must be a whole number, at least {least}")
+        return int(text)
+
+    return read
+
+
+at_least_one = at_least(1)
 
 
 def above_zero(text: str) -> float:

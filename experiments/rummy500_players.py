@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import blocks
-from arguments import Parser, result_file
+from arguments import Parser, at_least, result_file
 from run_records import difference, flat, read_json
 
 import envs
@@ -34,7 +34,7 @@ def main() -> None:
     """Reads the arguments and plays."""
     parser = Parser(__doc__)
     parser.add_argument("runs", nargs="*", help="run directories or checkpoints of rummy500")
-    parser.add_argument("--deals", type=int, default=500, help="deals, each from every seat (default %(default)s)")
+    parser.add_argument("--deals", type=at_least(2), default=500, help="each from every seat (default %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of deals and actions (default %(default)s)")
     parser.add_argument("--counts", nargs="+", type=int, default=[2, 3, 4, 5, 6], help="numbers of players")
     parser.add_argument("--json", action="store_true", help="one JSON object per row")
@@ -46,8 +46,18 @@ def main() -> None:
         asked = [_asked(game, name, opponent, arguments) for game, name, _, opponent in pairings]
         for one in asked:
             _check_stored(rows, one, arguments.out)
+        _play(arguments, rows, pairings, asked)
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
+
+
+def _play(
+    arguments: argparse.Namespace,
+    rows: dict[str, Any],
+    pairings: list[tuple[Game, str, Policy, str]],
+    asked: list[dict[str, Any]],
+) -> None:
+    """Plays and prints the rows that are not there yet, and writes each where a file is given."""
     if not arguments.json:
         print(_ROW.format(players="players", player="player", opponent="against", won="rounds won", score="mean score"))
     for (game, _, policy, opponent), one in zip(pairings, asked, strict=True):

@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from arguments import Parser, result_file
+from arguments import Parser, at_least, result_file
 from run_records import check_asked, finished, origin, read_json
 
 from dream.evaluation import match
@@ -147,7 +147,7 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
     parser.add_argument("--iterations", type=int, default=60, help="of 256 rounds (default %(default)s)")
     parser.add_argument("--games", type=int, default=3000, help="of a final evaluation (default %(default)s)")
-    parser.add_argument("--deals", type=int, default=500, help="of a match between seeds (default %(default)s)")
+    parser.add_argument("--deals", type=at_least(2), default=500, help="of a match between seeds (default %(default)s)")
     parser.add_argument("--runs", type=Path, default=Path("runs") / "rummy500_shaped", help="where the runs are kept")
     parser.add_argument("--out", type=result_file, default=RESULT, help="the result file")
     given = parser.parse_args()

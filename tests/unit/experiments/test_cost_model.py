@@ -7,6 +7,7 @@ import pathlib
 
 import cost_model as model
 import pytest
+from script_support import called
 
 SIZES = {
     "parameters": 10,
@@ -71,6 +72,17 @@ def test_passes_are_counted_in_minibatches() -> None:
     """One pass over 8,192 games of at most 80 moves is 320 minibatches of 2,048; 40 minibatches are 40."""
     steps = [model.sizes(overrides)["gradient_steps"] for overrides in ([], ["preset=h200"])]
     assert steps == [40, 320]
+
+
+@pytest.mark.parametrize("link", ["0", "-1", "inf", "x"])
+def test_no_link_is_too_slow(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], link: str
+) -> None:
+    """One line, nothing is written."""
+    monkeypatch.setattr(model, "RESULT", tmp_path / "stored.json")
+    assert called(model, "--link", link, "--out", tmp_path / "mine.json") == 2
+    assert capsys.readouterr().err == f"error: argument --link: '{link}' is not valid; it must be a number above 0\n"
+    assert not list(tmp_path.iterdir())
 
 
 def test_another_link_is_kept_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:

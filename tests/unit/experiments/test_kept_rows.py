@@ -16,6 +16,7 @@ from script_support import called
 
 import envs
 from dream.evaluation.statistics import Interval
+from envs import InputError
 
 
 def _never(*_: object, **__: object) -> None:
@@ -61,6 +62,21 @@ def test_rows_of_other_deals_or_code_are_refused(
     out.write_text(json.dumps(stored))
     assert seats() == 0
     assert out.read_bytes() == before
+
+
+def test_a_match_that_is_refused_is_one_line(
+    seats: Callable[..., int], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """As is all other wrong input; nothing is written."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise InputError("games=2 is not valid")
+
+    monkeypatch.setattr(rummy500_players, "match", refused)
+    assert seats() == 2
+    assert capsys.readouterr().err == "error: games=2 is not valid\n"
+    assert not (tmp_path / "out.json").exists()
 
 
 def test_seeds_stand_in_the_order_of_numbers() -> None:

@@ -332,6 +332,12 @@ def test_wrong_input_is_one_line(
         ("gin_ladder", ["--processes", "0"], "processes=0"),
         ("corrections", ["leduc_poker", "--cells", "0.9"], "--cells 0.9 is not valid"),
         ("gin_losses", ["--deals", "0", "--out", "o"], "--deals 0 is not valid"),
+        ("gin_search", ["--deals", "-5", "--out", "o"], "argument --deals: '-5' is not valid"),
+        ("gin_search", ["--block", "0", "--out", "o"], "argument --block: '0' is not valid"),
+        ("rummy500_players", ["--deals", "1", "--out", "o"], "argument --deals: '1' is not valid; it must be a whole"),
+        ("rummy500_shaped", ["--deals", "1", "--out", "o"], "argument --deals: '1' is not valid"),
+        ("phantom_solvers", ["--every", "0", "--out", "o"], "argument --every: '0' is not valid"),
+        ("phantom_solvers", ["--iterations", "0", "--out", "o"], "argument --iterations: '0' is not valid"),
     ):
         assert called(importlib.import_module(name), *arguments) == 2
         line = capsys.readouterr().err
