@@ -13,8 +13,10 @@ import envs
 from dream.evaluation.statistics import mean_interval
 from dream.storage import levels
 
-LAPTOP, SELF_PLAY, BY_POINTS = "gin_rummy/laptop", "gin_rummy/laptop_self_play", "gin_rummy/laptop_points"
-"""The player of `preset=laptop`, the same trained against itself alone, and by points; none comes with the package."""
+LAPTOP, BY_POINTS, BY_ROUNDS = "gin_rummy/laptop", "gin_rummy/laptop_points", "gin_rummy/laptop_rounds"
+"""The player of `preset=laptop`, and shorter ones for points alone and for rounds; none comes with the package."""
+SELF_PLAY = "gin_rummy/laptop_self_play"
+"""The last of them, trained against itself alone."""
 POPULATION = ("simple_bot", "marjj", "camper", "eaai_simple")
 """The rule-based players that the first of them meets in training."""
 
@@ -57,8 +59,8 @@ def _points_and_won(runs: list[dict[str, Any]], opponent: str, reports: str = "s
 def population_table() -> list[str]:
     """Returns the lines of the table of what the rule-based players in training are worth, over seeds."""
     found = stored("shipped_weights")
-    population, alone = ([run for _, run in by_seed(found[name])] for name in (LAPTOP, SELF_PLAY))
-    command = alone[0]["command"].removesuffix(" seed=0")
+    population, alone = ([run for _, run in by_seed(found[name])] for name in (BY_ROUNDS, SELF_PLAY))
+    command = renamed(alone[0]["command"].removesuffix(" seed=0"))
     return table(
         "against | met in training | the population's | rounds won | against itself alone | rounds won",
         [
@@ -70,7 +72,7 @@ def population_table() -> list[str]:
             ]
             for opponent in alone[0]["strength"]
         ],
-        f"`{command} seed=<s>`, {len(alone)} seeds, beside the {len(population)} of the table above: the same recipe "
+        f"`{command} seed=<s>`, {len(alone)} seeds, beside the {len(population)} by rounds won: the same recipe "
         "and as many decisions, against itself as it was in all rounds. "
         f"{alone[0]['strength']['random']['n']:,} rounds with each seed; points per hand, means over seeds with 95 % "
         "t-intervals, and rounds won:",

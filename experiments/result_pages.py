@@ -28,6 +28,8 @@ from correction_tables import corrections_table
 from phantom_tables import costs_table, peer_table, random_play_table, solvers_table, wide_network_table
 from player_tables import (
     BY_POINTS,
+    BY_ROUNDS,
+    LAPTOP,
     accumulating_table,
     bound_table,
     by_seed,
@@ -100,6 +102,17 @@ def _points_line(name: str, title: str = "") -> Line:
     )
 
 
+def _rounds_line(name: str, title: str) -> Line:
+    """Returns the line about a trained player: rounds won against OpenSpiel's simple bot, over seeds."""
+    runs = [run for _, run in by_seed(tables.stored("shipped_weights")[name])]
+    won = mean_interval(np.array([100 * run["strength"]["simple_bot"]["win_rate"]["mean"] for run in runs]))
+    return (
+        f"{title}, against OpenSpiel's simple bot",
+        f"{won.mean:.1f} % of rounds ({won.low:.1f} to {won.high:.1f}), {len(runs)} seeds",
+        GIN,
+    )
+
+
 def _games_line(name: str, opponents: tuple[str, ...]) -> Line:
     """Returns the line about a player's games to 100."""
     found = {
@@ -145,7 +158,8 @@ def _strongest_rows() -> list[Line]:
         ),
         _points_line("gin_rummy/strong"),
         _games_line("gin_rummy/strong", ("eaai_simple", "marjj", "mc:512")),
-        _points_line(BY_POINTS, "`preset=laptop` by points, 15 minutes"),
+        _points_line(LAPTOP, "`preset=laptop`, a quarter of an hour"),
+        _rounds_line(LAPTOP, "`preset=laptop`"),
     ]
 
 
@@ -154,10 +168,6 @@ def _gin_rows() -> list[Line]:
     bound = tables.stored("gin_rummy_bound")["exploitability"]
     pair = next(r for x in tables.stored("rule_bots") if x["name"] == "lookahead" for r in x["results"])
     runs = {
-        "`preset=laptop` on gin rummy, 300 iterations, against OpenSpiel's simple bot": (
-            "ppo_gin_rummy_laptop",
-            "simple_bot",
-        ),
         "Dueling DREAM with a dense network, five minutes on two cores, against random play": ("laptop", "random"),
         "`experiment=document_small`, the document's recipe with half of its games, 71 to 91 minutes on one core, "
         "against random play": (
@@ -298,6 +308,7 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "gin_rummy.md", "shipped"): shipped_table,
     (PAGES / "results" / "gin_rummy.md", "laptop-preset"): laptop_field_table,
     (PAGES / "results" / "gin_rummy.md", "laptop-points"): functools.partial(laptop_field_table, BY_POINTS),
+    (PAGES / "results" / "gin_rummy.md", "laptop-rounds"): functools.partial(laptop_field_table, BY_ROUNDS),
     (PAGES / "results" / "gin_rummy.md", "population"): population_table,
     (PAGES / "results" / "gin_rummy.md", "scores"): scores_table,
     (PAGES / "results" / "gin_rummy.md", "accumulating"): accumulating_table,

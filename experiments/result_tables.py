@@ -105,7 +105,7 @@ def against_random_table(name: str, experiment: str, cores: str) -> list[str]:
 
 
 STRENGTH = (
-    ("ppo_gin_rummy_laptop", "preset=laptop"),
+    ("ppo_gin_rummy_laptop", "preset=laptop by rounds won"),
     ("ppo_gin_rummy_mdp", "algo=ppo env=gin_rummy_mdp preset=laptop"),
     ("openspiel_ppo", "experiment=openspiel_ppo preset=laptop"),
     ("openspiel_ppo_cards", "experiment=openspiel_ppo_cards"),
@@ -145,7 +145,7 @@ def strength_table() -> list[str]:
         rows,
         "One line per run. All but `openspiel_ppo`, which uses convolutions, share one scorer over all "
         "cards (`network.card_scorer_width`). Rounds won on mirrored deals, 95 % intervals; one core of the same "
-        "machine, often shared, `preset=laptop` on two (its seeds 3 and 4 on one); minutes with waits. The result "
+        "machine, often shared, the first player on two (its seeds 3 and 4 on one); minutes with waits. The result "
         "files hold whole command lines:",
     )
 

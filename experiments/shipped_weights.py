@@ -61,13 +61,13 @@ _GIN_FIELD = (
 _POPULATION = (  # of experiment=ppo_gin_rummy
     "algo.opponents=[past_self,simple_bot,marjj,camper,eaai_simple]", "algo.shares=[0.35,0.2,0.15,0.15,0.15]",
 )  # fmt: skip
-_300 = (
+_SHORT = (
     "preset=laptop", "iterations=300", "algo.learning_rate_decay.transition_steps=300", "checkpoint.every=50",
-    "eval.every=50",
+    "eval.every=50", "algo.shaping.win_bonus_after=0",
 )  # fmt: skip
-"""The preset as short as it was."""
-_ROUNDS = ("algo.shaping.form=potential", "algo.shaping.scale={start:0,end:0}", "algo.shaping.win_bonus=150")
-"""By rounds won."""
+"""The preset at the length that it had."""
+_ROUNDS = (*_SHORT, "algo.shaping={form:potential,scale:{start:0,end:0,transition_steps:1},win_bonus:150}")
+"""The same as it was, by rounds won."""
 RECIPES = {
     "gin_rummy/strong": Recipe(("experiment=ppo_gin_rummy", "iterations=1500"), _GIN_FIELD),
     "gin_rummy/points": Recipe(  # goes on from the one above, by what the game pays alone
@@ -78,11 +78,13 @@ RECIPES = {
         ("gin_rummy/strong", *_GIN_FIELD),
     ),
     "gin_rummy/laptop": Recipe(("preset=laptop",), _GIN_FIELD, 6000),
-    "gin_rummy/laptop_rounds": Recipe((*_300, *_ROUNDS), _GIN_FIELD, 6000),
+    "gin_rummy/laptop_rounds": Recipe(_ROUNDS, _GIN_FIELD, 6000),
     "gin_rummy/laptop_self_play": Recipe(  # what the rule-based players of the population are worth
-        (*_300, *_ROUNDS, "algo.opponents=[past_self]", "algo.shares=null"), _GIN_FIELD, 6000
+        (*_ROUNDS, "algo.opponents=[past_self]", "algo.shares=null"), _GIN_FIELD, 6000
     ),
-    "gin_rummy/laptop_points": Recipe((*_300, "algo.shaping.win_bonus=0"), _GIN_FIELD, 6000),
+    "gin_rummy/laptop_points": Recipe(  # by what the game pays, and at first for deadwood too
+        (*_SHORT, "algo.shaping={scale:{transition_steps:150},win_bonus:0}"), _GIN_FIELD, 6000
+    ),
     "gin_rummy_openspiel/ppo": Recipe(
         ("experiment=openspiel_ppo_cards",), ("random", "simple_bot", "greedy", "marjj", "lookahead")
     ),

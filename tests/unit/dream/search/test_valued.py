@@ -63,6 +63,19 @@ def test_no_value_while_rewards_are_shaped() -> None:
     assert traced.value is None
 
 
+def test_a_bonus_that_comes_later_is_counted_once_it_was_trained_for() -> None:
+    """The value is of games without it until then; where nobody knows the iteration there is no value."""
+    config = {"name": "ppo", "episodes_per_iteration": 4, "batch_size": 8,
+              "shaping": {"win_bonus": 1.5, "win_bonus_after": 3}}  # fmt: skip
+    learner = algorithms.make(config, {"name": "dueling", "hidden": [8]}, GAME)
+    state = learner.init(jax.random.key(0))
+    for iteration, bonus in ((0, 0.0), (3, 0.0), (4, 1.5)):
+        policy = learner.policies(state._replace(iteration=jnp.int32(iteration)))["current"]
+        assert policy.value is not None
+        assert policy.win_bonus == bonus / GAME.reward_scale
+    assert jax.eval_shape(lambda state: learner.policies(state)["current"], state).value is None
+
+
 def test_no_value_of_what_another_game_pays() -> None:
     """Where rules of payoffs alone differ the policy plays the same, and playouts are not cut by its value."""
     other = envs.make("gin_rummy", gin_bonus=100)
