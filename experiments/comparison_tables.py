@@ -158,9 +158,19 @@ def _tried(group: dict[str, Any]) -> str:
 
 
 def _outcomes(group: dict[str, Any], best: float, shown: Callable[[float], str] = "{:.3f}".format) -> str:
-    """Returns each trial's settings, equal ones once, with its objective."""
-    found = []
+    """Returns each trial's settings with its objective; those that are equal in all trials of the group once."""
+    found, names = [], _apart([trial["settings"] for trial in group["trials"]])
     for trial in group["trials"]:
-        text = f"{', '.join(map(str, dict.fromkeys(trial['settings'].values())))}: {shown(trial['objective'])}"
+        text = f"{', '.join(str(trial['settings'][name]) for name in names)}: {shown(trial['objective'])}"
         found.append(f"**{text}**" if trial["objective"] == best else text)
     return "; ".join(found)
+
+
+def _apart(trials: list[dict[str, Any]]) -> list[str]:
+    """Returns the settings of trials but for those that always have an earlier one's value."""
+    found: dict[str, list[Any]] = {}
+    for name in trials[0]:
+        values = [settings[name] for settings in trials]
+        if values not in found.values():
+            found[name] = values
+    return list(found)

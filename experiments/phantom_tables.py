@@ -74,16 +74,19 @@ def random_play_table() -> list[str]:
 
 def solvers_table() -> list[str]:
     """Returns the lines of the table: exploitability of the average by iteration, until it reached the target."""
-    rows = []
-    for game, solvers in sorted(tables.stored("phantom_solvers").items()):
+    rows, games = [], tables.stored("phantom_solvers")
+    targets = {run["target"] for solvers in games.values() for run in solvers.values()}
+    (title, own) = (f"{min(targets):g}", "") if len(targets) == 1 else ("the target", " ({target:g})")
+    for game, solvers in sorted(games.items()):
         for name, run in sorted(solvers.items()):
-            last = run["curve"][-1]
-            reached = next((str(p["iteration"]) for p in run["curve"] if p["exploitability"] <= 0.01), "not reached")
+            last, target = run["curve"][-1], run["target"]
+            reached = next((str(p["iteration"]) for p in run["curve"] if p["exploitability"] <= target), "not reached")
+            reached += own.format(target=target)
             cells = [game, f"`{name}`", last["iteration"], f"{last['exploitability']:.4f}", f"{last['value']:+.4f}"]
             seconds = last["cpu_seconds"]
             rows.append([*cells, reached, f"{seconds:.0f}", f"{seconds / last['iteration']:.1f}"])
     return tables.table(
-        "game | algorithm | iterations | exploitability | value for player 0 | iterations to 0.01 | processor s | "
+        f"game | algorithm | iterations | exploitability | value for player 0 | iterations to {title} | processor s | "
         "of one iteration",
         rows,
     )

@@ -158,8 +158,8 @@ def learners_table() -> list[str]:
     titles = {name: functools.reduce(lambda text, x: text.replace(*x), sides, name) for name in over}
     spent = {
         name: " and ".join(
-            f"{sum(x[key] for x in at) / len(at) / unit:.1f} {text}"
-            for key, unit, text in (("decisions", 1e6, "M decisions"), ("seconds", 60, "minutes"))
+            f"{sum(x[key] for x in at) / len(at) / unit:.{digits}f} {text}"
+            for key, unit, digits, text in (("decisions", 1e6, 2, "M decisions"), ("seconds", 60, 1, "minutes"))
         )
         for name, at in result["counters"].items()
     }
@@ -167,8 +167,8 @@ def learners_table() -> list[str]:
     runs = [renamed(" ".join(result["overrides"][side][0])) for side in ("one", "other")]
     before = (
         f"Mean over {result['pairs']} pairs of runs with its 95 % t-interval, {result['games']:,} rounds per match on "
-        f"mirrored deals ({spending}; times {_seconds(result)}). Runs: dueling DREAM `{runs[0]}`, PPO `{runs[1]}`, and "
-        "further seeds."
+        f"mirrored deals ({spending}; times {_seconds(result)}). {_apart(result['counters'])}"
+        f"Runs: dueling DREAM `{runs[0]}`, PPO `{runs[1]}`, and further seeds."
     )
     lines = []
     for what, key, shown in (("rounds won", "win_rate", percent), ("points per hand", "points_per_hand", signed)):
@@ -182,6 +182,20 @@ def learners_table() -> list[str]:
     return lines[:-1]
 
 
+def _apart(counters: dict[str, list[dict[str, float]]]) -> str:
+    """Returns a sentence for each limit that should be equal for both learners and differs by more than 5 %."""
+    found = ""
+    for limit in ("decisions", "seconds"):
+        less, more = sorted(
+            sum(x[limit] for x in counters[f"{side}_at_equal_{limit}"]) / len(counters[f"{side}_at_equal_{limit}"])
+            for side in ("one", "other")
+        )
+        if more > 1.05 * less:
+            share = 100 * (more / less - 1)
+            found += f"As checkpoints are some iterations apart, equal {limit} differ by {share:.0f} %. "
+    return found
+
+
 def _seconds(result: dict[str, Any]) -> str:
     """Returns what the seconds of a comparison are; one that does not say so is of the time before it did."""
     return result.get("seconds", "with compiling")
@@ -190,8 +204,11 @@ def _seconds(result: dict[str, Any]) -> str:
 def exploitability_table() -> list[str]:
     """Returns the lines of the table that compares the dueling DREAM agent's exploitability with PPO's."""
     rows, results = [], stored("dueling_dream_ppo_exploitability")
+    policies = {game: _policies(result) for game, result in results.items()}
+    alike = len(set(policies.values())) == 1
     for game, result in results.items():
-        cells = [f"`{game}`, {result['unit']}", f"{result['uniform']:.3f}", result["pairs"]]
+        title = f"`{game}`, {result['unit']}" + ("" if alike else f", {policies[game]}")
+        cells = [title, f"{result['uniform']:.3f}", result["pairs"]]
         for limit, unit, text in (("decisions", 1e6, "M"), ("seconds", 1, "s")):
             both = [f"{name}_at_equal_{limit}" for name in ("one", "other")]
             pairs = zip(*(result["by_pair"][name] for name in both), strict=True)
@@ -199,13 +216,20 @@ def exploitability_table() -> list[str]:
             cells.append(f"{sum(spent) / len(spent) / unit:.3g} {text}")
             cells += ["{mean:.3f} ({low:.3f} to {high:.3f})".format(**result["over_pairs"][name]) for name in both]
         rows.append(cells)
+    kinds = " or ".join(sorted(set(map(_seconds, results.values()))))
     return table(
         "game | uniform play | pairs | decisions | dueling DREAM | PPO | seconds | dueling DREAM | PPO",
         rows,
-        "Exact exploitability (NashConv / 2) of the current policies: mean over pairs of runs with its 95 % "
-        "interval on a log scale, at the last evaluation within the decisions, and within the seconds, that both have "
-        f"reached; seconds {' or '.join(sorted(set(map(_seconds, results.values()))))}:",
+        f"Exact exploitability (NashConv / 2) of {next(iter(policies.values())) if alike else 'the policies named'}: "
+        "mean over pairs of runs with its 95 % interval on a log scale, at the last evaluation within the decisions, "
+        f"and within the seconds, that both have reached; seconds {kinds}:",
     )
+
+
+def _policies(result: dict[str, Any]) -> str:
+    """Returns which policies a comparison's exploitability is of; one that does not say so is of the current ones."""
+    one, other = (result.get("policies", {}).get(side, "current") for side in ("one", "other"))
+    return f"the {one} policies" if one == other else f"dueling DREAM's {one} and PPO's {other} policy"
 
 
 def ladder_table() -> list[str]:
