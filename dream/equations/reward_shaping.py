@@ -41,18 +41,20 @@ class Shaping:
     Attributes:
       form, tie_penalty: as of ShapingConfig.
       scale: float32, of the shaping.
-      win_bonus: float32, raw points.
+      win_bonus: float32, raw points; a number where it is always there.
     """
 
     form: str
     scale: Array
     tie_penalty: float
-    win_bonus: Array
+    win_bonus: Array | float
 
 
 def shaping_at(config: ShapingConfig, iteration: Array) -> Shaping:
     """Returns what is added in an iteration, counted from 0."""
-    bonus = jnp.where(iteration >= config.win_bonus_after, config.win_bonus, 0.0)
+    bonus = config.win_bonus
+    if config.win_bonus_after:
+        bonus = jnp.where(iteration >= config.win_bonus_after, bonus, 0.0)
     return Shaping(config.form, schedules.at(config.scale, iteration), config.tie_penalty, bonus)
 
 

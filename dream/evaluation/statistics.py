@@ -159,6 +159,5 @@ def wilson(mean: float, trials: float) -> Interval:
     z2 = Z95 * Z95 / trials
     centre = (mean + z2 / 2) / (1 + z2)
     half = math.sqrt(z2 * (mean * (1 - mean) + z2 / 4)) / (1 + z2)
-    return Interval(
-        mean, max(0.0, min(mean, centre - half)), min(1.0, max(mean, centre + half))
-    )  # whatever rounding leaves
+    # Whatever rounding leaves, the mean is within.
+    return Interval(mean, max(0.0, min(mean, centre - half)), min(1.0, max(mean, centre + half)))
