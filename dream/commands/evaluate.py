@@ -180,8 +180,8 @@ def _play(prepared: Match) -> None:
             write_text(path, "".join(rounds))
     iteration = prepared.checkpoint.meta["iteration"]
     player = config.checkpoint if iteration is None else f"{config.checkpoint} (iteration {iteration})"
-    report_table(f"{player} against {config.opponent}", report)
     write_report(prepared, report)
+    report_table(f"{player} against {config.opponent}", report)
     print(prepared.path)
 
 
@@ -200,7 +200,7 @@ def _line(prepared: Match, played: dict[str, Any]) -> str:
 
 
 def write_report(prepared: Match, report: dict[str, Any]) -> None:
-    """Writes a match's report; it replaces only that of the same policy, iteration, opponent, target and scoring.
+    """Writes a match's report; it replaces only that of the same policy, iteration, opponent, target, scoring and seed.
 
     Raises:
       StorageError: the disk refused.
@@ -226,7 +226,7 @@ def write_report(prepared: Match, report: dict[str, Any]) -> None:
 
 
 def _file_name(trained: Trained, policy: str, config: EvaluateConfig) -> str:
-    """Returns "<opponent>_<player>.json", with the target, its scoring and what searches where there is any.
+    """Returns "<opponent>_<player>.json", with what searches, the target, its scoring and the seed where given.
 
     The player is as `report_name` has it.
     """
@@ -238,7 +238,8 @@ def _file_name(trained: Trained, policy: str, config: EvaluateConfig) -> str:
     if plain != config.opponent:  # a path; the sum keeps different ones apart
         plain += f"-{zlib.crc32(config.opponent.encode()):08x}"
     target = "" if config.target is None else f"_to_{config.target}"
-    return f"{plain}_{player}{target}{'' if config.scoring is None else f'_{config.scoring}'}.json"
+    scoring = "" if config.scoring is None else f"_{config.scoring}"
+    return f"{plain}_{player}{target}{scoring}{f'_seed{config.seed}' if config.seed else ''}.json"
 
 
 def _progress(what: str, total: int, unit: str) -> Callable[[int], None]:

@@ -223,11 +223,11 @@ def _play_and_rate(prepared: Ladder, stop: StopRequest) -> None:
     places = {(names.index(one), names.index(two)): result for (one, two), result in results.items()}
     by_points = point_ratings({place: result.points.mean(axis=1) for place, result in places.items()}, len(names))
     entries = ladder_entries(names, ratings, by_points, results)
+    files.write_json(folder / FILE, entries)
     print_ladder(entries, prepared.game, prepared.config.games, prepared.match_rules)
     title = f"{prepared.game.name}, {prepared.config.games:,} rounds per pairing"
     for path in plot_ladder(entries, prepared.game.unit, title, folder, prepared.config.plot):
         print(path)
-    files.write_json(folder / FILE, entries)
     print(folder / FILE)
 
 

@@ -65,12 +65,13 @@ class Rounds:
         blocks = range(-(-self.config.games // self.block))
         missing = [(pair, [n for n in blocks if (*pair, n) not in played]) for pair in pairings]
         missing = [(pair, numbers) for pair, numbers in missing if numbers]
-        lines, total, started = Lines(), len(pairings) * len(blocks), time.monotonic()
+        lines, total, kept, started = Lines(), len(pairings) * len(blocks), len(played), time.monotonic()
         for (one, two), number, points in self._played(missing):
             files.append_lines(self.folder / MATCHES, [{"players": [one, two], "block": number, "points": points}])
             played[one, two, number] = points
             done, seconds = len(played), time.monotonic() - started
-            lines.show(f"block {done}/{total}  {seconds:.0f} s  {one} against {two}", last=done == total)
+            left = lines.left(done - kept, total - kept)
+            lines.show(f"block {done}/{total}  {seconds:.0f} s  {one} against {two}{left}", last=done == total)
         if not missing:
             lines.show(f"block {total}/{total}  all played before", last=True)
         return {

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dream.commands.short_names import short_names
+from dream.evaluation.console import PlainConsole
 from dream.evaluation.ratings import PointRatings, Ratings
 from dream.evaluation.standings import Result
 from envs import Game, MatchRules
@@ -146,7 +147,7 @@ def _print_fitting(title: str, named: list[_Column], groups: list[list[_Column]]
       named: the columns that say whose a row is, in each table.
       groups: columns that stay together.
     """
-    console = Console(force_jupyter=False, markup=False, emoji=False)
+    console = PlainConsole()
     whole = [*named, *itertools.chain(*groups)]
     if _width(column.whole for column in whole) <= console.width:
         console.print(_table(whole, title, caption))

@@ -177,14 +177,23 @@ class _Scale:
 
 
 def _axes(across: _Scale, up: _Scale, logs: bool, x_label: str) -> list[str]:
-    parts = []
-    for value in up.ticks():
+    parts, ticks = [], up.ticks()
+    digits = 3 if logs else _digits(ticks)
+    for value in ticks:
         y = up(value)
         parts.append(f'<line x1="{_LEFT}" x2="{_WIDTH - 14}" y1="{y:.1f}" y2="{y:.1f}" stroke="{_GRID}"/>')
-        parts.append(_text(_LEFT - 6, y + 4, f"{10**value if logs else value:.3g}", anchor="end"))
+        parts.append(_text(_LEFT - 6, y + 4, f"{10**value if logs else value:.{digits}g}", anchor="end"))
     for value in across.ticks():
         parts.append(_text(across(value), _HEIGHT - _BOTTOM + 16, f"{value:g}", anchor="middle"))
     return [*parts, _text(_WIDTH - 14, _HEIGHT - _BOTTOM + 30, x_label, anchor="end")]
+
+
+def _digits(ticks: Sequence[float]) -> int:
+    """Returns how many significant digits tell ticks apart, three at least."""
+    if len(ticks) < 2:
+        return 3
+    largest, step = max(map(abs, ticks)), ticks[1] - ticks[0]
+    return max(3, math.floor(math.log10(largest)) - math.floor(math.log10(step * (1 + 1e-9))) + 1)
 
 
 def _thinned(xs: Sequence[float], ys: Sequence[float]) -> list[tuple[float, float]]:

@@ -9,9 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
+from dream.evaluation.console import PlainConsole
 from dream.evaluation.hands import results
 from dream.evaluation.statistics import Interval, effective_trials, ratio_interval, wilson
 from envs import Game, InputError, records
@@ -108,7 +108,7 @@ def print_reports(reports: list[Report]) -> None:
         for name, player in report["players"].items():
             points, won = player["points_per_hand"], player["win_rate"]
             table.add_row(name, f"{player['rounds']:,}", _text(points, 1, ""), _text(won, 100, " %"))
-        Console(force_jupyter=False, markup=False, emoji=False).print(table)
+        PlainConsole().print(table)
 
 
 def _text(interval: dict[str, float | None], times: int, unit: str) -> str:

@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
+from dream.evaluation.console import PlainConsole
 from dream.evaluation.statistics import Interval
 
 
@@ -73,4 +73,4 @@ def report_table(title: str, report: dict[str, Any]) -> None:
         if isinstance(value, Interval):
             mean, low, high = (f"{100 * x:.2f} %" if name.endswith("_rate") else f"{x:.2f}" for x in value)
             table.add_row(name.replace("_", " ").removesuffix(" rate"), mean, f"{low} to {high}")
-    Console(force_jupyter=False, markup=False, emoji=False).print(table)
+    PlainConsole().print(table)

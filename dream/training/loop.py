@@ -83,6 +83,8 @@ def _explained(run: Run) -> Iterator[None]:
     """Turns what the system says of a failed write into a line on the run."""
     try:
         yield
+    except BrokenPipeError:
+        raise  # nobody reads the output any more
     except OSError as error:
         raise faults.write_failed(run.run_dir, run.iteration, run.saved or 0, error) from error
 
@@ -149,6 +151,9 @@ def _iterate(run: Run, stop: StopRequest, tracker: Tracker) -> None:
             if run.iteration % run.config.checkpoint.every == 0:
                 _save(run, tracker)
         _save(run, tracker)
+    except BrokenPipeError:
+        _save(run, tracker)  # nobody reads the output any more: what was learned is kept, and the command ends
+        raise
     finally:
         progress.close()
         stop.protect(False, f"left before the final evaluation; the run is in {run.run_dir}")

@@ -142,6 +142,10 @@ class Pace:
         return left if left > 0 else None
 
 
+_SOON_SECONDS = 60.0
+"""How long the first hundredth may take before it says what the rest will take."""
+
+
 class Lines:
     """Progress as lines, not more than one every few seconds."""
 
@@ -161,8 +165,12 @@ class Lines:
             print(line, flush=True)
 
     def left(self, done: int, total: int) -> str:
-        """Returns how long the rest will take, by the time since the start; "" at the end, and before a hundredth."""
-        if not total <= 100 * done < 100 * total:
+        """Returns how long the rest will take, by the time since the start; "" at the end, and soon after the start.
+
+        That is before a hundredth of all is done and within the first minute.
+        """
+        early = 100 * done < total and time.monotonic() - self._began < _SOON_SECONDS
+        if early or not 0 < done < total:
             return ""
         return f"  about {duration((time.monotonic() - self._began) * (total - done) / done)} left"
 

@@ -66,6 +66,21 @@ def test_a_reader_that_leaves_ends_the_command_quietly(tmp_path: pathlib.Path, a
     assert (process.returncode, errors) == (128 + signal.SIGPIPE, "")
 
 
+def test_a_reader_that_leaves_later_loses_nothing_of_a_run(tmp_path: pathlib.Path) -> None:
+    """What was learned until then is saved, between two checkpoints too."""
+    arguments = ["algo=cfr", "env=kuhn_poker", "iterations=100000000", "checkpoint.every=100000000", "eval.every=20000",
+                 "tracking.mode=disabled", "run_dir=run"]  # fmt: skip
+    process = start("dream.run", *arguments, cwd=tmp_path)
+    for line in process.stdout:
+        if line.startswith("iteration "):
+            break
+    process.stdout.close()
+    process.stdout = None
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, errors) == (128 + signal.SIGPIPE, "")
+    assert find(tmp_path / "run").meta["iteration"] > 0
+
+
 def test_record_of_a_run(whole: pathlib.Path) -> None:
     """One line an iteration with counters and seconds that grow, diagnostics, and evaluations where due."""
     lines = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]

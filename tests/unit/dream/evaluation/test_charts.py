@@ -85,3 +85,12 @@ def test_a_strategy_is_a_divided_bar() -> None:
     assert widths == pytest.approx([14.5, 43.5, 58, 0], abs=0.1)
     titles = [title.text for title in drawing.iter(f"{_SVG}title")]
     assert titles[0] == "K, first: pass 25 %, bet 75 %"
+
+
+@pytest.mark.parametrize(("low", "high"), [(2.268, 2.301), (0.0, 1.0), (-4e-5, 3e-5), (99_990, 100_004)])
+def test_ticks_that_differ_have_labels_that_differ(low: float, high: float) -> None:
+    """However near they are to each other."""
+    ticks = charts._Scale(low, high, 0, 100).ticks()
+    labels = [f"{tick:.{charts._digits(ticks)}g}" for tick in ticks]
+    assert len(set(labels)) == len(ticks) > 2
+    assert [float(label) for label in labels] == pytest.approx(ticks, abs=1e-9 * (high - low), rel=1e-9)
