@@ -166,7 +166,7 @@ def shipped_table() -> list[str]:
     """Returns the lines of the tables of the players that come with the package, against each player of their field."""
     lines = []
     for name, seeds in sorted(stored("shipped_weights").items()):
-        if name not in (LAPTOP, SELF_PLAY, BY_POINTS):
+        if name not in (LAPTOP, SELF_PLAY, BY_POINTS, BY_ROUNDS):
             lines += [*_shipped(name, dict(by_seed(seeds))), ""]
     return lines[:-1]
 
