@@ -33,10 +33,9 @@ from dream.search import halving
 from dream.search.halving import Tally
 from dream.search.playouts import play_on
 from dream.search.worlds import Belief, drawn_worlds, resample, sample_belief
-from envs import Game, InputError, Policy
+from envs import Game, InputError, Policy, check_plays
 from envs.batching import on_cpu, where_needed
 from envs.game import View
-from envs.players import check_plays
 from envs.random_play import key_of_view
 
 _LANES = 4096

@@ -139,8 +139,11 @@ def test_the_laptop_preset_is_what_was_measured() -> None:
         schedule = preset.algo.learning_rate_decay.pop("transition_steps")
         assert schedule == preset.iterations, "it ends with the run, whatever its length"
         assert experiment.algo.learning_rate_decay.pop("transition_steps") == experiment.iterations
-        bonus = preset.algo.shaping.pop("win_bonus"), experiment.algo.shaping.pop("win_bonus")
-        assert bonus == {"dueling_dream": (0.0, 0.0), "ppo": (150.0, 50.0)}[algo], "rounds won, or points"
+        if algo == "ppo":
+            shaping = preset.algo.pop("shaping"), experiment.algo.pop("shaping")
+            assert [one.win_bonus for one in shaping] == [75.0, 50.0], "rounds won, or points"
+            assert [one.win_bonus_after for one in shaping] == [preset.iterations / 4, 0]
+            assert shaping[0].scale.transition_steps == shaping[0].win_bonus_after, "one ends as the other begins"
         assert preset.algo == experiment.algo
     assert _node("preset=laptop").algo.name == "ppo"
     assert _node("preset=laptop", "experiment=dueling_dream_cards").algo.name == "dueling_dream"
