@@ -80,7 +80,8 @@ def play_in_terminal(
       names: by seat, "you" and "player 1" and so on by default.
       hint: the player that gives advice; None: none.
       target: the score that ends the match; None: there is no target.
-      rounds: maximum number of rounds; None: as many as a person likes, one if no seat is a person.
+      rounds: maximum number of rounds; None: as many as a person likes, one if no seat is a person and there is no
+        target.
       seed: of deals and the players' choices; None: random ones.
       keep: file to which the record of each finished round is appended.
       read, write: the terminal; by default the real one.
@@ -99,7 +100,8 @@ def play_in_terminal(
     rng, read, write = np.random.default_rng(seed), read or input, write or print
     named = tuple(names) if names else tuple(alone)
     table = _Table(game, SingleGame(game), tuple(players), named, hint, read, write, rng)
-    scores, most = np.zeros(game.num_players), rounds if rounds is not None or people else 1
+    ends = rounds is not None or target is not None or people
+    scores, most = np.zeros(game.num_players), rounds if ends else 1
     played, first = 0, None
     try:
         while played != most and (target is None or scores.max() < target):

@@ -166,9 +166,12 @@ def _parse(overrides: list[str]) -> list[Override]:
 
 
 def _unreadable(overrides: list[str]) -> str | None:
-    """Returns a line on the first override that can be read with its value in quotes alone; None where none can."""
+    """Returns a line on the first override without a value, or that can be read with it in quotes alone; else None."""
     for text in overrides:
         key, equals, value = text.partition("=")
+        if not equals and not text.startswith("~"):
+            path = f"; a run or a file is given as checkpoint={text}, or resume={text}" if Path(text).exists() else ""
+            return f"{text} is not valid; it must be <setting>=<value>, such as seed=1{path}"
         quoted = f'{key}="{value}"'
         if not _is_readable(text):
             way = f"put the value in quotes, on a command line {shlex.quote(quoted)}"

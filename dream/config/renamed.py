@@ -39,6 +39,8 @@ VALUES = {
     "opponents": {"frozen": "past_self"},
 }
 """Last part of a key (its present name) -> old value -> new one."""
+_MEANT = {"tracking.mode": {"off": "disabled", "none": "disabled", "no": "disabled", "on": "online"}}
+"""Key -> what somebody may write for a value, and the value, where others look more like it."""
 _ALGORITHMS = {"dream_vr": "dream"}
 OPTIONS = {
     "algo": _ALGORITHMS,
@@ -70,6 +72,8 @@ def unknown_setting(parent: str, key: str, known: Iterable[str], value: object =
 
 def unknown_value(path: str, value: object, options: Iterable[str]) -> InputError:
     """Builds the error for a value that is not one of the options of the setting at `path`."""
+    if meant := _MEANT.get(path, {}).get(str(value).lower()):
+        return InputError(f"{path}={value} is not valid; did you mean {meant!r}? known: {', '.join(sorted(options))}")
     new = VALUES.get(path.rpartition(".")[2], {}).get(str(value))
     return InputError(f"{path}={value} is now {path}={new}") if new in options else unknown(path, value, options)
 

@@ -84,6 +84,8 @@ RUN = {
     "unknown opponent": (["eval.opponents=[randm]"], "unknown player 'randm'"),
     "opponents are no list": (["eval.opponents=random"], "it must be a list"),
     "unknown tracking mode": (["tracking.mode=ofline"], "did you mean 'offline'"),
+    "no tracking": (["tracking.mode=off"], "did you mean 'disabled'"),
+    "no setting": (["leduc_poker"], "leduc_poker is not valid; it must be <setting>=<value>"),
     "nothing kept": (["checkpoint.keep=0"], "checkpoint.keep=0 is out of range"),
     "broken interpolation": (["algo.epochs=${nothing}"], "nothing"),
     "run_dir is a file": (["run_dir=file"], "file exists and holds no run; choose a new folder"),

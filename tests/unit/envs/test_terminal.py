@@ -137,7 +137,7 @@ def test_players_alone_to_a_target() -> None:
     def nobody(prompt: str) -> str:
         raise AssertionError(prompt)
 
-    scores = play_in_terminal(game, [bot, bot], target=10, rounds=50, seed=3, read=nobody, write=shown.append)
+    scores = play_in_terminal(game, [bot, bot], target=10, seed=3, read=nobody, write=shown.append)
     assert max(scores) >= 10
     assert min(scores) >= 0
     assert not any("1 face down" in text for text in shown if "over" in text and "not turned" not in text)
