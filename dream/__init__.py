@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dream.api import evaluate, exploit, train
-    from dream.commands.exploit import ExploitReport
+    from dream.commands.exploit_report import ExploitReport
     from dream.commands.export import export_policy
     from dream.evaluation.report import MatchReport
     from dream.storage.policies import load_policy
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 _PLACES = {
-    "ExploitReport": "dream.commands.exploit",
+    "ExploitReport": "dream.commands.exploit_report",
     "FinishedRun": "dream.training.finished",
     "MatchReport": "dream.evaluation.report",
     "evaluate": "dream.api",

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 
 from dream.commands import exploit as exploit_command
-from dream.commands.exploit import ExploitReport
+from dream.commands.exploit_report import ExploitReport
 from dream.config import settings
 from dream.config.compose import compose_config
 from dream.config.schema import EvaluateConfig

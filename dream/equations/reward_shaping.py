@@ -51,7 +51,7 @@ class Shaping:
 
 
 def shaping_at(config: ShapingConfig, iteration: Array) -> Shaping:
-    """Returns what is added in an iteration, counted from 0."""
+    """Returns what is added in one iteration, counted from 0."""
     bonus = config.win_bonus
     if config.win_bonus_after:
         bonus = jnp.where(iteration >= config.win_bonus_after, bonus, 0.0)
