@@ -128,6 +128,7 @@ def prepared(config: EvaluateConfig) -> Match:
         path = Path(config.histories).expanduser().absolute()
         if path.is_dir() or not path.parent.is_dir():
             raise InputError(f"histories={config.histories} is not valid; it must be a file in a folder that exists")
+        check_can_be_folder(path.parent, f"histories={config.histories}")
         records.check_lines(path)  # it is replaced
     opponent = find_opponent(config.opponent, game)
     players = {"checkpoint": measured(checkpoint), "opponent": measured_player(config.opponent, game)}
@@ -200,7 +201,7 @@ def _line(prepared: Match, played: dict[str, Any]) -> str:
 
 
 def write_report(prepared: Match, report: dict[str, Any]) -> None:
-    """Writes a match's report; it replaces only that of the same policy, iteration, opponent, target, scoring and seed.
+    """Writes a match's report, which replaces that of the same match alone; the file's name says which it is.
 
     Raises:
       StorageError: the disk refused.
@@ -226,7 +227,7 @@ def write_report(prepared: Match, report: dict[str, Any]) -> None:
 
 
 def _file_name(trained: Trained, policy: str, config: EvaluateConfig) -> str:
-    """Returns "<opponent>_<player>.json", with what searches, the target, its scoring and the seed where given.
+    """Returns "<opponent>_<player>.json", with what searches, and target, scoring, games and seed if not usual.
 
     The player is as `report_name` has it.
     """
@@ -239,7 +240,9 @@ def _file_name(trained: Trained, policy: str, config: EvaluateConfig) -> str:
         plain += f"-{zlib.crc32(config.opponent.encode()):08x}"
     target = "" if config.target is None else f"_to_{config.target}"
     scoring = "" if config.scoring is None else f"_{config.scoring}"
-    return f"{plain}_{player}{target}{scoring}{f'_seed{config.seed}' if config.seed else ''}.json"
+    games = "" if config.games == EvaluateConfig.games else f"_games{config.games}"
+    seed = "" if config.seed == EvaluateConfig.seed else f"_seed{config.seed}"
+    return f"{plain}_{player}{target}{scoring}{games}{seed}.json"
 
 
 def _progress(what: str, total: int, unit: str) -> Callable[[int], None]:

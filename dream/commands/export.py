@@ -15,7 +15,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from dream.config import settings
 from dream.config.compose import Composed
 from dream.storage.card import COMPANY
-from dream.storage.files import write_bytes, write_json, writing
+from dream.storage.files import decoded, write_bytes, write_json, writing
 from dream.storage.policies import PolicyFile, Trained, chosen_name, find, game_of, policies_of, report_dir
 from dream.storage.policy_file import SUFFIX, Card, named, to_bytes
 from envs import Game, InputError, Policy
@@ -95,11 +95,24 @@ def prepared(config: ExportConfig) -> Export:
     for place in (path, path.with_suffix(".json")):
         if place.is_dir() or not place.parent.is_dir() or not os.access(place.parent, os.W_OK):
             raise InputError(f"{place} cannot be written; it must be a file in an existing folder")
+    _check_card(path.with_suffix(".json"), path.name)
     game = game_of(trained)
     policies = policies_of(trained, game)
     name = chosen_name(policies, config.policy)
     arrays = {place: np.asarray(x) for place, x in named(jax.device_get(policies[name].params)).items()}
     return Export(_card(trained, game, name, arrays), arrays, path)
+
+
+def _check_card(place: Path, file: str) -> None:
+    """Raises InputError where the card would replace a file that is no card of that .safetensors file."""
+    if not place.exists():
+        return
+    try:
+        there = decoded(place.read_bytes())
+    except (OSError, ValueError):
+        there = None
+    if not isinstance(there, dict) or there.get("file") != file or "sha256" not in there:
+        raise InputError(f"{place} is there and is not the card of {file}; choose another name by out=")
 
 
 def write(export: Export) -> Path:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from envs import InputError
 
 
 def check_can_be_folder(folder: Path, setting: str) -> None:
-    """Raises InputError unless a folder exists or can be made: nothing on the way to it is a file.
+    """Raises InputError unless a folder exists or can be made, and written to: nothing on the way to it is a file.
 
     Args:
       folder: absolute.
@@ -17,3 +18,5 @@ def check_can_be_folder(folder: Path, setting: str) -> None:
     blocked = next((path for path in (folder, *folder.parents) if path.exists()), folder)
     if blocked.exists() and not blocked.is_dir():
         raise InputError(f"{setting} cannot be made: {blocked} is a file; choose another folder")
+    if not os.access(blocked, os.W_OK | os.X_OK):
+        raise InputError(f"{setting} cannot be written: {blocked} may only be read; choose another folder")

@@ -1,4 +1,4 @@
-"""Leaving cleanly on Ctrl-C and SIGTERM, also in the middle of one long compiled call."""
+"""Leaving cleanly on Ctrl-C, SIGTERM and a lost terminal, also in the middle of one long compiled call."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import os
 import select
 import signal
+import stat
 import sys
 import threading
 import time
@@ -14,7 +15,9 @@ from types import FrameType
 from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_WHERE_HANDLED = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU)
+_UNLESS_IGNORED = (signal.SIGHUP,)
+"""Sent where a terminal is closed; ignored under nohup, which stays so."""
+_WHERE_HANDLED = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU)
 """Taken over too where somebody handles them: submitit does with the signal that a scheduler sends before the end."""
 PATIENCE_SECONDS, GRACE_SECONDS = 4.0, 10.0
 """What an iteration has to come to its end after the first signal, before it is left between two calls; and what a call
@@ -64,10 +67,11 @@ class StopRequest:
         self._pipe, self._write_end = os.pipe()
         os.set_blocking(self._write_end, False)
         signal.set_wakeup_fd(self._write_end, warn_on_full_buffer=False)
-        for number in (*_SIGNALS, *_WHERE_HANDLED):
+        taken = (*_SIGNALS, *(number for number in _UNLESS_IGNORED if signal.getsignal(number) != signal.SIG_IGN))
+        for number in (*taken, *_WHERE_HANDLED):
             if (earlier := _handler_of_others(number)) is not None:
                 self._earlier[number] = earlier
-            if earlier is not None or number in _SIGNALS:
+            if earlier is not None or number in taken:
                 signal.signal(number, self._handle)
         if StopRequest._newest is not None:
             os.close(StopRequest._newest._write_end)
@@ -179,6 +183,8 @@ class StopRequest:
             then = "then its earlier handler is called" if is_chained else "a second signal leaves at once"
             name = signal.Signals(number).name
             _say(f"\n{name}: finishing the iteration and saving, for which it has {self._grace:.0f} s; {then}")
+            if number == signal.SIGHUP:
+                _drop_terminal()
 
     def _left_call(self) -> bool:
         """Begins to leave the call under way; returns False where there is none, or none any more."""
@@ -226,6 +232,16 @@ def _handler_of_others(number: int) -> Callable[[int, FrameType | None], Any] | 
     if newest is not None and installed == newest._handle:
         return newest._earlier.get(number)
     return installed if callable(installed) and installed is not signal.default_int_handler else None
+
+
+def _drop_terminal() -> None:
+    """Points the standard streams that were a terminal at nothing: it is closed, and whatever is printed would fail."""
+    for stream in (0, 1, 2):
+        with contextlib.suppress(OSError):
+            if stat.S_ISCHR(os.fstat(stream).st_mode):
+                nothing = os.open(os.devnull, os.O_RDWR)
+                os.dup2(nothing, stream)
+                os.close(nothing)
 
 
 def _say(line: str) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
 import pathlib
+import pty
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
 import jax
 import pytest
-from command_support import TINY, finish, start, wait_for
+from command_support import TINY, environment, finish, start, wait_for
 
 import dream
 import envs
@@ -204,6 +207,32 @@ def test_a_long_iteration_is_left(tmp_path: pathlib.Path) -> None:
     assert done.stdout.startswith("cfr on kuhn_poker · 4 iterations · full updates per iteration: 1,000,000,000\n")
     assert "the iteration under way is left\n" in done.stdout
     assert find(tmp_path / "run").meta["iteration"] == 0
+
+
+def _read(terminal: int) -> bytes:
+    """Returns what has been printed on a terminal, as one that shows it does."""
+    with contextlib.suppress(BlockingIOError):
+        return os.read(terminal, 1 << 16)
+    return b""
+
+
+def test_a_closed_terminal_saves_the_run(tmp_path: pathlib.Path) -> None:
+    """As where ssh loses its connection: the terminal is gone, SIGHUP follows, and printing would fail."""
+    ours, theirs = pty.openpty()
+    os.set_blocking(ours, False)
+    arguments = (*KUHN, "run_dir=run", "iterations=1000000", "checkpoint.every=1000000")
+    command = [sys.executable, "-m", "dream.run", *arguments]
+    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment(), **streams)
+    os.close(theirs)
+    wait_for(lambda: _read(ours) is not None and _lines(tmp_path / "run") >= 3, process)
+    process.send_signal(signal.SIGSTOP)  # so that nothing is printed between the two
+    os.close(ours)
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGCONT)
+    assert process.wait(60) == 128 + signal.SIGHUP
+    assert find(tmp_path / "run").meta["iteration"] == _lines(tmp_path / "run")
+    assert not (tmp_path / "run" / "run.lock").exists()
 
 
 def _handles(process: subprocess.Popen[str], number: int) -> bool:

@@ -295,9 +295,9 @@ def test_each_opponents_report_is_kept(run: dream.FinishedRun, capsys: pytest.Ca
     assert (run.directory / "evaluation.json").read_bytes() == own
     reports = {path.name: json.loads(path.read_text()) for path in (run.directory / "evaluations").iterdir()}
     assert len(reports) == 3
-    assert reports["random_average_6.json"]["opponent"] == "random"
-    assert reports["random_average_6.json"]["policy"] == "average"
-    assert reports["random_current_6.json"]["policy"] == "current"
+    assert reports["random_average_6_games8.json"]["opponent"] == "random"
+    assert reports["random_average_6_games8.json"]["policy"] == "average"
+    assert reports["random_current_6_games8.json"]["policy"] == "current"
     assert {report["opponent"] for report in reports.values()} == set(opponents)
     assert all(math.isfinite(report["points_per_hand"]["mean"]) for report in reports.values())
     assert "per hand" in capsys.readouterr().out

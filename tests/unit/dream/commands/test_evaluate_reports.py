@@ -9,28 +9,44 @@ from collections.abc import Callable
 
 import pytest
 
-from dream.commands import evaluate
+from dream.commands import evaluate, folders
 from dream.commands.evaluate import play_match, prepared
 from dream.config.schema import EvaluateConfig
 from dream.storage.policies import find
+from envs import InputError
 
 
 def test_a_report_replaces_only_that_of_the_same_match() -> None:
-    """Rounds, games to 100 and games to 100 under other scoring are three files."""
-    given = ({}, {"target": 100}, {"target": 100, "scoring": "eaai"}, {"target": 100, "scoring": "modern"})
+    """Rounds, games to 100, under other scoring, fewer of them and by another seed are files of their own."""
+    given = (
+        {}, {"target": 100}, {"target": 100, "scoring": "eaai"}, {"target": 100, "scoring": "modern"},
+        {"games": 4}, {"target": 100, "games": 4, "seed": 7},
+    )  # fmt: skip
     names = [
-        prepared(EvaluateConfig(checkpoint="gin_rummy/strong", opponent="simple_bot", games=4, **one)).path.name
-        for one in given
+        prepared(EvaluateConfig(checkpoint="gin_rummy/strong", opponent="simple_bot", **one)).path.name for one in given
     ]
-    assert len(set(names)) == 4
+    assert len(set(names)) == 6
     assert names[2].endswith("_to_100_eaai.json")
+    assert names[5].endswith("_to_100_games4_seed7.json")
+
+
+@pytest.mark.parametrize("setting", ["histories", "report"])
+def test_a_folder_that_may_only_be_read_is_noticed_first(
+    setting: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before a round is played; the folders above those that are to be made count too."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(folders.os, "access", lambda path, mode: path != tmp_path)
+    given = {"histories": str(tmp_path / "rounds.jsonl")} if setting == "histories" else {}
+    with pytest.raises(InputError, match=f"cannot be written: {tmp_path} may only be read; choose another folder"):
+        prepared(EvaluateConfig(checkpoint="gin_rummy/strong", opponent="simple_bot", **given))
 
 
 def test_searches_of_other_worlds_have_reports_of_their_own() -> None:
     """One of no worlds plays as its policy does, and its report is not that of a search."""
     given = [f"search:gin_rummy/strong{worlds}" for worlds in ("", ":0", ":8")]
     paths = [prepared(EvaluateConfig(checkpoint=name, opponent="simple_bot", games=4)).path for name in given]
-    assert [path.stem.rpartition("_search_")[2] for path in paths] == ["usual", "0", "8"]
+    assert [path.stem.rpartition("_search_")[2] for path in paths] == ["usual_games4", "0_games4", "8_games4"]
 
 
 def test_players_of_one_name_have_reports_of_their_own(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

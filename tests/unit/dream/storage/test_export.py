@@ -215,6 +215,17 @@ def test_where_it_cannot_be_written(run: pathlib.Path, tmp_path: pathlib.Path, o
     assert not list(tmp_path.iterdir())
 
 
+def test_another_programs_json_is_kept(run: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Beside the file, by its name; the card of an earlier export is replaced."""
+    results = tmp_path / "results.json"
+    results.write_text('{"file": "paper.pdf"}')
+    with pytest.raises(InputError, match=r"is there and is not the card of results\.safetensors; choose another name"):
+        dream.export_policy(run, tmp_path / "results.safetensors")
+    assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
+    path = dream.export_policy(run, tmp_path / "agent.safetensors")
+    assert dream.export_policy(run, path) == path
+
+
 def test_an_unknown_policy_writes_nothing(run: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """It is refused before anything is written."""
     with pytest.raises(InputError, match="unknown policy 'best'"):

@@ -17,7 +17,7 @@ from dream.storage.policies import at_checkpoint, find
 
 KUHN = ("env=kuhn_poker", "algo=cfr_plus", "iterations=6", "checkpoint.every=2", "checkpoint.keep=5",
         "eval.final_games=8", "eval.games=8", "tracking.mode=disabled")  # fmt: skip
-EVALUATION, EXPLOITABILITY = "evaluations/random_average_{}.json", "exploitability/exact_average_{}.json"
+EVALUATION, EXPLOITABILITY = "evaluations/random_average_{}_games8.json", "exploitability/exact_average_{}.json"
 
 
 def _evaluate(*overrides: str) -> dict:
@@ -150,7 +150,7 @@ def test_copies_of_checkpoints_have_reports_of_their_own(run_dir: pathlib.Path, 
         copy = shutil.copytree(run_dir / "checkpoints" / "6", tmp_path / seed)
         _evaluate(f"checkpoint={copy}", f"seed={n}")
         _measure(copy)
-    names = ("random_seed0_average_6.json", "random_seed1_average_6_seed1.json")  # the second of another seed of deals
+    names = ("random_seed0_average_6_games8.json", "random_seed1_average_6_games8_seed1.json")  # deals of two seeds
     reports = [tmp_path / "evaluations" / name for name in names]
     assert [json.loads(path.read_text())["seed"] for path in reports] == [0, 1]
     assert sorted(path.name for path in (tmp_path / "exploitability").iterdir()) == [
