@@ -44,8 +44,8 @@ COMMANDS = {
         "and evaluation.json. Ctrl-C, SIGTERM or a closed terminal saves the run and exits; resume=<run> continues it. "
         "With -m the commas in the settings define a sweep: jobs run one after the other, a failed job does not end "
         "the others, and each job returns its objective to Hydra's sweepers (lower is better): the exploitability of "
-        "the reported policy where it is exact, else minus the points per hand against the first opponent; a failed job "
-        "returns infinity.",
+        "the reported policy where it is exact, else minus the points per hand against the first opponent; a failed "
+        "job returns infinity.",
     ),
     "evaluate": Command(
         "evaluate",

@@ -12,6 +12,7 @@ from dream.commands.closed_pipe import while_somebody_reads
 from dream.commands.sweep import Sweep
 from dream.config.compose import Composed, compose_config, composed_by_hydra, config_dir, offer_all
 from dream.storage.files import StorageError
+from dream.training.faults import memory_explained
 from envs.errors import InputError
 
 _SWEEP = {"-m", "--multirun"}
@@ -52,12 +53,13 @@ def run_command(
 
 
 def _run_job(job: Callable[[Any], float | None], prepare: Callable[[], Any]) -> None:
-    """Prepares and does a job; wrong input ends the process with code 2, diverged training or a full disk with 1."""
+    """Prepares and does a job; wrong input ends the process with code 2, a fault of numbers or machine with 1."""
     try:
-        job(prepare())
+        with memory_explained():
+            job(prepare())
     except InputError as error:
         _refuse(error)
-    except (FloatingPointError, StorageError) as error:
+    except (FloatingPointError, StorageError, MemoryError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
 

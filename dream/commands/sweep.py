@@ -33,6 +33,7 @@ from dream.config.compose import (
     offer_all,
 )
 from dream.storage.files import StorageError, append_lines, read_lines
+from dream.training.faults import memory_explained
 from envs.errors import InputError
 
 Prepare = Callable[[Composed], Any]
@@ -218,10 +219,11 @@ class Sweep:
         count = f" ({number + 1} of {len(self._planned)})" if self._planned else ""
         print(f"\njob {number}{count}: {label}", flush=True)
         try:
-            objective, failure = start(), ""
+            with memory_explained():
+                objective, failure = start(), ""
         except InputError as error:
             objective, failure = None, f"refused: {_line(error)}"
-        except (FloatingPointError, StorageError) as error:
+        except (FloatingPointError, StorageError, MemoryError) as error:
             objective, failure = None, f"failed: {_line(error)}"
         except SystemExit:
             self._outcomes.append(Outcome(number, label, None, "stopped"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from dream.storage.checkpoint import sound_checkpoint
@@ -47,6 +49,26 @@ def write_failed(run_dir: Path, iteration: int, saved: int, error: OSError) -> S
         safe = f"safe is {kept.path}, of iteration {kept.meta['iteration']}"
         mend += f", then go on with resume={run_dir}"
     return StorageError(f"after iteration {iteration}: {run_dir} cannot be written ({reason}); {safe}; {mend}")
+
+
+@contextlib.contextmanager
+def memory_explained() -> Iterator[None]:
+    """Raises a MemoryError with a line to go by where the memory of a device or of the host is spent."""
+    try:
+        yield
+        return
+    except MemoryError as error:
+        reason, cause = str(error), error
+    except RuntimeError as error:  # of jax
+        code, _, reason = str(error).partition(": ")
+        if code != "RESOURCE_EXHAUSTED" or "memory" not in reason.lower():
+            raise
+        cause = error
+    line = (reason.splitlines() or [""])[0].rstrip(".")
+    raise MemoryError(
+        f"the memory is spent ({line or 'the system gives no detail'}); ask for less at once: in training fewer games "
+        "(algo.num_envs, algo.episodes_per_iteration), smaller minibatches, buffers or networks"
+    ) from cause
 
 
 def host_lost(run_dir: Path, lock: RunLock) -> str:

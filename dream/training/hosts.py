@@ -184,7 +184,7 @@ def together() -> Iterator[None]:
     except BaseException as error:
         if _link is None or isinstance(error, GeneratorExit):
             raise
-        expected = isinstance(error, InputError | FloatingPointError | StorageError)
+        expected = isinstance(error, InputError | FloatingPointError | StorageError | MemoryError)
         if not expected and isinstance(error, Exception):
             _link.wait_for_loss(_LOSS_SECONDS)
         line = (str(error).splitlines() or [""])[0] or type(error).__name__

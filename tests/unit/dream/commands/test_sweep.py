@@ -9,6 +9,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import jax.numpy as jnp
 import pytest
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
@@ -42,6 +43,8 @@ def _job(composed: Composed) -> float | None:
         raise RuntimeError("out of memory\nwhile trying")
     if seed == 5:
         sys.exit(143)
+    if seed == 10:
+        jnp.zeros(2**46)
     return None if seed == 6 else 0.25 * seed
 
 
@@ -82,6 +85,16 @@ def test_failures_are_listed_and_the_others_run(sweep: Callable[..., Result], tm
     listed = [line for line in err.splitlines() if line.startswith("error: job ")]
     assert [line.split(":")[1] for line in listed] == [" job 1 (seed=2)", " job 2 (seed=3)", " job 3 (seed=4)"]
     assert not (tmp_path / "sweep" / "2").exists(), "a refused job leaves no folder"
+
+
+def test_a_job_that_asks_for_too_much_memory(sweep: Callable[..., Result]) -> None:
+    """Its line says what to ask less of, without a traceback, and the next job runs."""
+    code, out, err = sweep("seed=10,8", "algo=cfr")
+    assert code == 1
+    failed, after = [line.split(maxsplit=2)[2] for line in out.splitlines()[-2:]]
+    assert failed.startswith("failed: the memory is spent (Out of memory allocating 281474976710656 bytes); ask for")
+    assert after == "2"
+    assert "Traceback" not in err
 
 
 def test_a_job_that_does_not_compose_is_refused_alone(sweep: Callable[..., Result]) -> None:
