@@ -247,6 +247,7 @@ def _find_to_resume(reference: str) -> Checkpoint:
             "begin with an export's weights: algo.start_from="
         )
     if (run_dir / files.CONFIG_FILE).is_file() and not has_checkpoint(run_dir):
+        lock.RunLock(run_dir).check_free()
         raise InputError(
             f"{reference} has no checkpoint yet; the command that made it starts it over, with run_dir={reference}"
         )

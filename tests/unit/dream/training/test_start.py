@@ -18,6 +18,7 @@ from dream.commands.exploit import prepare_exploit
 from dream.commands.ladder import prepare_ladder
 from dream.commands.play import prepare_play
 from dream.config.compose import Composed, compose_config
+from dream.storage.lock import RunLock
 from dream.training.finished import load_run
 from dream.training.start import build_run, prepare_run, with_stored_choices
 from envs import InputError
@@ -194,6 +195,16 @@ def test_a_run_without_a_checkpoint_starts_over(tmp_path: Path, capsys: pytest.C
         prepare_run(compose_config("config", [f"resume={run_dir}"]))
     with pytest.raises(InputError, match=r"has no checkpoint yet.*run_dir="):
         with_stored_choices([f"resume={run_dir}"])
+
+
+def test_a_run_that_is_at_its_first_iterations_is_not_resumed(tmp_path: Path) -> None:
+    """The line is about the process that runs it, not about starting over."""
+    run_dir = tmp_path / "run"
+    _begun(run_dir)
+    with RunLock(run_dir) as lock:
+        lock.acquire()
+        with pytest.raises(InputError, match="is in use by"):
+            with_stored_choices([f"resume={run_dir}"])
 
 
 def test_a_folder_of_something_else_is_not_started_over(tmp_path: Path) -> None:
