@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -25,6 +26,7 @@ from envs.errors import unknown
 
 Trained = Checkpoint | PolicyFile
 """A trained player on disk."""
+_NAMED = "{} is a named player, not a trained one; it can be an opponent, or play in ladders and games"
 _SOURCES = {"start_from": None, "records": None, "imitated": None, "player": "random"}
 """Settings of learners that name files and players which learning alone needs, and what stands for them."""
 
@@ -63,20 +65,31 @@ def find(reference: str | os.PathLike[str]) -> Trained:
     if not str(reference):
         raise InputError("the name of a trained player is empty; it must be a run directory, a checkpoint or a file")
     if levels.is_level(str(reference)):
-        raise InputError(
-            f"{reference} is a named player, not a trained one; it can be an opponent, or play in ladders and games"
-        )
+        raise InputError(_NAMED.format(reference))
     if hub.is_reference(reference):
         return policy_file.read(hub.download(str(reference)), Path.cwd())
     if (ours := shipped.path_of(reference)) is not None:
         return policy_file.read(ours, Path.cwd())
     path = Path(reference).expanduser().absolute()
     if not path.exists():
+        if (game := _game_with(str(reference))) is not None:
+            raise InputError(
+                _NAMED.format(reference) + f": python -m dream.ladder env={game} players=[{reference},...]"
+            )
         raise InputError(
             f"{reference} does not exist; it must be a run directory, a checkpoint's folder, a policy's file or one of "
             f"{', '.join(shipped.names())}"
         )
     return policy_file.read(path, path.parent) if path.is_file() else checkpoint.find(path)
+
+
+def _game_with(player: str) -> str | None:
+    """Returns the first game that has a player of that name, None where there is none."""
+    for name in envs.names():
+        with contextlib.suppress(InputError):  # of a game from outside that cannot be built
+            if player in by_name(envs.make(name)):
+                return name
+    return None
 
 
 def game_of(trained: Trained) -> Game:

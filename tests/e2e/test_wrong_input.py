@@ -114,6 +114,11 @@ EVALUATE = {
     "a file": (["checkpoint=run/config.yaml"], "is not a complete checkpoint"),
     "missing iteration": (["checkpoint=run/checkpoints/3"], "does not exist"),
     "an empty name": (["checkpoint="], "is empty"),
+    "a rule-based player": (
+        ["checkpoint=camper"],
+        "camper is a named player, not a trained one; it can be an opponent, or play in ladders and games: python -m "
+        "dream.ladder env=gin_rummy players=[camper,...]",
+    ),
     "a level": (["checkpoint=level:3"], "is a named player, not a trained one"),
     "an empty opponent": (["checkpoint=run", "opponent="], "unknown player ''"),
     "odd number of hands": (["checkpoint=run", "games=7"], "games=7 is not valid; it must be a multiple of 2"),
