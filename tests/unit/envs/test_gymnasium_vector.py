@@ -343,6 +343,16 @@ def test_words_are_spread_evenly() -> None:
     assert np.abs(shares - 0.5).max() < 5 * 0.5 / 64
 
 
+def test_no_game_repeats_anothers_words_later() -> None:
+    """1,024 seeds of 4,096 calls have no more words in common than random ones: N^2 / 2^33, 2,048 of N = 2^22.
+
+    Two seeds whose calls run through one sequence, 993 apart, would have some 3,000 more.
+    """
+    seeds, calls = np.meshgrid(np.arange(1024, dtype=np.uint32), np.arange(4096, dtype=np.uint32))
+    words = np.asarray(seat_play.word(jnp.asarray(seeds.ravel()), jnp.asarray(calls.ravel()), jnp.int32(0)))
+    assert abs(words.size - len(np.unique(words)) - 2048) < 6 * 2048**0.5
+
+
 @pytest.mark.parametrize(
     ("wrong", "line"),
     [
