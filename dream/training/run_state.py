@@ -72,7 +72,8 @@ class Run:
         try:
             self._prepare_folder()
             self.writer = CheckpointWriter(self.run_dir, self.config.checkpoint.keep)
-            self.writer.drop_after(self.iteration)
+            if deleted := self.writer.drop_after(self.iteration):
+                print(f"deleted from {self.run_dir}: the later checkpoints {', '.join(map(str, deleted))}", flush=True)
         except OSError as error:
             raise faults.cannot_begin(self.run_dir, error) from error
 

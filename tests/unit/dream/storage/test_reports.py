@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 import shutil
 
 import pytest
@@ -157,6 +158,26 @@ def test_copies_of_checkpoints_have_reports_of_their_own(run_dir: pathlib.Path, 
         "exact_seed0_average_6.json",
         "exact_seed1_average_6.json",
     ]
+
+
+def test_bounds_by_other_settings_have_reports_of_their_own(run_dir: pathlib.Path) -> None:
+    """A quick look does not replace a bound of more games or iterations; few settings are spelt out."""
+    given = {
+        "local_average_6": ["method=local"],
+        "local_average_6_games400": ["method=local", "local.games=400"],
+        "local_average_6_horizon4_games400_seed7": [
+            "method=local", "local.games=400", "local.horizon=4", "local.seed=7",
+        ],
+        "learned_average_6": ["method=learned"],
+        "learned_average_6_seeds3-4": ["method=learned", "best_response.seeds=[3,4]"],
+        "learned_average_6_iterations3_transition_steps3": ["method=learned", "best_response.iterations=3"],
+    }  # fmt: skip
+    for name, overrides in given.items():
+        prepared = prepare_exploit(compose_config("exploit", [f"checkpoint={run_dir}", *overrides]))
+        assert prepared.path.stem.removeprefix("exact_") == name
+    many = [f"local.{name}=3" for name in ("horizon", "particles", "proposals", "seed")]
+    prepared = prepare_exploit(compose_config("exploit", [f"checkpoint={run_dir}", "method=local", *many]))
+    assert re.fullmatch(r"exact_local_average_6_settings-[0-9a-f]{8}\.json", prepared.path.name)
 
 
 def test_a_run_is_found_inside_a_search_whatever_it_is_called(

@@ -259,7 +259,9 @@ def test_resuming_changes_nothing_until_it_can_go_on(tmp_path: Path, capsys: pyt
     assert sorted(path.name for path in (run_dir / FOLDER).iterdir()) == ["2", "4"]
     capsys.readouterr()
     train(_resume(run_dir / FOLDER / "2"), NEVER)
-    assert "2 later records and 1 damaged lines" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "2 later records and 1 damaged lines" in said
+    assert f"deleted from {run_dir}: the later checkpoints 4\n" in said
     assert [record["iteration"] for record in metrics.read(run_dir)] == [1, 2, 3, 4]
 
 
