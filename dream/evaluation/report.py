@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -62,6 +63,11 @@ def _is_interval(value: Any) -> bool:
     return isinstance(value, Interval) or (isinstance(value, dict) and set(value) == set(Interval._fields))
 
 
+def _places(half_width: float) -> int:
+    """Returns the decimals that show the first digit of an interval's half-width; two at least, six at most."""
+    return min(max(-math.floor(math.log10(half_width)), 2), 6) if 0 < half_width < math.inf else 2
+
+
 def report_table(title: str, report: dict[str, Any]) -> None:
     """Prints a match as a table: mean and 95 % interval of each quantity."""
     games = f", {report['games']} games in {report['game_pairs']} pairs" if "games" in report else ""
@@ -71,6 +77,8 @@ def report_table(title: str, report: dict[str, Any]) -> None:
         table.add_column(column, justify="left" if column == "quantity" else "right")
     for name, value in report.items():
         if isinstance(value, Interval):
-            mean, low, high = (f"{100 * x:.2f} %" if name.endswith("_rate") else f"{x:.2f}" for x in value)
+            scale, unit = (100, " %") if name.endswith("_rate") else (1, "")
+            places = _places(scale * (value.high - value.low) / 2)
+            mean, low, high = (f"{scale * x:.{places}f}{unit}" for x in value)
             table.add_row(name.replace("_", " ").removesuffix(" rate"), mean, f"{low} to {high}")
     PlainConsole().print(table)

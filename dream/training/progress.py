@@ -152,6 +152,7 @@ class Lines:
     def __init__(self) -> None:
         """Starts with a line at once."""
         self._began, self._printed = time.monotonic(), -_SECONDS_BETWEEN_LINES
+        self._first: tuple[float, int] | None = None
 
     @property
     def are_due(self) -> bool:
@@ -165,14 +166,21 @@ class Lines:
             print(line, flush=True)
 
     def left(self, done: int, total: int) -> str:
-        """Returns how long the rest will take, by the time since the start; "" at the end, and soon after the start.
+        """Returns how long the rest will take, by the time since the first call that something was done before.
 
-        That is before a hundredth of all is done and within the first minute.
+        Up to that call programs are compiled, so that it only says what is more than the rest. It is "" at the end, and
+        before a hundredth of all is done within the first minute.
         """
-        early = 100 * done < total and time.monotonic() - self._began < _SOON_SECONDS
-        if early or not 0 < done < total:
+        now = time.monotonic()
+        if not 0 < done < total:
             return ""
-        return f"  about {duration((time.monotonic() - self._began) * (total - done) / done)} left"
+        self._first = self._first or (now, done)
+        first, then = self._first
+        if 100 * done < total and now - self._began < _SOON_SECONDS:
+            return ""
+        if done == then:
+            return f"  less than {duration((now - self._began) * (total - done) / done)} left"
+        return f"  about {duration((now - first) * (total - done) / (done - then))} left"
 
 
 def of_infosets(what: str, infosets: int) -> Callable[[int, int], None]:

@@ -6,7 +6,6 @@ import contextlib
 import os
 import select
 import signal
-import stat
 import sys
 import threading
 import time
@@ -19,6 +18,8 @@ _UNLESS_IGNORED = (signal.SIGHUP,)
 """Sent where a terminal is closed; ignored under nohup, which stays so."""
 _WHERE_HANDLED = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU)
 """Taken over too where somebody handles them: submitit does with the signal that a scheduler sends before the end."""
+_STREAMS = (1, 2)
+"""Standard output and standard error."""
 PATIENCE_SECONDS, GRACE_SECONDS = 4.0, 10.0
 """What an iteration has to come to its end after the first signal, before it is left between two calls; and what a call
 under way has, before the process is left in the middle of it."""
@@ -154,12 +155,21 @@ class StopRequest:
         """Does nothing: the signal has been through the pipe already."""
 
     def _watch(self) -> None:
-        """Waits for signals, and after the first for the end of the grace."""
-        deadline = None
+        """Waits for signals, after the first for the end of the grace, and for the end of the terminal."""
+        deadline, poll = None, select.poll()
+        poll.register(self._pipe, select.POLLIN)
+        for stream in _STREAMS:
+            if os.isatty(stream):
+                poll.register(stream, 0)  # a closed one is reported all the same
         while True:
-            wait = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-            if not select.select([self._pipe], [], [], wait)[0]:
+            wait = None if deadline is None else 1000 * max(deadline - time.monotonic(), 0.0)
+            ready = [at for at, _ in poll.poll(wait)]
+            for stream in set(ready) & set(_STREAMS):
+                poll.unregister(stream)
+                _drop(stream)
+            if not ready:
                 deadline = None if self._left_call() else time.monotonic() + 0.1
+            if self._pipe not in ready:
                 continue
             arrived = os.read(self._pipe, 64)
             if not arrived:  # another StopRequest has the signals now
@@ -183,8 +193,6 @@ class StopRequest:
             then = "then its earlier handler is called" if is_chained else "a second signal leaves at once"
             name = signal.Signals(number).name
             _say(f"\n{name}: finishing the iteration and saving, for which it has {self._grace:.0f} s; {then}")
-            if number == signal.SIGHUP:
-                _drop_terminal()
 
     def _left_call(self) -> bool:
         """Begins to leave the call under way; returns False where there is none, or none any more."""
@@ -234,14 +242,11 @@ def _handler_of_others(number: int) -> Callable[[int, FrameType | None], Any] | 
     return installed if callable(installed) and installed is not signal.default_int_handler else None
 
 
-def _drop_terminal() -> None:
-    """Points the standard streams that were a terminal at nothing: it is closed, and whatever is printed would fail."""
-    for stream in (0, 1, 2):
-        with contextlib.suppress(OSError):
-            if stat.S_ISCHR(os.fstat(stream).st_mode):
-                nothing = os.open(os.devnull, os.O_RDWR)
-                os.dup2(nothing, stream)
-                os.close(nothing)
+def _drop(stream: int) -> None:
+    """Points a standard stream at nothing: its terminal is closed, and whatever is printed would fail."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, stream)
+    os.close(nothing)
 
 
 def _say(line: str) -> None:

@@ -216,21 +216,26 @@ def _read(terminal: int) -> bytes:
     return b""
 
 
-def test_a_closed_terminal_saves_the_run(tmp_path: pathlib.Path) -> None:
-    """As where ssh loses its connection: the terminal is gone, SIGHUP follows, and printing would fail."""
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_closed_terminal_loses_nothing(tmp_path: pathlib.Path, ignored: bool) -> None:
+    """As where ssh loses its connection: the terminal is gone, and SIGHUP follows unless it is ignored (nohup)."""
     ours, theirs = pty.openpty()
     os.set_blocking(ours, False)
     arguments = (*KUHN, "run_dir=run", "iterations=1000000", "checkpoint.every=1000000")
     command = [sys.executable, "-m", "dream.run", *arguments]
     streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-    process = subprocess.Popen(command, cwd=tmp_path, env=environment(), **streams)
+    wrapped = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *command] if ignored else command
+    process = subprocess.Popen(wrapped, cwd=tmp_path, env=environment(), **streams)
     os.close(theirs)
     wait_for(lambda: _read(ours) is not None and _lines(tmp_path / "run") >= 3, process)
-    process.send_signal(signal.SIGSTOP)  # so that nothing is printed between the two
     os.close(ours)
     process.send_signal(signal.SIGHUP)
-    process.send_signal(signal.SIGCONT)
-    assert process.wait(60) == 128 + signal.SIGHUP
+    if ignored:
+        done = _lines(tmp_path / "run")
+        time.sleep(12)  # lines of progress are printed every few seconds
+        wait_for(lambda: _lines(tmp_path / "run") > done, process)
+        process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 128 + (signal.SIGTERM if ignored else signal.SIGHUP)
     assert find(tmp_path / "run").meta["iteration"] == _lines(tmp_path / "run")
     assert not (tmp_path / "run" / "run.lock").exists()
 

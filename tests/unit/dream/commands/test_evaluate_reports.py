@@ -87,6 +87,6 @@ def test_a_match_says_how_far_it_is(
     play_match(match)
     begin, first, last, *_, path = capsys.readouterr().out.splitlines()
     assert begin == f"match: 4,096 {unit}; compiling first"
-    assert re.fullmatch(rf"match: 2,048/4,096 {unit}  about \S+ s left", first)
+    assert re.fullmatch(rf"match: 2,048/4,096 {unit}  less than \S+ s left", first)
     assert last == f"match: 4,096/4,096 {unit}"
     assert path == str(match.path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import pathlib
 
 import numpy as np
@@ -132,3 +133,21 @@ def test_a_name_that_looks_like_markup_is_printed_as_it_is(
         assert all(name in table for name in names)
     report_table("runs/[a/b] against [/b]", {"n": 4, "n_pairs": 2, "win_rate": Interval(0.5, 0.4, 0.6)})
     assert "runs/[a/b] against [/b]" in capsys.readouterr().out
+
+
+def test_an_interval_is_printed_with_its_width(capsys: pytest.CaptureFixture[str]) -> None:
+    """However many rounds: two decimals, and as many as show the first digit of half of it."""
+    intervals = {
+        "points_per_hand": Interval(0.76987, 0.76502, 0.77473),
+        "mean_length": Interval(4.14, 4.08, 4.2),
+        "win_rate": Interval(0.46451, 0.46449, 0.46453),
+        "deadwood": Interval(1.0, -math.inf, math.inf),
+    }
+    report_table("a match", {"n": 2_000_000, "n_pairs": 1_000_000, **intervals})
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in capsys.readouterr().out.splitlines()]
+    assert [row[1:] for row in cells if len(row) == 3] == [
+        ["0.770", "0.765 to 0.775"],
+        ["4.14", "4.08 to 4.20"],
+        ["46.451 %", "46.449 % to 46.453 %"],
+        ["1.00", "-inf to inf"],
+    ]

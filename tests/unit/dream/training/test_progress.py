@@ -94,16 +94,20 @@ def test_lines_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_the_time_left_is_not_judged_by_the_first_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It compiles; from a hundredth or a minute on the time so far is a measure, and at the end nothing is left."""
+    """It compiles: after it no more than a bound is known, then the time since it is a measure; at the end nothing."""
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     lines = Lines()
     now[0] = 30.0
-    assert [lines.left(done, 2000) for done in (0, 1, 20, 1000, 2000)] == [
-        "", "", "  about 50 min left", "  about 30 s left", "",
-    ]  # fmt: skip
-    now[0] = 72.0
-    assert [lines.left(done, 2000) for done in (0, 1)] == ["", "  about 40.0 h left"]
+    assert [lines.left(done, 2000) for done in (0, 1)] == ["", ""]
+    now[0] = 40.0
+    assert [lines.left(done, 2000) for done in (101, 1001, 2000)] == ["  about 3 min left", "  about 10 s left", ""]
+    lines, now[0] = Lines(), 100.0
+    assert lines.left(1000, 2000) == "  less than 60 s left"
+    now[0] = 110.0
+    assert lines.left(1500, 2000) == "  about 10 s left"
+    lines, now[0] = Lines(), 182.0
+    assert lines.left(1, 2000) == "  less than 40.0 h left"
 
 
 def test_an_opponent_by_its_place_has_its_whole_name(capsys: pytest.CaptureFixture[str]) -> None:
