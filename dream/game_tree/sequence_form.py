@@ -170,10 +170,15 @@ def sequence_form(tree: Tree) -> SequenceForm:
     """Builds the sequence form of a two-player tree, on the device in float64.
 
     Raises:
-      InputError: not two players.
+      InputError: not two players, or one of them never decides.
     """
     if tree.game.num_players != 2:
         raise InputError(f"{tree.game.name} has {tree.game.num_players} players; exact values are for two players")
+    for player in range(2):
+        if not np.any(tree.owner == player):
+            raise InputError(
+                f"{tree.game.name}: player {player} never decides; exact values are for games in which both players do"
+            )
     layouts = tuple(_layout(tree, player) for player in range(2))
     with jax.enable_x64(True):
         return tuple(jax.tree.map(jnp.asarray, _player_sequences(tree, layouts, player)) for player in range(2))

@@ -20,7 +20,7 @@ from envs.adapters.single_game import check_worst_reward
 from envs.batching import computed_once, where_needed
 from envs.errors import InputError, shown, whole_number
 from envs.game import Game, Policy, State
-from envs.players import check_plays, make_bot
+from envs.players import bot_names, check_plays, make_bot
 from envs.random_play import uniform_action, uniform_policy
 
 HOLD, PLAY, DEAL = 0, 1, 2
@@ -98,12 +98,23 @@ def make_table(game: Game, opponent: str | Policy | Sequence[str | Policy], seat
     for one in given:
         known = [n for n, other in enumerate(named) if other is one or (isinstance(one, str) and other == one)]
         if not known:
-            player = make_bot(one, game) if isinstance(one, str) else one
+            player = _named(one, game) if isinstance(one, str) else one
             check_plays(player, game)
             players.append(player)
             named.append(one)
         places.append(known[0] if known else len(players) - 1)
     return Table(game, seat, tuple(players), (*places[:seat], 0, *places[seat:]))
+
+
+def _named(name: str, game: Game) -> Policy:
+    try:
+        return make_bot(name, game)
+    except InputError as error:
+        if name in bot_names(game):
+            raise
+        raise InputError(
+            f"{error}; a trained player is given as a policy, opponent=dream.load_policy({name!r})"
+        ) from None
 
 
 def no_turn(table: Table) -> InputError:

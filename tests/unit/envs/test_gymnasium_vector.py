@@ -334,6 +334,14 @@ def test_an_opponent_without_an_answer_is_refused(answer: str) -> None:
             play()
 
 
+def test_a_trained_opponent_is_a_policy() -> None:
+    """Its folder is no name that a game knows, and the line says what to give."""
+    with pytest.raises(
+        InputError, match=r"known: random; a trained player is .* opponent=dream.load_policy\('runs/a'\)"
+    ):
+        vector_env(LEDUC, "runs/a", num_envs=2)
+
+
 def test_words_are_spread_evenly() -> None:
     """Of neighbouring seeds, calls and turns: every bit is set half of the time, and none repeat."""
     seeds, calls, turns = np.meshgrid(*[np.arange(16, dtype=np.uint32)] * 3)

@@ -6,8 +6,10 @@ from types import SimpleNamespace
 
 import jax
 import numpy as np
+import pytest
 
 from dream.game_tree import sequence_form
+from envs import InputError
 
 
 def test_the_picture() -> None:
@@ -26,3 +28,14 @@ def test_the_picture() -> None:
     assert [x.tolist() for x in parent_entry] == [[2, 2, 2]]
     with jax.enable_x64(True):
         assert sequence_form.gather_sum(child_sums[0], np.array([5.0])).tolist() == [0, 0, 5, 0]
+
+
+def test_a_player_that_never_decides_is_named() -> None:
+    """Its part of the form would be empty, and nothing could be computed."""
+
+    class Tree(SimpleNamespace):
+        __hash__ = object.__hash__
+
+    tree = Tree(owner=np.zeros(3, int), game=SimpleNamespace(num_players=2, name="solitaire"))
+    with pytest.raises(InputError, match="solitaire: player 1 never decides"):
+        sequence_form.sequence_form(tree)
