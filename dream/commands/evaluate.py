@@ -175,14 +175,16 @@ def _play(prepared: Match) -> None:
         return
     for line in announce.uneven({}, devices.uneven()):
         print(line)
-    if config.histories is not None:
-        path = _histories(config)
-        with writing(path):
-            write_text(path, "".join(rounds))
     iteration = prepared.checkpoint.meta["iteration"]
     player = config.checkpoint if iteration is None else f"{config.checkpoint} (iteration {iteration})"
-    write_report(prepared, report)
-    report_table(f"{player} against {config.opponent}", report)
+    try:
+        write_report(prepared, report)
+        if config.histories is not None:
+            path = _histories(config)
+            with writing(path):
+                write_text(path, "".join(rounds))
+    finally:  # what was played is told where the disk refuses it
+        report_table(f"{player} against {config.opponent}", report)
     print(prepared.path)
 
 

@@ -12,6 +12,7 @@ import pytest
 from dream.commands import evaluate, folders
 from dream.commands.evaluate import play_match, prepared
 from dream.config.schema import EvaluateConfig
+from dream.storage.files import StorageError
 from dream.storage.policies import find
 from envs import InputError
 
@@ -61,6 +62,19 @@ def test_players_of_one_name_have_reports_of_their_own(tmp_path: pathlib.Path, m
     copied = shutil.copy(players[0].path, tmp_path / "mine.safetensors")
     shutil.copy(players[0].path.with_suffix(".json"), tmp_path / "mine.json")
     assert find(copied).report_name == "mine"
+
+
+def test_what_was_played_is_told_where_it_cannot_be_written(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The folder became unwritable meanwhile: the table is printed, then the fault."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(evaluate, "match", lambda *players, **others: {"n": 4, "n_pairs": 2})
+    match = prepared(EvaluateConfig(checkpoint="gin_rummy/strong", opponent="simple_bot", games=4))
+    (tmp_path / "evaluations").write_text("a file now")
+    with pytest.raises(StorageError, match="cannot be written"):
+        play_match(match)
+    assert "n = 4 rounds, 2 deals" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
