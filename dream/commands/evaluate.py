@@ -8,15 +8,16 @@ import re
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 from omegaconf import OmegaConf
 
 from dream.commands.folders import check_can_be_folder
+from dream.commands.named_player import game_of_named
 from dream.compiled import devices
 from dream.config import settings
-from dream.config.compose import Composed
+from dream.config.compose import Composed, check_names
 from dream.config.schema import EvaluateConfig
 from dream.evaluation import match
 from dream.evaluation.games import check_pairs, game_rules, match_games
@@ -26,10 +27,10 @@ from dream.evaluation.report import report_table
 from dream.search import names as search_names
 from dream.storage.files import write_json, write_text, writing
 from dream.storage.policies import (
-    Trained,
     chosen_name,
     find,
     find_opponent,
+    find_player,
     game_of,
     policies_of,
     report_dir,
@@ -50,12 +51,13 @@ FOLDER = EVALUATIONS
 class Match:
     """A match to be played, the file for its report, and of which trained players that is.
 
-    Records call the checkpoint by `name`: as it was given, with its policy where that was named too.
+    Records call the checkpoint by `name`: as it was given, with its policy where that was named too. A player that has
+    not been trained has no iteration.
     """
 
     config: EvaluateConfig
     name: str
-    checkpoint: Trained
+    iteration: int | None
     game: Game
     policy: Policy
     opponent: Policy | HostPlayer
@@ -91,14 +93,15 @@ def prepare_match(composed: Composed) -> Match | Recorded:
         return _recorded(composed)
     if OmegaConf.is_missing(composed.node, "checkpoint"):
         raise InputError("checkpoint= is missing; it must be a run directory, a checkpoint's folder or a policy's file")
-    config = settings.read(EvaluateConfig, composed.node, "")
+    check_names(composed, "env")
+    config = settings.read(EvaluateConfig, OmegaConf.to_container(composed.node, resolve=True), "")
     hosts.join(config.hosts)
     with hosts.together():
         found = prepared(config)
         if hosts.several() and config.target is not None:
             raise InputError("target= cannot be played by several hosts; leave out hosts.*")
         settled = {name: x for name, x in dataclasses.asdict(found.config).items() if name != "hosts"}
-        hosts.same(settled, {"jax": jax.__version__, "checkpoint": found.checkpoint.meta.get("checksum")})
+        hosts.same(settled, {"jax": jax.__version__, "measured": found.measured["checkpoint"]})
     return found
 
 
@@ -116,28 +119,66 @@ def _recorded(composed: Composed) -> Recorded:
 
 def prepared(config: EvaluateConfig) -> Match:
     """Loads both players of a match; raises InputError where they cannot be."""
-    checkpoint = find(search_names.policy_in(config.checkpoint))
-    game = game_of(checkpoint)
-    if game_rules(game, config.target, config.scoring) is None:
-        check_games(game, config.games)
-    else:
-        check_pairs(game, config.games)
-    policies = policies_of(checkpoint, game)
-    name = chosen_name(policies, config.policy)
+    first = _trained(config) if config.env is None else _named(config)
     if config.histories is not None:
         path = Path(config.histories).expanduser().absolute()
         if path.is_dir() or not path.parent.is_dir():
             raise InputError(f"histories={config.histories} is not valid; it must be a file in a folder that exists")
         check_can_be_folder(path.parent, f"histories={config.histories}")
         records.check_lines(path)  # it is replaced
-    opponent = find_opponent(config.opponent, game)
-    players = {"checkpoint": measured(checkpoint), "opponent": measured_player(config.opponent, game)}
-    path = report_dir(checkpoint) / FOLDER / _file_name(checkpoint, name, config)
+    opponent = find_opponent(config.opponent, first.game)
+    players = {"checkpoint": first.measured, "opponent": measured_player(config.opponent, first.game)}
+    path = first.folder / FOLDER / _file_name(first.report_name, config)
     check_can_be_folder(path.parent, f"the folder {path.parent}")
-    player = searching(config.checkpoint, policies[name], game)
-    recorded = config.checkpoint if config.policy is None else f"{config.checkpoint} ({name})"
-    config = dataclasses.replace(config, policy=name)
-    return Match(config, recorded, checkpoint, game, player, opponent, path, players)
+    recorded = config.checkpoint if config.policy is None else f"{config.checkpoint} ({first.policy_name})"
+    config = dataclasses.replace(config, policy=first.policy_name)
+    return Match(config, recorded, first.iteration, first.game, first.policy, opponent, path, players)
+
+
+class _First(NamedTuple):
+    """The player that is measured, and what its report says of it."""
+
+    game: Game
+    policy: Policy
+    policy_name: str
+    report_name: str
+    folder: Path
+    iteration: int | None = None
+    measured: dict[str, Any] | None = None
+
+
+def _trained(config: EvaluateConfig) -> _First:
+    checkpoint = find(search_names.policy_in(config.checkpoint))
+    game = game_of(checkpoint)
+    _check_rounds(config, game)
+    policies = policies_of(checkpoint, game)
+    name = chosen_name(policies, config.policy)
+    return _First(
+        game,
+        searching(config.checkpoint, policies[name], game),
+        name,
+        report_name(checkpoint, name),
+        report_dir(checkpoint),
+        checkpoint.meta["iteration"],
+        measured(checkpoint),
+    )
+
+
+def _named(config: EvaluateConfig) -> _First:
+    """Finds a player by name on the game that `env` chooses, whose report is of the current folder."""
+    game = game_of_named(config.checkpoint, config.env, config.policy)
+    _check_rounds(config, game)
+    played = zlib.crc32(repr(game.identity).encode())
+    name = search_names.policy_in(config.checkpoint)
+    report = f"{game.name}_{name}-{played:08x}".replace(":", "-")
+    return _First(game, find_player(config.checkpoint, game), name, report, Path.cwd())
+
+
+def _check_rounds(config: EvaluateConfig, game: Game) -> None:
+    if game_rules(game, config.target, config.scoring) is None:
+        check_games(game, config.games)
+    else:
+        check_pairs(game, config.games)
 
 
 def play_match(prepared: Match | Recorded) -> None:
@@ -175,8 +216,7 @@ def _play(prepared: Match) -> None:
         return
     for line in announce.uneven({}, devices.uneven()):
         print(line)
-    iteration = prepared.checkpoint.meta["iteration"]
-    player = config.checkpoint if iteration is None else f"{config.checkpoint} (iteration {iteration})"
+    trained = "" if prepared.iteration is None else f" (iteration {prepared.iteration})"
     try:
         write_report(prepared, report)
         if config.histories is not None:
@@ -184,7 +224,7 @@ def _play(prepared: Match) -> None:
             with writing(path):
                 write_text(path, "".join(rounds))
     finally:  # what was played is told where the disk refuses it
-        report_table(f"{player} against {config.opponent}", report)
+        report_table(f"{config.checkpoint}{trained} against {config.opponent}", report)
     print(prepared.path)
 
 
@@ -210,7 +250,7 @@ def write_report(prepared: Match, report: dict[str, Any]) -> None:
     """
     config = prepared.config
     record = {
-        "iteration": prepared.checkpoint.meta["iteration"],
+        "iteration": prepared.iteration,
         "player": config.checkpoint,
         "opponent": config.opponent,
         "seed": config.seed,
@@ -228,12 +268,8 @@ def write_report(prepared: Match, report: dict[str, Any]) -> None:
         write_json(prepared.path, {**record, **report})
 
 
-def _file_name(trained: Trained, policy: str, config: EvaluateConfig) -> str:
-    """Returns "<opponent>_<player>.json", with what searches, and target, scoring, games and seed if not usual.
-
-    The player is as `report_name` has it.
-    """
-    player = report_name(trained, policy)
+def _file_name(player: str, config: EvaluateConfig) -> str:
+    """Returns "<opponent>_<player>.json", with what searches, and target, scoring, games and seed if not usual."""
     if search_names.is_search(config.checkpoint):
         worlds = search_names.parse(config.checkpoint).worlds
         player += f"_search_{'usual' if worlds is None else worlds}"

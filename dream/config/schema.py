@@ -110,6 +110,7 @@ class EvaluateConfig:
     devices: int | None = number(None, 1)
     hosts: HostsConfig = HostsConfig()
     policy: str | None = None
+    env: Any = None
     histories: str | None = None
     records: str | None = None
 

@@ -73,9 +73,7 @@ def find(reference: str | os.PathLike[str]) -> Trained:
     path = Path(reference).expanduser().absolute()
     if not path.exists():
         if (game := _game_with(str(reference))) is not None:
-            raise InputError(
-                _NAMED.format(reference) + f": python -m dream.ladder env={game} players=[{reference},...]"
-            )
+            raise InputError(f"{_NAMED.format(reference)}; it is measured where its game is given too, env={game}")
         raise InputError(
             f"{reference} does not exist; it must be a run directory, a checkpoint's folder, a policy's file or one of "
             f"{', '.join(shipped.names())}"

@@ -116,8 +116,8 @@ EVALUATE = {
     "an empty name": (["checkpoint="], "is empty"),
     "a rule-based player": (
         ["checkpoint=camper"],
-        "camper is a named player, not a trained one; it can be an opponent, or play in ladders and games: python -m "
-        "dream.ladder env=gin_rummy players=[camper,...]",
+        "camper is a named player, not a trained one; it can be an opponent, or play in ladders and games; it is "
+        "measured where its game is given too, env=gin_rummy",
     ),
     "a level": (["checkpoint=level:3"], "is a named player, not a trained one"),
     "an empty opponent": (["checkpoint=run", "opponent="], "unknown player ''"),

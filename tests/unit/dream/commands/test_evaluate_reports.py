@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import re
 import shutil
@@ -10,7 +11,8 @@ from collections.abc import Callable
 import pytest
 
 from dream.commands import evaluate, folders
-from dream.commands.evaluate import play_match, prepared
+from dream.commands.evaluate import play_match, prepare_match, prepared
+from dream.config.compose import compose_config
 from dream.config.schema import EvaluateConfig
 from dream.storage.files import StorageError
 from dream.storage.policies import find
@@ -48,6 +50,36 @@ def test_searches_of_other_worlds_have_reports_of_their_own() -> None:
     given = [f"search:gin_rummy/strong{worlds}" for worlds in ("", ":0", ":8")]
     paths = [prepared(EvaluateConfig(checkpoint=name, opponent="simple_bot", games=4)).path for name in given]
     assert [path.stem.rpartition("_search_")[2] for path in paths] == ["usual_games4", "0_games4", "8_games4"]
+
+
+def test_a_player_by_name_is_measured_on_the_game_that_is_chosen(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of any number of players; other rules have another report."""
+    monkeypatch.chdir(tmp_path)
+    for rules in ((), ("env.rules.num_players=2",)):
+        given = ["checkpoint=heuristic", "env=rummy500", *rules, "opponent=random", "games=12"]
+        play_match(prepare_match(compose_config("evaluate", given)))
+    found = [json.loads(path.read_text()) for path in (tmp_path / "evaluations").iterdir()]
+    assert sorted(report["num_players"] for report in found) == [2, 3]
+    for report in found:
+        assert (report["player"], report["iteration"], report["n"]) == ("heuristic", None, 12)
+        assert report["measured"] == {"checkpoint": None, "opponent": None}
+        assert report["points_per_hand"]["mean"] > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (["checkpoint=camper", "env=rummy500"], "camper with env=rummy500 is not a named player; it must be one of"),
+        (["checkpoint=random", "env=rummy500", "policy=average"], "policy=average is not possible"),
+        (["checkpoint=random", "env=rummy500", "env.name=kuhn_poker"], "choose env=kuhn_poker"),
+    ],
+)
+def test_no_player_of_that_name(given: list[str], line: str) -> None:
+    """One line."""
+    with pytest.raises(InputError, match=line):
+        prepare_match(compose_config("evaluate", given))
 
 
 def test_players_of_one_name_have_reports_of_their_own(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
