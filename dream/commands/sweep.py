@@ -73,8 +73,8 @@ class Sweep:
           job: does the work; returns the objective.
           complete: adds to a job's overrides what follows from them.
         Raises:
-          InputError: an override does not parse, every job is refused, two would go on with the same run, or there are
-            several folders.
+          InputError: an override does not parse, every job is refused, two are the same or would go on with the same
+            run, or there are several folders.
         """
         self._name, self._prepare, self._job, self._process = name, prepare, job, os.getpid()
         self._complete = complete
@@ -89,6 +89,7 @@ class Sweep:
         own = [text for text in overrides if not text.startswith("hydra")]
         if not any("sweeper" in text.partition("=")[0] for text in overrides):
             self._planned = _enumerated(own)
+            _check_once(self._planned)
             self._fixed = set.intersection(*map(set, self._planned)) if len(self._planned) > 1 else set()
         self._by_hydra = len(own) < len(overrides)
         if not self._by_hydra:
@@ -254,6 +255,15 @@ def _check_folder(overrides: list[str]) -> None:
     folders = _enumerated([text for text in overrides if text.startswith("run_dir=")])
     if len(folders) > 1:
         raise InputError(f"run_dir= has {len(folders)} values; a sweep has one folder, and each job its own in it")
+
+
+def _check_once(planned: list[list[str]]) -> None:
+    """Raises InputError where a job is planned twice, which would count as two samples of one and the same."""
+    first: dict[tuple[str, ...], int] = {}
+    for number, overrides in enumerate(planned):
+        earlier = first.setdefault(tuple(overrides), number)
+        if earlier != number:
+            raise InputError(f"jobs {earlier} and {number} are both {' '.join(overrides)}; give each value once")
 
 
 def _check_resumed(overrides: list[str]) -> None:

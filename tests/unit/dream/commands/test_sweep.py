@@ -122,6 +122,17 @@ def test_a_sweep_that_is_refused_whole_writes_nothing(sweep: Callable[..., Resul
 
 
 @pytest.mark.parametrize("launcher", [(), ("hydra/launcher=basic",)])
+def test_a_job_given_twice_is_refused(
+    sweep: Callable[..., Result], tmp_path: pathlib.Path, launcher: tuple[str, ...]
+) -> None:
+    """One and the same run is no second sample; nothing is written."""
+    code, out, err = sweep("algo=cfr", "seed=6,8,6", "run_dir=sweep", *launcher)
+    same = "jobs 0 and 2 are both algo=cfr seed=6 run_dir=sweep; give each value once"
+    assert (code, out, err) == (2, "", f"error: {same}\n")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("launcher", [(), ("hydra/launcher=basic",)])
 def test_a_sweep_has_one_folder(
     sweep: Callable[..., Result], tmp_path: pathlib.Path, launcher: tuple[str, ...]
 ) -> None:
