@@ -51,7 +51,7 @@ class Outcome:
       number: of the job, that of its folder, from 0.
       label: the overrides that differ between jobs.
       objective: what the job returned; None where it has none, or failed.
-      failure: one line that says why it failed, or "".
+      failure: one line that says why it failed, what happened before a colon; or "".
     """
 
     number: int
@@ -83,6 +83,8 @@ class Sweep:
         self._outcomes: list[Outcome] = []
         self._written: dict[Path, int] = {}
         self._planned: list[list[str]] | None = None
+        self._ready: dict[int, Composed] = {}
+        self._foreseen: list[str] = []
         self._fixed: set[str] = set()
         self._folder: Path | None = None
         self._stamp = f"{time.time_ns()}-{self._process}"
@@ -93,7 +95,7 @@ class Sweep:
             self._fixed = set.intersection(*map(set, self._planned)) if len(self._planned) > 1 else set()
         self._by_hydra = len(own) < len(overrides)
         if not self._by_hydra:
-            self._check()
+            self._foreseen = self._check()
         else:
             check_hydra(name, overrides)
             self._hydras_folder = _folder_in(overrides, "run_dir" if name == "config" else "hydra.sweep.dir")
@@ -119,6 +121,8 @@ class Sweep:
 
     def _run_planned(self) -> None:
         """Runs the product of all choices; in Hydra's basic sweeper a job that does not compose would end them all."""
+        for line in self._foreseen:
+            print(line, file=sys.stderr, flush=True)
         for number, overrides in enumerate(self._planned):
             self._attempt(number, self._label(overrides), functools.partial(self._start, number, overrides))
 
@@ -139,11 +143,14 @@ class Sweep:
 
     def _composed(self, number: int, overrides: list[str]) -> Composed:
         """Returns a planned job's configuration with its folder, a number in the sweep's."""
+        if number in self._ready:
+            return self._ready[number]
         composed = compose_config(self._name, self._complete(overrides))
         if self._folder is None:
             stamped = f"runs/{time.strftime('%Y-%m-%d_%H-%M-%S')}_sweep"
             self._folder = Path(composed.node.get("run_dir") or stamped).expanduser().absolute()
-        return dataclasses.replace(composed, sweep_dir=self._folder / str(number))
+        self._ready[number] = dataclasses.replace(composed, sweep_dir=self._folder / str(number))
+        return self._ready[number]
 
     def _run_by_hydra(self) -> None:
         """Runs the jobs that another sweeper picks by what they return, in its launcher."""
@@ -197,23 +204,39 @@ class Sweep:
         rows = [("job", "overrides", "objective (lower is better)")]
         for outcome in self._outcomes:
             value = "none" if outcome.objective is None else f"{outcome.objective:.6g}"
-            rows.append((str(outcome.number), outcome.label, outcome.failure or value))
+            rows.append((str(outcome.number), outcome.label, outcome.failure.partition(":")[0] or value))
         for number, overrides in enumerate(self._planned or []):
             if number >= len(self._outcomes):
                 rows.append((str(number), self._label(overrides), "not run"))
         widths = [max(len(row[n]) for row in rows) for n in range(2)]
         return [f"{a:>{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows]
 
-    def _check(self) -> None:
-        """Raises the first job's InputError where every job is refused, before anything is written."""
-        errors = []
+    def _check(self) -> list[str]:
+        """Returns a line on each reason for which jobs are refused, before anything is written.
+
+        Raises:
+          InputError: the first job's, where every job is refused.
+        """
+        refused: dict[int, InputError] = {}
         for number, overrides in enumerate(self._planned):
             try:
                 self._prepare(self._composed(number, overrides))
-                return
             except InputError as error:
-                errors.append(error)
-        raise errors[0]
+                refused[number] = error
+            except Exception:
+                continue  # it is told where the job comes up
+        if len(refused) == len(self._planned):
+            raise refused[0]
+        reasons: dict[str, list[int]] = {}
+        for number, error in refused.items():
+            reasons.setdefault(_line(error), []).append(number)
+        return [f"warning: {self._named(numbers)} will be refused: {reason}" for reason, numbers in reasons.items()]
+
+    def _named(self, numbers: list[int]) -> str:
+        """Returns jobs by number, the first of them with its overrides."""
+        label = self._label(self._planned[numbers[0]])
+        several = len(numbers) > 1
+        return f"job{'s' * several} {', '.join(map(str, numbers))} ({label}{' and so on' * several})"
 
     def _attempt(self, number: int, label: str, start: Callable[[], float | None]) -> float | None:
         """Runs one job; what goes wrong in it stays in it. Returns its objective, infinite where it failed."""

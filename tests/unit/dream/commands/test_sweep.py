@@ -77,13 +77,17 @@ def test_failures_are_listed_and_the_others_run(sweep: Callable[..., Result], tm
     table = [line.split(maxsplit=2) for line in out.splitlines()[-5:]]
     assert table == [
         ["0", "seed=1", "0.25"],
-        ["1", "seed=2", "failed: iteration 7: the loss is nan"],
-        ["2", "seed=3", "refused: seed=3 is not lucky; it must be another"],
-        ["3", "seed=4", "failed: RuntimeError: out of memory"],
+        ["1", "seed=2", "failed"],
+        ["2", "seed=3", "refused"],
+        ["3", "seed=4", "failed"],
         ["4", "seed=8", "2"],
     ]
     listed = [line for line in err.splitlines() if line.startswith("error: job ")]
-    assert [line.split(":")[1] for line in listed] == [" job 1 (seed=2)", " job 2 (seed=3)", " job 3 (seed=4)"]
+    assert listed == [
+        "error: job 1 (seed=2): failed: iteration 7: the loss is nan",
+        "error: job 2 (seed=3): refused: seed=3 is not lucky; it must be another",
+        "error: job 3 (seed=4): failed: RuntimeError: out of memory",
+    ]
     assert not (tmp_path / "sweep" / "2").exists(), "a refused job leaves no folder"
 
 
@@ -91,20 +95,36 @@ def test_a_job_that_asks_for_too_much_memory(sweep: Callable[..., Result]) -> No
     """Its line says what to ask less of, without a traceback, and the next job runs."""
     code, out, err = sweep("seed=10,8", "algo=cfr")
     assert code == 1
-    failed, after = [line.split(maxsplit=2)[2] for line in out.splitlines()[-2:]]
-    assert failed.startswith("failed: the memory is spent (Out of memory allocating 281474976710656 bytes); ask for")
-    assert after == "2"
+    assert [line.split(maxsplit=2)[2] for line in out.splitlines()[-2:]] == ["failed", "2"]
+    assert "): failed: the memory is spent (Out of memory allocating 281474976710656 bytes); ask for" in err
     assert "Traceback" not in err
 
 
 def test_a_job_that_does_not_compose_is_refused_alone(sweep: Callable[..., Result]) -> None:
     """A setting that only some of the algorithms have, whichever comes first."""
-    code, out, _ = sweep("algo=cfr,ppo,cfr_plus", "env=kuhn_poker", "algo.clip_epsilon=0.1", "seed=8")
+    code, out, err = sweep("algo=cfr,ppo,cfr_plus", "env=kuhn_poker", "algo.clip_epsilon=0.1", "seed=8")
     assert code == 1
-    first, second, third = [line.split(maxsplit=2)[2] for line in out.splitlines()[-3:]]
-    assert second == "2"
-    for line in (first, third):
-        assert line.startswith("refused: unknown setting 'algo.clip_epsilon'")
+    assert [line.split(maxsplit=2)[2] for line in out.splitlines()[-3:]] == ["refused", "2", "refused"]
+    assert err.count("): refused: unknown setting 'algo.clip_epsilon'") == 2
+
+
+def test_a_wrong_value_among_others_is_told_before_the_first_job(sweep: Callable[..., Result]) -> None:
+    """A line for each reason, which names its jobs; the others run, and what breaks otherwise is told in its turn."""
+
+    def prepare(composed: Composed) -> Composed:
+        if composed.node.seed == 9:
+            raise RuntimeError("broken")
+        return _prepare(composed)
+
+    code, out, err = sweep("algo=cfr,cfr_pluss", "seed=3,9,8", prepare=prepare)
+    assert code == 1
+    lucky, unknown, first_job, *_ = err.splitlines()
+    reason = "seed=3 is not lucky; it must be another"
+    assert lucky == f"warning: job 0 (algo=cfr seed=3) will be refused: {reason}"
+    assert unknown.startswith("warning: jobs 3, 4, 5 (algo=cfr_pluss seed=3 and so on) will be refused: unknown algo")
+    assert first_job == f"refused: {reason}"
+    rows = [line.split()[-1] for line in out.splitlines()[-6:]]
+    assert rows == ["refused", "failed", "2", "refused", "refused", "refused"]
 
 
 def test_a_sweep_without_failures_ends_well(sweep: Callable[..., Result]) -> None:
@@ -205,7 +225,7 @@ def test_a_sweeper_gets_the_objectives(sweep: Callable[..., Result], monkeypatch
     ConfigStore.instance().store(group="hydra/sweeper", name="adaptive", node=target)
     code, out, _ = sweep("hydra/sweeper=adaptive", "seed=interval(1,9)", "algo=cfr")
     assert code == 1
-    assert [line.split()[-1] for line in out.splitlines()[-4:]] == ["nan", "2", "1.75", "2.25"], out
+    assert [line.split()[-1] for line in out.splitlines()[-4:]] == ["failed", "2", "1.75", "2.25"], out
     assert "job 3: " in out
 
 
@@ -301,6 +321,6 @@ def test_a_job_that_would_replace_anothers_file_is_refused(
     def job(prepared: types.SimpleNamespace) -> None:
         prepared.files[0].write_text(str(prepared.seed))
 
-    code, out, _ = sweep("seed=1,2", "algo=cfr", prepare=prepare, job=job)
+    code, _, err = sweep("seed=1,2", "algo=cfr", prepare=prepare, job=job)
     assert (code, (tmp_path / "report.json").read_text()) == (1, "1")
-    assert f"refused: {tmp_path / 'report.json'} is the result of job 0" in out
+    assert f"refused: {tmp_path / 'report.json'} is the result of job 0" in err
