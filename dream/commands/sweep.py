@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import math
 import os
+import shlex
 import sys
 import time
 import traceback
@@ -25,6 +26,7 @@ from hydra.errors import HydraException
 
 from dream.config.compose import (
     Composed,
+    as_value,
     check_hydra,
     compose_config,
     composed_by_hydra,
@@ -41,6 +43,10 @@ Job = Callable[[Any], float | None]
 Complete = Callable[[list[str]], list[str]]
 OUTCOMES_FILE = "outcomes.jsonl"
 """In the folder of a sweep whose jobs run in other processes: a line for each job that ended."""
+_STOPPED = "stopped"
+"""What a job came to that a signal ended."""
+_GOING_ON = {"config": "run", "ladder": "ladder"}
+"""Primary configuration file -> command, where a job goes on with what its folder holds."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,9 +116,11 @@ class Sweep:
             code = left.code if isinstance(left.code, int) else 1
         if self._by_hydra and not self._outcomes:
             self._outcomes = self._left_in(self._hydras_folder)
-        failed = [outcome for outcome in self._outcomes if outcome.failure]
+        failed = [outcome for outcome in self._outcomes if outcome.failure not in ("", _STOPPED)]
         for line in self.table():
             print(line, flush=True)
+        if (way_on := self._way_on()) is not None:
+            print(f"go on: {way_on}", flush=True)
         if (picture := self._draw()) is not None:
             print(picture, flush=True)
         for outcome in failed:
@@ -211,6 +219,17 @@ class Sweep:
         widths = [max(len(row[n]) for row in rows) for n in range(2)]
         return [f"{a:>{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows]
 
+    def _way_on(self) -> str | None:
+        """Returns the command that goes on with an interrupted sweep; None where there is none."""
+        stopped = any(outcome.failure == _STOPPED for outcome in self._outcomes)
+        if not stopped or self._planned is None or self._name not in _GOING_ON:
+            return None
+        given = sys.argv[1:]
+        if not self._by_hydra and not any(text.startswith("run_dir=") for text in given):
+            inside = self._folder.is_relative_to(Path.cwd())
+            given = [*given, f"run_dir={as_value(os.path.relpath(self._folder) if inside else str(self._folder))}"]
+        return shlex.join(["python", "-m", f"dream.{_GOING_ON[self._name]}", *given])
+
     def _check(self) -> list[str]:
         """Returns a line on each reason for which jobs are refused, before anything is written.
 
@@ -250,7 +269,7 @@ class Sweep:
         except (FloatingPointError, StorageError, MemoryError) as error:
             objective, failure = None, f"failed: {_line(error)}"
         except SystemExit:
-            self._outcomes.append(Outcome(number, label, None, "stopped"))
+            self._outcomes.append(Outcome(number, label, None, _STOPPED))
             raise
         except Exception as error:
             traceback.print_exc()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pathlib
+import shlex
 import shutil
 import sys
+import time
 import types
 from collections.abc import Callable
 from typing import Any
@@ -184,13 +186,38 @@ def test_a_range_without_end_needs_a_sweeper(sweep: Callable[..., Result]) -> No
     assert "hydra/sweeper=optuna" in err
 
 
-def test_a_signal_ends_the_sweep_with_its_table(sweep: Callable[..., Result]) -> None:
-    """The jobs that were not run are in it; the code is the signal's."""
-    code, out, _ = sweep("seed=1,5,8")
+@pytest.mark.parametrize(("folder", "given"), [([], ""), (["run_dir='a b'"], """ 'run_dir='"'"'a b'"'"''""")])
+def test_a_signal_ends_the_sweep_with_its_table(
+    sweep: Callable[..., Result], folder: list[str], given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The jobs that were not run are in it, and how to go on, but no fault; the code is the signal's."""
+    monkeypatch.setattr(time, "strftime", lambda pattern: "now")
+    code, out, err = sweep("seed=1,2,5,8", "algo=cfr", *folder)
     assert code == 143
-    assert [line.split()[1:] for line in out.splitlines()[-3:]] == [
-        ["seed=1", "0.25"], ["seed=5", "stopped"], ["seed=8", "not", "run"],
+    *rows, way_on = out.splitlines()[-5:]
+    assert [line.split()[1:] for line in rows] == [
+        ["seed=1", "0.25"], ["seed=2", "failed"], ["seed=5", "stopped"], ["seed=8", "not", "run"],
     ]  # fmt: skip
+    assert way_on == f"go on: python -m dream.run -m seed=1,2,5,8 algo=cfr{given or ' run_dir=runs/now_sweep'}"
+    assert [line.split(":")[1] for line in err.splitlines() if line.startswith("error: ")] == [" job 1 (seed=2)"]
+
+
+@pytest.mark.parametrize("launcher", [(), ("hydra/launcher=basic",)])
+def test_an_interrupted_sweep_goes_on_by_the_command_it_names(
+    sweep: Callable[..., Result], launcher: tuple[str, ...]
+) -> None:
+    """In the same folder, where the finished job is not done again."""
+
+    def interrupted(start: Start) -> float | None:
+        return _train(start) if start.parts.config.iterations == 1 else sys.exit(130)
+
+    command = ("algo=cfr", "env=kuhn_poker", "iterations=1,2", "eval.opponents=[]", *launcher)
+    code, out, err = sweep(*command, prepare=prepare_run, job=interrupted)
+    assert (code, err) == (130, "")
+    (line,) = [line for line in out.splitlines() if line.startswith("go on: ")]
+    arguments = shlex.split(line.removeprefix("go on: python -m dream.run -m "))
+    code, out, err = sweep(*arguments, prepare=prepare_run, job=_train)
+    assert (code, err, "from iteration 1 to 1" in out, "go on" in out) == (0, "", True, False)
 
 
 class Adaptive(Sweeper):
