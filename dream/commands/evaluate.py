@@ -39,6 +39,7 @@ from dream.storage.policies import (
 )
 from dream.storage.reports import EVALUATIONS, measured, measured_player
 from dream.training import announce, hosts
+from dream.training.objective import objective
 from dream.training.progress import Lines
 from dream.training.versions import made_with
 from envs import Game, HostPlayer, InputError, Policy, records
@@ -181,12 +182,16 @@ def _check_rounds(config: EvaluateConfig, game: Game) -> None:
         check_pairs(game, config.games)
 
 
-def play_match(prepared: Match | Recorded) -> None:
-    """Plays a match, or reads rounds; prints the table and writes the report, and the histories where asked."""
+def play_match(prepared: Match | Recorded) -> float | None:
+    """Plays a match, or reads rounds; prints the table and writes the report, and the histories where asked.
+
+    Returns:
+      Minus the points per hand, the objective of a sweep; None of rounds that were read, or on a host that only helps.
+    """
     if isinstance(prepared, Recorded):
         _report_recorded(prepared)
-    else:
-        _play(prepared)
+        return None
+    return _play(prepared)
 
 
 def _report_recorded(prepared: Recorded) -> None:
@@ -197,7 +202,7 @@ def _report_recorded(prepared: Recorded) -> None:
     print(prepared.path)
 
 
-def _play(prepared: Match) -> None:
+def _play(prepared: Match) -> float | None:
     config = prepared.config
     rounds: list[str] = []
     rules = game_rules(prepared.game, config.target, config.scoring)
@@ -213,7 +218,7 @@ def _play(prepared: Match) -> None:
         )
         hosts.end()
     if not hosts.leads():
-        return
+        return None
     for line in announce.uneven({}, devices.uneven()):
         print(line)
     trained = "" if prepared.iteration is None else f" (iteration {prepared.iteration})"
@@ -226,6 +231,7 @@ def _play(prepared: Match) -> None:
     finally:  # what was played is told where the disk refuses it
         report_table(f"{config.checkpoint}{trained} against {config.opponent}", report)
     print(prepared.path)
+    return objective({}, [report["points_per_hand"].mean])
 
 
 def _histories(config: EvaluateConfig) -> Path:

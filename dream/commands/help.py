@@ -52,8 +52,9 @@ COMMANDS = {
         "play a trained policy against an opponent",
         "Plays a match of mirrored deals between a trained policy and an opponent. Prints win rate and points per hand "
         "with 95 % intervals and writes them to evaluations/ in the run directory, or in the current folder for a "
-        "player that is not a run. With env= the measured player is a rule-based one, by name. With records= it plays "
-        "nothing: it reads recorded rounds, also of people, and reports what each player won.",
+        "player that is not a run. With env= the measured player is a rule-based one, by name. With -m the table at "
+        "the end has minus the points per hand of each match. With records= it plays nothing: it reads recorded "
+        "rounds, also of people, and reports what each player won.",
     ),
     "exploit": Command(
         "exploit",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import shlex
 import shutil
@@ -18,6 +19,8 @@ from hydra.core.plugins import Plugins
 from hydra.plugins.sweeper import Sweeper
 
 from dream import algorithms
+from dream.commands.evaluate import play_match, prepare_match
+from dream.commands.exploit import exploit, prepare_exploit
 from dream.commands.main import run_command
 from dream.config.compose import Composed, compose_config
 from dream.storage.checkpoint import find
@@ -57,11 +60,13 @@ def sweep(
     """Runs `-m` with arguments in this process; returns exit code and output."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str, prepare: Any = _prepare, job: Any = _job, complete: Any = list) -> Result:
+    def run(
+        *arguments: str, name: str = "config", prepare: Any = _prepare, job: Any = _job, complete: Any = list
+    ) -> Result:
         monkeypatch.setattr(sys, "argv", ["dream.run", "-m", *arguments])
         code = 0
         try:
-            run_command("config", prepare, job, complete)
+            run_command(name, prepare, job, complete)
         except SystemExit as left:
             code = left.code
         return code, *capfd.readouterr()
@@ -263,6 +268,30 @@ def test_objective() -> None:
     assert objective({"current": {"exploitability": 0.5}}, []) == 0.5
     assert objective({}, [3.0, 9.0]) == -3.0
     assert objective({}, []) is None
+
+
+def test_matches_and_exploitabilities_are_compared(sweep: Callable[..., Result], tmp_path: pathlib.Path) -> None:
+    """What the reports say: minus the points per hand, and the exploitability of each policy."""
+    made = ["algo=cfr", "env=kuhn_poker", "iterations=3", "eval.opponents=[]", f"run_dir={tmp_path / 'run'}"]
+    _train(prepare_run(compose_config("config", made)))
+    against = ("checkpoint=run", "opponent=random,solved", "games=64")
+    code, out, _ = sweep(*against, name="evaluate", prepare=prepare_match, job=play_match)
+    matches = [json.loads(path.read_text()) for path in sorted((tmp_path / "run" / "evaluations").glob("*.json"))]
+    points = [match["points_per_hand"]["mean"] for match in matches]
+    assert (code, _values(out)) == (0, [f"{-mean:.6g}" for mean in points])
+    code, out, _ = sweep(
+        "checkpoint=run", "policy=current,average", name="exploit", prepare=prepare_exploit, job=exploit
+    )
+    reports = [
+        json.loads((tmp_path / "run" / "exploitability" / f"exact_{policy}_3.json").read_text())
+        for policy in ("current", "average")
+    ]
+    assert (code, _values(out)) == (0, [f"{report['exploitability']:.6g}" for report in reports])
+
+
+def _values(out: str) -> list[str]:
+    """Returns the objectives of a table of two jobs."""
+    return [line.split()[-1] for line in out.splitlines()[-2:]]
 
 
 def test_job_name() -> None:
