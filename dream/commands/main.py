@@ -16,6 +16,11 @@ from dream.training.faults import memory_explained
 from envs.errors import InputError
 
 _SWEEP = {"-m", "--multirun"}
+_HYDRAS = (
+    "--help", "--hydra-help", "--version", "--cfg", "--resolve", "--package", "--run", "--multirun",
+    "--shell-completion", "--config-path", "--config-name", "--config-dir", "--experimental-rerun", "--info",
+)  # fmt: skip
+"""Flags of Hydra's command line, which takes their beginnings too."""
 _CACHE_VARIABLE = "JAX_COMPILATION_CACHE_DIR"
 _SHORTEST_VARIABLE = "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"
 
@@ -48,6 +53,8 @@ def run_command(
                 _refuse(error)
             if code := sweep.run():
                 sys.exit(code)
+        elif (error := _foreign_flag(arguments)) is not None:
+            _refuse(error)
         else:
             _hand_to_hydra(name, prepare, job)
 
@@ -62,6 +69,18 @@ def _run_job(job: Callable[[Any], float | None], prepare: Callable[[], Any]) -> 
     except (FloatingPointError, StorageError, MemoryError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
+
+
+def _foreign_flag(arguments: list[str]) -> InputError | None:
+    """Returns the error for a flag that is none of Hydra's, as --seed=1 or --seed 1 for seed=1; None without one."""
+    for text, after in zip(arguments, [*arguments[1:], ""], strict=True):
+        flag, _, value = text.partition("=")
+        if flag.startswith("--") and not any(known.startswith(flag) for known in _HYDRAS):
+            value = value or ("<value>" if not after or "=" in after or after.startswith("-") else after)
+            return InputError(
+                f"{flag} is not valid; settings are written key=value, as {flag.lstrip('-')}={value}; --help lists them"
+            )
+    return None
 
 
 def _hand_to_hydra(name: str, prepare: Callable[[Composed], Any], job: Callable[[Any], float | None]) -> None:
