@@ -17,6 +17,8 @@ from dream.config import renamed
 from envs.errors import InputError
 
 T = typing.TypeVar("T")
+_LARGEST_WHOLE = 2**53
+"""Up to which a float is one whole number and no other."""
 
 
 def number(default: Any, low: float = -math.inf, high: float = math.inf, *, above: bool = False) -> Any:
@@ -63,6 +65,20 @@ def read(schema: type[T], node: Any, path: str, defaults: Mapping[str, Any] = ty
         within = defaults.get(key) if isinstance(defaults.get(key), Mapping) else {}
         values[key] = _value(hints[key], fields[key], value, _join(path, key), within)
     return schema(**values)
+
+
+def as_read(node: Any, found: Any) -> Any:
+    """Returns a plain node with its whole numbers as they were read: 1e3, a float, as 1000.
+
+    Args:
+      node: plain containers.
+      found: the settings read from it; what these hold as it stands is left alone.
+    """
+    if dataclasses.is_dataclass(found) and isinstance(node, Mapping):
+        return {key: as_read(value, getattr(found, key)) for key, value in node.items()}
+    if isinstance(node, list) and isinstance(found, tuple):
+        return [as_read(value, read_value) for value, read_value in zip(node, found, strict=True)]
+    return found if type(node) is float and type(found) is int else node
 
 
 def flat(node: Mapping[str, Any], path: str = "") -> dict[str, Any]:
@@ -121,6 +137,8 @@ def _scalar(kind: type, value: Any, path: str) -> Any:
         value = value.item()
     if kind is float and type(value) is int:
         value = float(value)
+    if kind is int and type(value) is float and value.is_integer() and abs(value) <= _LARGEST_WHOLE:
+        value = int(value)
     if type(value) is not kind:
         names = {int: "whole number", float: "number", str: "text", bool: "true or false"}
         raise InputError(f"{path}={value!r} is not valid; it must be a {names[kind]}".replace("a true", "true"))

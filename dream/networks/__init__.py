@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 import envs
@@ -11,7 +12,7 @@ from dream.networks import dueling
 from dream.networks.network import Network
 from envs.errors import InputError, unknown
 
-__all__ = ["Network", "make_history_network", "make_network", "make_policy_network", "settings_of"]
+__all__ = ["Network", "make_history_network", "make_network", "make_policy_network", "read_settings", "settings_of"]
 
 _REGISTRY: dict[str, str] = {
     "card_planes": "dream.networks.card_planes:CardPlanesConfig",
@@ -40,6 +41,16 @@ def make_network(config: Any, game: envs.Game | None = None) -> Network:
     Raises:
       InputError: an unknown network or setting, or a value out of range.
     """
+    make, chosen = read_settings(config)
+    return make(chosen, game or envs.make("gin_rummy"))
+
+
+def read_settings(config: Any) -> tuple[Callable[..., Network], Any]:
+    """Returns a network's builder and its settings, checked.
+
+    Raises:
+      InputError: an unknown network or setting, or a value out of range.
+    """
     if not hasattr(config, "get"):
         raise InputError(f"network={config!r} must be a configuration node or a dict with a `name`")
     name = config.get("name", "dueling")
@@ -47,7 +58,7 @@ def make_network(config: Any, game: envs.Game | None = None) -> Network:
         raise unknown("network", name, _REGISTRY)
     module_name, schema = _REGISTRY[name].split(":")
     module = importlib.import_module(module_name)
-    return module.make(settings.read(getattr(module, schema), config, "network"), game or envs.make("gin_rummy"))
+    return module.make, settings.read(getattr(module, schema), config, "network")
 
 
 def make_policy_network(config: Any, game: envs.Game) -> Network:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 import envs
-from dream import algorithms
+from dream import algorithms, networks
 from dream.compiled.agreement import agreed
 from dream.config import settings
 from dream.config.compose import Composed, beside_recipe, check_names, update
@@ -287,7 +288,16 @@ def _start(
     node.run_dir = node.resume = None
     node.hosts = dataclasses.asdict(HostsConfig())  # where a run is at work is no part of it
     last = None if checkpoint is None else newest(run_dir)
-    return Start(parts, OmegaConf.to_container(node, resolve=True), choices, run_dir, checkpoint, group, name, last)
+    return Start(parts, _plain(node, parts.config), choices, run_dir, checkpoint, group, name, last)
+
+
+def _plain(node: DictConfig, config: RunConfig) -> dict[str, Any]:
+    """Returns a configuration as plain containers, whole numbers as they were read."""
+    plain = settings.as_read(OmegaConf.to_container(node, resolve=True), config)
+    plain["algo"] = settings.as_read(plain["algo"], algorithms.read_settings(plain["algo"])[1])
+    with contextlib.suppress(InputError):  # a learner from outside may read this node in its own way
+        plain["network"] = settings.as_read(plain["network"], networks.read_settings(plain["network"])[1])
+    return plain
 
 
 def with_stored_choices(overrides: list[str]) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
-from dream.config.settings import choice, number, read
+from dream.config.settings import as_read, choice, number, read
 from envs import InputError
 
 
@@ -45,7 +45,11 @@ WRONG = {
     "unknown key": ({"cuont": 3}, ["a.cuont", "did you mean 'a.count'?", "a.widths"]),
     "unknown nested key": ({"inner": {"rat": 0.1}}, ["a.inner.rat", "did you mean 'a.inner.rate'?"]),
     "whole number is text": ({"count": "3"}, ["a.count='3'", "whole number"]),
-    "whole number is a fraction": ({"count": 3.0}, ["a.count=3.0", "whole number"]),
+    "whole number is a fraction": ({"count": 3.5}, ["a.count=3.5", "whole number"]),
+    "whole number is not a number": ({"count": math.nan}, ["a.count=nan", "whole number"]),
+    "whole number is infinite": ({"limit": math.inf}, ["a.limit=inf", "whole number"]),
+    "whole number is no certain one": ({"limit": 1e17}, ["a.limit=1e+17", "whole number"]),
+    "whole float is too big": ({"count": 1e3}, ["a.count=1000", "at least 1", "at most 10"]),
     "whole number is true": ({"count": True}, ["a.count=True", "whole number"]),
     "whole number is null": ({"count": None}, ["a.count=None", "whole number"]),
     "number is text": ({"scale": "big"}, ["a.scale='big'", "number"]),
@@ -106,6 +110,24 @@ def test_right_values() -> None:
     assert read(Outer, {"needed": 1, "limit": None, "label": None}, "a") == Outer(1)
 
 
+def test_a_float_may_be_a_whole_number() -> None:
+    """As 1e1 is on a command line; what is kept of the configuration has the whole number too, and floats as floats."""
+    given = {
+        "needed": 1e3,
+        "limit": 2.0,
+        "scale": 2.0,
+        "widths": [8.0, 4],
+        "anything": {"x": 1.0},
+        "inner": {"step": 1.0},
+    }
+    made = read(Outer, given, "a")
+    assert repr(made) == repr(
+        Outer(1000, limit=2, scale=2.0, widths=(8, 4), anything={"x": 1.0}, inner=Inner(step=1.0))
+    )
+    kept = {**given, "needed": 1000, "limit": 2, "widths": [8, 4]}
+    assert repr(as_read(given, made)) == repr(kept)
+
+
 def test_interpolations_are_resolved() -> None:
     """A value may refer to another."""
     assert read(Outer, OmegaConf.create({"needed": 2, "count": "${needed}"}), "a").count == 2
@@ -125,4 +147,4 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert (found.needed, found.scale, found.keep) == (2, 0.5, False)
     assert (type(found.needed), type(found.scale), type(found.keep)) == (int, float, bool)
     with pytest.raises(InputError, match="whole number"):
-        read(Outer, {"needed": np.float64(2)}, "a")
+        read(Outer, {"needed": np.float64(2.5)}, "a")

@@ -55,6 +55,17 @@ def test_settings_of_the_runs_own_algorithm_apply(stored: Path) -> None:
         compose_config("config", given)
 
 
+def test_whole_numbers_are_kept_as_such(stored: Path) -> None:
+    """However they were written, in the configuration that is stored; a run goes on with them as with any others."""
+    usual = ["algo=ppo", "env=leduc_poker"]
+    written = ["iterations=1e2", "eval.games=1e3", "algo.epochs=2.0", "network.hidden=[6.4e1,32]"]
+    plain = ["iterations=100", "eval.games=1000", "algo.epochs=2", "network.hidden=[64,32]"]
+    one, other = (prepare_run(compose_config("config", [*usual, *given])).plain for given in (written, plain))
+    assert repr(one) == repr(other)
+    start = prepare_run(compose_config("config", with_stored_choices([f"resume={stored}", "iterations=1e1"])))
+    assert repr(start.plain["iterations"]) == repr(start.parts.config.iterations) == "10"
+
+
 @pytest.mark.parametrize(("end", "given", "reported"), [(4, 8, True), (3, 8, False), (4, 4, False)])
 def test_a_schedule_that_ended_with_the_run_is_reported(
     end: int, given: int, reported: bool, stored: Path, capsys: pytest.CaptureFixture[str]
