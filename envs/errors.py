@@ -32,6 +32,11 @@ def shown(value: object, most: int = 80) -> str:
     return short if len(text) <= most and len(short) < most else f"{short}..."
 
 
+def a_kind(kind: type) -> str:
+    """Returns a type's name with its article, such as "an int"."""
+    return f"{'an' if kind.__name__[0].lower() in 'aeiou' else 'a'} {kind.__name__}"
+
+
 def whole_number(name: str, given: Any, rule: str) -> int:
     """Returns a value as a whole number; raises InputError, with the rule for it, where it is none, as 1.0 and "1"."""
     try:
@@ -57,6 +62,14 @@ def naming(setting: str) -> Iterator[None]:
         raise InputError(f"{setting}: {error}") from error
 
 
+def did_you_mean(given: object, known: Iterable[str]) -> str:
+    """Returns "did you mean '<name>'? " of the known name that begins so, or else is the nearest; "" where none is."""
+    choices = sorted(known)
+    longer = [choice for choice in choices if given and choice.startswith(str(given))]
+    near = difflib.get_close_matches(str(given), longer or choices, n=1, cutoff=0.0 if longer else 0.6)
+    return f"did you mean {near[0]!r}? " if near else ""
+
+
 def unknown(what: str, given: object, known: Iterable[str]) -> InputError:
     """Builds the error for a name that is not among `known`, with one that begins so or else the nearest match first.
 
@@ -68,9 +81,7 @@ def unknown(what: str, given: object, known: Iterable[str]) -> InputError:
       An InputError, to be raised by the caller.
     """
     choices = sorted(known)
-    longer = [choice for choice in choices if given and choice.startswith(str(given))]
-    near = difflib.get_close_matches(str(given), longer or choices, n=1, cutoff=0.0 if longer else 0.6)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    hint = did_you_mean(given, choices)
     if len(choices) > _MOST_SHOWN:
         closest = difflib.get_close_matches(str(given), choices, n=_MOST_SHOWN, cutoff=0.0)
         return InputError(f"unknown {what} {given!r}; {hint}the nearest of {len(choices)}: {', '.join(closest)}")

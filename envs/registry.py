@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from envs import players
-from envs.errors import InputError, unknown
+from envs.errors import InputError, a_kind, unknown
 from envs.game import Game, Policy
 
 GROUP = "dream_rummy.games"
@@ -104,7 +104,7 @@ def _made(name: str, place: str, given: str | Callable[..., Game], rules: dict[s
     except (ImportError, AttributeError) as error:
         raise InputError(f"{place} cannot be loaded: {_line(error)}") from error
     if not callable(function):
-        raise InputError(f"{place} is a {type(function).__name__}; it must be a function of the rules")
+        raise InputError(f"{place} is {a_kind(type(function))}; it must be a function of the rules")
     try:
         inspect.signature(function).bind(**rules)
     except TypeError as error:
@@ -117,7 +117,7 @@ def _made(name: str, place: str, given: str | Callable[..., Game], rules: dict[s
         given = ", ".join(f"{rule}={value!r}" for rule, value in rules.items()) or "no rules given"
         raise InputError(f"{place} cannot be made with {given}: {_line(error)}") from error
     if not isinstance(game, Game):
-        raise InputError(f"{place} made a {type(game).__name__}; it must make an envs.Game")
+        raise InputError(f"{place} made {a_kind(type(game))}; it must make an envs.Game")
     if game.name != name:
         raise InputError(f"{place} made a game named {game.name!r}; both names must be the same")
     return game

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from envs import cards
-from envs.errors import InputError, unknown
+from envs.errors import InputError, a_kind, unknown
 
 
 def build_rules(kind: type, preset: Any, given: Mapping[str, Any], besides: Iterable[str] = ()) -> Any:
@@ -27,7 +27,7 @@ def build_rules(kind: type, preset: Any, given: Mapping[str, Any], besides: Iter
             raise unknown("rule", key, fields.union(besides))
         wanted = type(getattr(preset, key))
         if type(value) is not wanted:
-            raise InputError(f"rule {key}={value!r} is a {type(value).__name__}; it must be a {wanted.__name__}")
+            raise InputError(f"rule {key}={value!r} is {a_kind(type(value))}; it must be {a_kind(wanted)}")
     return dataclasses.replace(preset, **given)
 
 

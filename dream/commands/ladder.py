@@ -79,8 +79,8 @@ def prepare_ladder(composed: Composed) -> Ladder:
     names = config.players if config.players is not None else tuple(envs.bot_names(game))
     twice = [name for name in names if names.count(name) > 1]
     if len(names) < 2 or twice:
-        wrong = f"names {twice[0]!r} twice" if twice else f"names {len(names)}"
-        raise InputError(f"players={list(names)} {wrong}; it must name two different players at least")
+        wrong = f"names {twice[0]!r} twice; name each once" if twice else f"names {len(names)}; name at least two"
+        raise InputError(f"players={list(names)} {wrong}")
     places = {name: at_checkpoint(name) for name in names}
     players = {name: find_player(place, game) for name, place in places.items()}
     sources = {name: _identified(places[name], player, game) for name, player in players.items()}

@@ -22,7 +22,7 @@ from dream.storage.checkpoint import Checkpoint
 from dream.storage.policy_file import PolicyFile
 from dream.storage.tree_cache import stored_tree
 from envs import Game, HostPlayer, InputError, Policy, records
-from envs.errors import unknown
+from envs.errors import did_you_mean, unknown
 
 Trained = Checkpoint | PolicyFile
 """A trained player on disk."""
@@ -75,8 +75,8 @@ def find(reference: str | os.PathLike[str]) -> Trained:
         if (game := _game_with(str(reference))) is not None:
             raise InputError(f"{_NAMED.format(reference)}; it is measured where its game is given too, env={game}")
         raise InputError(
-            f"{reference} does not exist; it must be a run directory, a checkpoint's folder, a policy's file or one of "
-            f"{', '.join(shipped.names())}"
+            f"{reference} does not exist; {did_you_mean(reference, shipped.names())}it must be a run directory, a "
+            f"checkpoint's folder, a policy's file or one of {', '.join(shipped.names())}"
         )
     return policy_file.read(path, path.parent) if path.is_file() else checkpoint.find(path)
 
@@ -258,10 +258,10 @@ def find_player(reference: str, game: Game) -> Policy:
     if not reference or (not by_place and not Path(reference).expanduser().exists()):
         if new := renamed.VALUES["opponents"].get(reference):
             raise InputError(f"opponent {reference} is now {new}: the learner's own past, in algo.opponents alone")
+        names = [*by_name(game), *shipped.names(game.name)]
         raise InputError(
-            f"unknown player {reference!r}; it must be one of "
-            f"{', '.join([*by_name(game), *shipped.names(game.name)])}, "
-            "the path of a run, a checkpoint or a policy's file, or search:<any of these>"
+            f"unknown player {reference!r}; {did_you_mean(reference, names)}it must be one of {', '.join(names)}, the "
+            "path of a run, a checkpoint or a policy's file, or search:<any of these>"
         )
     trained = find(reference)
     check_game(trained, game)

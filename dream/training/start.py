@@ -54,7 +54,10 @@ def build_run(node: Any) -> Parts:
     for name in ("games", "final_games"):
         if game.num_players == 2 and getattr(config.eval, name) % 2:
             raise InputError(f"eval.{name}={getattr(config.eval, name)} is odd; it must be even: deals are mirrored")
-    places = {name: at_checkpoint(name) for name in config.eval.opponents}
+    named = config.eval.opponents
+    if twice := next((name for name in named if named.count(name) > 1), None):
+        raise InputError(f"eval.opponents={list(named)} names {twice!r} twice; name each once")
+    places = {name: at_checkpoint(name) for name in named}
     with naming("eval.opponents"):
         opponents = {name: find_opponent(place, game) for name, place in places.items()}
     met = {name: name for name in config.algo.get("opponents", ()) if name not in (SELF, PAST_SELF)}

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from envs.errors import InputError, shown
+from envs.errors import InputError, a_kind, shown
 from envs.game import Game
 from envs.records import openspiel
 from envs.records.record import FORMAT, Record
@@ -290,7 +290,7 @@ def _record(place: str, value: Any, game: Game | str | None) -> Record:
 
 def _from_json(place: str, value: Any) -> Record:
     if not isinstance(value, dict):
-        raise InputError(f"{place}: a {type(value).__name__}; it must be an object")
+        raise InputError(f"{place}: {a_kind(type(value))}; it must be an object")
     number = value.get("format")
     if type(number) is not int or number not in (_FIRST, FORMAT):
         raise InputError(f"{place}: format {_short(number)}; it must be {FORMAT}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from envs.errors import InputError, unknown
+from envs.errors import InputError, a_kind, unknown
 from envs.rules import build_rules
 from envs.rummy500.game import Rummy500
 from envs.rummy500.match import MatchRummy500
@@ -79,6 +79,6 @@ def _part(kind: type, names: tuple[str, ...], given: dict[str, Any]) -> dict[str
             check_weight(name, value)
             value = float(value)
         if type(value) is not wanted:
-            raise InputError(f"rule {name}={value!r} is a {type(value).__name__}; it must be a {wanted.__name__}")
+            raise InputError(f"rule {name}={value!r} is {a_kind(type(value))}; it must be {a_kind(wanted)}")
         found[name] = value
     return found

@@ -162,8 +162,8 @@ def test_a_run_that_goes_on_is_played_as_it_was(tmp_path: pathlib.Path, monkeypa
 RUMMY = ("env=rummy500", "env.rules.num_players=2", "players=[random,greedy]")
 WRONG = {
     "unknown player": (["players=[random,gredy]"], "unknown player 'gredy'"),
-    "one player": (["players=[random]"], "it must name two different players"),
-    "a player twice": (["players=[random,greedy,random]"], "names 'random' twice"),
+    "one player": (["players=[random]"], "names 1; name at least two"),
+    "a player twice": (["players=[random,greedy,random]"], "names 'random' twice; name each once"),
     "odd number of hands": (["games=7"], "games=7 is not valid"),
     "odd block": (["block=7"], "block=7 is odd"),
     "unknown plot": (["plot=sgv"], "did you mean 'svg'"),

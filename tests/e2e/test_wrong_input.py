@@ -74,6 +74,7 @@ RUN = {
     "unknown rule": (["+env.rules.knock=1"], "did you mean 'knock_limit'"),
     "unknown rule without +": (["env.rules.knock=1"], "did you mean 'knock_limit'"),
     "rule of another type": (["env.rules.knock_limit=ten"], "knock_limit='ten'"),
+    "rule of another kind": (["env.rules.knock_limit=9.5"], "is a float; it must be an int"),
     "rule out of range": (["env.rules.knock_limit=1000"], "it must be in [0, 98]"),
     "rules are a number": (["env.rules=3"], "env.rules=3 is not valid; it must be a dict"),
     "no layers": (["network.hidden=[]"], "network.hidden=[] is empty"),
@@ -81,7 +82,11 @@ RUN = {
     "unknown dtype": (["network.dtype=float16"], "did you mean 'bfloat16'"),
     "window too long": (["network.log_window=81"], "gin_rummy has 80 log slots"),
     "odd number of hands": (["eval.games=5"], "eval.games=5 is odd"),
-    "unknown opponent": (["eval.opponents=[randm]"], "unknown player 'randm'"),
+    "unknown opponent": (["eval.opponents=[randm]"], "unknown player 'randm'; did you mean 'random'?"),
+    "an opponent twice": (
+        ["eval.opponents=[random,greedy,random]"],
+        "eval.opponents=['random', 'greedy', 'random'] names 'random' twice; name each once",
+    ),
     "opponents are no list": (["eval.opponents=random"], "it must be a list"),
     "unknown tracking mode": (["tracking.mode=ofline"], "did you mean 'offline'"),
     "no tracking": (["tracking.mode=off"], "did you mean 'disabled'"),
@@ -114,6 +119,11 @@ RUN = {
 EVALUATE = {
     "no checkpoint": ([], "checkpoint= is missing"),
     "missing checkpoint": (["checkpoint=nowhere"], "nowhere does not exist"),
+    "a misspelt player": (["checkpoint=gin_rummy/pointz"], "does not exist; did you mean 'gin_rummy/points'? it must"),
+    "a misspelt opponent": (
+        ["checkpoint=run", "opponent=gin_rummy/pointz"],
+        "unknown player 'gin_rummy/pointz'; did you mean 'gin_rummy/points'? it must",
+    ),
     "a checkpoint as a flag": (["--checkpoint", "run"], "settings are written key=value, as checkpoint=run; --help"),
     "foreign folder": (["checkpoint=foreign"], "no complete checkpoint"),
     "a file": (["checkpoint=run/config.yaml"], "is not a complete checkpoint"),

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from envs import Game
-from envs.errors import InputError, shown
+from envs.errors import InputError, a_kind, shown
 
 MAX_LAYERS = 64
 _PARTS = ({"w", "b"}, {"kernel", "bias"})
@@ -91,7 +91,7 @@ def _layers(path: Path, content: dict[Any, Any], scope: str) -> Iterator[_Layer]
     for key, value in content.items():
         name = f"{scope}{key}"
         if not isinstance(value, dict):
-            what = "an array" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+            what = "an array" if isinstance(value, np.ndarray) else a_kind(type(value))
             raise InputError(f"{path}: {shown(repr(name))} is {what}; it must be a layer, a dict of arrays")
         if value and all(isinstance(part, dict) for part in value.values()):
             yield from _layers(path, value, f"{name}/")

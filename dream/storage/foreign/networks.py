@@ -24,7 +24,7 @@ from dream.networks.policy import Acts
 from dream.storage.foreign.layers import MAX_LAYERS, by_shape, is_own, log_window
 from dream.storage.foreign.opcodes import read_pickle
 from envs import Game
-from envs.errors import InputError, shown
+from envs.errors import InputError, a_kind, shown
 
 SIMBA_GAME = "gin_rummy_mdp"
 _DOCUMENT_TEMPERATURE = 0.1
@@ -62,7 +62,7 @@ def read_network(path: Path) -> Foreign:
     """
     content = read_pickle(path)
     if not isinstance(content, dict):
-        raise InputError(f"{path} holds a {type(content).__name__}; it must hold a dict of a network's parameters")
+        raise InputError(f"{path} holds {a_kind(type(content))}; it must hold a dict of a network's parameters")
     config = content.get("config")
     while isinstance(content.get("params"), dict):
         content = content["params"]
@@ -97,12 +97,12 @@ def _arrays(path: Path, content: dict[Any, Any]) -> dict[str, np.ndarray]:
     found = {}
     for layer, parts in content.items():
         if not isinstance(parts, dict):
-            kind = type(parts).__name__
-            raise InputError(f"{path}: {shown(repr(layer))} is a {kind}; it must be a layer, a dict of arrays")
+            kind = a_kind(type(parts))
+            raise InputError(f"{path}: {shown(repr(layer))} is {kind}; it must be a layer, a dict of arrays")
         for part, array in parts.items():
             name = f"{shown(layer)}.{shown(part)}"
             if not isinstance(array, np.ndarray):
-                raise InputError(f"{path}: {name} is a {type(array).__name__}; it must be an array")
+                raise InputError(f"{path}: {name} is {a_kind(type(array))}; it must be an array")
             found[name] = array
     if not found:
         raise InputError(f"{path} holds no layers; it must hold a dict of a network's parameters")

@@ -249,7 +249,7 @@ def test_a_taken_name_is_refused_unless_it_is_the_same_function() -> None:
         ("coin", "dream_support.CoinGame", "it must be a function or 'module:function'"),
         ("coin", "no_such_module:make", "game 'coin' cannot be loaded: ModuleNotFoundError: "),
         ("coin", "dream_support:make_nothing", "game 'coin' cannot be loaded: AttributeError: "),
-        ("coin", "dream_support:HIDDEN", "game 'coin' is a int; it must be a function of the rules"),
+        ("coin", "dream_support:HIDDEN", "game 'coin' is an int; it must be a function of the rules"),
         ("coin", lambda: "a coin", "game 'coin' made a str; it must make an envs.Game"),
         ("dime", make_wrong_name, "game 'dime' made a game named 'coin'; both names must be the same"),
     ],

@@ -123,7 +123,7 @@ SIMBA_WRONG = {
     "no number": (_set("value_draw", "bias", np.array([np.nan], np.float32)), "bias holds numbers that are not"),
     "too large": (_set("value_draw", "bias", np.array([1e300])), "value_draw.bias holds numbers that are not finite"),
     "a list": (_set("value_draw", "bias", [0.0]), "value_draw.bias is a list; it must be an array"),
-    "no layer": (lambda p: p.update(step=3), "'step' is a int; it must be a layer"),
+    "no layer": (lambda p: p.update(step=3), "'step' is an int; it must be a layer"),
     "no layers": (lambda p: p.clear(), "holds no layers"),
 }  # fmt: skip
 
