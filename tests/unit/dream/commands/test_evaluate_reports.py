@@ -7,6 +7,7 @@ import pathlib
 import re
 import shutil
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from dream.commands import evaluate, folders
 from dream.commands.evaluate import play_match, prepare_match, prepared
 from dream.config.compose import compose_config
 from dream.config.schema import EvaluateConfig
+from dream.evaluation.statistics import Interval
 from dream.storage.files import StorageError
 from dream.storage.policies import find
 from envs import InputError
@@ -122,10 +124,10 @@ def test_a_match_says_how_far_it_is(
 ) -> None:
     """Where the output is no terminal too: how many there are, how many are over, the time left; last the path."""
 
-    def played(*players: object, progress: Callable[[int], None], **others: object) -> dict[str, int]:
+    def played(*players: object, progress: Callable[[int], None], **others: object) -> dict[str, Any]:
         for done in (2048, 3000, 4096):
             progress(done)
-        return {"n": 4096, "n_pairs": 2048}
+        return {"n": 4096, "n_pairs": 2048, "points_per_hand": Interval(1.0, 0.5, 1.5)}
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(evaluate, function, played)
