@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from run_records import difference, flat
+from run_records import check_as_many, difference, flat
 
 import envs
 from dream.search import names as search_names
+from dream.storage import levels
 from dream.storage.files import write_bytes
 from dream.storage.policies import find
 from envs import Game, InputError
@@ -27,12 +28,13 @@ _MADE = "made"
 
 
 def checksum(name: str, game: Game) -> int | None:
-    """Returns the checksum of a player's weights; None for a rule-based one, or a search with one.
+    """Returns the checksum of a player's weights, or a level's player's; None for a rule-based one, or its search.
 
     Raises:
       InputError: no such player.
     """
     policy = search_names.policy_in(name)
+    policy = levels.level(policy, game).player if levels.is_level(policy) else policy
     return None if policy in envs.bot_names(game) else find(policy).meta["checksum"]
 
 
@@ -84,13 +86,9 @@ def check_not_fewer(path: Path, stored: Iterable[Mapping[str, Any]], deals: Mapp
       stored: its records, each with `player`, `opponent` and `deals`.
       deals: of the new records, by player and opponent.
     """
-    for one in stored:
-        number = deals.get((one["player"], one["opponent"]), one["deals"])
-        if number < one["deals"]:
-            raise InputError(
-                f"{path} holds {one['deals']:,} deals of {one['player']} against {one['opponent']}, here are "
-                f"{number:,}; play as many, or give another --out"
-            )
+    before = {f"{one['player']} against {one['opponent']}": one["deals"] for one in stored}
+    here = {f"{player} against {opponent}": number for (player, opponent), number in deals.items()}
+    check_as_many(path, "deals of", before, here)
 
 
 def _loaded(path: Path) -> dict[str, np.ndarray]:

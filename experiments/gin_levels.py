@@ -4,7 +4,8 @@
     python experiments/gin_levels.py --players camper runs/mine   further ones; the others' results are kept
 
 Every player meets every member of the field on mirrored deals of the pairing's own. A player's strength is the mean
-over the field; against itself it is 0. Results are merged into experiments/results/gin_levels.json after every player.
+over the field; against itself it is 0. Results are merged into experiments/results/gin_levels.json after every player,
+each with the rules, the checksums of its players and the commit of their code; none replaces one of more rounds.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import blocks
 from arguments import Parser, result_file
-from run_records import stored_result
+from run_records import check_as_many, stored_result
 
 import envs
 from dream.evaluation import match
@@ -59,12 +61,15 @@ def main() -> None:
         check_games(game, arguments.games)
         for player in players:
             find_player(player, game)
-        stored = stored_result(arguments.out) or {"field": FIELD, "players": {}}
+        stored = stored_result(arguments.out, "field", "players") or {"field": FIELD, "players": {}}
+        before = {player: row["games"] for player, row in stored["players"].items()}
+        check_as_many(arguments.out, "rounds of", before, dict.fromkeys(players, arguments.games))
+        made = {player: blocks.made_by(game, (player, *FIELD)) for player in players}
     except envs.InputError as error:
         parser.exit(2, f"error: {error}\n")
     for player in players:
         found = against_field(player, arguments.games)
-        stored["players"][player] = found
+        stored["players"][player] = found | {"made": made[player]}
         files.write_json(arguments.out, stored)
         print(f"{player}: {found['points_per_hand']['mean']:+.2f} points per hand", flush=True)
 

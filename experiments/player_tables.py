@@ -198,6 +198,8 @@ def levels_table() -> list[str]:
     """Returns the lines of the table of levels, and of other players against the same field."""
     found = stored("gin_levels")
     field, rows = found["field"], []
+    games = sorted({x["games"] for x in found["players"].values()})
+    rounds = f"{games[0]:,}" + (f" to {games[-1]:,}" if len(games) > 1 else "")
     for player, x in sorted(found["players"].items(), key=lambda item: item[1]["points_per_hand"]["mean"]):
         cells = [f"{x['by_opponent'][name]['mean']:+.1f}" if name != player else "" for name in field]
         rows.append([_called(player), signed(x["points_per_hand"]), *cells])
@@ -205,8 +207,7 @@ def levels_table() -> list[str]:
         " | ".join(["player", "mean", *(f"`{name}`" for name in field)]),
         rows,
         "`experiments/gin_levels.py`: points per hand by the game's default rules, "
-        f"{min(x['games'] for x in found['players'].values()):,} mirrored rounds per pairing; the mean over the field, "
-        "and by opponent.",
+        f"{rounds} mirrored rounds per pairing; the mean over the field, and by opponent.",
     )
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,13 +89,37 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path} is damaged ({error}); it must be JSON") from error
 
 
-def stored_result(path: Path) -> dict[str, Any]:
+def stored_result(path: Path, *parts: str) -> dict[str, Any]:
     """Returns what a result file holds; nothing where there is none.
 
+    Args:
+      path: the file.
+      *parts: names of what it must hold.
     Raises:
-      InputError: it is damaged.
+      InputError: it is damaged, or of something else.
     """
-    return read_json(path) if path.exists() else {}
+    if not path.exists():
+        return {}
+    stored = read_json(path)
+    if not isinstance(stored, dict) or any(part not in stored for part in parts):
+        raise InputError(f"{path} holds something else than these results; give another --out")
+    return stored
+
+
+def check_as_many(path: Path, unit: str, stored: Mapping[str, int], found: Mapping[str, int]) -> None:
+    """Raises InputError where a result file has more of something than what would replace it.
+
+    Args:
+      path: the file.
+      unit: what is counted, with its preposition, such as "deals of".
+      stored: how many it has, by what they are of.
+      found: how many would replace them.
+    """
+    for name, number in stored.items():
+        if (here := found.get(name, number)) < number:
+            raise InputError(
+                f"{path} holds {number:,} {unit} {name}, here are {here:,}; make it as many, or give another --out"
+            )
 
 
 def finished(run: Path) -> bool:

@@ -7,6 +7,7 @@ import pathlib
 from collections.abc import Callable
 
 import correction_tables
+import gin_levels
 import mini_gin_play
 import player_tables
 import pytest
@@ -77,6 +78,53 @@ def test_a_match_that_is_refused_is_one_line(
     assert seats() == 2
     assert capsys.readouterr().err == "error: games=2 is not valid\n"
     assert not (tmp_path / "out.json").exists()
+
+
+@pytest.fixture
+def gin_rows(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Calls the script of levels on a file of its own; rounds are made up."""
+    report = {"points_per_hand": Interval(1.0, 0.5, 1.5)}
+    monkeypatch.setattr(gin_levels, "match", lambda *_, **__: report)
+    monkeypatch.setattr(gin_levels.blocks, "commit", lambda: "old")
+    return lambda *arguments: called(gin_levels, "--out", str(tmp_path / "gin_levels.json"), *arguments)
+
+
+def test_no_row_of_a_player_is_replaced_by_one_of_fewer_rounds(
+    gin_rows: Callable[..., int], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """One line, before anything is played; other rows are kept, and each says what made it, of a level its player."""
+    out = tmp_path / "gin_levels.json"
+    assert gin_rows("--players", "greedy", "level:9") == 0
+    before = out.read_bytes()
+    made = json.loads(before)["players"]["level:9"]["made"]
+    assert (made["commit"], made["checksum of greedy"]) == ("old", None)
+    assert made["checksum of level:9"] == gin_levels.blocks.checksum("gin_rummy/points", envs.make("gin_rummy"))
+    capsys.readouterr()
+    with monkeypatch.context() as patch:
+        patch.setattr(gin_levels, "match", _never)
+        assert gin_rows("--players", "camper", "greedy", "--games", "8") == 2
+    assert capsys.readouterr().err == (
+        f"error: {out} holds 2,000 rounds of greedy, here are 8; make it as many, or give another --out\n"
+    )
+    assert out.read_bytes() == before
+    assert gin_rows("--players", "camper", "--games", "4000") == 0
+    stored = json.loads(out.read_text())["players"]
+    assert {player: row["games"] for player, row in stored.items()} == {"greedy": 2000, "level:9": 2000, "camper": 4000}
+    monkeypatch.setattr(player_tables, "stored", lambda name: json.loads(out.read_text()))
+    assert "2,000 to 4,000 mirrored rounds per pairing;" in "\n".join(player_tables.levels_table())
+
+
+def test_a_file_of_something_else_is_not_replaced(
+    gin_rows: Callable[..., int], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line, whether it holds other names or no names at all."""
+    out = tmp_path / "gin_levels.json"
+    for content in ('{"seed": 1}', "[]"):
+        out.write_text(content)
+        assert gin_rows("--players", "greedy") == 2
+        line = f"error: {out} holds something else than these results; give another --out\n"
+        assert (capsys.readouterr().err, out.read_text()) == (line, content)
 
 
 def test_seeds_stand_in_the_order_of_numbers() -> None:
