@@ -6,7 +6,8 @@
 Each policy plays the same mirrored deals against each opponent under the rules of the EAAI 2021 challenge. From one
 half of the deals follows which policy is best at each score (dream/evaluation/game_chances.py), from the other half
 what games come to with that choice and with each policy alone. Intervals are by the jackknife over blocks of the
-second half, whose deals all three share. experiments/results/gin_scores.json is written at the end.
+second half, whose deals all three share; those of chances end at 0 and 1. experiments/results/gin_scores.json is
+written at the end; matches of other policies, against more opponents or of more deals are not replaced.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 import blocks
 import numpy as np
 from arguments import Parser, result_file
+from run_records import check_as_many, stored_result
 
 import envs
 from dream.evaluation.game_chances import best_by_score, chance_by_score
@@ -29,6 +31,7 @@ from dream.evaluation.matches import play_hands
 from dream.evaluation.statistics import t95
 from dream.storage.files import write_text
 from dream.storage.policies import find_player
+from envs import InputError
 
 RESULT = Path(__file__).resolve().parent / "results" / "gin_scores.json"
 SEED = 239
@@ -62,6 +65,7 @@ def worth(points: Sequence[np.ndarray], rules: envs.MatchRules) -> dict[str, Any
         return np.array([by_score, *alone, by_score - alone[better]])
 
     by_score, *alone, gain = _jackknife(chances, len(judged[0]))
+    by_score, *alone = np.clip([by_score, *alone], 0.0, 1.0).tolist()
     alone_there = chance_by_score(watched, rules, same[better])
     return {
         "by_score": by_score,
@@ -85,6 +89,26 @@ def _jackknife(values: Callable[[np.ndarray], np.ndarray], count: int) -> list[l
     return np.stack([found, found - half, found + half], axis=1).tolist()
 
 
+def check_stored(path: Path, players: Sequence[str], opponents: Sequence[str], deals: int) -> None:
+    """Raises InputError where a result file has matches that would be lost, or one of more deals.
+
+    Args:
+      path: the file.
+      players: between which the score is to choose.
+      opponents: to be met.
+      deals: of each player against each opponent.
+    """
+    if not (stored := stored_result(path, "players", "matches")):
+        return
+    before, here = " and ".join(stored["players"]), " and ".join(players)
+    if set(stored["players"]) != set(players):
+        raise InputError(f"{path} holds matches of {before}, these are of {here}; give another --out")
+    known = {one["opponent"]: one["deals"] for one in stored["matches"]}
+    if lost := [name for name in known if name not in opponents]:
+        raise InputError(f"{path} holds a match against {lost[0]}; add it to --opponents, or give another --out")
+    check_as_many(path, "deals against", known, dict.fromkeys(opponents, deals))
+
+
 def main() -> None:
     """Plays the deals and writes what follows from them."""
     parser = Parser(__doc__.splitlines()[0])
@@ -99,7 +123,8 @@ def main() -> None:
     try:
         made = blocks.made_by(game, {*arguments.players, *arguments.opponents})
         players = {name: find_player(name, game) for name in (*arguments.players, *arguments.opponents)}
-    except envs.InputError as error:
+        check_stored(arguments.out, arguments.players, arguments.opponents, arguments.deals)
+    except InputError as error:
         parser.exit(2, f"error: {error}\n")
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     records = []

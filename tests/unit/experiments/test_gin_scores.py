@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 import gin_scores as script
 import numpy as np
 import pytest
+from script_support import called
 
 from envs import MatchRules
 
 RULES = MatchRules(target=100)
 
 
-def _rounds(size: int, seed: int, won: float = 0.5) -> np.ndarray:
+def _rounds(size: int, seed: int, won: float = 0.5, deals: int = 4096) -> np.ndarray:
     """Returns rounds that pay `size` points either way, won with a chance."""
-    return np.where(np.random.default_rng(seed).random((4096, 2)) < won, size, -size)
+    return np.where(np.random.default_rng(seed).random((deals, 2)) < won, size, -size)
 
 
 def test_nothing_is_gained_between_equals() -> None:
@@ -42,6 +44,55 @@ def test_the_interval_is_as_wide_as_the_chances_differ() -> None:
     found = np.array([script.worth([_rounds(3, n), _rounds(3, 1000 + n)], rules)["alone"][0] for n in range(40)])
     assert np.mean((found[:, 1] < 0.5) & (found[:, 2] > 0.5)) > 0.75
     assert found[:, 0].std() == pytest.approx((found[:, 2] - found[:, 1]).mean() / 3.92, rel=0.35)
+
+
+def test_intervals_of_chances_end_at_0_and_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the jackknife gives them, of few deals that one side mostly wins; one of a difference goes on below 0."""
+    given = [[0.999, 0.997, 1.001], [0.999, 0.997, 1.001], [0.003, -0.002, 0.008], [0.0, -0.004, 0.004]]
+    monkeypatch.setattr(script, "_jackknife", lambda values, count: given)
+    found = script.worth([_rounds(30, seed, deals=128) for seed in (0, 1)], RULES)
+    assert found["by_score"] == [0.999, 0.997, 1.0]
+    assert found["alone"] == [[0.999, 0.997, 1.0], [0.003, 0.0, 0.008]]
+    assert found["gain"] == [0.0, -0.004, 0.004]
+
+
+def test_no_match_is_replaced_by_one_of_fewer_deals_or_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line, before anything is played; as many deals of the same players, in any order, replace them."""
+
+    def rounds(*_: object, games: int, seed: int) -> dict[str, np.ndarray]:
+        return {"points_per_hand": np.zeros((games // 2, 2))}
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("nothing is to be played")
+
+    out = tmp_path / "found.json"
+    monkeypatch.setattr(script, "play_hands", rounds)
+    monkeypatch.setattr(script, "worth", lambda points, rules: {"by_score": [0.5, 0.4, 0.6]})
+    players, opponents = ["--players", "greedy", "camper"], ["--opponents", "random", "marjj"]
+
+    def run(*arguments: str) -> int:
+        return called(script, "--out", out, *arguments)
+
+    assert run("--deals", "256", *players, *opponents) == 0
+    before = out.read_bytes()
+    monkeypatch.setattr(script, "play_hands", never)
+    capsys.readouterr()
+    for arguments, message in (
+        (("128", *players, *opponents), "256 deals against random, here are 128; make it as many, or give another"),
+        (("256", *players, "--opponents", "random"), "a match against marjj; add it to --opponents, or give another"),
+        (
+            ("256", "--players", "greedy", "patient", *opponents),
+            "matches of greedy and camper, these are of greedy and patient; give another",
+        ),
+    ):
+        assert run("--deals", *arguments) == 2
+        assert capsys.readouterr().err == f"error: {out} holds {message} --out\n"
+        assert out.read_bytes() == before
+    monkeypatch.setattr(script, "play_hands", rounds)
+    assert run("--deals", "512", "--players", "camper", "greedy", *opponents, "lookahead") == 0
+    assert [one["deals"] for one in json.loads(out.read_text())["matches"]] == [512] * 3
 
 
 @pytest.mark.parametrize("arguments", [["--deals", "64"], ["--players", "nobody"]])
