@@ -6,7 +6,8 @@
 Mirrored deals; every round is played again from its record, so that the causes add up to the points per round. Blocks
 are kept in the working folder; a second call, or one with another player, goes on with what is missing. A block keeps
 the rules, the checksums of its players and the commit of their code, and so does its result; one of others is refused.
-experiments/results/gin_losses.json holds all players that were looked at, so that before and after stand together.
+experiments/results/gin_losses.json holds all players that were looked at, so that before and after stand together; none
+is replaced by one of fewer rounds.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from arguments import Parser, result_file
 from jax import Array, lax
-from run_records import read_json
+from run_records import check_as_many, stored_result
 
 import envs
 from dream.evaluation.matches import play_hands
@@ -189,10 +190,13 @@ def main() -> None:
             parser.exit(2, f"error: --{name} {getattr(arguments, name)} is not valid; it must be at least {least}\n")
     game, label = envs.make("gin_rummy"), arguments.label or pathlib.Path(arguments.player).name
     try:
-        stored = read_json(arguments.out) if arguments.out.exists() else {"seed": SEED, "players": {}}
+        stored = stored_result(arguments.out, "players") or {"seed": SEED, "players": {}}
         made = {name: blocks.made_by(game, (arguments.player, name)) for name in arguments.opponents}
         of_label = stored["players"].setdefault(label, {})
         check_label(label, of_label, arguments.player, made[arguments.opponents[0]])
+        rounds_here = 2 * arguments.block * len(_numbers(arguments))
+        before = {name: one["rounds"] for name, one in of_label.items()}
+        check_as_many(arguments.out, f"rounds of {label} against", before, dict.fromkeys(made, rounds_here))
         arguments.work.mkdir(parents=True, exist_ok=True)
         for opponent in arguments.opponents:
             rounds = _rounds(game, opponent, made[opponent], arguments)
@@ -214,6 +218,11 @@ def check_label(label: str, stored: dict[str, Any], player: str, made: dict[str,
             )
 
 
+def _numbers(arguments: argparse.Namespace) -> range:
+    """Returns the numbers of a pairing's blocks."""
+    return range(-(-arguments.deals // arguments.block))
+
+
 def _rounds(
     game: envs.Game, opponent: str, made: dict[str, Any], arguments: argparse.Namespace
 ) -> dict[str, np.ndarray]:
@@ -225,7 +234,7 @@ def _rounds(
     player, parts = arguments.player, []
     sources = [[name, made[f"checksum of {name}"]] for name in (player, opponent)]
     code = zlib.crc32(json.dumps([*sources, arguments.block]).encode())
-    numbers = range(-(-arguments.deals // arguments.block))
+    numbers = _numbers(arguments)
     kept = [arguments.work / f"{code:08x}_{number}.npz" for number in numbers]
     for path in filter(pathlib.Path.exists, kept):
         blocks.check(path, made)

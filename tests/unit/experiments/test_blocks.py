@@ -193,6 +193,27 @@ def test_relations_are_written_where_they_are_asked_for(relations: Callable[...,
     assert (tmp_path / "result.json").read_text() == "{}"
 
 
+def test_no_losses_are_replaced_by_those_of_fewer_rounds(
+    losses: Callable[..., int],
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of older scripts too, which do not say what made them: one line, before anything is played."""
+    out = tmp_path / "result.json"
+    out.write_text(json.dumps({"players": {"greedy": {"camper": {"rounds": 32}, "lookahead": {"rounds": 8192}}}}))
+    before = out.read_bytes()
+    assert losses("--player", "greedy") == 2
+    assert capsys.readouterr().err == (
+        f"error: {out} holds 32 rounds of greedy against camper, here are 16; make it as many, or give another --out\n"
+    )
+    assert (out.read_bytes(), list(tmp_path.rglob("*.npz"))) == (before, [])
+    monkeypatch.setattr(gin_losses, "looked_at", lambda rounds, bonus: {"rounds": 32})
+    assert losses("--player", "greedy", "--deals", 9) == 0, "two blocks of 8 deals"
+    stored = json.loads(out.read_text())["players"]["greedy"]
+    assert ("made" in stored["camper"], stored["lookahead"]) == (True, {"rounds": 8192})
+
+
 def test_pairings_that_were_not_played_stay(relations: Callable[..., int], tmp_path: pathlib.Path) -> None:
     """Another pairing's record is kept as it is, and one of this pairing is replaced."""
     other = {"player": "patient", "opponent": "marjj", "deals": 4096}
