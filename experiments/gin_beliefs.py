@@ -6,9 +6,9 @@
 
 A player meets each opponent, and is stopped at its first decision after so many actions. There worlds are drawn, as
 uniform deals and as likely ones (Game.likely_world), and once weighed by the player's own policy as a search does, once
-not. After each row experiments/results/gin_beliefs.json, or gin_beliefs_<game>.json, is written: mean deadwood, how
-often it is within the knock limit, and the mean log score of who holds each card that was never seen, in nats, lower is
-better.
+not. Written at the end, over no file of more decisions: experiments/results/gin_beliefs.json, or
+gin_beliefs_<game>.json, with mean deadwood, how often it is within the knock limit, and the mean log score of who holds
+each card that was never seen, in nats, lower is better.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from arguments import Parser, result_file
 from jax import Array
+from run_records import check_as_many, stored_result
 
 import envs
 from dream.equations.sampling import sample_action
@@ -33,7 +34,7 @@ from dream.search import SearchSettings
 from dream.search.worlds import drawn_worlds, log_likelihood, tempered
 from dream.storage.files import write_text
 from dream.storage.policies import find_player
-from envs import Game, Policy, cards
+from envs import Game, InputError, Policy, cards
 from envs.gin_rummy.melding import melds
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -115,20 +116,26 @@ def main() -> None:
         parser.exit(2, f"error: --decisions={arguments.decisions} is out of range; it must be at least 2\n")
     is_first = arguments.game == "gin_rummy"
     out = arguments.out or RESULTS / ("gin_beliefs.json" if is_first else f"gin_beliefs_{arguments.game}.json")
-    out.parent.mkdir(parents=True, exist_ok=True)
     game, own = envs.make(arguments.game), PLAYERS[arguments.game]
-    made = blocks.made_by(game, {own, *OPPONENTS})
+    try:
+        made = blocks.made_by(game, {own, *OPPONENTS})
+        stored = stored_result(out, "beliefs").get("beliefs", ())
+        before = {f"{one['opponent']} after {one['actions']} actions": one["decisions"] for one in stored}
+        check_as_many(out, "decisions against", before, dict.fromkeys(before, arguments.decisions))
+    except InputError as error:
+        parser.exit(2, f"error: {error}\n")
+    out.parent.mkdir(parents=True, exist_ok=True)
     of_game = "" if is_first else f"--game {arguments.game} "
     command = f"python experiments/gin_beliefs.py {of_game}--decisions {arguments.decisions}"
     player, records = find_player(own, game), []
-    stored = {"seed": SEED, "command": command, "player": own, "made": made, "beliefs": records}
     for name in (own, *OPPONENTS):
         for time in TIMES:
             seed = zlib.crc32(f"{SEED} {name} {time}".encode())
             found = measured(game, player, find_player(name, game), time, arguments.decisions, seed)
             records.append({"opponent": name, "actions": time, **found})
             print(records[-1], flush=True)
-            write_text(out, json.dumps(stored, indent=1) + "\n")
+    content = {"seed": SEED, "command": command, "player": own, "made": made, "beliefs": records}
+    write_text(out, json.dumps(content, indent=1) + "\n")
 
 
 if __name__ == "__main__":

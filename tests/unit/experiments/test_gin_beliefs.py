@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from pathlib import Path
 from types import ModuleType
 
 import gin_beliefs
 import jax
 import pytest
+from script_support import called
 
 import envs
 from dream.storage.policies import find_player
@@ -55,3 +58,31 @@ def test_likely_deals_are_nearer_to_the_truth(script: ModuleType, game: Game, gr
         assert off[0] < off[1] - 5
     assert all(0 < found["log_score"][kind][0] < 1 for kind in script.KINDS)
     assert found["log_score"]["likely deals"][0] < found["log_score"]["uniform deals"][0]
+
+
+def test_a_table_is_written_whole_and_over_none_of_more_decisions(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C leaves what was there; fewer decisions are one line, before anything is played."""
+    out, asked = tmp_path / "beliefs.json", []
+
+    def counted(*arguments: object) -> dict[str, int]:
+        asked.append(arguments[4])
+        if len(asked) == 5:
+            raise KeyboardInterrupt
+        return {"decisions": arguments[4]}
+
+    monkeypatch.setattr(script, "measured", counted)
+    with pytest.raises(KeyboardInterrupt):
+        called(script, "--decisions", 8, "--out", out)
+    assert not out.exists()
+    assert called(script, "--decisions", 8, "--out", out) == 0
+    assert len(json.loads(out.read_text())["beliefs"]) == 9
+    before, played = out.read_bytes(), len(asked)
+    capsys.readouterr()
+    assert called(script, "--decisions", 2, "--out", out) == 2
+    assert capsys.readouterr().err == (
+        f"error: {out} holds 8 decisions against gin_rummy/points after 12 actions, here are 2; make it as many, or "
+        "give another --out\n"
+    )
+    assert (out.read_bytes(), len(asked)) == (before, played)
