@@ -8,7 +8,7 @@ A cell is a run of `python -m dream.run` for a number of players and a seed, kep
 not run again, one that was interrupted goes on; one of other settings is refused. Its final evaluation, against random
 and greedy players, goes into experiments/results/rummy500_shaped.json as soon as it is there. In the matches each seed
 meets the next one: one player of the first, the other seats by the second, every deal from every seat. Matches of
-weights that are no longer there are played again.
+weights that are no longer there are played again. Nothing is replaced by what is of fewer iterations or rounds.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ import itertools
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from arguments import Parser, at_least, result_file
-from run_records import check_asked, finished, origin, read_json
+from run_records import check_as_many, check_asked, finished, origin, read_json, stored_result
 
 from dream.evaluation import match
 from dream.storage.checkpoint import find, has_checkpoint
@@ -112,19 +113,32 @@ def renew(result: dict[str, Any], players: int, seed: int, run: Path) -> None:
     result[name] = found | {key: before[key] for key in before if key == "against_seed"}
 
 
+def check_stored(given: argparse.Namespace, result: dict[str, Any], cells: Iterable[tuple[int, int]]) -> None:
+    """Raises InputError where a cell is stored, or its match, of more iterations or rounds than these would be."""
+    here = {f"{players}/seed{seed}": players for players, seed in cells}
+    stored = {name: result[name] for name in here if name in result}
+    iterations = {name: one["iterations"] for name, one in stored.items()}
+    rounds = {name: max(x["n"] for x in one["final_by_opponent"].values()) for name, one in stored.items()}
+    met_in = {name: x["n"] for name, one in stored.items() for x in one.get("against_seed", {}).values()}
+    check_as_many(given.out, "iterations of", iterations, dict.fromkeys(here, given.iterations))
+    check_as_many(given.out, "evaluated rounds of", rounds, dict.fromkeys(here, given.games))
+    check_as_many(given.out, "rounds of the match of", met_in, {name: given.deals * here[name] for name in here})
+
+
 def measure(given: argparse.Namespace) -> None:
     """Trains the cells asked for, stores all that are there, and plays their matches.
 
     Raises:
-      InputError: a run of other settings than asked for, or files that are damaged.
+      InputError: a run of other settings than asked for, stored cells of more rounds, or files that are damaged.
     """
-    result = read_json(given.out) if given.out.exists() else {}
+    result = stored_result(given.out)
     cells = dict.fromkeys([*itertools.product(given.players, given.seeds), *there(given.runs)])
     settings = {cell: cell_overrides(*cell, given.iterations, given.games) for cell in cells}
     runs = {cell: run_of(given.runs, *cell) for cell in cells}
     for cell, run in runs.items():
         if begun(run) or (run / EVALUATION_FILE).exists():
             check_asked(run, settings[cell], ["eval.final_games"])
+    check_stored(given, result, cells)
     given.out.parent.mkdir(parents=True, exist_ok=True)
     for cell, run in runs.items():
         if not finished(run):

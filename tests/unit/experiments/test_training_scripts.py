@@ -157,9 +157,11 @@ def shaped(
     monkeypatch.setattr(
         rummy500_shaped, "find", lambda run: SimpleNamespace(meta=json.loads((run / "meta").read_text()))
     )
-    monkeypatch.setattr(
-        rummy500_shaped, "met", lambda run, other, deals: {"of": [rummy500_shaped.find(x).meta for x in (run, other)]}
-    )
+
+    def met(run: pathlib.Path, other: pathlib.Path, deals: int) -> dict[str, object]:
+        return {"n": 2 * deals, "of": [rummy500_shaped.find(x).meta for x in (run, other)]}
+
+    monkeypatch.setattr(rummy500_shaped, "met", met)
 
     def make(seed: int, checksum: int = 0, *changed: str) -> pathlib.Path:
         run = tmp_path / "runs" / "2_players" / f"seed{seed}"
@@ -233,6 +235,31 @@ def test_matches_are_those_of_the_weights_that_are_there(
     assert checksums() == [[0, 5], [5, 7], [7, 0]]
     assert "resumed" not in json.loads((tmp_path / "out.json").read_text())["2/seed2"]
     assert capsys.readouterr().err.count("warning") == 1
+
+
+@pytest.mark.parametrize(
+    ("fewer", "message"),
+    [
+        (["--iterations", "1"], "60 iterations of 2/seed0, here are 1"),
+        (["--games", "300"], "3,000 evaluated rounds of 2/seed0, here are 300"),
+        (["--deals", "50"], "1,000 rounds of the match of 2/seed0, here are 100"),
+    ],
+)
+def test_no_cell_is_replaced_by_a_shorter_one(
+    shaped: tuple, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], fewer: list[str], message: str
+) -> None:
+    """In another folder of runs: one line, before anything is trained; a seed that is not stored may be shorter."""
+    make, call = shaped
+    assert (make(0), make(1), call()) == (*(tmp_path / "runs/2_players" / name for name in ("seed0", "seed1")), 0)
+    out, other = tmp_path / "out.json", ("--runs", str(tmp_path / "other"), "--out", str(tmp_path / "out.json"))
+    before = out.read_bytes()
+    capsys.readouterr()
+    arguments = ("--players", "2", *fewer, *other)
+    assert called(rummy500_shaped, *arguments, "--seeds", "0") == 2
+    line = f"error: {out} holds {message}; make it as many, or give another --out\n"
+    assert (capsys.readouterr().err, out.read_bytes(), (tmp_path / "other").exists()) == (line, before, False)
+    with pytest.raises(AssertionError, match="nothing is to be run"):
+        called(rummy500_shaped, *arguments, "--seeds", "2")
 
 
 def test_a_cell_that_was_left_is_gone_on_with(
