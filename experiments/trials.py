@@ -4,13 +4,12 @@
     python experiments/trials.py --kinds attacks kills some; the others' results are kept
     python experiments/trials.py --table               the table alone, from the results
 
-What makes the inputs, and what has to hold, is in tests/trials.
+No kind is replaced by one of fewer trials. What makes the inputs, and what has to hold, is in tests/trials.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -18,7 +17,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from arguments import Parser
+from arguments import Parser, result_file
+from run_records import check_as_many, stored_result
+
+from dream.storage.files import write_json
+from envs import InputError
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "support")]
@@ -71,10 +74,6 @@ def tried(kind: str, count: int, seed: int) -> dict[str, Any]:
     }
 
 
-def _stored() -> dict[str, Any]:
-    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-
-
 def page(results: dict[str, Any]) -> str:
     """Returns the docs page."""
     rows = [
@@ -99,18 +98,32 @@ def main() -> int:
     parser.add_argument("--count", type=_count, help="trials of each kind (default: as the docs have them)")
     parser.add_argument("--seed", type=int, default=0, help="of what is drawn (default %(default)s)")
     parser.add_argument("--table", action="store_true", help="run nothing; write the table from the results")
+    parser.add_argument(
+        "--out", type=result_file, default=RESULTS, help="the result file; of another there is no table"
+    )
     given = parser.parse_args()
+    if given.table and given.out != RESULTS:
+        parser.error(f"--table is of {RESULTS}; leave out --out")
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    results = _stored()
-    for kind in [] if given.table else given.kinds:
-        done = tried(kind, KINDS[kind][0] if given.count is None else given.count, given.seed)
-        results = {**_stored(), kind: done}  # read again: other kinds may be run at the same time
+    counts = {kind: KINDS[kind][0] if given.count is None else given.count for kind in given.kinds}
+    try:
+        results = stored_result(given.out)
+        before = {kind: results[kind]["tried"] for kind in KINDS if kind in results}
+        if not given.table:
+            check_as_many(given.out, "trials of", before, {kind: count for kind, count in counts.items() if count})
+    except InputError as error:
+        parser.error(str(error))
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    for kind, count in {}.items() if given.table else counts.items():
+        done = tried(kind, count, given.seed)
+        results = {**stored_result(given.out), kind: done}  # read again: others may be run at the same time
         print(f"{kind}: {results[kind]['tried']} tried, {results[kind]['held']} held", flush=True)
         for one in results[kind]["failed"]:
             print(f"  {one['name']}: {one['why']}", flush=True)
-        RESULTS.write_text(json.dumps({name: results[name] for name in KINDS if name in results}, indent=2) + "\n")
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(page(results))
+        write_json(given.out, {name: results[name] for name in KINDS if name in results})
+    if given.out == RESULTS:
+        PAGE.parent.mkdir(parents=True, exist_ok=True)
+        PAGE.write_text(page(results))
     return int(any(results[kind]["failed"] for kind in results))
 
 
