@@ -8,7 +8,7 @@ changes some of `VARIED`. Those are arguments of one compiled program, so that a
 `learning_rate_end` are the factors reached at the end, the first as 1 / sqrt(1 + c decisions), the other linearly;
 MMD's kl_weight is divided by the first. They stand for the algorithm's own schedules, which are off. Exploitability is
 in the game's unit. Results of other groups in the file are kept; those of a group that is stored are replaced when all
-of its trials are done.
+of its trials are done, and not by fewer decisions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from arguments import Parser, above_zero, result_file
 from omegaconf import OmegaConf
-from run_records import stored_result
+from run_records import check_as_many, stored_result
 from yaml import YAMLError
 
 import envs
@@ -139,10 +139,13 @@ def tried(given: argparse.Namespace) -> None:
     """Runs the groups asked for, one after the other, and stores each trial when it is done, a stored group whole.
 
     Raises:
-      InputError: as `chosen`; a game, an algorithm or a setting that is not there, or stored results that are damaged.
+      InputError: as `chosen`; a game, an algorithm or a setting that is not there, stored results that are damaged, or
+        a stored group of more decisions.
     """
     groups = chosen(given.trials, given.groups)
     known = stored_result(given.out).get(given.env, {})  # damage is refused before anything is run
+    spent = {name: int(group["decisions"]) for name, group in known.items()}
+    check_as_many(given.out, "decisions of group", spent, dict.fromkeys(groups, int(given.decisions)))
     given.out.parent.mkdir(parents=True, exist_ok=True)
     for name, node in groups.items():
         group, found = Group(given.env, node), []

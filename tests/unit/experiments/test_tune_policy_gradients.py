@@ -152,3 +152,21 @@ def test_no_decisions_are_too_few(tune: Callable[..., int], capsys: pytest.Captu
     assert capsys.readouterr().err == (
         f"error: argument --decisions: '{number}' is not valid; it must be a number above 0\n"
     )
+
+
+def test_a_group_is_not_replaced_by_fewer_decisions(
+    tune: Callable[..., int], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line, before anything is run; as many replace it, and other groups may have fewer."""
+    trials, out = tmp_path / "trials.yaml", tmp_path / "results" / "out.json"
+    trials.write_text("{a: &a {algorithm: ppo, settings: [], trials: [{x: 1}]}, b: *a}")
+    assert tune("--groups", "a") == 0
+    before = out.read_bytes()
+    capsys.readouterr()
+    assert tune("--decisions", "5e4") == 2
+    shown = capsys.readouterr()
+    assert (shown.out, out.read_bytes()) == ("", before)
+    assert shown.err == (
+        f"error: {out} holds 2,500,000 decisions of group a, here are 50,000; make it as many, or give another --out\n"
+    )
+    assert (tune("--groups", "b", "--decisions", "5e4"), tune("--groups", "a")) == (0, 0)
