@@ -102,7 +102,7 @@ def test_groups() -> None:
     """What a user chooses from: Hydra's own groups and what follows from others are not among it."""
     assert set(groups_of("config")) == {"env", "algo", "network", "tracking", "preset", "experiment"}
     assert set(groups_of("ladder")) == {"env"}
-    assert groups_of("evaluate") == {}
+    assert set(groups_of("evaluate")) == set(groups_of("exploit")) == {"env"}
     assert groups_of("config")["tracking"] == ["wandb"]
 
 

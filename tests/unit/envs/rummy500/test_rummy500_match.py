@@ -183,7 +183,7 @@ def test_rules_choose_the_kind() -> None:
         ({"target": 0, "max_rounds": 9}, "rule max_rounds=9 is of a match; set target, or leave it out"),
         ({"reward": "shaped", "max_rounds": 9, "target": 0}, "rule max_rounds=9 is of a match"),
         ({"target": -1}, "out of range"),
-        ({"target": "500"}, "must be a int"),
+        ({"target": "500"}, "must be an int"),
         ({"taget": 500}, "did you mean 'target'"),
     ):
         with pytest.raises(InputError, match=reason):
