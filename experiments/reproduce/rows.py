@@ -106,7 +106,7 @@ class Row:
     published: float | None = number(None, 0)
     source: str | None = None
     tolerance: Tolerance = Tolerance()
-    seeds: tuple[int, ...] = number((0, 1, 2), 0, 2**32 - 1)
+    seeds: tuple[int, ...] = number((0, 1, 2, 3, 4), 0, 2**32 - 1)
     deterministic: bool = False
     mean_over: int = number(1, 1)
     overrides: tuple[str, ...] = ()
