@@ -77,7 +77,7 @@ def test_an_interrupted_row_keeps_what_it_has(tmp_path: pathlib.Path) -> None:
     succeed(RUN, "kuhn_external_mccfr", "seeds=1", "--collect", *WHERE, cwd=tmp_path)
     reported = _result(tmp_path, "kuhn_external_mccfr")
     assert reported["seeds"] == 1
-    assert "of 2 M nodes; 1 of 3 seeds" in reported["shortened"]
+    assert "of 2 M nodes; 1 of 5 seeds" in reported["shortened"]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,9 @@ games:
   coin: {title: Coin, overrides: [env=kuhn_poker], thresholds: [0.1, 0.06]}
   dice: {title: Dice, overrides: [env=leduc_poker]}
 rows:
-  long: {game: coin, algorithm: cfr, budget: {nodes: 1000}, published: 60, source: a paper, tolerance: {at_most: 65}}
+  long:
+    {game: coin, algorithm: cfr, budget: {nodes: 1000}, published: 60, source: a paper, seeds: [0, 1, 2],
+     tolerance: {at_most: 65}}
   long_at_500: {run: long, budget: {nodes: 500}, tolerance: {at_least: 100}}
   other: {game: dice, algorithm: ppo, policy: current, budget: {iterations: 4}, deterministic: true, seeds: [0]}
 """
