@@ -310,8 +310,9 @@ def test_a_sweep_with_a_refused_job(tmp_path: pathlib.Path) -> None:
     assert header.split()[:3] == ["job", "overrides", "objective"]
     exact = json.loads((tmp_path / "sweep" / "0" / "evaluation.json").read_text())["exact"]["average"]
     assert first.split() == ["0", "eval.final_games=32", f"{exact['exploitability']:.6g}"]
-    assert second.split(maxsplit=2)[2].startswith("refused: eval.final_games=33 is odd")
-    assert done.stderr.splitlines()[-1].startswith("error: job 1 (eval.final_games=33): refused: ")
+    assert second.split() == ["1", "eval.final_games=33", "refused"]
+    last = "error: job 1 (eval.final_games=33): refused: eval.final_games=33 is odd"
+    assert done.stderr.splitlines()[-1].startswith(last)
     (run,) = _runs(tmp_path / "sweep" / "0")
     assert run.display_name == "preset=tiny,env=kuhn_poker,algo=cfr,eval.final_games=32"
     assert run.run_group == "sweep"
