@@ -228,7 +228,7 @@ def _play(prepared: Match) -> float | None:
             path = _histories(config)
             with writing(path):
                 write_text(path, "".join(rounds))
-    finally:  # what was played is told where the disk refuses it
+    finally:  # what was played is printed where the disk refuses it
         report_table(f"{config.checkpoint}{trained} against {config.opponent}", report)
     print(prepared.path)
     return objective({}, [report["points_per_hand"].mean])

@@ -243,7 +243,7 @@ class Sweep:
             except InputError as error:
                 refused[number] = error
             except Exception:
-                continue  # it is told where the job comes up
+                continue  # it is reported where the job comes up
         if len(refused) == len(self._planned):
             raise refused[0]
         reasons: dict[str, list[int]] = {}
