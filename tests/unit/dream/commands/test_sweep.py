@@ -116,7 +116,7 @@ def test_a_job_that_does_not_compose_is_refused_alone(sweep: Callable[..., Resul
 
 
 def test_a_wrong_value_among_others_is_told_before_the_first_job(sweep: Callable[..., Result]) -> None:
-    """A line for each reason, which names its jobs; the others run, and what breaks otherwise is reported in its turn."""
+    """A line for each reason, which names its jobs; the others run; what breaks otherwise is reported in its turn."""
 
     def prepare(composed: Composed) -> Composed:
         if composed.node.seed == 9:
