@@ -16,8 +16,8 @@ from dream.game_tree.forms import exact_form
 from envs import InputError
 from envs.game import EnumerableGame
 
-OPENING = "012345/67"
-"""Six first cells of player 0: few lists are left, but player 1 has too many for a tree to be built."""
+OPENING = "012345/24"
+"""Six first cells of player 0: few lists are left, but player 1 has too many for a tree to be built; play matters."""
 
 
 def test_an_iteration_and_its_policies() -> None:
@@ -38,7 +38,7 @@ def test_an_iteration_and_its_policies() -> None:
     tables, policies = learner.tables(state), learner.policies(state)
     assert set(tables) == set(policies) == {"current", "average"}
     after = form.values(tables["average"]).nash_conv
-    assert after < before
+    assert after < before / 2
     played = form.tabulate(policies["average"])
     assert form.values(played).nash_conv == pytest.approx(after, abs=1e-6)
 
@@ -55,7 +55,7 @@ def test_mmd_needs_no_tree() -> None:
         assert metrics["nodes"] == 2 * form.num_infosets
         assert 0 < metrics["entropy"] < np.log(9)
     table = learner.tables(state)["current"]
-    assert form.values(table).nash_conv < before
+    assert form.values(table).nash_conv < before / 2
     played = form.tabulate(learner.policies(state)["current"])
     assert form.values(played).nash_conv == pytest.approx(form.values(table).nash_conv, abs=1e-6)
 
