@@ -34,6 +34,7 @@ from dream.config.compose import compose_config
 from dream.config.settings import number
 from dream.storage.checkpoint import FOLDER
 from dream.storage.files import CONFIG_FILE
+from dream.storage.lock import RunLock
 from dream.training import metrics
 from envs.errors import InputError
 
@@ -82,8 +83,9 @@ def go_through(spec: Spec, row: Row, seed: int, end: Budget, run_dir: Path) -> i
     """Runs a seed to its end, from where it was left; returns the exit code.
 
     Raises:
-      InputError: the run directory holds a run of other settings.
+      InputError: the run directory holds a run of other settings, or another process works in it.
     """
+    RunLock(run_dir).check_free()
     overrides = spec.run_overrides(row, seed)
     node = compose_config("config", overrides).node
     records = metrics.read(run_dir)

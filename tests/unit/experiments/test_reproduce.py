@@ -20,6 +20,7 @@ from reproduce_support import COIN, DICE, ROWS, write_run
 from dream import algorithms
 from dream.config.compose import compose_config
 from dream.config.tuned import config_dir
+from dream.storage.lock import RunLock
 from dream.training.start import build_run
 from envs import InputError
 
@@ -232,6 +233,19 @@ def test_a_finished_run_is_kept_without_its_checkpoints(
     assert scripts.run.go_through(spec, row, 1, row.budget, tmp_path / "seed1") == 0
     assert f"run_dir={tmp_path / 'seed1'}" in begun[0]
     assert not (tmp_path / "seed1").exists()
+
+
+def test_a_run_under_way_is_not_started_over(
+    scripts: SimpleNamespace, spec: object, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before its first checkpoint it has nothing to go on from, and would be removed while it runs."""
+    monkeypatch.setattr(scripts.run, "_call", lambda overrides: pytest.fail(f"begun: {overrides}"))
+    write_run(tmp_path / "seed0", [0.5] * 9)
+    with RunLock(tmp_path / "seed0") as lock:
+        lock.acquire()
+        with pytest.raises(InputError, match="seed0 is in use by process"):
+            scripts.run.go_through(spec, spec.row("long"), 0, spec.row("long").budget, tmp_path / "seed0")
+    assert len(scripts.measured.metrics.read(tmp_path / "seed0")) == 9
 
 
 @pytest.mark.parametrize(
