@@ -42,6 +42,7 @@ from dream.evaluation.statistics import Interval, mean_interval
 from dream.game_tree.tabular_policy import view_hash
 from envs import EnumerableGame, Game, InputError, Policy, bot_names, check_plays, make_bot
 from envs.errors import unknown
+from envs.sampling import resample
 
 _LEAST, _IMPOSSIBLE = 1e-30, -1e9
 """What stands for an action's chance of 0 in logarithms, and for the logarithm of an impossible deal's chance."""
@@ -162,7 +163,8 @@ class _Local:
         deal = game.likely_world if config.likely else lambda view, key: (game.determinize(view, key), jnp.float32(0))
         deals, corrections = jax.vmap(deal)(_repeat(views, config.proposals), _split(keys[:, 0], config.proposals))
         logs = jax.vmap(functools.partial(self._log_likelihood, params["opponent"]))(deals) + corrections
-        chosen = jax.vmap(functools.partial(resampled, size=config.particles))(keys[:, 1], logs.reshape(lanes, -1))
+        weights = jax.nn.softmax(logs.reshape(lanes, -1))
+        chosen = jax.vmap(functools.partial(resample, count=config.particles))(keys[:, 1], weights)
         chosen = (chosen + config.proposals * np.arange(lanes)[:, None]).reshape(-1)
         particles = _repeat(jax.tree.map(lambda x: x[chosen], deals), width)
         actions = jax.vmap(functools.partial(_tried, width=width))(jax.vmap(params["player"])(views, legal), legal)
@@ -248,18 +250,3 @@ def _repeat(tree: Any, times: int) -> Any:
 def _split(keys: Array, count: int) -> Array:
     """Splits each key: [n * count], from [n]."""
     return jax.vmap(lambda key: jax.random.split(key, count))(keys).reshape(-1)
-
-
-def resampled(key: Array, logs: Array, size: int) -> Array:
-    """Draws by weights exp(logs), systematically: each index floor or ceil of `size` times its share.
-
-    Args:
-      key: consumed.
-      logs: float32[n], finite.
-      size: how many to draw.
-    Returns:
-      int32[size], ascending.
-    """
-    cumulative = jnp.cumsum(jax.nn.softmax(logs))
-    points = (np.arange(size) + jax.random.uniform(key)) / size
-    return jnp.minimum(jnp.searchsorted(cumulative, points * cumulative[-1]), logs.shape[0] - 1)

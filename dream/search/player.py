@@ -32,11 +32,12 @@ from dream.networks.policy import ValuedPolicy, without_value
 from dream.search import halving
 from dream.search.halving import Tally
 from dream.search.playouts import play_on
-from dream.search.worlds import Belief, drawn_worlds, resample, sample_belief
+from dream.search.worlds import Belief, drawn_worlds, sample_belief
 from envs import Game, InputError, Policy, check_plays
 from envs.batching import on_cpu, where_needed
 from envs.game import View
 from envs.random_play import key_of_view
+from envs.sampling import resample
 
 _LANES = 4096
 """Rounds that an accelerator plays on at once, whatever the number of decisions: what bounds the memory.
@@ -179,7 +180,8 @@ class Search:
     def bracket(self, params: SearchParams, question: Question, number: Array, tally: Tally) -> Tally:
         """Compares the candidates in one more bracket of sequential halving, its worlds drawn by their weights."""
         draw_key, play_key = jax.random.split(jax.random.fold_in(question.key, number))
-        drawn = resample(question.belief.weights, draw_key, self.pulls)
+        offset_key, order_key = jax.random.split(draw_key)
+        drawn = jax.random.permutation(order_key, resample(offset_key, question.belief.weights, self.pulls))
         seat = question.view.seat.astype(jnp.int32)
 
         def one(arm: Array, world: Array, needed: Array) -> Array:

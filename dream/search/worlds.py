@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
 
 from envs import Game, Policy
@@ -145,14 +144,3 @@ def tempered(logs: Any, least_effective: Any) -> Array:
     power = jnp.where(enough(jnp.float32(1)), 1.0, low)
     weights = jnp.where(logs == -jnp.inf, 0.0, jnp.exp(power * logs))
     return weights / jnp.sum(weights)
-
-
-def resample(weights: Array, key: Array, count: int) -> Array:
-    """Draws worlds by their weights: int32[count], in random order; each as often as its share, to less than one.
-
-    Source: Kitagawa 1996, "Monte Carlo filter and smoother", systematic resampling.
-    """
-    offset_key, order_key = jax.random.split(key)
-    places = (jax.random.uniform(offset_key) + np.arange(count)) / count
-    chosen = jnp.searchsorted(jnp.cumsum(weights) / jnp.sum(weights), places)
-    return jax.random.permutation(order_key, jnp.minimum(chosen, weights.shape[0] - 1)).astype(jnp.int32)

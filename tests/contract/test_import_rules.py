@@ -17,6 +17,7 @@ SHARED = {
     "envs.errors",
     "envs.batching",
     "envs.random_play",
+    "envs.sampling",
     "envs.boards",
     "envs.drawing",
     "envs.records",

@@ -16,8 +16,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
+
+from envs.sampling import resample
 
 BLOCK = 8
 """Proposals looked at together."""
@@ -77,7 +78,7 @@ def annealed(
         pick_key, move_key = jax.random.split(jax.random.fold_in(key, n))
         rise = _rise(energies)
         power = jnp.minimum(power + rise, _STRICT)
-        kept = _drawn_again(jnp.exp(-rise * (energies - jnp.min(energies))), pick_key)
+        kept = resample(pick_key, jnp.exp(-rise * (energies - jnp.min(energies))), len(energies))
         particles, energies = jax.tree.map(lambda leaf: leaf[kept], (particles, energies))
         return n + 1, power, *_moved(particles, energies, power, move, energy, move_key)
 
@@ -109,14 +110,6 @@ def _rise(energies: Array) -> Array:
 
     low, _ = lax.fori_loop(0, _HALVINGS, halve, (jnp.float32(0), most))
     return jnp.where(enough(most), most, low)
-
-
-def _drawn_again(weights: Array, key: Array) -> Array:
-    """Returns which particles go on: int32[PARTICLES], each as often as its share, to less than one."""
-    size = len(weights)
-    places = (jax.random.uniform(key) + np.arange(size)) / size
-    ends = jnp.cumsum(weights)
-    return jnp.minimum(jnp.searchsorted(ends / ends[-1], places), size - 1)
 
 
 def _moved(

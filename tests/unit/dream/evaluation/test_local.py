@@ -14,7 +14,7 @@ from jax import Array, lax
 
 import envs
 from dream.evaluation import local, match
-from dream.evaluation.local import LocalConfig, local_best_response, resampled
+from dream.evaluation.local import LocalConfig, local_best_response
 from envs import Game, InputError, Policy
 from envs.kuhn_poker import KuhnPoker
 from envs.random_play import uniform_action
@@ -72,16 +72,6 @@ def test_the_past_is_retraced_and_as_likely_as_the_opponent_made_it(name: str) -
     assert np.all(same)
     assert np.sum(np.asarray(wanted) < 0) > 4
     np.testing.assert_allclose(found, wanted, atol=1e-4)
-
-
-def test_particles_are_drawn_by_their_weights() -> None:
-    """Of 10, shares .5, .3, .2 give 5, 3 and 2; in the mean over draws, uneven shares come out too."""
-    draw = jax.jit(jax.vmap(functools.partial(resampled, size=10), (0, None)))
-    keys = jax.random.split(jax.random.key(1), 4000)
-    even = np.asarray(draw(keys, jnp.log(jnp.array([0.5, 0.3, 0.2]))))
-    assert np.all([np.sum(even == n, axis=1) == count for n, count in enumerate((5, 3, 2))])
-    uneven = np.asarray(draw(keys, jnp.log(jnp.array([0.01, 0.33, 0.66]))))
-    np.testing.assert_allclose([np.mean(uneven == n) for n in range(3)], [0.01, 0.33, 0.66], atol=0.003)
 
 
 def test_it_beats_uniform_play_and_stays_below_the_exact_bound() -> None:

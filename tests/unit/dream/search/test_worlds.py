@@ -13,7 +13,7 @@ import pytest
 
 import envs
 from dream.evaluation import local
-from dream.search.worlds import log_likelihood, resample, tempered
+from dream.search.worlds import log_likelihood, tempered
 from envs.gin_rummy.core import table
 
 LEAST = 48.0
@@ -90,13 +90,3 @@ def test_what_a_policy_answers_after_a_contradiction_is_no_fault_of_its_own() ->
     world = dataclasses.replace(state, table=dataclasses.replace(state.table, log=log))
     assert local._IMPOSSIBLE < weigh(state) < 0
     assert weigh(world) == local._IMPOSSIBLE
-
-
-def test_worlds_are_drawn_as_often_as_they_weigh() -> None:
-    """Each its share of the draws, rounded up or down, whatever the key."""
-    weights = np.array([0.5, 0.0, 0.3, 0.05, 0.15], np.float32)
-    for seed in range(5):
-        counts = np.bincount(resample(weights, jax.random.key(seed), 40), minlength=5)
-        assert counts.sum() == 40
-        assert np.all(np.abs(counts - 40 * weights) < 1)
-        assert counts[1] == 0

@@ -1,0 +1,35 @@
+"""Draws by weights."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import numpy as np
+
+from envs.sampling import resample
+
+
+def test_each_is_drawn_as_often_as_it_weighs() -> None:
+    """Its share of the draws, rounded up or down, whatever the key and the unit; in the mean the share itself."""
+    draw = jax.jit(jax.vmap(functools.partial(resample, count=10), (0, None)))
+    keys = jax.random.split(jax.random.key(1), 4000)
+    for weights in ([0.5, 0.0, 0.3, 0.05, 0.15], [0.01, 0.33, 0.66], [3.0, 1.0]):
+        shares = np.array(weights) / np.sum(weights)
+        counts = np.array(
+            [np.bincount(row, minlength=len(weights)) for row in np.asarray(draw(keys, np.float32(weights)))]
+        )
+        assert np.all(np.abs(counts - 10 * shares) < 1 + 1e-5)
+        np.testing.assert_allclose(np.mean(counts, axis=0) / 10, shares, atol=0.003)
+
+
+def test_none_of_weight_zero_is_drawn() -> None:
+    """Not where sums of floats rise over it, nor first or last, in 2 million draws."""
+    rng = np.random.default_rng(0)
+    weights = np.where(rng.random((64, 1000)) < 0.5, 0, rng.random((64, 1000)) ** 8).astype(np.float32)
+    weights[:, [0, -1]] = 0
+    weights[0, :-2] = 0
+    weights[0, -2] = 1e-30
+    keys = jax.random.split(jax.random.key(2), 64)
+    drawn = np.asarray(jax.jit(jax.vmap(functools.partial(resample, count=32_768)))(keys, weights))
+    assert np.all(np.take_along_axis(weights, drawn, axis=1) > 0)
