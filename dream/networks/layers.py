@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dream.networks.products import product
+
 POLICY = "policy"
 """The name of a policy head."""
 SMALL = 0.01
@@ -44,7 +46,7 @@ class _Linear(hk.Module):
         inputs = x.shape[-1]
         w_init = self.w_init or hk.initializers.TruncatedNormal(1.0 / np.sqrt(inputs))
         w = hk.get_parameter("w", [inputs, self.size], jnp.float32, init=w_init)
-        out = jnp.matmul(x.astype(self.dtype), w.astype(self.dtype), preferred_element_type=jnp.float32)
+        out = product(x, w, self.dtype)
         if not self.with_bias:
             return out
         return out + hk.get_parameter("b", [self.size], jnp.float32, init=jnp.zeros)

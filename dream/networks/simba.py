@@ -26,6 +26,7 @@ from jax import Array
 from dream.config.settings import choice, number
 from dream.networks import inputs
 from dream.networks.network import Network
+from dream.networks.products import product
 from envs import Game
 
 LOGITS, PREDICTED = "logits", "opp_dw_pred"
@@ -149,8 +150,7 @@ class _Simba:
 
 def _dense(layer: dict[str, Array], x: Array, dtype: Any) -> Array:
     """Returns x @ kernel + bias, the operands of the product in a dtype, its sums and the bias in float32."""
-    kernel = layer["kernel"].astype(dtype)
-    return jnp.matmul(x.astype(dtype), kernel, preferred_element_type=jnp.float32) + layer["bias"]
+    return product(x, layer["kernel"], dtype) + layer["bias"]
 
 
 def _normed(layer: dict[str, Array], x: Array) -> Array:

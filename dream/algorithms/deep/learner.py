@@ -219,12 +219,20 @@ class _Deep:
         """Returns (view, legal, player) -> float32[A], the players' policies."""
         return functools.partial(own_policy, self.network, self.config.regrets, networks.params, networks.fitted)
 
-    @functools.partial(jax.jit, static_argnums=0)
     def _table(self, networks: RegretNetworks) -> Array:
         """Returns both players' policies at all information sets: float32[I, A]."""
-        policy = self._policy_of(networks)
-        owners = jnp.asarray(self.tree.owner, jnp.int32)
-        return jax.vmap(policy)(jax.tree.map(jnp.asarray, self.tree.views), jnp.asarray(self.tree.legal), owners)
+        return self._policies_at(networks, self._infosets)
+
+    @functools.cached_property
+    def _infosets(self) -> tuple[Any, Array, Array]:
+        """(view, legal actions, player) of all information sets; as constants of a program XLA would compute with them."""
+        legal, owners = jnp.asarray(self.tree.legal), jnp.asarray(self.tree.owner, jnp.int32)
+        return jax.tree.map(jnp.asarray, self.tree.views), legal, owners
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def _policies_at(self, networks: RegretNetworks, infosets: tuple[Any, Array, Array]) -> Array:
+        """Returns the policies at information sets: float32[I, A]."""
+        return jax.vmap(self._policy_of(networks))(*infosets)
 
     def _key(self, state: DeepState, part: int) -> Array:
         return jax.random.fold_in(jax.random.fold_in(state.key, state.iteration), part)
