@@ -59,10 +59,13 @@ def _show(parser: _Parser, given: argparse.Namespace) -> None:
         hand = HandEvaluator(" ".join(given.cards), jokers=True, ace_high=given.ace_high)
         flags = _flags(hand) if given.flags else ""
         combos = list(itertools.islice(hand.combos(given.level, given.method), _MOST_COMBOS + 1))
-        if given.svg is not None:
-            Path(given.svg).write_text(picture.to_svg(hand))
-    except (InputError, OSError) as error:
+    except InputError as error:
         parser.error(str(error))
+    if given.svg is not None:
+        try:
+            Path(given.svg).write_text(picture.to_svg(hand))
+        except OSError as error:
+            parser.error(f"--svg={given.svg} cannot be written: {error.strerror}")
     console = Console(file=sys.stdout)
     console.print(_grid(hand))
     if flags:

@@ -74,14 +74,14 @@ def test_passes_are_counted_in_minibatches() -> None:
     assert steps == [40, 320]
 
 
-@pytest.mark.parametrize("link", ["0", "-1", "inf", "x"])
-def test_no_link_is_too_slow(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], link: str
+@pytest.mark.parametrize(("name", "text"), [("--link", "0"), ("--link", "inf"), ("--link", "x"), ("--latency", "-1")])
+def test_links_take_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], name: str, text: str
 ) -> None:
     """One line, nothing is written."""
     monkeypatch.setattr(model, "RESULT", tmp_path / "stored.json")
-    assert called(model, "--link", link, "--out", tmp_path / "mine.json") == 2
-    assert capsys.readouterr().err == f"error: argument --link: '{link}' is not valid; it must be a number above 0\n"
+    assert called(model, name, text, "--out", tmp_path / "mine.json") == 2
+    assert capsys.readouterr().err == f"error: argument {name}: '{text}' is not valid; it must be a number above 0\n"
     assert not list(tmp_path.iterdir())
 
 

@@ -218,3 +218,7 @@ def test_command_draws_flags_and_a_picture(capsys: pytest.CaptureFixture[str], t
     with pytest.raises(SystemExit, match="2"):
         main(["3H", "*", "--flags"])
     assert "do not support jokers" in capsys.readouterr().err
+    picture = tmp_path / "missing" / "hand.svg"
+    with pytest.raises(SystemExit, match="2"):
+        main(["3H", "4H", "--svg", str(picture)])
+    assert capsys.readouterr() == ("", f"error: --svg={picture} cannot be written: No such file or directory\n")
