@@ -141,7 +141,9 @@ def main() -> None:
     """Runs the command."""
     parser = Parser(__doc__)
     parser.add_argument("--link", type=above_zero, default=LINK, help="bytes/s between machines (default %(default)g)")
-    parser.add_argument("--latency", type=above_zero, default=LATENCY, help="seconds of a message (default %(default)g)")
+    parser.add_argument(
+        "--latency", type=above_zero, default=LATENCY, help="seconds of a message (default %(default)g)"
+    )
     parser.add_argument("--out", type=result_file, default=RESULT, help="default: the file that the tables are of")
     arguments = parser.parse_args()
     report: dict[str, Any] = {"link": arguments.link, "latency": arguments.latency, "recipes": {}}

@@ -225,7 +225,7 @@ class _Deep:
 
     @functools.cached_property
     def _infosets(self) -> tuple[Any, Array, Array]:
-        """(view, legal actions, player) of all information sets; as constants of a program XLA would compute with them."""
+        """(view, legal actions, player) of all information sets; XLA would compute with constants while it compiles."""
         legal, owners = jnp.asarray(self.tree.legal), jnp.asarray(self.tree.owner, jnp.int32)
         return jax.tree.map(jnp.asarray, self.tree.views), legal, owners
 
