@@ -35,7 +35,7 @@ def against_field(player: str, games: int) -> dict[str, Any]:
     game = envs.make("gin_rummy")
     by_opponent = {}
     for opponent in FIELD:
-        if opponent == player:
+        if opponent == levels.player_of(player, game):
             by_opponent[opponent] = {"mean": 0.0, "low": 0.0, "high": 0.0}
             continue
         deals = zlib.crc32(f"levels {player} {opponent}".encode())

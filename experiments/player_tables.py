@@ -197,11 +197,12 @@ def _shipped(name: str, seeds: dict[str, dict[str, Any]]) -> list[str]:
 def levels_table() -> list[str]:
     """Returns the lines of the table of levels, and of other players against the same field."""
     found = stored("gin_levels")
-    field, rows = found["field"], []
+    field, rows, game = found["field"], [], envs.make("gin_rummy")
     games = sorted({x["games"] for x in found["players"].values()})
     rounds = f"{games[0]:,}" + (f" to {games[-1]:,}" if len(games) > 1 else "")
     for player, x in sorted(found["players"].items(), key=lambda item: item[1]["points_per_hand"]["mean"]):
-        cells = [f"{x['by_opponent'][name]['mean']:+.1f}" if name != player else "" for name in field]
+        plays = levels.player_of(player, game)
+        cells = [f"{x['by_opponent'][name]['mean']:+.1f}" if name != plays else "" for name in field]
         rows.append([_called(player), signed(x["points_per_hand"]), *cells])
     return table(
         " | ".join(["player", "mean", *(f"`{name}`" for name in field)]),

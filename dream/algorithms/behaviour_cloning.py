@@ -247,7 +247,7 @@ class _Cloning:
             self._loss, self.optimizer, state.params, state.optimizer_state, batch,
             learning_rate=config.learning_rate, steps=steps,
         )  # fmt: skip
-        counters = Counters(gradient_steps=steps, network_rows=steps * config.batch_size + new)
+        counters = Counters(gradient_steps=steps, network_rows=config.epochs * replay.count + new)
         return CloningState(params, optimizer_state, state.key, state.iteration + 1), metrics | judged, counters
 
     def _judged(self, params: Any, unseen: Replay) -> tuple[dict[str, Array], Array]:

@@ -8,22 +8,22 @@ from jax import Array, lax
 
 
 def lambda_returns(
-    rewards: Array, dones: Array, players: Array, values: Array, *, discount: float, gae_lambda: float
+    rewards: Array, dones: Array, players: Array, values: Array, *, discount: Array | float, gae_lambda: float
 ) -> Array:
     """Returns each decision's lambda-return to the player who took it.
 
     Walking one stream of transitions backwards, for every player p at once:
-      G_p(t) = r_p(t) + discount * W_p(t + 1), W_p = 0 after the end of a game,
+      G_p(t) = r_p(t) + discount(t) * W_p(t + 1), W_p = 0 after the end of a game,
       W_p(t) = (1 - gae_lambda) * V(s_t) + gae_lambda * G_p(t) where p decides at t, else G_p(t).
-    So rewards that come on the other's moves count, one discount a move, and p's own decisions are the steps of the
-    lambda-return. gae_lambda = 1 is the plain discounted return.
+    So rewards that come on the other's moves count, each transition with its discount, and p's own decisions are the
+    steps of the lambda-return. gae_lambda = 1 is the plain discounted return.
 
     Args:
       rewards: float32[T, P], paid on transition t.
       dones: bool[T], whether transition t ended a game; the last one does.
       players: int32[T], who decided at t; -1: nobody whose value is known, a move of the environment.
       values: float32[T], V(s_t) to that player.
-      discount: in [0, 1].
+      discount: in [0, 1], of all transitions or float32[T], of each.
       gae_lambda: lambda in [0, 1].
     Returns:
       float32[T], G of the player who decided at t; 0 where nobody did.
@@ -31,13 +31,15 @@ def lambda_returns(
     """
 
     def backwards(ahead: Array, step: tuple[Array, ...]) -> tuple[Array, Array]:
-        reward, done, player, value = step
-        returns = reward + discount * jnp.where(done, 0.0, ahead)
+        reward, done, player, value, gamma = step
+        returns = reward + gamma * jnp.where(done, 0.0, ahead)
         decides = np.arange(rewards.shape[1]) == player
         ahead = jnp.where(decides, (1 - gae_lambda) * value + gae_lambda * returns, returns)
         return ahead, jnp.sum(jnp.where(decides, returns, 0.0))
 
-    return lax.scan(backwards, jnp.zeros(rewards.shape[1]), (rewards, dones, players, values), reverse=True)[1]
+    discounts = jnp.broadcast_to(jnp.asarray(discount, rewards.dtype), dones.shape)
+    stream = (rewards, dones, players, values, discounts)
+    return lax.scan(backwards, jnp.zeros(rewards.shape[1], rewards.dtype), stream, reverse=True)[1]
 
 
 def expected_sarsa(

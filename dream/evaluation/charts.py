@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
 _COLOURS = ("#1657b0", "#b4500f", "#11682f", "#b80f24", "#6b3fa0", "#00707a", "#8a6d00", "#5a5a5a")
+_DASHES = ("", "5 3", "1 3", "9 3 2 3")
+"""Of lines, one after the other once all colours are used."""
 _INK, _GRID, _BACK = "#1a1a1a", "#d9d9d9", "#ffffff"
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 520, 260, 64, 34, 44
 _MOST_POINTS, _MOST_NAME = 400, 60
@@ -64,7 +66,8 @@ def curves(title: str, series: Mapping[str, tuple[Sequence[float], Sequence[floa
     parts = [_text(10, 20, title, bold=True), *_axes(across, up, logs, x_label)]
     for n, (name, points) in enumerate(kept.items()):
         colour = _COLOURS[n % len(_COLOURS)]
-        dash = ' stroke-dasharray="5 3"' if n >= len(_COLOURS) else ""
+        pattern = _DASHES[n // len(_COLOURS) % len(_DASHES)]
+        dash = f' stroke-dasharray="{pattern}"' if pattern else ""
         at = [(across(x), up(math.log10(y) if logs else y)) for x, y in points]
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.6"{dash}/>')

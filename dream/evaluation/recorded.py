@@ -84,7 +84,8 @@ def _player(samples: list[list[dict[str, float]]]) -> dict[str, Any]:
     sizes = np.array([len(sample) for sample in samples])
     names = samples[0][0]
     sums = {name: np.array([sum(seat[name] for seat in sample) for sample in samples]) for name in names}
-    return {"rounds": int(sizes.sum()), **{name: _interval(name, parts, sizes) for name, parts in sums.items()}}
+    # `n`, as in a match's report: a game's own quantities may be named `rounds`.
+    return {"n": int(sizes.sum()), **{name: _interval(name, parts, sizes) for name, parts in sums.items()}}
 
 
 def _interval(name: str, parts: np.ndarray, sizes: np.ndarray) -> dict[str, float | None]:
@@ -107,7 +108,7 @@ def print_reports(reports: list[Report]) -> None:
             table.add_column(column, justify="left" if column == "player" else "right", overflow="fold")
         for name, player in report["players"].items():
             points, won = player["points_per_hand"], player["win_rate"]
-            table.add_row(name, f"{player['rounds']:,}", _text(points, 1, ""), _text(won, 100, " %"))
+            table.add_row(name, f"{player['n']:,}", _text(points, 1, ""), _text(won, 100, " %"))
         PlainConsole().print(table)
 
 

@@ -141,14 +141,15 @@ def effective_trials(mean: float, variance: float, samples: int, trials: float, 
 
     Args:
       mean: the rate.
-      variance: of the mean, estimated between the samples; where it is 0 all trials count.
+      variance: of the mean, estimated between the samples; where it is 0 a sample counts as one trial, as nothing shows
+        that its trials differ.
       samples: independent samples, >= 2.
       trials: in all samples together.
       per_sample: trials in a sample.
     Source: Korn and Graubard 1998, "Confidence intervals for proportions with small expected number of positive
       counts estimated from survey data".
     """
-    plain = trials
+    plain = min(trials, samples)
     if variance > 0:
         plain = min(max(mean * (1 - mean) / variance, trials / max(per_sample, 2)), trials * 2)
     return float(plain * (Z95 / t95(samples - 1)) ** 2)

@@ -243,24 +243,27 @@ class Rollouts:
         def body(carry: _Carry) -> _Carry:
             lanes, summary, n = carry
             keys = devices.lane_keys(jax.random.fold_in(key, n), size)
-            lanes, summary = jax.vmap(self._move)(lanes, summary, keys)
+            lanes, summary = jax.vmap(self._move)(lanes, summary, keys, self._is_waited_for(lanes, n))
             return lanes, summary, n + 1
 
         def unfinished(carry: _Carry) -> Array:
             lanes, _, n = carry
-            waits = ~lanes.awaiting_learner & (lanes.credited | (n < self.moves))
-            return jnp.any(waits) & (n < most)
+            return jnp.any(self._is_waited_for(lanes, n)) & (n < most)
 
         return lax.while_loop(unfinished, body, (lanes, summary, jnp.int32(0)))[:2]
 
-    def _move(self, lane: Lane, summary: TransitionSummary, key: Array) -> tuple[Lane, TransitionSummary]:
+    def _is_waited_for(self, lanes: Lane, n: Array) -> Array:
+        """Returns whether move n of a step is played: bool[N]. A lane that is not is as others leave it."""
+        return ~lanes.awaiting_learner & (lanes.credited | (n < self.moves))
+
+    def _move(self, lane: Lane, summary: TransitionSummary, key: Array, plays: Array) -> tuple[Lane, TransitionSummary]:
         """Deals anew where a game is over; then plays the move of whoever is to act, or finds that the learner is.
 
+        Only where `plays`, bool.
         What only some lanes need is gathered from all of them, each part for itself: one within the other would run
         every player for every few lanes in which any of them acts.
         """
         deal_key, act_key = jax.random.split(key)
-        plays = ~lane.awaiting_learner
         is_over = plays & (lane.state.current_player < 0)
         nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(self._seen_by_player, lane))
         lane = where_needed(is_over, self._deal, lane, deal_key)

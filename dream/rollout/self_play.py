@@ -175,7 +175,7 @@ def play(
             paid=paid,
             actor_carries=carries,
             free=finished | ~playing,
-            next_game=at.next_game + jnp.sum(deals),
+            next_game=at.next_game + jnp.sum(deals, dtype=jnp.int32),
             record=jax.tree.map(lambda rows, row: rows.at[at.t].set(row), at.record, decision),
             valid=at.valid.at[at.t].set(playing),
             results={name: at.results[name] + total for name, total in sums.items()},

@@ -59,6 +59,12 @@ def level(reference: str, game: Game) -> Level:
     return known[int(found[1]) - 1]
 
 
+def player_of(reference: str, game: Game) -> str:
+    """Returns the player that a level without mistakes is, by name; any other reference as it is."""
+    found = level(reference, game) if is_level(reference) else Level(reference)
+    return reference if found.mistakes else found.player
+
+
 def _levels(game: Game) -> tuple[Level, ...]:
     return LEVELS[game.name] if game.name in LEVELS and game == envs.make(game.name) else ()
 

@@ -182,6 +182,11 @@ def _resume(composed: Composed) -> Start:
             )
     if node.algo.name != stored.algo.name:
         raise InputError(f"algo.name={node.algo.name} cannot be changed by resume=; the run has {stored.algo.name}")
+    if stored.algo.get("rollout_length") is not None and node.algo.opponents != stored.algo.opponents:
+        raise InputError(
+            f"algo.opponents cannot be changed by resume= with algo.rollout_length: {checkpoint.path} holds unfinished "
+            f"games against {', '.join(stored.algo.opponents)}"
+        )
     if line := _ended_schedules(stored, node):
         print(line, flush=True)
     return _start_from(checkpoint, node, choices)

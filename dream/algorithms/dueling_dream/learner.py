@@ -171,9 +171,9 @@ class _DuelingDream(PlayThenFit):
         """Fits the network to the examples and moves the target network; returns state, metrics and counters."""
         config, (_, key) = self.parts.config, self._keys(state)
         if config.epoch_unit == "passes":
-            steps = config.epochs * batches_per_pass(replay, config.batch_size)
+            steps, read = config.epochs * batches_per_pass(replay, config.batch_size), config.epochs * replay.count
         else:
-            steps = jnp.int32(config.epochs)
+            steps, read = jnp.int32(config.epochs), config.epochs * config.batch_size
 
         def batch(n: Array) -> Batch:
             if config.epoch_unit == "passes":
@@ -197,7 +197,7 @@ class _DuelingDream(PlayThenFit):
         after = DuelingDreamState(params, target, optimizer_state, state.key, iteration, average, state.values)
         # Of a row: the fit's; where no critic gives the targets, the target network's; the value's.
         reads = 1 if self.parts.critic is not None else 3 if config.baseline == "value" else 2
-        counters = Counters(gradient_steps=steps, network_rows=reads * steps * config.batch_size)
+        counters = Counters(gradient_steps=steps, network_rows=reads * read)
         metrics |= {"learning_rate": learning_rate, **(mirror if config.accumulates else {}), **averaged}
         return after, metrics, counters + more
 

@@ -294,5 +294,5 @@ class _Ppo(PlayThenFit):
         if config.average_tau is not None:
             average = optax.incremental_update(params, average, config.average_tau)
         after = PpoState(params, optimizer_state, state.key, done, state.lanes, pool, magnet, state.values, average)
-        counters = Counters(gradient_steps=steps, network_rows=steps * config.batch_size * self.regulariser.networks)
+        counters = Counters(gradient_steps=steps, network_rows=config.epochs * replay.count * self.regulariser.networks)
         return after, metrics | {"learning_rate": learning_rate}, counters

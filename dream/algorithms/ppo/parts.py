@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -111,7 +110,7 @@ class Parts:
         changes = scale.transition_steps if scale.start else 0
         if not (changes or config.shaping.win_bonus_after):
             return True
-        return not isinstance(iteration, jax.core.Tracer) and bool(iteration >= changes)
+        return not isinstance(iteration, jax.core.Tracer) and bool(iteration > changes or not changes)
 
     def bonus(self, iteration: Array) -> float:
         """Returns the bonus for wins that the value is of by now, in units of reward; the last where nobody knows."""
@@ -125,7 +124,18 @@ class Parts:
         helped = self.assistant(view, legal)
         return jnp.where(jnp.sum(helped) > 0, helped, own)
 
-    def returns(self, rewards: Array, ends: Array, players: Array, values: Array) -> Array:
-        """Returns the lambda-returns of streams next to each other: float32[T, N]; see `lambda_returns`."""
-        stream = functools.partial(lambda_returns, discount=self.config.discount, gae_lambda=self.config.gae_lambda)
-        return jax.vmap(stream, in_axes=1, out_axes=1)(rewards, ends, players, values)
+    def returns(
+        self, rewards: Array, ends: Array, players: Array, values: Array, discounts: Array | None = None
+    ) -> Array:
+        """Returns the lambda-returns of streams next to each other: float32[T, N]; see `lambda_returns`.
+
+        Args:
+          rewards, ends, players, values: of `lambda_returns`, with N streams as their second axis.
+          discounts: float32[T, N]; None: the configured one at every transition.
+        """
+        gammas = jnp.full(ends.shape, self.config.discount, rewards.dtype) if discounts is None else discounts
+
+        def stream(rewards: Array, ends: Array, players: Array, values: Array, discounts: Array) -> Array:
+            return lambda_returns(rewards, ends, players, values, discount=discounts, gae_lambda=self.config.gae_lambda)
+
+        return jax.vmap(stream, in_axes=1, out_axes=1)(rewards, ends, players, values, gammas)

@@ -72,19 +72,23 @@ def play_rollouts(
         decisions=jnp.sum(step.valid),
         nodes=moves,
         transitions=moves + jnp.sum(summary.deals),
-        # The network reads every game in every step, also where the learner waits, and where each stands at the end.
-        network_rows=step.valid.size + parts.num_envs + jnp.sum(summary.past_self_moves),
+        # Of games in which the learner waits no output is used; of those under way at the end the value is.
+        network_rows=jnp.sum(step.valid) + jnp.sum(lanes.credited) + jnp.sum(summary.past_self_moves),
     )
     return Generated(lanes, collect(examples, step.valid)), metrics, counters
 
 
 def _returns(parts: Parts, step: Step, next_values: Array, shaping: Shaping) -> Array:
-    """Returns each decision's lambda-return, one discount a step: float32[T, N]; `next_values` float32[N] follow."""
+    """Returns each decision's lambda-return, a discount each: float32[T, N]; `next_values` float32[N] follow."""
     config, summary, unit, num_envs = parts.config, step.summary, parts.game.reward_scale, parts.num_envs
     rewards = summary.reward + jnp.where(summary.tied, shaping.tie_penalty / unit, 0.0)
     rewards += win_bonus(summary.final_reward, summary.done, shaping.win_bonus / unit)
     before, after = step.potentials[..., 0], step.potentials[..., 1]
-    form = {"scale": shaping.scale, "discount": config.discount, "form": shaping.form}
+    ahead = jnp.concatenate([step.valid[1:], jnp.ones((1, num_envs), bool)])
+    discounts = jnp.where(
+        ahead, config.discount, 1.0
+    )  # steps in which the learner waits are part of its last decision's
+    form = {"scale": shaping.scale, "discount": discounts, "form": shaping.form}
     # In steps without a decision too: the game may end there, and the last potential is taken back.
     rewards += shaping_reward(before, after, summary.done, **form)
     # The value of a game under way is paid after the last step, as if the game ended there.
@@ -93,4 +97,4 @@ def _returns(parts: Parts, step: Step, next_values: Array, shaping: Shaping) -> 
     nobody = jnp.full((1, num_envs), -1)
     players = jnp.concatenate([jnp.where(step.valid, 0, -1), nobody])
     values = jnp.concatenate([step.extras.value, jnp.zeros((1, num_envs))])
-    return parts.returns(rewards, ends, players, values)[:-1]
+    return parts.returns(rewards, ends, players, values, jnp.concatenate([discounts, jnp.ones((1, num_envs))]))[:-1]

@@ -84,7 +84,7 @@ def categorical_reward(points: Array, ending: Array) -> tuple[Array, Array]:
     | gin | 1 | -0.85 |
     | knock | 0.25 + 0.45 q | -0.15 - 0.45 q |
     | undercut | -0.70 | 0.25 + 0.45 q |
-    | tie, or a knock worth nothing | 0 | 0 |
+    | tie, or a knock or an undercut worth nothing | 0 | 0 |
 
     Args:
       points: int32, what the knocker wins; negative when undercut.
@@ -93,7 +93,7 @@ def categorical_reward(points: Array, ending: Array) -> tuple[Array, Array]:
     """
     share = jnp.minimum(jnp.abs(points), 50) / 50.0
     won, lost = 0.25 + 0.45 * share, -0.15 - 0.45 * share
-    nothing = (ending == TIE) | ((ending == KNOCK) & (points == 0))
+    nothing = (ending == TIE) | ((ending != GIN) & (points == 0))
     knocker = jnp.where(ending == GIN, 1.0, jnp.where(ending == UNDERCUT, -0.70, won))
     defender = jnp.where(ending == GIN, GIN_SUFFERED, jnp.where(ending == UNDERCUT, won, lost))
     return jnp.where(nothing, 0.0, knocker), jnp.where(nothing, 0.0, defender)

@@ -61,6 +61,16 @@ def test_equals_the_slow_reference(gae_lambda: float, discount: float) -> None:
         np.testing.assert_allclose(found[:, n], slow_returns(*lane, discount, gae_lambda), rtol=1e-4, atol=1e-5)
 
 
+def test_each_transition_may_have_its_discount() -> None:
+    """By hand: 1 + 0.5 (2 + 1 (4)), whoever decides."""
+    rewards, players = np.array([[1], [2], [4]], np.float32), np.array([0, -1, 0])
+    found = lambda_returns(
+        rewards, np.array([False, False, True]), players, np.zeros(3, np.float32), discount=np.float32([0.5, 1, 0]),
+        gae_lambda=1.0,
+    )  # fmt: skip
+    np.testing.assert_array_equal(found, [4, 0, 4])
+
+
 def test_written_out() -> None:
     """Moves by 0, 1, 1, 0; the game pays on 1's moves too; then another game."""
     rewards = np.array([[1, -1], [2, -2], [0, 0], [4, -4], [8, -8]], np.float32)

@@ -43,6 +43,13 @@ def test_a_wide_range_is_drawn_by_logarithms() -> None:
     assert float(points[-1].split(",")[0]) == max(float(point.split(",")[0]) for point in points)
 
 
+def test_no_two_of_many_lines_look_alike() -> None:
+    """32 lines, as a sweep may have: each pair of colour and dash once."""
+    drawing = charts.page([charts.curves("t", {str(n): ([0, 1], [n, n]) for n in range(32)}, "iteration")])
+    lines = [line.attrib for line in ET.fromstring(drawing).iter(f"{_SVG}polyline")]
+    assert len({(line["stroke"], line.get("stroke-dasharray")) for line in lines}) == len(lines) == 32
+
+
 def test_one_point_and_none() -> None:
     """A single value is a dot; nothing to show is said."""
     drawing = charts.page([charts.curves("x", {"a": ([4], [2.0])}, "iteration"), charts.curves("y", {}, "iteration")])

@@ -34,7 +34,7 @@ def test_a_match_is_reported_again_from_its_records(name: str, tmp_path: pathlib
     (report,) = recorded_reports(records.read(path))
     assert (report["game"], report["unit"], report["rounds"]) == (name, game.unit, 42)
     player = report["players"]["a"]
-    assert player["rounds"] == 42
+    assert player["n"] == 42
     quantities = {key: value for key, value in expected.items() if hasattr(value, "low")}
     assert "points_per_hand" in quantities
     for key, interval in quantities.items():
@@ -42,6 +42,24 @@ def test_a_match_is_reported_again_from_its_records(name: str, tmp_path: pathlib
         assert found == pytest.approx(list(interval), abs=1e-3), key
     if name == "leduc_poker":
         assert report["players"]["b"]["points_per_hand"]["mean"] == pytest.approx(-player["points_per_hand"]["mean"])
+
+
+def test_a_quantity_may_be_named_rounds(capsys: pytest.CaptureFixture) -> None:
+    """As of games to a target: it is the mean number of rounds, and how many games there are is kept apart."""
+    game = envs.make("rummy500", num_players=2, target=20, max_rounds=2, max_turns=8)
+    one, rounds = envs.make_bot("greedy", game), []
+
+    def keep(played: dict) -> None:
+        about = {"pair": played["pair"], "seat": played["seat"]}
+        rounds.append(records.finished(game, played["deal"], played["actions"], played["won"], ["a", "b"], about=about))
+
+    match(game, one, one, games=4, seed=3, on_hand=keep)
+    (report,) = recorded_reports(rounds)
+    player = report["players"]["a"]
+    assert player["n"] == 4
+    assert 1 <= player["rounds"]["mean"] <= 2
+    print_reports([report])
+    assert "rummy500, 4 rounds" in capsys.readouterr().out
 
 
 def test_rounds_of_people(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture) -> None:

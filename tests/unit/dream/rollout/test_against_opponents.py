@@ -221,6 +221,40 @@ def test_shaping_takes_its_last_potential_back(game: Game) -> None:
     np.testing.assert_allclose(returns[decides > 0, 0], -0.5 * potentials[decides > 0, 0])
 
 
+def test_steps_that_wait_are_not_discounted(game: Game) -> None:
+    """By hand: discount to the power of the learner's later decisions in the game, wherever it waits between them."""
+    decides, ends = np.array([1, 0, 1, 0, 1, 1]), np.array([0, 0, 0, 1, 0, 1])
+    nothing, paid = np.zeros((6, 1), np.float32), np.array([0, 0, 0, 8, 0, 4], np.float32)[:, None]
+    summary = TransitionSummary(paid, ends[:, None] > 0, nothing > 0, nothing, {}, nothing, nothing, nothing)
+    step = Step(
+        decides[:, None] > 0,
+        *[()] * 3,
+        np.zeros((6, 1, 2), np.float32),
+        *[()] * 2,
+        ActorOutput(*[nothing] * 7),
+        summary,
+    )
+    node = {"opponents": ("random",), "num_envs": 1, "rollout_length": 6, "gae_lambda": 1.0, "discount": 0.5}
+    learner = make({"name": "ppo", **node}, {"name": "dueling", "hidden": [8]}, game)
+    returns = _returns(learner.iterate.__self__.parts, step, jnp.zeros(1), shaping_at(ShapingConfig(), 0))
+    np.testing.assert_allclose(returns[decides > 0, 0], [4, 8, 2, 4])
+
+
+def test_a_lane_goes_on_as_if_it_were_alone() -> None:
+    """Another lane is waited for long beyond its own moves; it has no more than those, on however many devices."""
+    game = envs.make("rummy500", num_players=6)
+    rollouts = Rollouts(game, make_mixture(("random",), None, game), None, 2)
+    start = jax.jit(lambda key: rollouts.start(key, LANES))(jax.random.key(5))
+    shapes = jax.eval_shape(lambda lanes, key: rollouts.play(lanes, _act, key, 1)[1].summary, start, jax.random.key(0))
+    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape[1:], x.dtype), shapes)
+    waited = start._replace(credited=jnp.arange(LANES) == 0)
+    play = jax.jit(rollouts._play_on)
+    _, alone = play(start, nothing, jax.random.key(6), jnp.int32(50))
+    _, beside = play(waited, nothing, jax.random.key(6), jnp.int32(50))
+    np.testing.assert_array_equal(beside.moves[1:], alone.moves[1:])
+    assert alone.moves.max() == 2
+
+
 def _run(folder: pathlib.Path, *overrides: str) -> Run:
     """Runs to the last iteration and saves."""
     run = Run(prepare_run(compose_config("config", [*overrides])))
@@ -248,6 +282,12 @@ def test_a_resumed_run_goes_on_with_its_games(runs: tuple[Run, Run]) -> None:
         np.testing.assert_array_equal(a, b)
     assert runs[0].totals == runs[1].totals
     assert runs[0].totals["decisions"] > 300
+
+
+def test_games_under_way_keep_their_opponents(runs: tuple[Run, Run]) -> None:
+    """A lane's opponent is a number in the list: of another list it would be another player, or none."""
+    with pytest.raises(InputError, match=r"^algo\.opponents cannot be changed by resume= .* games against random$"):
+        prepare_run(compose_config("config", [f"resume={runs[0].run_dir}", "algo.opponents=[random,random]"]))
 
 
 def test_histories_of_an_evaluation(runs: tuple[Run, Run], tmp_path: pathlib.Path) -> None:

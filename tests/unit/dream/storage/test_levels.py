@@ -12,7 +12,7 @@ from command_support import REPO
 
 import dream
 import envs
-from dream.storage.levels import level, names
+from dream.storage.levels import level, names, player_of
 from dream.storage.policies import find_player
 from envs import InputError
 
@@ -31,6 +31,7 @@ def test_a_level_is_its_player() -> None:
     game = envs.make("gin_rummy")
     assert level("level:4", game) == ("greedy", 0.0)
     assert level(names(game)[-1], game) == ("gin_rummy/points", 0.0)
+    assert [player_of(name, game) for name in ("level:4", "level:2", "marjj")] == ["greedy", "level:2", "marjj"]
     fourth, greedy = (dream.evaluate(name, "random", games=64, game=game) for name in ("level:4", "greedy"))
     assert fourth.points_per_hand == greedy.points_per_hand
     state = game.init(jax.random.key(0))

@@ -114,6 +114,8 @@ def test_melds_first_against_brute_force() -> None:
         (-25, scoring.UNDERCUT, -0.70, 0.475),
         (0, scoring.TIE, 0.0, 0.0),
         (0, scoring.KNOCK, 0.0, 0.0),
+        (0, scoring.UNDERCUT, 0.0, 0.0),
+        (0, scoring.GIN, 1.0, -0.85),
     ],
 )
 def test_categorical_rewards(points: int, ending: int, knocker: float, defender: float) -> None:
