@@ -221,7 +221,7 @@ def _play(prepared: Match) -> float | None:
         return None
     for line in announce.uneven({}, devices.uneven()):
         print(line)
-    trained = "" if prepared.iteration is None else f" (iteration {prepared.iteration})"
+    trained = "" if prepared.iteration is None else f" (iteration {prepared.iteration}, {config.policy})"
     try:
         write_report(prepared, report)
         if config.histories is not None:

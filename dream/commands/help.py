@@ -224,7 +224,7 @@ def _group(folder: Path, options: list[str], chosen: str, width: int) -> list[st
     lines = [f"  {folder.name}"]
     for option in options:
         head = re.match(r"(#.*\n)*", (folder / f"{option}.yaml").read_text()).group(0).splitlines()
-        about = " ".join(line.lstrip("# ") for line in head if "@package" not in line)
+        about = " ".join(line.lstrip("# ") for line in head if "@package" not in line and "python -m" not in line)
         about = re.split(r"(?<=\.) (?=[A-Z])", about)[0]
         lines += _in_columns(f"  {'*' if option == chosen else ' '} {option}", about, width)
     return lines

@@ -197,6 +197,8 @@ def play_ladder(prepared: Ladder, stop: StopRequest | None = None) -> None:
         _check_folder(prepared)  # another ladder may have been played there since
         try:
             _play_and_rate(prepared, stop)
+        except BrokenPipeError:
+            raise  # nobody reads the output any more
         except OSError as error:
             reason, mend = files.why_not(error)
             raise files.StorageError(
@@ -207,6 +209,7 @@ def play_ladder(prepared: Ladder, stop: StopRequest | None = None) -> None:
 
 def _play_and_rate(prepared: Ladder, stop: StopRequest) -> None:
     folder, names = prepared.run_dir, list(prepared.players)
+    print(f"run directory: {folder}; once interrupted, the ladder goes on with run_dir={folder}", flush=True)
     known = files.decoded((folder / SETTINGS).read_bytes())["players"] if (folder / SETTINGS).exists() else {}
     files.write_json(folder / SETTINGS, prepared.identity | {"players": known | prepared.sources})
     if left_out := known.keys() - prepared.sources.keys():

@@ -115,7 +115,11 @@ def points_form(entries: list[dict[str, Any]]) -> str:
 def _rating_columns(entries: list[dict[str, Any]], header: str, form: str, kind: str | None = None) -> list[_Column]:
     """Returns ratings, intervals and ranks by points or games; without ranks those by rounds, which order the rows."""
     records = entries if kind is None else [entry[kind] for entry in entries]
-    shown = [[format(record[name], form) for name in ("rating", "low", "high")] for record in records]
+    narrow = form == ".0f" and min(record["high"] - record["low"] for record in records) < 10
+    form = ".1f" if narrow else form
+    # What rounds to -0 is 0.
+    numbers = [[float(format(record[name], form)) or 0.0 for name in ("rating", "low", "high")] for record in records]
+    shown = [[format(x, form) for x in row] for row in numbers]
     columns = [
         _Column(header, [rating for rating, _, _ in shown]),
         _Column("95 % interval", [f"{low} to {high}" for _, low, high in shown]),

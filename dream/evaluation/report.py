@@ -70,8 +70,10 @@ def _places(half_width: float) -> int:
 
 def report_table(title: str, report: dict[str, Any]) -> None:
     """Prints a match as a table: mean and 95 % interval of each quantity."""
-    games = f", {report['games']} games in {report['game_pairs']} pairs" if "games" in report else ""
-    caption = f"n = {report['n']} rounds, {report['n_pairs']} deals{games}"
+    caption = f"n = {report['n']} rounds, {report['n_pairs']} deals"
+    if "games" in report:
+        part = round(report["games"] * report["rounds_per_game"].mean)
+        caption += f", {part} of the rounds in {report['games']} games, {report['game_pairs']} pairs"
     table = Table(title=title, title_justify="left", caption=caption)
     for column in ("quantity", "mean", "95 % interval"):
         table.add_column(column, justify="left" if column == "quantity" else "right")

@@ -72,7 +72,8 @@ def find(reference: str | os.PathLike[str]) -> Trained:
         return policy_file.read(ours, Path.cwd())
     path = Path(reference).expanduser().absolute()
     if not path.exists():
-        if (game := _game_with(str(reference))) is not None:
+        if games := _games_with(str(reference)):
+            game = games[0] if len(games) == 1 else "<game>"
             raise InputError(f"{_NAMED.format(reference)}; it is measured where its game is given too, env={game}")
         raise InputError(
             f"{reference} does not exist; {did_you_mean(reference, shipped.names())}it must be a run directory, a "
@@ -81,13 +82,14 @@ def find(reference: str | os.PathLike[str]) -> Trained:
     return policy_file.read(path, path.parent) if path.is_file() else checkpoint.find(path)
 
 
-def _game_with(player: str) -> str | None:
-    """Returns the first game that has a player of that name, None where there is none."""
+def _games_with(player: str) -> list[str]:
+    """Returns the games that have a player of that name."""
+    found = []
     for name in envs.names():
         with contextlib.suppress(InputError):  # of a game from outside that cannot be built
             if player in by_name(envs.make(name)):
-                return name
-    return None
+                found.append(name)
+    return found
 
 
 def game_of(trained: Trained) -> Game:

@@ -49,7 +49,9 @@ def plan(settings: Mapping[str, Any], game: Game, *, tabular: bool, run_dir: Pat
         f"evaluation every {evaluated['every']:,} iterations against {rivals}, "
         f"checkpoint every {settings['checkpoint']['every']:,}",
         f"run directory: {run_dir}",
-        "the first iteration compiles; how long one takes is known after it",
+        "the first iteration compiles; how long one takes is known after it"
+        if done < settings["iterations"]
+        else f"all {done:,} iterations are done; iterations=<more> goes on",
     ]
 
 

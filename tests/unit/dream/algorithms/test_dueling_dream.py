@@ -167,14 +167,15 @@ def test_targets_by_the_networks_of_the_iterations_start(baseline: str) -> None:
 
 @pytest.mark.parametrize(("unit", "steps"), [("minibatches", 3), ("passes", None)])
 def test_counters(unit: str, steps: int | None) -> None:
-    """Episodes, decisions, steps and rows through networks; three passes are three times all minibatches."""
+    """Episodes, decisions, steps and rows through networks; of three passes each decision three times."""
     _, metrics = (algorithm := _make(epoch_unit=unit, num_envs=100)).iterate(algorithm.init(jax.random.key(2)))
     assert metrics["episodes"] == 512
     assert 512 < metrics["decisions"] == metrics["nodes"] < 3 * 512
     assert metrics["transitions"] == metrics["decisions"] + 512, "each deal is one"
     assert metrics["self_play/length"] == pytest.approx(metrics["decisions"] / 512)
     assert metrics["gradient_steps"] == (steps or 3 * math.ceil(metrics["decisions"] / 64))
-    assert metrics["network_rows"] == metrics["decisions"] + 3 * 64 * metrics["gradient_steps"]
+    fitted = 3 * (64 * steps if steps else 3 * metrics["decisions"])  # by three networks
+    assert metrics["network_rows"] == metrics["decisions"] + fitted
     assert all(isinstance(value, float) for value in metrics.values())
     assert {
         "seconds_generate",
