@@ -58,7 +58,9 @@ def shaping_at(config: ShapingConfig, iteration: Array) -> Shaping:
     return Shaping(config.form, schedules.at(config.scale, iteration), config.tie_penalty, bonus)
 
 
-def shaping_reward(before: Array, after: Array, done: Array, *, scale: Array, discount: float, form: str) -> Array:
+def shaping_reward(
+    before: Array, after: Array, done: Array, *, scale: Array, discount: Array | float, form: str
+) -> Array:
     """Returns the shaping of one transition, from the potential before and after it.
 
     potential: scale * (discount * Phi(s') - Phi(s)), Phi = 0 once the game is over. Leaves optimal policies as they are

@@ -58,9 +58,8 @@ def fit(
 
     def start() -> tuple[Array, Any, Any, dict[str, Array]]:
         shapes = jax.eval_shape(lambda p: loss(p, batch(jnp.int32(0)))[1], params)
-        zeros = {name: jnp.zeros(x.shape, x.dtype) for name, x in shapes.items()} | {
-            "gradient_norm": jnp.zeros((), jnp.float32)
-        }
+        zeros = {name: jnp.zeros(x.shape, x.dtype) for name, x in shapes.items()}
+        zeros["gradient_norm"] = jnp.zeros((), jnp.float32)
         return jnp.int32(0), params, optimizer_state, zeros
 
     _, params, optimizer_state, sums = long_loop(lambda at: at[0] < steps, step, start)

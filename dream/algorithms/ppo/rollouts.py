@@ -84,10 +84,9 @@ def _returns(parts: Parts, step: Step, next_values: Array, shaping: Shaping) -> 
     rewards = summary.reward + jnp.where(summary.tied, shaping.tie_penalty / unit, 0.0)
     rewards += win_bonus(summary.final_reward, summary.done, shaping.win_bonus / unit)
     before, after = step.potentials[..., 0], step.potentials[..., 1]
-    ahead = jnp.concatenate([step.valid[1:], jnp.ones((1, num_envs), bool)])
-    discounts = jnp.where(
-        ahead, config.discount, 1.0
-    )  # steps in which the learner waits are part of its last decision's
+    # A step in which the learner waits is part of its last decision's: what is discounted is the way to a decision.
+    decides_next = jnp.concatenate([step.valid[1:], jnp.ones((1, num_envs), bool)])
+    discounts = jnp.where(decides_next, config.discount, 1.0)
     form = {"scale": shaping.scale, "discount": discounts, "form": shaping.form}
     # In steps without a decision too: the game may end there, and the last potential is taken back.
     rewards += shaping_reward(before, after, summary.done, **form)
