@@ -26,6 +26,8 @@ from envs.errors import did_you_mean, unknown
 
 Trained = Checkpoint | PolicyFile
 """A trained player on disk."""
+_FEW = 3
+"""Of so many games each is named."""
 _NAMED = "{} is a named player, not a trained one; it can be an opponent, or play in ladders and games"
 _SOURCES = {"start_from": None, "records": None, "imitated": None, "player": "random"}
 """Settings of learners that name files and players which learning alone needs, and what stands for them."""
@@ -73,8 +75,8 @@ def find(reference: str | os.PathLike[str]) -> Trained:
     path = Path(reference).expanduser().absolute()
     if not path.exists():
         if games := _games_with(str(reference)):
-            game = games[0] if len(games) == 1 else "<game>"
-            raise InputError(f"{_NAMED.format(reference)}; it is measured where its game is given too, env={game}")
+            known = " or ".join(f"env={game}" for game in games) if len(games) <= _FEW else "env=<game>"
+            raise InputError(f"{_NAMED.format(reference)}; it is measured where its game is given too, {known}")
         raise InputError(
             f"{reference} does not exist; {did_you_mean(reference, shipped.names())}it must be a run directory, a "
             f"checkpoint's folder, a policy's file or one of {', '.join(shipped.names())}"

@@ -51,15 +51,15 @@ def test_shaped_returns_are_no_value() -> None:
 
 
 def test_no_value_while_rewards_are_shaped() -> None:
-    """There is one as soon as the schedule is at 0, and none where nobody knows the iteration."""
+    """There is one once an iteration was fitted without, the eleventh, and none where nobody knows the iteration."""
     scale = {"start": 1.0, "end": 0.0, "transition_steps": 10, "form": "linear"}
     config = {"name": "ppo", "episodes_per_iteration": 4, "batch_size": 8, "shaping": {"scale": scale}}
     learner = algorithms.make(config, {"name": "dueling", "hidden": [8]}, envs.make("mini_gin_rummy"))
     state = learner.init(jax.random.key(0))
-    for iteration, known in ((0, False), (9, False), (10, True)):
+    for iteration, known in ((0, False), (10, False), (11, True)):
         policy = learner.policies(state._replace(iteration=jnp.int32(iteration)))["current"]
         assert (policy.value is not None) == known
-    traced = jax.eval_shape(lambda state: learner.policies(state)["current"], state._replace(iteration=jnp.int32(10)))
+    traced = jax.eval_shape(lambda state: learner.policies(state)["current"], state._replace(iteration=jnp.int32(11)))
     assert traced.value is None
 
 
