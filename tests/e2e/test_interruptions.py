@@ -221,7 +221,7 @@ def test_a_closed_terminal_loses_nothing(tmp_path: pathlib.Path, ignored: bool) 
     """As where ssh loses its connection: the terminal is gone, and SIGHUP follows unless it is ignored (nohup)."""
     ours, theirs = pty.openpty()
     os.set_blocking(ours, False)
-    arguments = (*KUHN, "run_dir=run", "iterations=1000000", "checkpoint.every=1000000")
+    arguments = (*KUHN, "run_dir=run", "iterations=1000000000", "checkpoint.every=1000000000")
     command = [sys.executable, "-m", "dream.run", *arguments]
     streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
     wrapped = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *command] if ignored else command
