@@ -253,7 +253,7 @@ class Rollouts:
         return lax.while_loop(unfinished, body, (lanes, summary, jnp.int32(0)))[:2]
 
     def _is_waited_for(self, lanes: Lane, n: Array) -> Array:
-        """Returns whether move n of a step is played: bool[N]. A lane that is not is as others leave it."""
+        """Returns whether a lane plays move n of a step, which no other lane has a say in: bool[N]."""
         return ~lanes.awaiting_learner & (lanes.credited | (n < self.moves))
 
     def _move(self, lane: Lane, summary: TransitionSummary, key: Array, plays: Array) -> tuple[Lane, TransitionSummary]:

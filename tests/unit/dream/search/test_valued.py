@@ -51,7 +51,7 @@ def test_shaped_returns_are_no_value() -> None:
 
 
 def test_no_value_while_rewards_are_shaped() -> None:
-    """There is one once an iteration was fitted without, the eleventh, and none where nobody knows the iteration."""
+    """There is one from the first iteration without shaping on, the eleventh; none where nobody knows the number."""
     scale = {"start": 1.0, "end": 0.0, "transition_steps": 10, "form": "linear"}
     config = {"name": "ppo", "episodes_per_iteration": 4, "batch_size": 8, "shaping": {"scale": scale}}
     learner = algorithms.make(config, {"name": "dueling", "hidden": [8]}, envs.make("mini_gin_rummy"))

@@ -67,7 +67,7 @@ def test_every_learners_policies_come_back(tmp_path: pathlib.Path, algo: str) ->
 
 @pytest.mark.parametrize(("iteration", "known"), [(2, False), (3, True)])
 def test_an_export_knows_the_value_that_its_run_knows(tmp_path: pathlib.Path, iteration: int, known: bool) -> None:
-    """There is one once an iteration had no shaping, as its number tells: a search with either is the same player."""
+    """There is one from the first iteration without shaping on: a search with either is the same player."""
     scale = {"start": 0.5, "end": 0.0, "transition_steps": 2, "form": "linear"}
     node = {"name": "ppo", "episodes_per_iteration": 2, "shaping": {"form": "literal", "scale": scale}}
     game = envs.make("mini_gin_rummy")
