@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jax
+
 from dream.compiled import devices
 from dream.compiled.agreement import agreed
 from dream.evaluation.report import report_table
@@ -29,6 +31,8 @@ from envs import InputError
 def train(start: Start, stop: StopRequest) -> Run:
     """Runs to the last iteration, the end of the budget or a signal that asks to leave; the state is saved.
 
+    In single precision, also where JAX has double precision switched on.
+
     Returns:
       The run, with its objective where it came to its end.
     Raises:
@@ -38,7 +42,8 @@ def train(start: Start, stop: StopRequest) -> Run:
     """
     stop = hosts.shared(stop)
     lock = RunLock(start.run_dir)
-    with hosts.together(), lock, stop.holding(lock.release), devices.over(start.parts.config.devices):
+    precision, over = jax.enable_x64(False), devices.over(start.parts.config.devices)
+    with hosts.together(), lock, stop.holding(lock.release), precision, over:
         hosts.where_lost(lambda: faults.host_lost(start.run_dir, lock))
         if start.checkpoint is None:
             _announce(start, 0)

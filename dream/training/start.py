@@ -75,7 +75,7 @@ def prepare_run(composed: Composed) -> Start:
     if composed.sweep_dir and config != HostsConfig():
         raise InputError("hosts.* belongs to a single run; the jobs of a sweep are one process each")
     hosts.join(config)
-    with hosts.together():
+    with hosts.together(), jax.enable_x64(False):
         start = _prepared(composed)
         hosts.same(start.plain, _found(start))
         return dataclasses.replace(start, run_dir=Path(agreed("run_dir", str(start.run_dir))))
