@@ -58,8 +58,8 @@ DEVICES = (1, 8, 16, 64, 256, 1024)
 def sizes(overrides: list[str]) -> dict[str, float]:
     """Returns what the model needs of a recipe: weights, rows, bytes of a row, minibatch, steps, reads, turns."""
     parts = build_run(compose_config("config", overrides).node)
-    game, config = parts.game, parts.algorithm.iterate.__self__
-    config = getattr(config, "config", None) or config.parts.config
+    game, learner = parts.game, parts.algorithm.iterate.__self__
+    config = getattr(learner, "config", None) or learner.parts.config
     network = make_network(parts.config.network, game)
     arrays = jax.tree.leaves(jax.eval_shape(network.init, jax.random.key(0)))
     linear, carries = network.first_layer is not None, network.inputs.carries_log
@@ -75,19 +75,21 @@ def sizes(overrides: list[str]) -> dict[str, float]:
         "first_layer": network.inputs.size * network.width if linear else 0,
         "carried": by_log * network.width,
         "record_rows": length * lanes,
-        "row_bytes": _row_bytes(game, dueling=dueling),
+        "row_bytes": _row_bytes(game, learner.parts.keeps_advantages if dueling else None),
         "batch_size": config.batch_size,
         "gradient_steps": steps,
-        "reads": (3 if config.baseline == "value" else 2) if dueling else 1,
+        "reads": learner.parts.reads if dueling else 1,
         "turns": length,
     }
 
 
-def _row_bytes(game: Any, *, dueling: bool) -> int:
-    """Returns the bytes of a recorded decision: its view, legal actions, and what the learner keeps."""
+def _row_bytes(game: Any, keeps_advantages: bool | None) -> int:
+    """Returns the bytes of a recorded decision: view, legal actions, what dueling DREAM or, where None, PPO keeps."""
     view = jax.eval_shape(lambda key: game.view(game.init(key), 0), jax.random.key(0))
     kept = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(view)) + -(-game.num_actions // 8) + 2
-    return kept + (3 * 4 + 2 * game.num_actions if dueling else 3 * 4)
+    if keeps_advantages is None:
+        return kept + 3 * 4
+    return kept + 4 * 4 + (2 + 4 * keeps_advantages) * game.num_actions
 
 
 def costs(size: dict[str, float], devices: int) -> dict[str, float]:

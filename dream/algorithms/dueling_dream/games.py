@@ -59,8 +59,8 @@ def play_games(
     rewards *= game.reward_scale if config.unit == "points" else 1.0
     ratios = jnp.where(record.valid, d.extras.ratio, 1.0) if config.correct_exploration else None
     if parts.critic is None:
-        returns, advantages, critic_metrics, learning = _returns(parts, record, rewards, ratios), (), {}, Counters()
-        value_targets = returns
+        returns, critic_metrics, learning = _returns(parts, record, rewards, ratios), {}, Counters()
+        value_targets, advantages = returns, d.extras.advantages
     else:
         policy = functools.partial(parts.play, {"network": params, "temperature": temperature})
         values, judged, critic_metrics, learning = _by_critic(
@@ -68,7 +68,9 @@ def play_games(
         )
         returns, value_targets, advantages = judged.returns, judged.values, judged.of_all
     own_reach, weights = _reach(parts, record)
-    examples = Example(d.view, d.legal, d.action, value_targets, d.extras.policy, weights, own_reach, advantages)
+    examples = Example(
+        d.view, d.legal, d.action, value_targets, d.extras.policy, weights, own_reach, d.extras.value, advantages
+    )
     moves, dealt = jnp.sum(record.valid), record.results["games"]
     learned = record.valid & d.extras.is_learner
     metrics = rollout_metrics(
@@ -102,7 +104,8 @@ def _actor(parts: Parts, params: Any, temperature: Array, mixture: Mixture) -> s
         action = sample_action(key, policy_at(mixture, carry.seating, player, behaviour, view, legal))
         ratio = jnp.where(learns, policy[action] / behaviour[action], 1.0) if explore else jnp.float32(1)
         drawn = behaviour[action] if parts.critic is not None else ()
-        output = ActorOutput(policy.astype(jnp.float16), outputs[1], ratio, learns, drawn)
+        kept = outputs[0] if parts.keeps_advantages else ()
+        output = ActorOutput(policy.astype(jnp.float16), outputs[1], ratio, learns, drawn, kept)
         return action, carry._replace(reader=read), output
 
     return self_play.Actor(start, act)

@@ -195,9 +195,7 @@ class _DuelingDream(PlayThenFit):
         target = optax.incremental_update(params, state.target, rate)
         average, averaged, more = self._averaged(state, replay, jax.random.fold_in(key, steps))
         after = DuelingDreamState(params, target, optimizer_state, state.key, iteration, average, state.values)
-        # Of a row: the fit's; where no critic gives the targets, the target network's; the value's.
-        reads = 1 if self.parts.critic is not None else 3 if config.baseline == "value" else 2
-        counters = Counters(gradient_steps=steps, network_rows=reads * read)
+        counters = Counters(gradient_steps=steps, network_rows=self.parts.reads * read)
         metrics |= {"learning_rate": learning_rate, **(mirror if config.accumulates else {}), **averaged}
         return after, metrics, counters + more
 

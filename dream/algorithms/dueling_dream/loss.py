@@ -49,7 +49,10 @@ def with_targets(parts: Parts, params: Any, target: Any, rows: Example) -> Batch
 
 def _sampled_targets(parts: Parts, params: Any, target: Any, x: Array, rows: Example, legal: Array) -> Array:
     """Returns targets from what came of the action taken, the target network's output for the others: float32[B, A]."""
-    advantages, value = parts.network.apply_inputs(target, x)[:2]
+    if parts.keeps_advantages:
+        advantages, value = rows.advantages, rows.value
+    else:
+        advantages, value = parts.network.apply_inputs(target, x)[:2]
     action, clip = rows.action.astype(jnp.int32), parts.config.advantage_clip
     if parts.config.baseline == "value":
         value = parts.network.apply_inputs(params, x)[1]

@@ -28,6 +28,7 @@ class ActorOutput(NamedTuple):
       ratio: float32, how much likelier the action is under the policy than under what was played; 1 for an opponent's.
       is_learner: bool, whether the learner decided, and no opponent.
       drawn: float32, with what probability the action was drawn, where a critic asks for it; else ().
+      advantages: float32[A], the network's, where the fit starts from them; else ().
     """
 
     policy: Array
@@ -35,6 +36,7 @@ class ActorOutput(NamedTuple):
     ratio: Array
     is_learner: Array
     drawn: Any = ()
+    advantages: Any = ()
 
 
 class Example(NamedTuple):
@@ -49,7 +51,9 @@ class Example(NamedTuple):
       policy: float16[A], the network's policy then, before exploration.
       weight: float32, its share in the loss: how much likelier the others' earlier actions are without exploration.
       own_reach: float32, the same of the player's own earlier actions.
-      advantages: float32[A], of every action by the critic, in the unit; () without one.
+      value: float32, by the network that played.
+      advantages: float32[A], of every action, in the unit: by the critic, or by the target network where it played; ()
+        where neither.
     """
 
     view: Any
@@ -59,6 +63,7 @@ class Example(NamedTuple):
     policy: Array
     weight: Array
     own_reach: Array
+    value: Array
     advantages: Any = ()
 
 
@@ -90,6 +95,17 @@ class Parts:
     mixture: Mixture
     num_envs: int
     critic: Critic | None = None
+
+    @property
+    def keeps_advantages(self) -> bool:
+        """Whether the fit's targets start from what the network said as it played: it was the target network."""
+        return self.critic is None and self.config.actor == "target"
+
+    @property
+    def reads(self) -> int:
+        """How many networks read a row of the fit: the fitted one, that of the value, a target that did not play."""
+        sampled = self.critic is None
+        return 1 + (sampled and self.config.baseline == "value") + (sampled and not self.keeps_advantages)
 
     def temperature(self, iteration: Array) -> Array:
         """Returns the temperature of self-play: infinite at first, then as scheduled; of a policy head it is 1."""

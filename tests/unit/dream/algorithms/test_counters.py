@@ -106,11 +106,14 @@ def test_counters_are_those_that_a_run_adds_up() -> None:
     assert Counters(1, 2) + Counters(nodes=3, episodes=4) == Counters(5, 2, 3)
 
 
-@pytest.mark.parametrize(("baseline", "reads"), [("policy", 2), ("value", 3)])
-def test_dueling_dream(baseline: str, reads: int) -> None:
-    """Two decisions and a deal a game; minibatches are read by the fit, by the target, and once more for the value."""
+@pytest.mark.parametrize(
+    ("actor", "baseline", "reads"),
+    [("target", "policy", 1), ("target", "value", 2), ("online", "policy", 2), ("online", "value", 3)],
+)
+def test_dueling_dream(actor: str, baseline: str, reads: int) -> None:
+    """Two decisions and a deal a game; the fit reads minibatches, so may the value and a target that did not play."""
     sizes = {"episodes_per_iteration": GAMES, "batch_size": BATCH, "epochs": STEPS}
-    assert _counted({"name": "dueling_dream", "baseline": baseline, **sizes}) == {
+    assert _counted({"name": "dueling_dream", "actor": actor, "baseline": baseline, **sizes}) == {
         "episodes": GAMES,
         "decisions": 2 * GAMES,
         "nodes": 2 * GAMES,
