@@ -74,10 +74,12 @@ def play_in_terminal(
 ) -> list[float]:
     """Plays rounds until a person leaves, a score reaches the target, or the number of rounds is reached.
 
+    Everyone begins equally often: where the game does not let one choose who begins, players move on by a seat a round.
+
     Args:
       game: of any kind.
-      players: by seat, None for a person; several people take turns at the terminal.
-      names: by seat, "you" and "player 1" and so on by default.
+      players: by seat in the first round, None for a person; several people take turns at the terminal.
+      names: of the players, "you" and "player 1" and so on by default.
       hint: the player that gives advice; None: none.
       target: the score that ends the match; None: there is no target.
       rounds: maximum number of rounds; None: as many as a person likes, one if no seat is a person and there is no
@@ -86,7 +88,7 @@ def play_in_terminal(
       keep: file to which the record of each finished round is appended.
       read, write: the terminal; by default the real one.
     Returns:
-      The scores by seat.
+      The scores of the players, in the order given.
     Raises:
       InputError: the number of players or names is not that of seats, or a player chooses an illegal action.
     """
@@ -107,13 +109,15 @@ def play_in_terminal(
         while played != most and (target is None or scores.max() < target):
             if played and people:
                 _answer(table, "Enter for the next round, q to leave: ")
-            first = _dealt(table, first)
-            one = _round(table)
+            order = _seating(game, played)
+            seated = _seated(table, order)
+            first = _dealt(seated, first)
+            one = _round(seated)
             played += 1
             if keep is not None:
-                _keep(table, keep, one)
-            scores += _gained(table, one, target)
-            write(_sums(table, one, scores, target))
+                _keep(seated, keep, one)
+            scores[order] += _gained(seated, one, target)
+            write(_sums(seated, one, scores[order], target))
     except (_LeftError, EOFError):
         write("left the table")
     return scores.tolist()
@@ -125,6 +129,18 @@ def _keep(table: _Table, file: str | os.PathLike[str], one: records.Record) -> N
         records.append(file, one)
     except OSError as error:
         table.write(f"the round was not kept: {file} cannot be written ({error.strerror})")
+
+
+def _seating(game: Game, number: int) -> list[int]:
+    """Returns who sits in each seat in a round: the players move on where the same seat always begins."""
+    moved = 0 if game.begun_by is not None else number
+    return [(seat - moved) % game.num_players for seat in range(game.num_players)]
+
+
+def _seated(table: _Table, order: Sequence[int]) -> _Table:
+    """Returns the table of a round."""
+    players, names = (tuple(given[n] for n in order) for given in (table.players, table.names))
+    return dataclasses.replace(table, players=players, names=names)
 
 
 def _dealt(table: _Table, before: int | None) -> int:

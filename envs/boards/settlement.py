@@ -24,7 +24,7 @@ def named(ids: Iterable[int], ranks: int) -> list[str]:
 
 
 def grouped(hand: Sequence[int], ranks: int) -> dict[str, Any]:
-    """Returns a hand's melds and its deadwood; with a card drawn the least that one discard leaves."""
+    """Returns a hand's melds and what is not in them, in points; with a card drawn that card counts too."""
     melds, left = arranged(tuple(sorted(hand)), ranks)
     return {"melds": [named(meld, ranks) for meld in melds], "unmatched": points(left, ranks)}
 

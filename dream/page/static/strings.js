@@ -100,7 +100,7 @@ export const T = {
   paused: "Paused",
   pause: "Pause",
   goOn: "Go on",
-  matchWon: (name, score) => `${name} wins the match with ${whole(score)}.`,
+  matchWon: (names, score) => `${names.join(", ")} ${names.length > 1 ? "share" : "wins"} the match with ${whole(score)}.`,
   advisor: "Advisor",
   askHint: "Give me a hint",
   askBelief: "What is hidden?",

@@ -296,14 +296,15 @@ export class Table {
   result() {
     const { match } = this;
     const { settlement } = match.board;
-    const winner = match.over && !match.branched ? match.chairs.reduce((a, b) => (b.score > a.score ? b : a)) : null;
+    const most = Math.max(...match.chairs.map((chair) => chair.score));
+    const winners = match.over && !match.branched ? match.chairs.filter((chair) => chair.score === most) : [];
     return el("div", { class: "result", id: "result", tabindex: "-1" },
       el("h2", {}, this.ending()),
       settlement?.terms ? el("p", { class: "sum" }, el("b", {}, sumText(settlement.terms, settlement.total)), el("small", {}, termsText(settlement.terms))) : null,
       settlement?.layoffs?.length ? el("p", {}, `${this.describeMove({ kind: "layoff", seat: 1 - settlement.knocker, cards: [] })} ${cardsText(settlement.layoffs.map((one) => one.card))}`) : null,
       ...(settlement?.scores ?? []).map((one, seat) => el("p", { class: "sum-line" }, T.scoreLine(this.name(seat), one))),
       match.board.carried ? el("p", { class: "sum-line", id: "carried" }, T.carried(match.board.carried, match.board.carried.totals.map((_, seat) => this.name(seat)))) : null,
-      winner ? el("p", { class: "winner" }, T.matchWon(nameOf(winner), winner.score)) : null);
+      winners.length ? el("p", { class: "winner" }, T.matchWon(winners.map(nameOf), most)) : null);
   }
 }
 

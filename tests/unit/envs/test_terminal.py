@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import pathlib
 from collections.abc import Callable
+from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import envs
-from envs import InputError, records
+from envs import InputError, Policy, records
 from envs.terminal import play_in_terminal
 
 
@@ -145,16 +147,38 @@ def test_players_alone_to_a_target() -> None:
 
 @pytest.mark.parametrize("rules", [{"num_players": 2}, {"num_players": 3}, {"target": 500, "max_rounds": 2}])
 @pytest.mark.parametrize("lot", [True, False])
-def test_after_a_lot_the_next_player_begins(rules: dict[str, int], lot: bool, tmp_path: pathlib.Path) -> None:
-    """Round for round, so that everyone begins equally often; without one player 0 does. The records replay."""
+def test_everyone_begins_equally_often(rules: dict[str, int], lot: bool, tmp_path: pathlib.Path) -> None:
+    """After a lot the next player begins; without one seat 0 does, and the players move on. The records replay."""
     game, file = envs.make("rummy500", hand_size=3, max_turns=4, random_first=lot, **rules), tmp_path / "rounds.jsonl"
     bot, count = envs.make_bot("random", game), game.num_players
     play_in_terminal(game, [bot] * count, rounds=2 * count, seed=1, keep=file, write=[].append)
     rounds = records.read(file)
     began = [int(game.from_deal(one.deal).current_player) for one in rounds]
     assert began == [(began[0] + number) % count if lot else 0 for number in range(2 * count)]
+    for number, one in enumerate(rounds):
+        moved = 0 if lot else number
+        assert one.players == tuple(f"player {(seat - moved) % count}" for seat in range(count))
     for one in rounds:
         records.replay(one)
+
+
+def test_scores_go_with_the_player() -> None:
+    """Who moves to another seat keeps the score; the totals name the players of the seats."""
+    game, shown = envs.make("kuhn_poker"), []
+    check, bet = (Policy(_always(action), ()) for action in (0, 1))
+    scores = play_in_terminal(
+        game, [bet, check], names=["bets", "checks"], rounds=40, target=1000, seed=3, write=shown.append
+    )
+    assert scores[0] > 0, "whoever never bets nor calls loses the ante of every round"
+    assert scores[1] == 0
+    assert {text.splitlines()[-1].split(": ")[1].split()[0] for text in shown if "score" in text} == {"bets", "checks"}
+
+
+def _always(action: int) -> Callable[[Any, Any, Any], Any]:
+    def play(_: Any, view: Any, legal: Any) -> Any:
+        return jnp.arange(legal.shape[-1]) == action
+
+    return play
 
 
 def test_the_end_of_the_input_is_a_way_to_leave() -> None:
