@@ -16,7 +16,11 @@ from dream.equations.regret_matching import masked_softmax, soft_regret_matching
 from dream.networks import Network
 from dream.networks.network import Reader
 from dream.rollout.opponents import Mixture
+from dream.rollout.self_play import longest
 from envs import Game
+
+_MOST_KEPT = 2**30
+"""Bytes of an iteration's advantages that are kept for the fit; 0.28 GB on gin rummy, 5.5 on rummy 500."""
 
 
 class ActorOutput(NamedTuple):
@@ -98,8 +102,13 @@ class Parts:
 
     @property
     def keeps_advantages(self) -> bool:
-        """Whether the fit's targets start from what the network said as it played: it was the target network."""
-        return self.critic is None and self.config.actor == "target"
+        """Whether the fit's targets start from what the network said as it played: it was the target network.
+
+        Not where keeping that takes more than 1 GiB: the target network is asked again then.
+        """
+        games = self.config.episodes_per_iteration
+        held = 4 * self.game.num_actions * self.num_envs * longest(self.game, games, self.num_envs)
+        return self.critic is None and self.config.actor == "target" and held <= _MOST_KEPT
 
     @property
     def reads(self) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from dream_support import CoinGame, arrays, coin_trees, exact_action_values, nodes
 
+import envs
 from dream import algorithms
 from dream.algorithms.dueling_dream import DuelingDreamConfig
 from dream.algorithms.dueling_dream.games import _actor
@@ -167,6 +168,13 @@ def test_targets_by_the_networks_of_the_iterations_start(baseline: str, actor: s
         q = np.where(batch.taken, rows.returns[:, None], value[:, None] + guess)
         expected = q - np.sum(np.where(batch.legal, rows.policy * q, 0.0), axis=1, keepdims=True)
     np.testing.assert_allclose(batch.targets, np.where(batch.legal, expected, 0.0), atol=1e-5)
+
+
+@pytest.mark.parametrize(("game", "kept"), [("gin_rummy", True), ("rummy500", False)])
+def test_advantages_are_kept_where_they_are_few(game: str, kept: bool) -> None:
+    """Not 5.5 GB of them, those of 8,192 games of rummy 500."""
+    learner = algorithms.make({"name": "dueling_dream"}, {"name": "dueling"}, envs.make(game)).iterate.__self__
+    assert learner.parts.keeps_advantages == kept
 
 
 @pytest.mark.parametrize(("unit", "steps"), [("minibatches", 3), ("passes", None)])
