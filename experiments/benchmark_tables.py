@@ -25,9 +25,9 @@ BENCHMARKS = (
     ("iteration", "fit_over_products", "... gradient steps over their matrix products", "times", "1.3"),
     ("iteration", "seconds_evaluate", "evaluation of that size, 1,000 rounds", "s", ""),
     ("iteration", "seconds_checkpoint", "checkpoint of that size", "s", ""),
-    ("solvers", "leduc_poker iterations_per_s", "CFR on Leduc poker, one core", "iterations/s", ""),
+    ("solvers", "leduc_poker iterations_per_s", "CFR on Leduc poker", "iterations/s", ""),
     ("solvers", "leduc_poker ratio", "... against pyspiel's C++ solver", "times", ""),
-    ("solvers", "liars_dice iterations_per_s", "CFR on liar's dice, one core", "iterations/s", ""),
+    ("solvers", "liars_dice iterations_per_s", "CFR on liar's dice", "iterations/s", ""),
     ("solvers", "liars_dice ratio", "... against pyspiel's C++ solver", "times", ""),
     ("solvers", "leduc_poker nash_conv_ms", "NashConv of a table on Leduc poker", "ms", ""),
     ("solvers", "liars_dice nash_conv_ms", "NashConv of a table on liar's dice", "ms", ""),
@@ -92,6 +92,7 @@ def benchmark_table() -> list[str]:
     """Returns the lines of the benchmarks' table."""
     rows = []
     for name, key, what, unit, target in BENCHMARKS:
-        value = measured(name, key)
+        value, cores = measured(name, key), stored(name).get("machine", {}).get("cores")
+        what += ", one core" if cores == 1 else ""
         rows.append((what, f"{value:,.0f}" if value > 1000 else f"{value:.2f}", unit, target))
     return table("what | measured | unit | target", rows, "Medians, two shared CPU cores:")

@@ -124,8 +124,8 @@ def trials_table() -> list[str]:
     rows = []
     for name, groups in sorted(tables.stored("comparison_trials").items()):
         best = min(trial["objective"] for group in groups for trial in group["trials"])
-        rows += [(f"`{name}`", _given(group), _tried(group), _outcomes(group, best)) for group in groups]
-    return tables.table("learner | given | tried | exploitability", rows)
+        rows += [(f"`{name}`", _nodes(group), _given(group), _tried(group), _outcomes(group, best)) for group in groups]
+    return tables.table("learner | nodes | given | tried | exploitability", rows)
 
 
 def tuning_table(
@@ -143,10 +143,13 @@ def tuning_table(
     for name, group in sorted(found, key=lambda x: (x[1]["game"], x[0])):
         same = [other for named, other in found if (named, other["game"]) == (name, group["game"])]
         best = min(trial["objective"] for other in same for trial in other["trials"])
-        nodes = min(trial["nodes"] for trial in group["trials"])
-        cells = [f"`{group['game']}`", f"`{name}`", f"{nodes / 1e6:.1f} M"]
+        cells = [f"`{group['game']}`", f"`{name}`", _nodes(group)]
         rows.append([*cells, _given(group), _tried(group), _outcomes(group, best, shown)])
     return tables.table(f"game | learner | nodes | given | tried | {outcome}", rows)
+
+
+def _nodes(group: dict[str, Any]) -> str:
+    return f"{min(trial['nodes'] for trial in group['trials']) / 1e6:.1f} M"
 
 
 def _given(group: dict[str, Any]) -> str:

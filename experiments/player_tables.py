@@ -208,7 +208,8 @@ def levels_table() -> list[str]:
         " | ".join(["player", "mean", *(f"`{name}`" for name in field)]),
         rows,
         "`experiments/gin_levels.py`: points per hand by the game's default rules, "
-        f"{rounds} mirrored rounds per pairing; the mean over the field, and by opponent.",
+        f"{rounds} mirrored rounds per pairing; the mean over the field, in which a player has 0 "
+        "against itself, and by opponent.",
     )
 
 

@@ -102,6 +102,12 @@ def _points_line(name: str, title: str = "") -> Line:
     )
 
 
+def _minutes(name: str) -> str:
+    """Returns the fewest and the most minutes of a trained player's runs."""
+    seconds = [run["seconds"] for _, run in by_seed(tables.stored("shipped_weights")[name])]
+    return f"{min(seconds) / 60:.0f} to {max(seconds) / 60:.0f}"
+
+
 def _rounds_line(name: str, title: str) -> Line:
     """Returns the line about a trained player: rounds won against OpenSpiel's simple bot, over seeds."""
     runs = [run for _, run in by_seed(tables.stored("shipped_weights")[name])]
@@ -158,7 +164,7 @@ def _strongest_rows() -> list[Line]:
         ),
         _points_line("gin_rummy/strong"),
         _games_line("gin_rummy/strong", ("eaai_simple", "marjj", "mc:512")),
-        _points_line(LAPTOP, "`preset=laptop`, a quarter of an hour"),
+        _points_line(LAPTOP, f"`preset=laptop`, {_minutes(LAPTOP)} minutes on one core"),
         _rounds_line(LAPTOP, "`preset=laptop`"),
     ]
 

@@ -240,7 +240,8 @@ def ladder_table() -> list[str]:
         [(RUNS.get(x["name"], f"`{x['name']}`"), _rating(x)) for x in players],
         f"`python -m dream.ladder env=gin_rummy players=[...]`, {players[0]['results'][0]['n']:,} rounds per pairing "
         "on mirrored deals: ratings (Bradley-Terry, 400 for odds of ten to one) with 95 % intervals. Trained players "
-        "are seed 0 of the runs above; the picture has the names of their folders then.",
+        "are seed 0 of the runs above, but for the dense ones, which are earlier runs of 300 seconds "
+        "([0020](../decisions/0020-ppo-laptop-gin.md)); the picture has the names of their folders then.",
     )
     return [*lines, "", "![ratings](../../experiments/results/ladder_gin_rummy.svg)"]
 

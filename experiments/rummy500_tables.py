@@ -40,7 +40,7 @@ def players_table() -> list[str]:
             (x["num_players"], f"`{x['player']}`", f"`{x['opponent']}`", *_of_match(x), f"{x['n']:,}")
             for x in tables.stored("rummy500_players").values()
         ],
-        "`python experiments/rummy500_players.py --out experiments/results/rummy500_players.json`: one player, the "
+        "`python experiments/rummy500_players.py --counts 2 3 4 --seed 20 --out <new file>`: one player, the "
         "other seats by one kind of player, every deal from every seat; 95 % intervals. With n players an even share "
         "is 1 / n.",
     )

@@ -19,14 +19,14 @@ from run_records import difference, flat, read_json
 
 HEAD = [
     "Exploitability (NashConv / 2) in thousandths of the game's unit: mean over seeds and its 95 % interval, on a log",
-    "scale as it is positive, at the last evaluation within the budget. Nodes are decisions of both players; the DREAM",
-    "paper counts terminal histories too, and its rows say how many nodes that makes. Minutes are those of a whole",
-    "run, with compiling and evaluating; the last column says when exploitability first was 0.1, then 0.06. `paper`",
-    "rows have all settings of `conf/algo`, the paper's own. `ours` have those of `conf/tuned`: on small games sums",
-    "over information sets instead of minibatches of a reservoir, warm starts, exact averages, and chance in the",
-    "baseline. Decisions that such a baseline evaluates and that were not played are not among the nodes: in the first",
-    "iteration of DREAM's settings for Leduc there are half as many. A value below `at least` is better than the",
-    "published one by a factor; the row says why.",
+    "scale as it is positive, at the last evaluation within the budget. Nodes are decisions of both players; the",
+    "DREAM paper counts terminal histories too, and its rows say how many nodes that makes. Minutes are those of a",
+    "whole run, with compiling and evaluating; the last column says when exploitability first was 0.1, then 0.06.",
+    "`paper` rows have all settings of `conf/algo`, the paper's own. `ours` have those of `conf/tuned` and of the",
+    "row: on small games sums over information sets instead of minibatches of a reservoir, warm starts, exact",
+    "averages, and chance in the baseline. Decisions that such a baseline evaluates and that were not played are not",
+    "among the nodes: in the first iteration of DREAM's settings for Leduc there are half as many. A value below `at",
+    "least` is better than the published one by a factor; the row says why.",
     "`python experiments/reproduce/run.py <row>` runs a row of `experiments/reproduce/rows.yaml` again.",
 ]
 COLUMNS = ("game", "method", "kind", "budget", "value x 1000", "seeds", "published", "bound", "minutes", "to 0.1; 0.06")
