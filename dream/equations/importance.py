@@ -36,6 +36,19 @@ def reach_ratios(ratios: Array, dones: Array, players: Array, num_players: int) 
     return lax.scan(forwards, jnp.ones(num_players), (ratios, dones, players))[1]
 
 
+def corrected_value_targets(values: Array, returns: Array, ratios: Array) -> Array:
+    """Returns V + rho (G - V), whose mean over actions drawn from mu is the value under pi: float32[...].
+
+    G itself, fitted to, gives the value under mu. `corrected_lambda_returns` with a lambda below 1 needs that under pi.
+
+    Args:
+      values: float32[...], V(s_t) to the player who decided; any function of s_t.
+      returns: float32[...], G of the action taken.
+      ratios: float32[...], rho, pi(a_t) / mu(a_t).
+    """
+    return values + ratios * (returns - values)
+
+
 def corrected_lambda_returns(
     rewards: Array, dones: Array, players: Array, values: Array, ratios: Array, *, discount: float, gae_lambda: float
 ) -> Array:
@@ -46,7 +59,8 @@ def corrected_lambda_returns(
       W_p(k) = V(s_k) + gae_lambda * rho_k * (G_p(k) - V(s_k)) where p decides at k,
       W_p(k) = V_p + rho_k * (G_p(k) - V_p) where another does, V_p the value of p's last decision before k.
     As rho has mean 1 under mu, any V leaves the mean of G at gae_lambda = 1 what it is under pi; a good one leaves
-    little to rho. Mixing in uniform play with a share epsilon bounds rho by 1 / (1 - epsilon).
+    little to rho. Below 1 the mean is that under pi where V is. Mixing in uniform play with a share epsilon bounds rho
+    by 1 / (1 - epsilon).
 
     Args:
       rewards: float32[T, P], paid on transition t.

@@ -14,7 +14,7 @@ from dream.algorithms.counters import Counters
 from dream.algorithms.critic import Judged
 from dream.algorithms.dueling_dream.parts import ActorOutput, Example, Generated, Parts
 from dream.buffers.replay import collect
-from dream.equations.importance import corrected_lambda_returns, reach_ratios
+from dream.equations.importance import corrected_lambda_returns, corrected_value_targets, reach_ratios
 from dream.equations.returns import lambda_returns
 from dream.equations.reward_shaping import Shaping, training_rewards
 from dream.equations.sampling import entropy, sample_action
@@ -60,7 +60,8 @@ def play_games(
     ratios = jnp.where(record.valid, d.extras.ratio, 1.0) if config.correct_exploration else None
     if parts.critic is None:
         returns, critic_metrics, learning = _returns(parts, record, rewards, ratios), {}, Counters()
-        value_targets, advantages = returns, d.extras.advantages
+        value_targets = returns if ratios is None else corrected_value_targets(d.extras.value, returns, ratios)
+        advantages = d.extras.advantages
     else:
         policy = functools.partial(parts.play, {"network": params, "temperature": temperature})
         values, judged, critic_metrics, learning = _by_critic(
@@ -68,9 +69,8 @@ def play_games(
         )
         returns, value_targets, advantages = judged.returns, judged.values, judged.of_all
     own_reach, weights = _reach(parts, record)
-    examples = Example(
-        d.view, d.legal, d.action, value_targets, d.extras.policy, weights, own_reach, d.extras.value, advantages
-    )
+    learns_from = d.extras.policy, weights, own_reach, d.extras.value, advantages
+    examples = Example(d.view, d.legal, d.action, returns, value_targets, *learns_from)
     moves, dealt = jnp.sum(record.valid), record.results["games"]
     learned = record.valid & d.extras.is_learner
     metrics = rollout_metrics(

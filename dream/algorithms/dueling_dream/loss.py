@@ -44,7 +44,7 @@ def with_targets(parts: Parts, params: Any, target: Any, rows: Example) -> Batch
     x = jax.vmap(parts.network.inputs.of_view)(rows.view)
     targets = _sampled_targets(parts, params, target, x, rows, legal) if parts.critic is None else rows.advantages
     taken = jax.nn.one_hot(rows.action, parts.game.num_actions, dtype=bool)
-    return lax.stop_gradient(Batch(x, legal, taken, targets, rows.returns, rows.policy, rows.weight))
+    return lax.stop_gradient(Batch(x, legal, taken, targets, rows.value_target, rows.policy, rows.weight))
 
 
 def _sampled_targets(parts: Parts, params: Any, target: Any, x: Array, rows: Example, legal: Array) -> Array:

@@ -50,8 +50,9 @@ class Example(NamedTuple):
       view: what the player who decided saw.
       legal: uint8[ceil(A / 8)], packed by jnp.packbits.
       action: int16.
-      returns: float32, what the value is fitted to, in the learner's unit: the discounted return to that player, or the
-        critic's V of the history.
+      returns: float32, the discounted return to that player, in the learner's unit.
+      value_target: float32, what the value is fitted to, in the unit: the return, corrected where exploration is, or
+        the critic's V of the history.
       policy: float16[A], the network's policy then, before exploration.
       weight: float32, its share in the loss: how much likelier the others' earlier actions are without exploration.
       own_reach: float32, the same of the player's own earlier actions.
@@ -64,6 +65,7 @@ class Example(NamedTuple):
     legal: Array
     action: Array
     returns: Array
+    value_target: Array
     policy: Array
     weight: Array
     own_reach: Array

@@ -68,7 +68,7 @@ def test_targets_of_dueling_dream_are_exact_under_uniform_play() -> None:
         here = keys == key.hex()
         exact = np.where(np.isfinite(values), values - np.nansum(uniform[key] * values), 0.0)
         np.testing.assert_allclose(rows.advantages[here].mean(axis=0), exact, atol=0.1)
-        assert rows.returns[here].mean() == pytest.approx(np.nansum(uniform[key] * values), abs=0.1)
+        assert rows.value_target[here].mean() == pytest.approx(np.nansum(uniform[key] * values), abs=0.1)
     assert max(np.nanmax(values) - np.nanmin(values) for values in q.values()) > 0.5
 
 

@@ -24,6 +24,7 @@ from dream.equations.mirror_descent import mirror_descent_policy
 from dream.equations.regret_matching import masked_softmax, soft_regret_matching
 from dream.equations.returns import lambda_returns
 from dream.equations.reward_shaping import shaping_reward
+from dream.networks.layers import POLICY
 from dream.rollout.opponents import make_mixture
 from envs import Game, InputError, Policy
 
@@ -269,6 +270,33 @@ def test_explored_games_are_corrected(explorers: str) -> None:
     np.testing.assert_array_equal(plain.own_reach, rows.own_reach)  # the average's weights, whatever the fit has
     np.testing.assert_array_equal(plain.action, rows.action)
     assert not np.allclose(plain.returns, rows.returns)
+
+
+@pytest.mark.parametrize("corrected", [True, False])
+def test_the_value_is_that_of_play_without_exploration(corrected: bool) -> None:
+    """Where exploration is corrected, its targets have the policy's value as mean; else that of what was played."""
+    algorithm = _make(
+        exploration=0.6, correct_exploration=corrected, accumulate="mirror_descent", discount=1.0, uniform_iterations=0,
+        episodes_per_iteration=20_000,
+    )  # fmt: skip
+    state = algorithm.init(jax.random.key(2))
+    sharp = state.target | {POLICY: jax.tree.map(lambda x: 1000.0 * x, state.params[POLICY])}
+    replay = algorithm.iterate.__self__.generate(state._replace(target=sharp))[0].replay
+    rows = jax.device_get(jax.tree.map(lambda x: x[replay.index[: int(replay.count)]], replay.rows))
+    keys = [b"".join(np.asarray(x[n]).tobytes() for x in rows.view) for n in range(len(rows.action))]
+    policy = {key: rows.policy[keys.index(key)].astype(np.float64) for key in set(keys)}
+    trees = coin_trees(CoinGame())
+    mixed = {node.key: 0.4 * policy[node.key] + 0.6 * node.legal / node.legal.sum() for t in trees for node in nodes(t)}
+    played = policy if corrected else mixed
+    q, apart = exact_action_values(trees, played, 1.0)[0], []
+    for key, values in q.items():
+        here = np.array([k == key for k in keys])
+        weights, targets = rows.weight[here].astype(np.float64), rows.value_target[here].astype(np.float64)
+        mean, exact = np.sum(weights * targets) / weights.sum(), np.nansum(played[key] * values)
+        error = np.sqrt(np.sum(weights**2 * (targets - mean) ** 2)) / weights.sum()
+        assert abs(mean - exact) < 5 * error + 2e-3
+        apart.append(abs(np.nansum(mixed[key] * values) - np.nansum(policy[key] * values)) / error)
+    assert max(apart) > 20, "the other value would be seen"
 
 
 def test_the_explorer_is_drawn_apart_from_the_seat() -> None:
