@@ -74,7 +74,7 @@ def _rummy500_rows() -> list[Line]:
     found = [
         (
             f"Rule-based player `heuristic` of rummy 500 against {own} `greedy`",
-            f"{tables.percent(players[f'{count}/heuristic/greedy']['shared_win_rate'])} of rounds",
+            f"{tables.percent(players[f'{count}/heuristic/greedy']['shared_win_rate'])} of rounds, ties shared",
             page,
         )
         for count, own in ((2, "one"), (3, "two"))
@@ -83,7 +83,7 @@ def _rummy500_rows() -> list[Line]:
     rates = [run["final_by_opponent"]["greedy"]["shared_win_rate"]["mean"] for run in shaped]
     means = ", ".join(f"{100 * rate:.1f}" for rate in rates)
     what = "PPO on rummy 500 with the shaped reward, against two `greedy`"
-    return [*found, (what, f"{means} % of rounds", page)]
+    return [*found, (what, f"{means} % of rounds, ties shared", page)]
 
 
 def _points_line(name: str, title: str = "") -> Line:
