@@ -319,21 +319,21 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "gin_rummy.md", "scores"): scores_table,
     (PAGES / "results" / "gin_rummy.md", "accumulating"): accumulating_table,
     (PAGES / "results" / "gin_rummy.md", "laptop"): functools.partial(
-        tables.against_random_table, "laptop", "dueling_dream_dense", "two cores, seeds 3 and 4 one"
+        tables.against_random_table, "laptop", "experiment=dueling_dream_dense", "two cores, seeds 3 and 4 one"
     ),
     (PAGES / "results" / "gin_rummy.md", "document-small"): functools.partial(
-        tables.against_random_table, "document_small", "document_small", "one core beside other work"
+        tables.against_random_table, "document_small", "experiment=document_small", "one core beside other work"
     ),
     (PAGES / "results" / "gin_rummy.md", "document-small-constant"): functools.partial(
         tables.against_random_table,
         "document_small_constant",
-        "document_small iterations=400 algo.learning_rate_decay.end=1",
+        "experiment=document_small iterations=400 algo.learning_rate_decay.end=1",
         "one core beside other work",
     ),
     (PAGES / "results" / "gin_rummy.md", "document-small-128"): functools.partial(
         tables.against_random_table,
         "document_small_128",
-        "document_small iterations=800 algo.episodes_per_iteration=128 algo.batch_size=512 algo.epochs=40 "
+        "experiment=document_small iterations=800 algo.episodes_per_iteration=128 algo.batch_size=512 algo.epochs=40 "
         "algo.epoch_unit=minibatches algo.learning_rate_decay.end=1",
         "one core",
     ),

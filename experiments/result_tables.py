@@ -76,12 +76,12 @@ def renamed(command: str) -> str:
     return " ".join(f"'{word}'" if "{" in word else word for word in command.split(" "))
 
 
-def against_random_table(name: str, experiment: str, cores: str) -> list[str]:
-    """Returns the lines of the table of an experiment's runs against random play, and its picture.
+def against_random_table(name: str, overrides: str, cores: str) -> list[str]:
+    """Returns the lines of the table of a recipe's runs against random play, and its picture.
 
     Args:
       name: the result file, without its suffix.
-      experiment: of conf/experiment.
+      overrides: of `python -m dream.run`.
       cores: what each run had, in words.
     """
     runs, rows = stored(name)["runs"], []
@@ -98,7 +98,7 @@ def against_random_table(name: str, experiment: str, cores: str) -> list[str]:
         "seed | rounds won | of those not tied | knocked | points per hand | moves per round | decisions | minutes | "
         "of them compiling",
         rows,
-        f"`python -m dream.run experiment={experiment} seed=<s>` against uniform random play, "
+        f"`python -m dream.run {overrides} seed=<s>` against uniform random play, "
         f"{runs[0]['final']['n']:,} rounds on mirrored deals, 95 % intervals; {runs[0]['device']}, {cores}:",
     )
     return [*lines, "", f"![rounds won against random play](../../experiments/results/{name}.svg)"]
