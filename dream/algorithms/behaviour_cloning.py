@@ -118,7 +118,10 @@ def make(config: BehaviourCloningConfig, network: Any, game: Game, resources: Re
     records = None if config.records is None else _readable(config, resources.find_records(config.records, game))
     player = resources.find_player(config.player, game) if records is None else None
     learner = _Cloning(config, game, make_network(network, game), num_envs, player, records)
-    return Algorithm(learner.init, learner.iterate, learner.policies, learner.value, learner.calls, traceable=True)
+    return Algorithm(
+        learner.init, learner.iterate, learner.policies, learner.value, learner.calls, traceable=True,
+        counts=("nodes", "episodes") if records is None else (),
+    )  # fmt: skip
 
 
 def _readable(config: BehaviourCloningConfig, records: Sequence[Record]) -> tuple[Record, ...]:

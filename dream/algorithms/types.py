@@ -54,7 +54,8 @@ class Algorithm:
       settle: TrainState -> (TrainState, counters), as a generator like `calls`: what the learner fits every so many
         iterations alone is fitted to the last one, before a run's last measurement. None where nothing is left behind.
       traceable: whether `init` may be traced: the shapes of a state can then be had without compiling or computing it.
-      plays: whether it plays games and counts them; False where it goes through all of a game at once.
+      counts: which totals a run of it can end by: of `nodes` and `episodes` those that it adds to. Solvers that go
+        through all of a game at once count no episodes, learners from records neither.
     """
 
     init: Callable[[Any], TrainState]
@@ -67,7 +68,7 @@ class Algorithm:
     tables: Callable[[TrainState], dict[str, Any]] | None = None
     settle: Callable[[TrainState], Generator[None, None, tuple[TrainState, Metrics]]] | None = None
     traceable: bool = False
-    plays: bool = True
+    counts: tuple[str, ...] = ("nodes", "episodes")
 
     def like(self) -> TrainState:
         """Returns shapes and dtypes of a state, a state itself where `init` cannot be traced: to restore one by."""

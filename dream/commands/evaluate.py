@@ -27,6 +27,7 @@ from dream.evaluation.report import report_table
 from dream.search import names as search_names
 from dream.storage.files import write_json, write_text, writing
 from dream.storage.policies import (
+    at_checkpoint,
     chosen_name,
     find,
     find_opponent,
@@ -127,9 +128,11 @@ def prepared(config: EvaluateConfig) -> Match:
             raise InputError(f"histories={config.histories} is not valid; it must be a file in a folder that exists")
         check_can_be_folder(path.parent, f"histories={config.histories}")
         records.check_lines(path)  # it is replaced
-    opponent = find_opponent(config.opponent, first.game)
-    players = {"checkpoint": first.measured, "opponent": measured_player(config.opponent, first.game)}
-    path = first.folder / FOLDER / _file_name(first.report_name, config)
+    place = at_checkpoint(config.opponent, first.game)
+    opponent = find_opponent(place, first.game)
+    players = {"checkpoint": first.measured, "opponent": measured_player(place, first.game)}
+    of_run = players["opponent"]["iteration"] if place != config.opponent else None
+    path = first.folder / FOLDER / _file_name(first.report_name, config, of_run)
     check_can_be_folder(path.parent, f"the folder {path.parent}")
     recorded = config.checkpoint if config.policy is None else f"{config.checkpoint} ({first.policy_name})"
     config = dataclasses.replace(config, policy=first.policy_name)
@@ -274,14 +277,21 @@ def write_report(prepared: Match, report: dict[str, Any]) -> None:
         write_json(prepared.path, {**record, **report})
 
 
-def _file_name(player: str, config: EvaluateConfig) -> str:
-    """Returns "<opponent>_<player>.json", with what searches, and target, scoring, games and seed if not usual."""
+def _file_name(player: str, config: EvaluateConfig, iteration: int | None) -> str:
+    """Returns "<opponent>_<player>.json", with what searches, and target, scoring, games and seed if not usual.
+
+    Args:
+      player: that is measured.
+      config: of the match.
+      iteration: of the opponent's checkpoint, where it is a run or in one.
+    """
     if search_names.is_search(config.checkpoint):
         worlds = search_names.parse(config.checkpoint).worlds
         player += f"_search_{'usual' if worlds is None else worlds}"
     plain = re.sub(r"[^\w.-]+", "-", config.opponent).strip("-.")[-60:]
     if plain != config.opponent:  # a path; the sum keeps different ones apart
         plain += f"-{zlib.crc32(config.opponent.encode()):08x}"
+    plain += "" if iteration is None else f"-{iteration}"
     target = "" if config.target is None else f"_to_{config.target}"
     scoring = "" if config.scoring is None else f"_{config.scoring}"
     games = "" if config.games == EvaluateConfig.games else f"_games{config.games}"

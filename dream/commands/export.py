@@ -14,6 +14,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from dream.config import settings
 from dream.config.compose import Composed
+from dream.storage import checkpoint
 from dream.storage.card import COMPANY
 from dream.storage.files import decoded, write_bytes, write_json, writing
 from dream.storage.policies import PolicyFile, Trained, chosen_name, find, game_of, policies_of, report_dir
@@ -95,24 +96,29 @@ def prepared(config: ExportConfig) -> Export:
     for place in (path, path.with_suffix(".json")):
         if place.is_dir() or not place.parent.is_dir() or not os.access(place.parent, os.W_OK):
             raise InputError(f"{place} cannot be written; it must be a file in an existing folder")
-    _check_card(path.with_suffix(".json"), path.name)
+    there = _card_at(path.with_suffix(".json"), path.name)
     game = game_of(trained)
     policies = policies_of(trained, game)
     name = chosen_name(policies, config.policy)
     arrays = {place: np.asarray(x) for place, x in named(jax.device_get(policies[name].params)).items()}
-    return Export(_card(trained, game, name, arrays), arrays, path)
+    card = _card(trained, game, name, arrays)
+    shared = isinstance(trained, PolicyFile) or trained.path.parent.name != checkpoint.FOLDER
+    if config.out is None and shared and there and (there.get("source"), there.get("policy")) != (card.source, name):
+        raise InputError(f"{path} is the export of another player; choose another name by out=")
+    return Export(card, arrays, path)
 
 
-def _check_card(place: Path, file: str) -> None:
-    """Raises InputError where the card would replace a file that is no card of that .safetensors file."""
+def _card_at(place: Path, file: str) -> dict[str, Any] | None:
+    """Returns the card that is there, None where none is; raises InputError for what is no card of that file."""
     if not place.exists():
-        return
+        return None
     try:
         there = decoded(place.read_bytes())
     except (OSError, ValueError):
         there = None
     if not isinstance(there, dict) or there.get("file") != file or "sha256" not in there:
         raise InputError(f"{place} is there and is not the card of {file}; choose another name by out=")
+    return there
 
 
 def write(export: Export) -> Path:

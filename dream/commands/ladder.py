@@ -81,7 +81,7 @@ def prepare_ladder(composed: Composed) -> Ladder:
     if len(names) < 2 or twice:
         wrong = f"names {twice[0]!r} twice; name each once" if twice else f"names {len(names)}; name at least two"
         raise InputError(f"players={list(names)} {wrong}")
-    places = {name: at_checkpoint(name) for name in names}
+    places = {name: at_checkpoint(name, game) for name in names}
     players = {name: find_player(place, game) for name, place in places.items()}
     sources = {name: _identified(places[name], player, game) for name, player in players.items()}
     identity = {"game": game.identity, "seed": config.seed, "block": min(config.block, config.games)}
@@ -157,9 +157,9 @@ def _check_folder(prepared: Ladder) -> None:
         raise InputError(f"{folder / SETTINGS} cannot be read ({error}); choose a new run_dir") from error
     if stored != prepared.identity:
         part = next(part for part in prepared.identity if stored.get(part) != prepared.identity[part])
-        mend = (
-            f"go on with block={stored.get(part)}, or choose a new folder" if part == "block" else "choose a new folder"
-        )
+        mend = "choose a new folder"
+        if part == "block":
+            mend = f"go on with block={stored.get(part)} and as many games at least, or {mend}"
         raise InputError(
             f"run_dir={folder} holds a ladder with {part}={stored.get(part)}, not {prepared.identity[part]}; {mend}"
         )

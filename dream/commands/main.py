@@ -104,7 +104,7 @@ def _cache_compilations() -> None:
     """Keeps compiled programs, short ones too, for later processes and for a sweep's; the environment goes first."""
     import jax
 
-    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
     for variable, value in ((_CACHE_VARIABLE, str(home / "dream-jax")), (_SHORTEST_VARIABLE, 0.0)):
         if variable not in os.environ:
             os.environ[variable] = str(value)  # for the processes of a launcher, which jax reads there

@@ -327,7 +327,10 @@ def _folder_in(overrides: list[str], setting: str) -> Path:
     if not given:
         given = [f"runs/{time.strftime('%Y-%m-%d_%H-%M-%S')}_sweep"]
         sys.argv.append(f"{setting}={given[0]}")
-    return Path(given[-1]).expanduser().absolute()
+    folder = Path(given[-1]).expanduser().absolute()
+    if given[-1].startswith("~"):  # which Hydra would take for a folder's name
+        sys.argv[:] = [f'{setting}="{folder}"' if text.startswith(f"{setting}=") else text for text in sys.argv]
+    return folder
 
 
 def _line(error: Exception) -> str:

@@ -15,6 +15,7 @@ from dream import algorithms
 from dream.algorithms.types import Algorithm, Resources
 from dream.config import renamed, settings
 from dream.networks.policy import without_value
+from dream.rollout.opponents import PAST_SELF, SELF
 from dream.search import SearchSettings, make_search
 from dream.search import names as search_names
 from dream.storage import checkpoint, hub, levels, policy_file, shipped, solved
@@ -154,8 +155,10 @@ def _policies_of(trained: Trained, game: Game) -> dict[str, Policy]:
     if isinstance(trained, PolicyFile):
         return {trained.card.policy: trained.make(game)}
     config = trained.meta["config"]
-    # What it started or learned from is of no matter to how it plays, and may be gone.
+    # What it started or learned from, and whom it met, is of no matter to how it plays, and may be gone.
     algo = {**config["algo"], **{name: value for name, value in _SOURCES.items() if name in config["algo"]}}
+    if "opponents" in algo:
+        algo["opponents"] = [name if name in (SELF, PAST_SELF) else "random" for name in algo["opponents"]]
     build, _ = algorithms.read_settings(algo)
     learner = _learner(build, json.dumps(algo), json.dumps(config["network"]), game)
     return learner.policies(trained.restore(learner.like()))
@@ -272,14 +275,16 @@ def find_player(reference: str, game: Game) -> Policy:
     return policy_of(trained, game)
 
 
-def at_checkpoint(reference: str) -> str:
+def at_checkpoint(reference: str, game: Game) -> str:
     """Returns a reference that means the same player while a run goes on: to its newest checkpoint, where it names one.
+
+    A name of `by_name` is that player, whatever folders there are.
 
     Raises:
       InputError: a folder without a readable checkpoint.
     """
     place = search_names.policy_in(reference)
-    if not place or not Path(place).expanduser().is_dir():
+    if not place or place in by_name(game) or not Path(place).expanduser().is_dir():
         return reference
     before = search_names.PREFIX if search_names.is_search(reference) else ""
     return f"{before}{find(place).path}{reference.removeprefix(before + place)}"

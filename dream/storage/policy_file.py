@@ -75,7 +75,8 @@ class PolicyFile:
     def report_name(self) -> str:
         """What names it in reports: the file's name; with game and checksum where other files' reports come too."""
         own = self.path.parent.resolve() == self.folder.resolve()
-        return self.path.stem if own else f"{self.card.game['name']}_{self.path.stem}-{self.checksum:08x}"
+        name = self.path.name.removesuffix(SUFFIX)
+        return name if own else f"{self.card.game['name']}_{name}-{self.checksum:08x}"
 
     def make(self, game: Game) -> Policy:
         """Builds the policy.

@@ -56,17 +56,19 @@ def stored_tree(game: EnumerableGame) -> Tree:
 
 
 def _read_or_build(game: EnumerableGame, key: str) -> Tree:
+    path = stored = None
     try:
         path = cache_folder() / f"{game.name}-{key}.npz"
         stored = _load(path, game) if path.exists() else None
     except Exception as error:  # cut off, damaged, not to be read: built anew
         _warn(f"a stored tree cannot be read ({type(error).__name__}: {str(error)[:100]}); it is built anew")
-        stored = None
     if stored is not None:
         if agrees(stored, game):
             return stored
         _warn(f"{path} disagrees with the game; it is built anew")
     tree = build_tree(game, progress=_show)
+    if path is None:
+        return tree
     try:
         _save(path, tree)
     except OSError as error:

@@ -74,6 +74,7 @@ class Run:
             self.writer = CheckpointWriter(self.run_dir, self.config.checkpoint.keep)
             if deleted := self.writer.drop_after(self.iteration):
                 print(f"deleted from {self.run_dir}: the later checkpoints {', '.join(map(str, deleted))}", flush=True)
+            self._drop_later()  # after the checkpoints: the run would go on from one of those
         except OSError as error:
             raise faults.cannot_begin(self.run_dir, error) from error
 
@@ -135,6 +136,9 @@ class Run:
             raise InputError(f"run_dir={self.run_dir} has got checkpoints from another process; choose a new folder")
         files.write_text(self.run_dir / files.CONFIG_FILE, OmegaConf.to_yaml(OmegaConf.create(self.start.plain)))
         self._record_versions(self.run_dir / files.VERSIONS_FILE)
+
+    def _drop_later(self) -> None:
+        """Drops the records of later iterations and sets their reports aside."""
         metrics.drop_after(self.run_dir, self.iteration)
         if stale := reports.set_aside_after(self.run_dir, self.iteration):
             names = ", ".join(str(path.relative_to(self.run_dir)) for path in stale)

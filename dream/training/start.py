@@ -46,21 +46,25 @@ def build_run(node: Any) -> Parts:
     config = settings.read(RunConfig, node, "")
     game = envs.make(config.env.name, **config.env.rules)
     algorithm = algorithms.make(config.algo, config.network, game, RESOURCES)
-    if config.budget.episodes is not None and not algorithm.plays:
-        raise InputError(
-            f"budget.episodes={config.budget.episodes:g} ends no run of algo={config.algo['name']}, which plays no "
-            "games; use budget.nodes instead"
-        )
+    for name in ("nodes", "episodes"):
+        if getattr(config.budget, name) is not None and name not in algorithm.counts:
+            other = algorithm.counts[0] if algorithm.counts else "seconds"
+            raise InputError(
+                f"budget.{name}={getattr(config.budget, name):g} ends no run of algo={config.algo['name']}, which "
+                f"counts no {name} here; use budget.{other} instead"
+            )
     for name in ("games", "final_games"):
         if game.num_players == 2 and getattr(config.eval, name) % 2:
             raise InputError(f"eval.{name}={getattr(config.eval, name)} is odd; it must be even: deals are mirrored")
     named = config.eval.opponents
     if twice := next((name for name in named if named.count(name) > 1), None):
         raise InputError(f"eval.opponents={list(named)} names {twice!r} twice; name each once")
-    places = {name: at_checkpoint(name) for name in named}
+    places = {name: at_checkpoint(name, game) for name in named}
     with naming("eval.opponents"):
         opponents = {name: find_opponent(place, game) for name, place in places.items()}
     met = {name: name for name in config.algo.get("opponents", ()) if name not in (SELF, PAST_SELF)}
+    if config.algo.get("player") is not None and config.algo.get("records") is None:  # whom behaviour cloning imitates
+        met[config.algo["player"]] = config.algo["player"]
     trained = measured_players(met | places, game)
     return Parts(config, game, algorithm, opponents, trained)
 

@@ -179,7 +179,10 @@ WRONG = {
     "unknown key": (["gmaes=4"], "did you mean 'games'"),
     "a folder of something else": (["run_dir=foreign"], "holds something other than a ladder"),
     "a file": (["run_dir=file"], "is a file; choose another folder"),
-    "another block": ([*ARGUMENTS, "block=4"], "holds a ladder with block=8, not 4; go on with block=8, or choose"),
+    "another block": (
+        [*ARGUMENTS, "block=4"],
+        "holds a ladder with block=8, not 4; go on with block=8 and as many games at least",
+    ),
     "another seed": (["seed=1", *ARGUMENTS], "holds a ladder with seed=0, not 1"),
     "other rules": (["env.rules.knock_limit=9", *ARGUMENTS], "holds a ladder with game="),
 }

@@ -205,7 +205,7 @@ class Tabular:
     config: Any
     game: Game
     resources: Resources
-    plays = False
+    counts = ("nodes",)
 
     @functools.cached_property
     def tree(self) -> Tree:
@@ -225,7 +225,7 @@ class Tabular:
     @property
     def algorithm(self) -> Algorithm:
         """The solver as a learner; it has `init`, `several` and `policies`."""
-        return Algorithm(self.init, self.iterate, self.policies, several=self.several, most=MOST, plays=self.plays)
+        return Algorithm(self.init, self.iterate, self.policies, several=self.several, most=MOST, counts=self.counts)
 
     def iterate(self, state: Any) -> tuple[Any, Metrics]:
         """Returns the state after an iteration, and its metrics."""
@@ -274,7 +274,7 @@ class TabularWithoutTree:
     @property
     def algorithm(self) -> Algorithm:
         """The solver as a learner; it has `init`, `iterate` and `tables`."""
-        return Algorithm(self.init, self.iterate, self.policies, tables=self.tables, plays=False)
+        return Algorithm(self.init, self.iterate, self.policies, tables=self.tables, counts=("nodes",))
 
     def policies(self, state: Any) -> dict[str, Policy]:
         """Returns the policies that play the tables."""

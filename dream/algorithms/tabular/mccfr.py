@@ -195,7 +195,7 @@ def make(config: ExternalConfig, network: Any, game: Game, resources: Resources)
 class _Mccfr(Tabular):
     """MCCFR on the tree's arrays."""
 
-    plays = True
+    counts = ("nodes", "episodes")
 
     def init(self, key: Array) -> MccfrState:
         zeros = np.zeros(self.tree.legal.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pathlib
 import re
@@ -96,6 +97,8 @@ def test_players_of_one_name_have_reports_of_their_own(tmp_path: pathlib.Path, m
     copied = shutil.copy(players[0].path, tmp_path / "mine.safetensors")
     shutil.copy(players[0].path.with_suffix(".json"), tmp_path / "mine.json")
     assert find(copied).report_name == "mine"
+    others = [dataclasses.replace(find(copied), path=tmp_path / name).report_name for name in ("mine.pkl", "mine.100")]
+    assert others == ["mine.pkl", "mine.100"], "pickles may have any suffix"
 
 
 def test_what_was_played_is_told_where_it_cannot_be_written(

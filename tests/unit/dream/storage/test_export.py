@@ -101,10 +101,15 @@ def test_a_checkpoint_is_loaded_by_shapes(run: pathlib.Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    ("algo", "gone"), [("ppo", {"start_from": "runs/gone"}), ("behaviour_cloning", {"records": "gone.jsonl"})]
+    ("algo", "gone"),
+    [
+        ("ppo", {"start_from": "runs/gone"}),
+        ("ppo", {"opponents": ["self", "runs/gone"]}),
+        ("behaviour_cloning", {"records": "gone.jsonl"}),
+    ],
 )
-def test_what_a_learner_started_from_may_be_gone(tmp_path: pathlib.Path, algo: str, gone: dict[str, str]) -> None:
-    """A policy is loaded all the same."""
+def test_what_a_learner_started_from_may_be_gone(tmp_path: pathlib.Path, algo: str, gone: dict[str, Any]) -> None:
+    """And whom it met: a policy is loaded all the same."""
     node = {"name": algo, "episodes_per_iteration": 2}
     learner = algorithms.make(node, {"hidden": [4]}, envs.make("kuhn_poker"))
     config = {"algo": node | gone, "network": {"hidden": [4]}, "env": {"name": "kuhn_poker"}}
@@ -141,6 +146,18 @@ def test_by_default_it_lies_in_the_run(run: pathlib.Path) -> None:
     """policy.safetensors and policy.json."""
     assert dream.export_policy(run) == run / "policy.safetensors"
     assert (run / "policy.json").exists()
+
+
+def test_files_of_one_folder_do_not_replace_each_other(run: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """By the default name there is one export; the same player's is written again."""
+    one, other = (tmp_path / f"{name}.safetensors" for name in ("one", "other"))
+    dream.export_policy(run, one)
+    dream.export_policy(run, other)
+    content = to_bytes(dataclasses.replace(find(other).card, source="another run"), load_file(other))
+    other.write_bytes(content)
+    assert [dream.export_policy(one) for _ in range(2)] == [tmp_path / "policy.safetensors"] * 2
+    with pytest.raises(InputError, match="is the export of another player; choose another name by out="):
+        dream.export_policy(other)
 
 
 def _changed(path: pathlib.Path, change: Any) -> None:

@@ -10,6 +10,7 @@ import shutil
 import pytest
 
 import dream
+import envs
 from dream.commands.evaluate import play_match, prepare_match
 from dream.commands.exploit import exploit, prepare_exploit
 from dream.config.compose import compose_config
@@ -183,10 +184,13 @@ def test_bounds_by_other_settings_have_reports_of_their_own(run_dir: pathlib.Pat
 def test_a_run_is_found_inside_a_search_whatever_it_is_called(
     run_dir: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`s` and `search` begin the name of a search too, `64` ends it."""
+    """`s` and `search` begin the name of a search too, `64` ends it; a player's name is the player's."""
     monkeypatch.chdir(tmp_path)
+    game = envs.make("kuhn_poker")
+    shutil.copytree(run_dir, tmp_path / "random")
+    assert at_checkpoint("random", game) == "random"
     for name in ("s", "search", "64"):
         path = find(shutil.copytree(run_dir, tmp_path / name)).path
-        assert at_checkpoint(f"search:{name}:64") == f"search:{path}:64"
-        assert at_checkpoint(f"search:{name}") == f"search:{path}"
-        assert at_checkpoint(name) == str(path)
+        assert at_checkpoint(f"search:{name}:64", game) == f"search:{path}:64"
+        assert at_checkpoint(f"search:{name}", game) == f"search:{path}"
+        assert at_checkpoint(name, game) == str(path)

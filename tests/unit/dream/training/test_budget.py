@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from command_support import without_seconds
 
+import envs
 from dream.config.compose import compose_config
 from dream.storage.checkpoint import find
 from dream.training import measuring, metrics, run_state
@@ -25,6 +26,7 @@ from dream.training.loop import train
 from dream.training.signals import StopRequest
 from dream.training.start import prepare_run, with_stored_choices
 from envs import InputError
+from envs.terminal import play_in_terminal
 
 NEVER = StopRequest(listen=False)
 """A stop request that does not come."""
@@ -149,6 +151,19 @@ def test_a_solver_that_plays_no_games_has_no_budget_of_them(tmp_path: Path, algo
     with pytest.raises(InputError, match=rf"budget\.episodes=9 ends no run of algo={algo}, .* use budget\.nodes"):
         _new(tmp_path, f"algo={algo}", f"env={env}", "iterations=1", "budget.episodes=9")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("total", ["nodes", "episodes"])
+def test_a_learner_from_records_counts_neither_nodes_nor_games(total: str, tmp_path: Path) -> None:
+    """A budget of them would never be reached."""
+    game = envs.make("kuhn_poker")
+    file = tmp_path / "rounds.jsonl"
+    play_in_terminal(game, [envs.make_bot("random", game)] * 2, rounds=2, seed=1, keep=file, write=[].append)
+    given = ["env=kuhn_poker", "algo=behaviour_cloning", f"algo.records={file}", f"budget.{total}=9"]
+    with pytest.raises(
+        InputError, match=rf"budget\.{total}=9 ends no run of algo=behaviour_cloning, .*budget\.seconds"
+    ):
+        prepare_run(compose_config("config", [*given, f"run_dir={tmp_path / 'run'}"]))
 
 
 def test_a_budget_ends_a_long_iteration_between_two_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

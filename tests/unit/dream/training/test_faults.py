@@ -265,6 +265,28 @@ def test_resuming_changes_nothing_until_it_can_go_on(tmp_path: Path, capsys: pyt
     assert [record["iteration"] for record in metrics.read(run_dir)] == [1, 2, 3, 4]
 
 
+def test_a_crash_while_later_work_is_dropped_leaves_no_gap(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Checkpoints go first: without them the next resume drops the records that are left."""
+    run_dir = tmp_path / "run"
+    train(_start(run_dir, "iterations=4"), NEVER)
+
+    def killed(*_: Any) -> None:
+        raise SystemExit
+
+    drop_after = metrics.drop_after
+    monkeypatch.setattr(metrics, "drop_after", killed)
+    with pytest.raises(SystemExit):
+        train(_resume(run_dir / FOLDER / "2"), NEVER)
+    monkeypatch.setattr(metrics, "drop_after", drop_after)
+    assert [path.name for path in (run_dir / FOLDER).iterdir()] == ["2"]
+    capsys.readouterr()
+    train(_resume(run_dir), NEVER)
+    assert "2 later records" in capsys.readouterr().out
+    assert [record["iteration"] for record in metrics.read(run_dir)] == [1, 2, 3, 4]
+
+
 @pytest.mark.parametrize("line", ['{"iteration": null}', '{"iteration": "x"}', '{"iteration": [1]}'])
 def test_resuming_drops_records_without_an_iteration(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str
