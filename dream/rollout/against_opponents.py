@@ -177,7 +177,7 @@ class Rollouts:
 
     def _results(self, lane: Lane, reward: Array) -> dict[str, Array]:
         """Returns the results of a game that has ended, the learner's side: float32 by name."""
-        results = {"points": reward * self.game.reward_scale, "games": True}
+        results = {"reward": reward, "games": True}
         if self.game.num_players == 2 and self.game.zero_sum:
             results |= {"win_rate": reward > 0, "loss_rate": reward < 0, "tie_rate": reward == 0}
         results |= self.game.result(lane.state, lane.seating.seat)
@@ -295,6 +295,7 @@ def step_metrics(game: Game, step: Step, returns: Array) -> dict[str, Array]:
       returns: float32[T, N], training return of each decision.
     """
     results = {name: jnp.sum(x) for name, x in step.summary.results.items()}
+    earned = results.pop("reward")
     shared = rollout_metrics(
         game,
         results=results,
@@ -305,6 +306,5 @@ def step_metrics(game: Game, step: Step, returns: Array) -> dict[str, Array]:
         values=step.extras.value,
         entropies=step.extras.entropy,
     )
-    earned = results["points"] / game.reward_scale
     own = {"learner_reward": earned / jnp.maximum(results["games"], 1), "decided_share": jnp.mean(step.valid)}
     return shared | own

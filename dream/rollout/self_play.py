@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from dream.compiled import devices
@@ -77,8 +78,8 @@ class Record(NamedTuple):
     Attributes:
       decisions: Decision, [T, lanes, ...]; meaningless where not valid.
       valid: bool[T, lanes].
-      results: float32 by name, sums over finished games: the seats' mean of game.result, `tie_rate` (games nobody won),
-        and `games`, which counts them.
+      results: float32 by name, sums over finished games: the mean of game.result over the seats that are counted,
+        `tie_rate` (games nobody won), and `games`, which counts them.
     """
 
     decisions: Decision
@@ -92,10 +93,12 @@ class Actor(NamedTuple):
     Attributes:
       start: key -> carry, at a deal.
       act: (carry, view, legal bool[A], player, key) -> (action int32, carry, extras).
+      counted: carry -> bool[P], whose results are reported; None: those of all seats.
     """
 
     start: Callable[[Array], Any]
     act: Callable[[Any, Any, Array, Array, Array], tuple[Array, Any, Any]]
+    counted: Callable[[Any], Array] | None = None
 
 
 class _Lanes(NamedTuple):
@@ -243,7 +246,8 @@ def _decide(
         paid=None if game.pays_at_end else earned,
     )
     each = jax.vmap(lambda p: game.result(after, p))(seats)
-    result = {name: jnp.mean(value) for name, value in each.items()}
+    counted = np.ones(game.num_players) if actor.counted is None else actor.counted(carry)
+    result = {name: jnp.average(value, weights=counted) for name, value in each.items()}
     tied = jnp.all(earned == 0).astype(jnp.float32)
     return after, paid, carry, decision, {**result, "games": jnp.float32(1), "tie_rate": tied}
 

@@ -257,7 +257,12 @@ def find_player(reference: str, game: Game) -> Policy:
     if reference in player_names(game):
         return solved.make(game)
     if search_names.is_search(reference):
-        return searching(reference, find_player(search_names.policy_in(reference), game), game)
+        place = search_names.policy_in(reference)
+        if place in envs.bot_names(game) and place != "random":
+            raise InputError(
+                f"{reference} has nothing to compare, as {place} is certain of its actions; name a trained player"
+            )
+        return searching(reference, find_player(place, game), game)
     if levels.is_level(reference):
         level = levels.level(reference, game)
         return levels.with_mistakes(find_player(level.player, game), level.mistakes)

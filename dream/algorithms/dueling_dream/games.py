@@ -108,7 +108,10 @@ def _actor(parts: Parts, params: Any, temperature: Array, mixture: Mixture) -> s
         output = ActorOutput(policy.astype(jnp.float16), outputs[1], ratio, learns, drawn, kept)
         return action, carry._replace(reader=read), output
 
-    return self_play.Actor(start, act)
+    def counted(carry: ActorCarry) -> Array:
+        return is_learner(carry.seating, jnp.arange(parts.game.num_players))
+
+    return self_play.Actor(start, act, counted)
 
 
 def _returns(parts: Parts, record: self_play.Record, rewards: Array, ratios: Array | None) -> Array:

@@ -149,4 +149,7 @@ def _actor(parts: Parts, params: Any, mixture: Mixture) -> self_play.Actor:
         )  # fmt: skip
         return action, ActorCarry(seating, reader), extras
 
-    return self_play.Actor(start, act)
+    def counted(carry: ActorCarry) -> Array:
+        return is_learner(carry.seating, jnp.arange(game.num_players))
+
+    return self_play.Actor(start, act, counted)

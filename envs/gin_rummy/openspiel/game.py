@@ -220,7 +220,7 @@ class OpenSpielGinRummy(Game):
         return state.phase
 
     def result(self, state: OpenSpielState, player: Array) -> dict[str, Array]:
-        """Returns whether this player knocked (gin included), went gin, undercut; deadwood kept, 0 without a knock."""
+        """Returns whether this player knocked (gin included), went gin, undercut; points left in hand after a knock."""
         points = jax.vmap(lambda hand: melds.over_suits(melds.points(hand.astype(jnp.int32))))(state.hands)
         own, other = select_player(points, player), select_player(points, 1 - player)
         ended, mine = (state.phase == ids.OVER) & (state.knocker >= 0), state.knocker == player

@@ -107,6 +107,14 @@ def test_results_are_those_of_the_record(slow_games: list[PlayedGame]) -> None:
     assert results.keys() == {"games", "tie_rate", "coin", "last_rate"}
 
 
+def test_results_are_of_the_seats_that_are_counted(slow_games: list[PlayedGame]) -> None:
+    """Those of player 0 alone: how often it moved last."""
+    alone = _scrambling()._replace(counted=lambda carry: jnp.arange(2) == 0)
+    results = _played(TAGGED, 40, 7, alone).results
+    assert 0 < results["last_rate"] == sum(game.players[-1] == 0 for game in slow_games) < 40
+    assert results["coin"] == sum(game.first_view[0] for game in slow_games), "the same for both"
+
+
 def test_what_was_paid_is_added_up_by_game() -> None:
     """Up to and with each move, from 0 at each deal; a game that pays at its end alone records nothing."""
     record = _played(TAGGED, 40, 7)

@@ -61,3 +61,9 @@ def test_wrong_names_are_refused(reference: str, message: str) -> None:
     """In one line that says what is wrong."""
     with pytest.raises(InputError, match=message):
         find_player(reference, envs.make("kuhn_poker"))
+
+
+def test_a_search_needs_actions_to_compare() -> None:
+    """A rule-based player has one: it would play as without a search, under another name."""
+    with pytest.raises(InputError, match="search:greedy:64 has nothing to compare, as greedy is certain of its act"):
+        find_player("search:greedy:64", envs.make("gin_rummy"))
