@@ -198,12 +198,23 @@ def test_moves_lead_to_what_came_after() -> None:
         return jnp.zeros(3)
 
     sampled = jax.jit(lambda key: sampler(policy, values, jnp.int32(0), jnp.int32(0), key))(jax.random.key(0))
-    moves, moved = jax.device_get((sampled.moves, sampled.moved))
-    moves = jax.tree.map(lambda x: x[moved], moves)
-    assert np.all((moves.reward != 0)[~moves.done] == 0)
-    going = ~moves.done
-    assert np.all(moves.next_policy[going].sum(axis=1) > 0.99)
-    turned = going & (moves.views.public[:, 0] == 255) & (moves.next_views.public[:, 0] != 255)
+    moves, moved, met = jax.device_get(
+        jax.tree.map(lambda x: x.reshape(-1, 64, *x.shape[1:]), (sampled.moves, sampled.moved, sampled.strategy))
+    )
+    going, last = moved & ~moves.done, moved & moves.done
+    assert not np.any(moves.reward[going])
+    assert np.any(moves.reward[last])
+    np.testing.assert_array_equal(last.sum(axis=0), 1)
+    after = np.roll(going, 1, axis=0)  # a lane's next row
+    assert np.all(moved[after])
+    for following, own in (
+        *zip(moves.next_views, moves.views, strict=True),
+        (moves.next_legal, moves.legal),
+        (moves.next_player, met.view.seat),
+        (moves.next_policy, met.target),
+    ):
+        np.testing.assert_array_equal(following[going], own[after])
+    seen = jax.tree.map(lambda x: x[after], met.view)
+    np.testing.assert_allclose(met.target[after], rows[jax.vmap(lambda view: row_of(index, view)[0])(seen)])
+    turned = going & (moves.views.public[..., 0] == 255) & (moves.next_views.public[..., 0] != 255)
     assert turned.any(), "no move led through the public card"
-    np.testing.assert_array_equal(moves.views.card[going], moves.next_views.card[going])
-    assert np.all(moves.next_player[turned] == 0)

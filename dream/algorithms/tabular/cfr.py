@@ -52,8 +52,8 @@ class CfrConfig:
       plus: whether regrets are floored at 0.
       predictive: whether the last regret is expected to come again.
       average_power: the policy of iteration t enters the average with weight t^average_power.
-      positive_power, negative_power: alpha and beta of discounted CFR: before each iteration's regret is added,
-        regrets are multiplied by t^power / (t^power + 1); None for no discount. Both may be infinite.
+      positive_power, negative_power: alpha and beta of discounted CFR: before the regret of iteration t + 1 is added,
+        those of t iterations are multiplied by t^power / (t^power + 1); None for no discount. Both may be infinite.
     """
 
     name: str

@@ -17,7 +17,7 @@ from dream.rollout import policy_pool
 from dream.rollout.policy_pool import make_pool
 from dream.storage.checkpoint import find
 from dream.storage.checkpoint_writer import CheckpointWriter
-from envs import InputError
+from envs import InputError, betting
 
 KUHN = envs.make("kuhn_poker")
 NETWORK = {"name": "dueling", "hidden": [16, 8]}
@@ -89,12 +89,12 @@ def test_the_past_self_plays_as_the_pool_says() -> None:
     state = state._replace(pool=make_pool(passive, 2))
     replay = learner.generate(state, learner.parts.mixture.players)[0].replay
     views = jax.tree.map(lambda x: np.asarray(x)[np.asarray(replay.index)[: int(replay.count)]], replay.rows.view)
-    observed = np.asarray(jax.vmap(KUHN.encode)(views))
-    free = _made(episodes_per_iteration=256, opponents=["random"])
-    learner = free.iterate.__self__
-    replay = learner.generate(free.init(jax.random.key(2)), learner.parts.mixture.players)[0].replay
-    views = jax.tree.map(lambda x: np.asarray(x)[np.asarray(replay.index)[: int(replay.count)]], replay.rows.view)
-    assert len(np.unique(observed, axis=0)) < len(np.unique(np.asarray(jax.vmap(KUHN.encode)(views)), axis=0))
+    seen = {
+        (seat, *betting.named(bets, ("pass", "bet")))
+        for seat, bets in zip(views.seat.tolist(), views.bets.tolist(), strict=True)
+    }
+    assert not any("bet" in moves[1 - seat :: 2] for seat, *moves in seen)
+    assert seen == {(0,), (1, "pass")}, "a pass or a bet of its own ends the game"
 
 
 @pytest.mark.parametrize(
