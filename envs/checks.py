@@ -15,7 +15,7 @@ import numpy as np
 from jax import Array, lax
 
 from envs.chance_check import lists_what_it_plays
-from envs.errors import InputError, whole_number
+from envs.errors import InputError, refuse_name, whole_number
 from envs.game import EnumerableGame, Game
 from envs.registry import is_own
 from envs.traces import forget_other_traces
@@ -95,6 +95,7 @@ def check_once(game: Game) -> None:
     Raises:
       InputError: as check_game.
     """
+    refuse_name(game, "game", "envs.make('kuhn_poker')")
     if not isinstance(game, Game) or is_own(game):
         return
     try:
@@ -115,20 +116,28 @@ def _line(error: Exception) -> str:
     return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
 
 
+def _read(game: Game, name: str) -> Any:
+    """Returns an attribute, None where there is none; one that is computed from the rules may fail."""
+    try:
+        return getattr(game, name, None)
+    except Exception as error:
+        raise _fault(game, f"{name} fails: {_line(error)}; are its rules of the right kind?") from error
+
+
 def _check_attributes(game: Game) -> None:
     """Checks names, sizes and the hash."""
     for name in ("name", "version", "unit"):
-        value = getattr(game, name, None)
+        value = _read(game, name)
         if not isinstance(value, str) or not value:
             raise _fault(game, f"{name} is {value!r}; it must be a string")
     for name in ("num_players", "num_actions", "observation_size", "max_length"):
-        value = getattr(game, name, None)
+        value = _read(game, name)
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise _fault(game, f"{name} is {value!r}; it must be a whole number of 1 or more")
-    scale, phases = getattr(game, "reward_scale", None), game.phases
+    scale, phases = _read(game, "reward_scale"), _read(game, "phases")
     if not isinstance(scale, int | float | np.number) or not np.isfinite(scale) or scale <= 0:
         raise _fault(game, f"reward_scale is {scale!r}; it must be a number above 0")
-    worst = getattr(game, "worst_reward", None)
+    worst = _read(game, "worst_reward")
     if worst is not None and (not isinstance(worst, int | float | np.number) or not np.isfinite(worst)):
         raise _fault(game, f"worst_reward is {worst!r}; it must be a number, the least that a player is paid in all")
     if not isinstance(phases, tuple) or not phases or not all(isinstance(phase, str) for phase in phases):
@@ -159,7 +168,7 @@ def _check_shapes(game: Game) -> None:
     _expect(game, "step: done", done, (), np.bool_)
     view = _traced(game, "view", game.view, state, seat)
     if not hasattr(view, "seat"):
-        raise _fault(game, "view: it has no seat; it must be the player whose view it is")
+        raise _fault(game, "view: it has no field seat; a view is a NamedTuple with `seat`, whose view it is")
     for leaf in jax.tree.leaves(view):
         if not (leaf.dtype == np.bool_ or jnp.issubdtype(leaf.dtype, jnp.unsignedinteger)):
             raise _fault(game, f"view: it holds {leaf.dtype}; it must hold unsigned integers and bools")
@@ -187,12 +196,20 @@ def _check_outcomes(game: EnumerableGame, state: Any) -> None:
     if not isinstance(outcomes, tuple) or len(outcomes) != 4:
         raise _fault(game, "outcomes: it must return (states, probs, rewards, done)")
     after, probs, rewards, done = outcomes
-    count = np.shape(probs)[0] if len(np.shape(probs)) == 1 else 0
-    _expect(game, "outcomes: the probabilities", probs, (count,))
+    count = _listed(game, "outcomes", probs)
     _expect(game, "outcomes: the rewards", rewards, (count, game.num_players))
     _expect(game, "outcomes: done", done, (count,), np.bool_)
     listed = jax.tree.map(lambda x: jax.ShapeDtypeStruct((count, *x.shape), x.dtype), state)
     _expect_like(game, "outcomes: the states", after, listed, "states of init, one after another, have")
+
+
+def _listed(game: Game, where: str, probs: Any) -> int:
+    """Returns how many outcomes there are, by their probabilities."""
+    if len(getattr(probs, "shape", ())) != 1:
+        got = f"{probs.dtype}{list(probs.shape)}" if hasattr(probs, "shape") else type(probs).__name__
+        raise _fault(game, f"{where}: the probabilities is {got}; it must be float32[number of outcomes]")
+    _expect(game, f"{where}: the probabilities", probs, probs.shape)
+    return probs.shape[0]
 
 
 def _check_deals(game: EnumerableGame, keys: Array) -> None:
@@ -203,6 +220,9 @@ def _check_deals(game: EnumerableGame, keys: Array) -> None:
         return  # too many to be listed
     except Exception as error:
         raise _fault(game, f"initial_outcomes fails: {_line(error)}") from error
+    _listed(game, "initial_outcomes", probs)
+    if not hasattr(states, "current_player"):
+        raise _fault(game, "initial_outcomes: it must return (states, probs)")
     probs = np.asarray(probs, np.float64)
     if np.any(probs < 0) or not abs(probs.sum() - 1) < _CHANCE_TOLERANCE:
         raise _fault(game, f"initial_outcomes: probabilities sum to {probs.sum():g}; all must be 0 or more, the sum 1")

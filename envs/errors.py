@@ -88,3 +88,9 @@ def unknown(what: str, given: object, known: Iterable[str]) -> InputError:
     if not choices:
         return InputError(f"unknown {what} {given!r}; there are none here")
     return InputError(f"unknown {what} {given!r}; {hint}known: {', '.join(choices)}")
+
+
+def refuse_name(value: object, what: str, maker: str) -> None:
+    """Raises InputError where the name of a game or a player stands for the object; `maker` says how that is had."""
+    if isinstance(value, str):
+        raise InputError(f"{value!r} is not a {what}; give one, as {maker}")

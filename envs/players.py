@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from envs.cards import NUM_CARDS
-from envs.errors import InputError, unknown
+from envs.errors import InputError, refuse_name, unknown
 from envs.game import Game, Policy, State
 
 GROUP = "dream_rummy.players"
@@ -151,6 +151,7 @@ def make_bot(name: str, game: Game, **options: Any) -> Policy:
     Raises:
       InputError: no player of that name plays the game, or an unknown option.
     """
+    refuse_name(game, "game", "envs.make('kuhn_poker')")
     if _lacks_cards(name, game):
         raise InputError(
             f"player {name!r} of {game.name} does not play with {game.rules.num_cards} cards; it plays with all "
@@ -226,6 +227,7 @@ def check_plays(player: Policy | HostPlayer, game: Game) -> None:
     Raises:
       InputError: it is a player of another game, of another version of it, or of other rules.
     """
+    refuse_name(player, "player", "envs.make_bot('random', game)")
     own = player.game if isinstance(player, Policy) else None
     if own is None or own == game:
         return

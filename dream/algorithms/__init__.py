@@ -7,7 +7,7 @@ import functools
 import importlib
 import importlib.metadata
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from omegaconf import OmegaConf
@@ -99,9 +99,14 @@ def make(config: Any, network: Any, game: Game, resources: Resources | None = No
     return _of_game(build(chosen, network, game, resources or Resources()), game)
 
 
+def is_own(name: str) -> bool:
+    """Returns whether an algorithm is this project's, and tested."""
+    return name in _REGISTRY
+
+
 def check_policies(name: str, algorithm: Algorithm, state: TrainState) -> None:
     """Raises InputError where a learner from outside this project has no policy `current`; its own are tested."""
-    if name not in _REGISTRY and "current" not in (found := algorithm.policies(state)):
+    if not is_own(name) and "current" not in (found := algorithm.policies(state)):
         raise InputError(f"algo={name}: policies of a state are {sorted(found)}; 'current' must be among them")
 
 
@@ -173,7 +178,10 @@ def _of_game(algorithm: Algorithm, game: Game) -> Algorithm:
     """Returns a learner whose policies know the game they play."""
 
     def policies(state: TrainState) -> dict[str, Policy]:
-        return {name: dataclasses.replace(policy, game=game) for name, policy in algorithm.policies(state).items()}
+        found = algorithm.policies(state)
+        if not isinstance(found, Mapping):
+            raise InputError(f"policies of a state are {type(found).__name__}; they must be a dict of policies by name")
+        return {name: dataclasses.replace(policy, game=game) for name, policy in found.items()}
 
     return dataclasses.replace(algorithm, policies=policies)
 

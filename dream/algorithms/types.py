@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -79,8 +79,10 @@ class Algorithm:
         """Returns iterations, at most `most`, as `several`; without it one, as `calls` or in one call."""
         if self.several is not None:
             return (yield from self.several(state, iterations))
-        state, metrics = (yield from self.calls(state)) if self.calls is not None else self.iterate(state)
-        return state, [metrics]
+        done = (yield from self.calls(state)) if self.calls is not None else self.iterate(state)
+        if not isinstance(done, tuple) or len(done) != 2 or not isinstance(done[1], Mapping):
+            raise InputError(f"an iteration returned {type(done).__name__}; it must return (state, metrics by name)")
+        return done[0], [done[1]]
 
 
 def _no_records(name: str, game: Game) -> Sequence[Record]:

@@ -21,7 +21,7 @@ from dream.evaluation.statistics import Interval, mean_interval, rate_interval
 from dream.evaluation.validity import refuse_faults, refuse_rewards
 from envs import Game, HostPlayer, Policy, check_once, check_plays
 from envs.batching import where_needed
-from envs.errors import InputError, whole_number
+from envs.errors import InputError, refuse_name, whole_number
 
 CHUNK = 1024
 """Pairs of rounds played at once."""
@@ -157,6 +157,7 @@ def match_key(seed: int | Array) -> Array:
 
 def check_games(game: Game, games: int) -> None:
     """Raises InputError unless `games` rounds can be mirrored: a multiple of the players, of two deals at least."""
+    refuse_name(game, "game", "envs.make('kuhn_poker')")
     seats = game.num_players
     if games < 2 * seats or games % seats:
         raise InputError(

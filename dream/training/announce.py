@@ -26,13 +26,13 @@ _WORK = {
 """Setting of an algorithm -> what it says about the size of an iteration; the first that is there."""
 
 
-def plan(settings: Mapping[str, Any], game: Game, *, tabular: bool, run_dir: Path, done: int) -> list[str]:
+def plan(settings: Mapping[str, Any], game: Game, *, tabular: bool | None, run_dir: Path, done: int) -> list[str]:
     """Returns the lines that say what a run is about to do.
 
     Args:
       settings: the run's, plain.
       game: what is played.
-      tabular: whether the learner keeps tables, and no network.
+      tabular: whether the learner keeps tables, and no network; None where that is not known, of one from outside.
       run_dir: where the run is kept.
       done: iterations completed before.
     """
@@ -42,10 +42,10 @@ def plan(settings: Mapping[str, Any], game: Game, *, tabular: bool, run_dir: Pat
     begins = [f"{algo['name']} on {game.name}", f"{start}{limits}", *_work(algo)]
     evaluated = settings["eval"]
     rivals = ", ".join(evaluated["opponents"]) or "no one"
-    learner = "tables, no network" if tabular else _network(settings["network"], game)
+    learner = {True: "tables, no network · ", False: f"{_network(settings['network'], game)} · ", None: ""}[tabular]
     return [
         " · ".join(begins),
-        f"{learner} · {device()} · seed {settings['seed']}",
+        f"{learner}{device()} · seed {settings['seed']}",
         f"evaluation every {evaluated['every']:,} iterations against {rivals}, "
         f"checkpoint every {settings['checkpoint']['every']:,}",
         f"run directory: {run_dir}",

@@ -238,7 +238,8 @@ def _suggest(run: Run, *, finished: bool) -> None:
 def _announce(start: Start, done: int) -> None:
     """Prints what the run is about to do."""
     parts = start.parts
-    solver = type(getattr(parts.algorithm.iterate, "__self__", None))
-    tabular = solver.__module__.startswith("dream.algorithms.tabular")
+    solver = type(getattr(parts.algorithm.iterate, "__self__", None)).__module__
+    own = solver.startswith("dream.")
+    tabular = solver.startswith("dream.algorithms.tabular") if own else None
     for line in announce.plan(start.plain, parts.game, tabular=tabular, run_dir=start.run_dir, done=done):
         print(line, flush=True)

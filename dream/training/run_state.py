@@ -28,6 +28,7 @@ from dream.training import faults, hosts, metrics
 from dream.training.batch_size import BatchSize
 from dream.training.beginning import Start
 from dream.training.measuring import Measurements
+from dream.training.outside import check_iterated
 from dream.training.signals import PATIENCE_SECONDS, StopRequest
 from dream.training.versions import versions
 from envs import InputError, Policy
@@ -220,7 +221,11 @@ class Run:
     def _in_calls(self, count: int, stop: StopRequest) -> tuple[TrainState, list[Metrics]] | None:
         """Returns the state after so many iterations and their metrics; None where they were left."""
         calls = self.algorithm.in_calls(self.state, count)
-        return _driven(calls, lambda: stop.is_overdue or agreed("late", self._is_late()))
+        done = _driven(calls, lambda: stop.is_overdue or agreed("late", self._is_late()))
+        if done is None:
+            return None
+        check_iterated(self.config.algo["name"], self.state, done[0], count)
+        return done[0], [_plain(info) for info in done[1]]
 
     def _until_due(self) -> int:
         """Returns how many iterations there are up to the next that is evaluated, saved or the last."""
@@ -238,7 +243,7 @@ class Run:
     def _counted(self, infos: list[Metrics]) -> list[dict[str, Any]]:
         """Returns the records of a batch's iterations, with the run's totals as counters."""
         records, totals = [], self.totals
-        for iteration, info in enumerate(map(_plain, infos), start=self.iteration + 1):
+        for iteration, info in enumerate(infos, start=self.iteration + 1):
             totals = {name: total + round(info.get(name, 0)) for name, total in totals.items()}
             others = {name: value for name, value in info.items() if name not in totals}
             records.append({"iteration": iteration, **totals, **others})
@@ -338,14 +343,20 @@ def _driven(calls: Generator[None, None, Any], left: Callable[[], bool]) -> Any:
             return None
 
 
+_OF_THE_LOOP = {"iteration", "seconds", "compile_seconds", "seconds_evaluate"}
+"""What a record has besides the learner's metrics and eval/."""
+
+
 def _plain(info: Metrics) -> Metrics:
     """Returns metrics as Python's numbers, which learners from outside give as NumPy's or JAX's too.
 
     Raises:
-      InputError: one is no number.
+      InputError: one is no number, or has a name of what the loop itself records.
     """
     plain = {}
     for name, value in info.items():
+        if name in _OF_THE_LOOP or name.startswith("eval/"):
+            raise InputError(f"a metric of the learner is named {name!r}, which the run records itself; rename it")
         plain[name] = value.item() if getattr(value, "size", 0) == 1 else value
         if not isinstance(plain[name], int | float):
             shape = getattr(value, "shape", None)

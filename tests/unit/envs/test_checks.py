@@ -14,6 +14,9 @@ from dream_support import CoinGame, CoinState, CoinView
 from jax import Array
 
 import envs
+from dream import algorithms
+from dream.evaluation import match
+from dream.game_tree.tree import build_tree
 from envs import InputError, check_game
 from envs.chance_check import lists_what_it_plays
 from envs.kuhn_poker import KuhnPoker
@@ -76,6 +79,10 @@ SHAPES = {
     "no size": (lambda: _with(num_actions=0), "num_actions is 0; it must be a whole number of 1 or more"),
     "no phases": (lambda: _with(phases=()), "phases is (); it must be a tuple of names"),
     "worst reward": (lambda: _with(worst_reward="-1"), "worst_reward is '-1'; it must be a number"),
+    "a rule that fails": (
+        lambda: _with(worst_reward=property(lambda self: "a" + 1)),
+        "worst_reward fails: TypeError: can only concatenate str",
+    ),
     "scale": (lambda: _with(reward_scale=float("nan")), "reward_scale is nan; it must be a number above 0"),
     "not hashable": (lambda: _with(__hash__=None), "cannot be hashed and compared (TypeError"),
     "too few actions": (lambda: _with(num_actions=4), "legal_actions: the mask is bool[3]; it must be bool[4]"),
@@ -262,6 +269,14 @@ AHEAD = {
         lambda: _ahead(lambda p, r: (p, r[:, 0])),
         "outcomes: the rewards is float32[1]; it must be float32[1, 2]",
     ),
+    "no list of chances": (
+        lambda: _ahead(lambda p, r: (r, p)),
+        "outcomes: the probabilities is float32[1, 2]; it must be float32[number of outcomes]",
+    ),
+    "states and chances exchanged": (
+        lambda: _with(KuhnPoker, initial_outcomes=lambda sound: sound()[::-1]),
+        "initial_outcomes: the probabilities is KuhnState; it must be float32[number of outcomes]",
+    ),
     "few deals": (
         lambda: _with(KuhnPoker, initial_outcomes=lambda sound: jax.tree.map(lambda x: x[:1], sound())),
         "initial_outcomes: probabilities sum to 0.166667",
@@ -316,6 +331,22 @@ def test_what_is_no_game_is_refused() -> None:
     """By its type."""
     with pytest.raises(InputError, match=r"a str is not a game; it must be an envs\.Game"):
         check_game("kuhn_poker")
+
+
+def test_a_name_is_no_game_and_no_player() -> None:
+    """What takes objects says how they are had."""
+    game = envs.make("kuhn_poker")
+    calls = (
+        lambda: algorithms.make({"name": "cfr"}, {}, "kuhn_poker"),
+        lambda: build_tree("kuhn_poker"),
+        lambda: match("kuhn_poker", None, None, games=4),
+        lambda: envs.make_bot("random", "kuhn_poker"),
+    )
+    for call in calls:
+        with pytest.raises(InputError, match=r"'kuhn_poker' is not a game; give one, as envs\.make\('kuhn_poker'\)"):
+            call()
+    with pytest.raises(InputError, match=r"'random' is not a player; give one, as envs\.make_bot\('random', game\)"):
+        match(game, envs.make_bot("random", game), "random", games=4)
 
 
 @pytest.mark.parametrize("games", [0, -1, 2.5])

@@ -7,7 +7,7 @@ import importlib
 import pathlib
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -71,6 +71,9 @@ WRONG = {
     "no current policy": ({}, ["average"], r"algo=odd: policies of a state are \['average'\]; 'current' must be among"),
     "a metric of several numbers": ({"gap": np.zeros(2)}, ["current"], r"'gap', is an array of shape \[2\]; it must"),
     "no metric": ({"gap": None}, ["current"], "a metric of the learner, 'gap', is None; it must be one number"),
+    "an array of losses": ({"loss": np.zeros(2)}, ["current"], r"'loss', is an array of shape \[2\]; it must"),
+    "the run's count": ({"iteration": 5}, ["current"], "a metric of the learner is named 'iteration', which the run"),
+    "the run's results": ({"eval/x": 5}, ["current"], "a metric of the learner is named 'eval/x', which the run"),
 }
 """Metrics of a learner, names of its policies, and the line that refuses one of them."""
 
@@ -89,6 +92,54 @@ def test_a_learner_that_breaks_its_word_is_refused(case: str, tmp_path: pathlib.
     algorithms.register("odd", IdleConfig, make_odd)
     given = ["env=kuhn_poker", "algo=odd", "iterations=1", "tracking.mode=disabled", f"run_dir={tmp_path / 'run'}"]
     with pytest.raises(InputError, match=line):
+        dream.train(given, quiet=True)
+
+
+class Counted(NamedTuple):
+    """A state of one's own."""
+
+    iteration: Any
+    table: Any
+
+
+ITERATIONS = {
+    "nothing": (lambda state: None, "an iteration returned NoneType; it must return \\(state, metrics by name\\)"),
+    "a state alone": (lambda state: state, "an iteration returned Counted; it must return"),
+    "no array": (lambda state: (Counted(1, state.table), {}), "the state that iterate returns holds 1 at .iteration"),
+    "another shape": (
+        lambda state: (Counted(state.iteration + 1, np.zeros(3)), {}),
+        r"has float64\[3\] at .table, and float64\[2\] before; both must be alike",
+    ),
+    "no count": (lambda state: (state, {}), "`iteration` of the state grew by 0 in 1 iterations; iterate must count"),
+}
+"""What a learner does in an iteration, and the line that refuses it."""
+
+
+@pytest.mark.parametrize("case", ITERATIONS)
+def test_an_iteration_that_is_none_is_refused(case: str, tmp_path: pathlib.Path) -> None:
+    """After the first one, not at the first checkpoint or never."""
+    iterate, line = ITERATIONS[case]
+
+    def make_odd(config: IdleConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
+        found = {"current": resources.find_player("random", game)}
+        return Algorithm(lambda key: Counted(np.int32(0), np.zeros(2)), iterate, lambda state: found)
+
+    algorithms.register("odd", IdleConfig, make_odd)
+    given = ["env=kuhn_poker", "algo=odd", "iterations=1", "tracking.mode=disabled", f"run_dir={tmp_path / 'run'}"]
+    with pytest.raises(InputError, match=line):
+        dream.train(given, quiet=True)
+
+
+def test_policies_that_are_no_dict_are_refused(tmp_path: pathlib.Path) -> None:
+    """Such as a policy alone."""
+
+    def make_odd(config: IdleConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
+        found = resources.find_player("random", game)
+        return Algorithm(lambda key: np.int32(0), lambda state: (state + 1, {}), lambda state: found)
+
+    algorithms.register("odd", IdleConfig, make_odd)
+    given = ["env=kuhn_poker", "algo=odd", "iterations=1", "tracking.mode=disabled", f"run_dir={tmp_path / 'run'}"]
+    with pytest.raises(InputError, match="policies of a state are Policy; they must be a dict of policies by name"):
         dream.train(given, quiet=True)
 
 
