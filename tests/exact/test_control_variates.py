@@ -55,9 +55,14 @@ def measured(name: str, value: Value) -> tuple[Controlled, float]:
     """Returns a match of two random policies and what the first earns exactly, seats in turn."""
     tree = tree_of(name)
     (table, policy), (other, opponent) = (random_policy(tree, seed) for seed in (1, 2))
+    found = controlled_match(tree.game, policy, opponent, value, games=HANDS, samples=4)
+    return found, earned(tree, table, other)
+
+
+def earned(tree: Tree, table: np.ndarray, other: np.ndarray) -> float:
+    """Returns what the first of two tables earns exactly, seats in turn."""
     mixed = [np.where((tree.owner == seat)[:, None], table, other) for seat in range(2)]
-    truth = sum(sequence_form.expected_value(tree, x)[seat] for seat, x in enumerate(mixed)) / 2
-    return controlled_match(tree.game, policy, opponent, value, games=HANDS, samples=4), truth
+    return sum(sequence_form.expected_value(tree, x)[seat] for seat, x in enumerate(mixed)) / 2
 
 
 @pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker"])
@@ -75,6 +80,24 @@ def test_a_value_that_knows_something_narrows_the_interval(name: str, value: obj
     found, truth = measured(name, Value(value))
     assert abs(found.controlled.mean - truth) < 2 * (found.controlled.high - found.controlled.mean)
     assert found.variance_ratio < ratio
+
+
+def test_intervals_are_as_wide_as_the_means_spread() -> None:
+    """Kuhn poker, one always bets, the other but with the queen: the deal decides nearly all, D's mean is uncertain."""
+    tree, pairs = tree_of("kuhn_poker"), 512
+    bets = [np.ones(tree.num_infosets, bool), tree.views.card != 1]
+    tables = [np.stack([~x, x], axis=1).astype(float) for x in bets]
+    players = [table_policy(table_index(tree), table) for table in tables]
+    sizes = {"games": 2 * pairs, "samples": 4, "fresh": 3 * pairs}
+    found = [controlled_match(tree.game, *players, Value(in_kuhn), **sizes, seed=seed) for seed in range(200)]
+    truth, spreads = earned(tree, *tables), []
+    for kind in ("plain", "controlled"):
+        means, lows, highs = np.array([getattr(one, kind) for one in found]).T
+        assert 0.9 < np.mean((lows <= truth) & (truth <= highs)) < 0.99, kind
+        spreads.append(means.var(ddof=1))
+    ratio = np.mean([one.variance_ratio for one in found])
+    assert ratio == pytest.approx(spreads[1] / spreads[0], rel=0.2)
+    assert ratio < 0.35
 
 
 @functools.partial(jax.jit, static_argnums=0)

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import slow_gin
 from jax import Array, lax
 
 import envs
@@ -85,6 +86,29 @@ def test_it_beats_uniform_play_and_stays_below_the_exact_bound() -> None:
     points = match(game, answer, random, games=4096)["points_per_hand"]
     assert points.low < 0.78074
     assert points.mean > 0.5 * 0.78074
+
+
+def test_what_is_undecided_is_worth_the_difference_of_the_deadwoods() -> None:
+    """In gin with horizon 0: the other's less the own, by hundredths, after the action of whoever is to act."""
+    game = envs.make("gin_rummy")
+    anyone = envs.make_bot("random", game)
+    believer = local._Local(game, dataclasses.replace(CONFIG, horizon=0))
+
+    @jax.jit
+    def value(deck: Array, player: Array, action: Array) -> Array:
+        first = game.from_deck(deck)
+        start = dataclasses.replace(first, phase=player, current_player=player)  # the first or the second offer
+        return believer._value({"opponent": anyone, "player": anyone}, start, action, jax.random.key(0))
+
+    deck = np.random.default_rng(1).permutation(52)
+    for player in range(2):
+        for action in (slow_gin.PASS, slow_gin.TOP):  # a hand of eleven counts as the best ten of them
+            slow = slow_gin.Hand(deck, slow_gin.Rules())
+            slow.phase = slow.to_act = player
+            slow.play(action)
+            own, other = slow.deadwood(player), slow.deadwood(1 - player)
+            assert own != other
+            assert value(deck, jnp.int32(player), jnp.int32(action)) == pytest.approx((other - own) / 100)
 
 
 def test_an_action_is_taken_where_the_evidence_is_for_it() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dream.evaluation.standings import Result
+from dream.evaluation.statistics import Z95
 from envs import MatchRules
 from envs.match_rules import DEALERS
 
@@ -45,12 +46,14 @@ def test_nearly_all_games_won_count_as_many_from_both_sides(lost: float) -> None
             assert (one.by_games.share, two.by_games.share) == (1, 0)
 
 
-@pytest.mark.parametrize("deals", [3, 20])
-def test_intervals_of_games_cover_the_truth(deals: int) -> None:
+@pytest.mark.parametrize(("deals", "most"), [(3, 1.0), (20, 0.98)])
+def test_intervals_of_games_cover_the_truth(deals: int, most: float) -> None:
     """Two equal players: the interval of games won holds one half about 95 % of the time, with few deals more often."""
-    rng, held = np.random.default_rng(0), []
+    rng, found = np.random.default_rng(0), []
     for _ in range(100):
         points = np.round(8 * rng.normal(size=(deals, 2)))
-        interval = Result(points, MatchRules(target=25)).report()["game_win_rate"]
-        held.append(interval.low <= 0.5 <= interval.high)
-    assert np.mean(held) > 0.9
+        found.append(Result(points, MatchRules(target=25)).report()["game_win_rate"])
+    means, lows, highs = np.array(found).T
+    assert 0.9 < np.mean((lows <= 0.5) & (highs >= 0.5)) <= most
+    if deals == 20:  # fewer than that leave no more room between 0 and 1
+        assert 0.7 < np.mean(highs - lows) / (2 * Z95 * means.std(ddof=1)) < 1.2

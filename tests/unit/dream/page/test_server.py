@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
+import numpy as np
 import pytest
 from page_support import PATIENCE, Client, act, chosen, hidden_cards, open_socket, served, words
 from websockets.exceptions import ConnectionClosed
@@ -285,8 +286,8 @@ def test_players_play_each_other(page: tuple[Hub, int]) -> None:
 _LONGEST = 2.5
 """Seconds in which 95 of 100 moves made at once are answered. They take some 0.25 s of one core together, so that this
 holds on a core with ten others at work; a server that gave 50 ms to one move after the other would take 5 s."""
-_MORE_MEMORY = 32
-"""MiB by which the process may grow while tables go on: rounds that were played are a few numbers each."""
+_MORE_MEMORY = 4
+"""MiB by which the process may grow with 100 moves while tables go on: rounds played are a few numbers each."""
 
 
 def _resident() -> float:
@@ -323,12 +324,12 @@ def test_a_hundred_games_answer_in_time() -> None:
         tables = [_Table(port, number) for number in range(count)]
         wave = threading.Barrier(count)
         for _ in range(10):
-            waves.append(list(people.map(lambda table: table.move(wave), tables)))
+            waves.append(sorted(people.map(lambda table: table.move(wave), tables)))
             memory.append(_resident())
         assert len(hub.matches) == count
         assert {table.match["round"] > 0 for table in tables[1:]} == {True}
         for table in tables:
             table.client.close()
-    seconds = sorted(one for taken in waves[1:] for one in taken)  # in the first some programs are compiled
-    assert seconds[int(0.95 * len(seconds))] < _LONGEST
-    assert memory[-1] - memory[2] < _MORE_MEMORY
+    # A machine that stalls or compiles disturbs some waves, a server that is slow or keeps too much all of them.
+    assert np.median([seconds[int(0.95 * count)] for seconds in waves]) < _LONGEST
+    assert np.median(np.diff(memory)) < _MORE_MEMORY

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import signal
 import time
+import types
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,18 @@ def _slow(start: Start, turns: int, during: Callable[[int], None] = lambda done:
     return dataclasses.replace(start, parts=parts)
 
 
+def _seconds_pass_in_calls(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Stops a run's clock but for a second in each call after the first iteration; returns what `_slow` calls then."""
+    now = [0.0]
+    for module in (run_state, metrics):
+        monkeypatch.setattr(module, "time", types.SimpleNamespace(monotonic=lambda: now[0]))
+
+    def during(done: int) -> None:
+        now[0] += done
+
+    return during
+
+
 def _prepared(folder: Path, *overrides: str) -> Start:
     settings = (*KUHN, "algo=cfr", "checkpoint.every=1000", f"run_dir={folder / 'run'}", *overrides)
     return prepare_run(compose_config("config", list(settings)))
@@ -168,13 +181,16 @@ def test_a_learner_from_records_counts_neither_nodes_nor_games(total: str, tmp_p
 
 def test_a_budget_ends_a_long_iteration_between_two_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was finished before it is kept, evaluated and saved, and equals a run of that length."""
-    monkeypatch.setattr(run_state, "PATIENCE_SECONDS", 0.1)
-    began = time.monotonic()
-    start = _slow(_prepared(tmp_path, "iterations=3"), 10**6)
-    start.parts.algorithm.iterate(start.parts.algorithm.init(jax.random.key(0)))
-    limit = _with_budget(start, 1.0)
-    train(limit, NEVER)
-    assert time.monotonic() - began < 60
+    monkeypatch.setattr(run_state, "PATIENCE_SECONDS", 2.0)
+    passes, calls = _seconds_pass_in_calls(monkeypatch), []
+
+    def during(done: int) -> None:
+        passes(done)
+        calls.append(done)
+
+    start = _slow(_prepared(tmp_path, "iterations=3"), 50, during)
+    train(_with_budget(start, 1.0), NEVER)
+    assert calls == [0, 1, 1, 1, 1], "it is left once the patience is over: after more than three seconds"
     records = metrics.read(start.run_dir)
     assert [record["iteration"] for record in records] == [1]
     whole = _new(tmp_path / "whole", "algo=cfr", "iterations=1")
@@ -185,15 +201,15 @@ def test_a_budget_ends_a_long_iteration_between_two_calls(tmp_path: Path, monkey
 
 def test_what_settles_late_is_measured_and_saved_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first iteration is evaluated and saved when the budget ends the second; settling then changes the average."""
-    monkeypatch.setattr(run_state, "PATIENCE_SECONDS", 0.1)
-    start = _slow(_prepared(tmp_path, "iterations=3", "eval.every=1", "checkpoint.every=1"), 10**6)
+    monkeypatch.setattr(run_state, "PATIENCE_SECONDS", 2.0)
+    during = _seconds_pass_in_calls(monkeypatch)
+    start = _slow(_prepared(tmp_path, "iterations=3", "eval.every=1", "checkpoint.every=1"), 50, during)
 
     def settle(state: Any) -> Generator[None, None, tuple[Any, dict[str, float]]]:
         yield
         return state._replace(weights=np.ones_like(state.weights)), {"gradient_steps": 5.0}
 
     algorithm = dataclasses.replace(start.parts.algorithm, settle=settle)
-    algorithm.iterate(algorithm.init(jax.random.key(0)))
     start = dataclasses.replace(start, parts=dataclasses.replace(start.parts, algorithm=algorithm))
     train(_with_budget(start, 1.0), NEVER)
     (record,) = metrics.read(start.run_dir)

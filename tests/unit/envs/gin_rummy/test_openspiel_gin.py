@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import random
+
 import jax
 import numpy as np
+import openspiel_lockstep as lockstep
 import pyspiel
 import pytest
+import slow_melds
 
 import envs
 from envs import InputError
+from envs.cards import to_mask
 from envs.gin_rummy.openspiel.meld_ids import MELD_MASKS
 from envs.gin_rummy.players import simple_bot
 
@@ -59,6 +65,28 @@ def test_four_suits_of_fewer_ranks_play_on() -> None:
     assert np.all(consistent)
     assert np.all(done[-1])
     assert np.any(rewards)
+
+
+def test_the_potential_is_what_deadwood_costs() -> None:
+    """By hundredths; of a hand with a card drawn the least over one discard. Decks rich in melds, both players."""
+    game, rng = envs.make("gin_rummy_openspiel"), random.Random(94)
+    decks = np.array([lockstep.rich_deck(rng) for _ in range(48)])
+
+    @jax.jit
+    @jax.vmap
+    def potentials(deck: jax.Array) -> jax.Array:
+        state = game.from_deck(deck)
+        hands = state.hands | to_mask(jax.numpy.arange(52) == deck[21]).astype(state.hands.dtype)
+        drawn = dataclasses.replace(state, hands=hands)
+        return jax.numpy.stack([game.potential(one, seat) for one in (state, drawn) for seat in range(2)])
+
+    wanted = []
+    for deck in decks.tolist():
+        ten = [slow_melds.mask_of(deck[10 * seat : 10 * seat + 10]) for seat in range(2)]
+        wanted.append([slow_melds.FULL.deadwood(hand) for hand in ten])
+        wanted[-1] += [min(slow_melds.FULL.after_discard(hand | 1 << deck[21]).values()) for hand in ten]
+    assert np.unique(wanted).size > 30
+    np.testing.assert_allclose(potentials(decks), -np.array(wanted) / 100, atol=1e-6)
 
 
 def test_simple_bot_beats_random_play_on_the_107_actions() -> None:
