@@ -224,18 +224,23 @@ def test_a_closed_terminal_loses_nothing(tmp_path: pathlib.Path, ignored: bool) 
     arguments = (*KUHN, "run_dir=run", "iterations=1000000000", "checkpoint.every=1000000000")
     command = [sys.executable, "-m", "dream.run", *arguments]
     streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-    wrapped = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *command] if ignored else command
-    process = subprocess.Popen(wrapped, cwd=tmp_path, env=environment(), **streams)
-    os.close(theirs)
-    wait_for(lambda: _read(ours) is not None and _lines(tmp_path / "run") >= 3, process)
-    os.close(ours)
-    process.send_signal(signal.SIGHUP)
-    if ignored:
-        done = _lines(tmp_path / "run")
-        time.sleep(12)  # lines of progress are printed every few seconds
-        wait_for(lambda: _lines(tmp_path / "run") > done, process)
-        process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 128 + (signal.SIGTERM if ignored else signal.SIGHUP)
+    how = signal.SIG_IGN if ignored else signal.SIG_DFL  # whatever the tests were started by
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment(), preexec_fn=lambda: signal.signal(signal.SIGHUP, how), **streams
+    ) as process:
+        try:
+            os.close(theirs)
+            wait_for(lambda: _read(ours) is not None and _lines(tmp_path / "run") >= 3, process)
+            os.close(ours)
+            process.send_signal(signal.SIGHUP)
+            if ignored:
+                done = _lines(tmp_path / "run")
+                time.sleep(12)  # lines of progress are printed every few seconds
+                wait_for(lambda: _lines(tmp_path / "run") > done, process)
+                process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 128 + (signal.SIGTERM if ignored else signal.SIGHUP)
+        finally:
+            process.kill()
     assert find(tmp_path / "run").meta["iteration"] == _lines(tmp_path / "run")
     assert not (tmp_path / "run" / "run.lock").exists()
 
