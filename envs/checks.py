@@ -95,7 +95,7 @@ def check_once(game: Game) -> None:
     Raises:
       InputError: as check_game.
     """
-    refuse_name(game, "game", "envs.make('kuhn_poker')")
+    refuse_name(game, "game")
     if not isinstance(game, Game) or is_own(game):
         return
     try:

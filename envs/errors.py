@@ -90,7 +90,10 @@ def unknown(what: str, given: object, known: Iterable[str]) -> InputError:
     return InputError(f"unknown {what} {given!r}; {hint}known: {', '.join(choices)}")
 
 
-def refuse_name(value: object, what: str, maker: str) -> None:
-    """Raises InputError where the name of a game or a player stands for the object; `maker` says how that is had."""
+_MAKERS = {"game": "envs.make('kuhn_poker')", "player": "envs.make_bot('random', game)"}
+
+
+def refuse_name(value: object, what: str) -> None:
+    """Raises InputError where a name stands for an object, a `game` or a `player`; the message says how that is had."""
     if isinstance(value, str):
-        raise InputError(f"{value!r} is not a {what}; give one, as {maker}")
+        raise InputError(f"{value!r} is not a {what}; give one, as {_MAKERS[what]}")

@@ -151,7 +151,7 @@ def make_bot(name: str, game: Game, **options: Any) -> Policy:
     Raises:
       InputError: no player of that name plays the game, or an unknown option.
     """
-    refuse_name(game, "game", "envs.make('kuhn_poker')")
+    refuse_name(game, "game")
     if _lacks_cards(name, game):
         raise InputError(
             f"player {name!r} of {game.name} does not play with {game.rules.num_cards} cards; it plays with all "
@@ -227,7 +227,7 @@ def check_plays(player: Policy | HostPlayer, game: Game) -> None:
     Raises:
       InputError: it is a player of another game, of another version of it, or of other rules.
     """
-    refuse_name(player, "player", "envs.make_bot('random', game)")
+    refuse_name(player, "player")
     own = player.game if isinstance(player, Policy) else None
     if own is None or own == game:
         return

@@ -157,7 +157,7 @@ def match_key(seed: int | Array) -> Array:
 
 def check_games(game: Game, games: int) -> None:
     """Raises InputError unless `games` rounds can be mirrored: a multiple of the players, of two deals at least."""
-    refuse_name(game, "game", "envs.make('kuhn_poker')")
+    refuse_name(game, "game")
     seats = game.num_players
     if games < 2 * seats or games % seats:
         raise InputError(

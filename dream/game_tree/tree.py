@@ -108,7 +108,7 @@ def build_tree(
       InputError: the game is not enumerable, too large, pays what is not finite or not zero-sum, has probabilities that
         do not sum to 1, or a player forgets what it knew or cannot know what is legal.
     """
-    refuse_name(game, "game", "envs.make('kuhn_poker')")
+    refuse_name(game, "game")
     if not isinstance(game, EnumerableGame):
         raise InputError(f"{game.name} is not enumerable: its tree cannot be built; use a learned best response")
     if not is_own(game):
