@@ -73,10 +73,10 @@ def test_every_game_decided_in_ends_a_call_at_a_decision(name: str) -> None:
 
 
 def test_all_that_games_pay_goes_to_their_decisions(played: tuple[Any, Any]) -> None:
-    """The rewards of all steps are the points of all games; every game of Kuhn has a decision of each player."""
+    """The rewards of all steps are those of all games; every game of Kuhn has a decision of each player."""
     _, step = played
     results = step.summary.results
-    assert step.summary.reward.sum() == pytest.approx(results["points"].sum())
+    assert step.summary.reward.sum() == pytest.approx(results["reward"].sum())
     assert results["games"].sum() > LANES * STEPS / 5
     assert results["win_rate"].sum() + results["loss_rate"].sum() == results["games"].sum()
     assert not step.summary.tied.any()
@@ -86,15 +86,15 @@ def test_all_that_games_pay_goes_to_their_decisions(played: tuple[Any, Any]) -> 
 
 
 def test_results_count_all_that_a_game_paid() -> None:
-    """Of the coin game, which pays on the way: points, wins and what the end is said to have paid, by game."""
+    """Of the coin game, which pays on the way: rewards, wins and what the end is said to have paid, by game."""
     coin = CoinGame()
     rollouts = Rollouts(coin, make_mixture(("random",), None, coin), None, 10)
     record = jax.jit(lambda key: rollouts.play(rollouts.start(key, LANES), _act, key, STEPS))
     summary = jax.device_get(record(jax.random.key(4))[1].summary)
     alone = summary.done & (summary.results["games"] == 1)  # in the others a game ended before the learner decided
-    total, points = summary.final_reward[alone], summary.results["points"][alone]
+    total, paid = summary.final_reward[alone], summary.results["reward"][alone]
     assert alone.sum() > LANES * STEPS / 4
-    np.testing.assert_allclose(points, total * coin.reward_scale, rtol=1e-5)
+    np.testing.assert_allclose(paid, total, rtol=1e-5)
     np.testing.assert_array_equal(summary.results["win_rate"][alone] > 0, total > 0)
     np.testing.assert_array_equal(summary.results["tie_rate"][alone] > 0, total == 0)
     assert np.any(total != summary.reward[alone])
@@ -144,8 +144,8 @@ def test_a_player_runs_in_its_own_games(game: Game) -> None:
 
 def test_uniform_play_earns_what_it_should(played: tuple[Any, Any]) -> None:
     """Seats drawn alike, uniform play against itself earns nothing but noise."""
-    points, games = (played[1].summary.results[name].sum() for name in ("points", "games"))
-    assert abs(points / games) < 5 * 1.5 / np.sqrt(games)
+    earned, games = (played[1].summary.results[name].sum() for name in ("reward", "games"))
+    assert abs(earned / games) < 5 * 1.5 / np.sqrt(games)
 
 
 def test_ppo_answers_uniform_play() -> None:

@@ -240,7 +240,7 @@ def test_the_commands_take_the_file(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "leduc.pkl"
     path.write_bytes(pickle.dumps({"params": params, "config": {"env": {"name": "leduc_poker"}}}))
     exploit(prepare_exploit(compose_config("exploit", [f"checkpoint={path}"])))
-    reported = json.loads((tmp_path / "exploitability" / "exact_leduc.json").read_text())
+    reported = json.loads((tmp_path / "exploitability" / "exact_leduc.pkl.json").read_text())
     tree = build_tree(envs.make("leduc_poker"))
     assert reported["nash_conv"] == pytest.approx(nash_conv(tree, tabulate(tree, dream.load_policy(path))))
     assert reported["iteration"] is None
