@@ -224,10 +224,10 @@ def test_a_closed_terminal_loses_nothing(tmp_path: pathlib.Path, ignored: bool) 
     arguments = (*KUHN, "run_dir=run", "iterations=1000000000", "checkpoint.every=1000000000")
     command = [sys.executable, "-m", "dream.run", *arguments]
     streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-    how = signal.SIG_IGN if ignored else signal.SIG_DFL  # whatever the tests were started by
-    with subprocess.Popen(
-        command, cwd=tmp_path, env=environment(), preexec_fn=lambda: signal.signal(signal.SIGHUP, how), **streams
-    ) as process:
+    # The process inherits how SIGHUP is taken, whatever the tests were started by.
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
+    with subprocess.Popen(command, cwd=tmp_path, env=environment(), **streams) as process:
+        signal.signal(signal.SIGHUP, before)
         try:
             os.close(theirs)
             wait_for(lambda: _read(ours) is not None and _lines(tmp_path / "run") >= 3, process)
