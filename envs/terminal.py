@@ -97,10 +97,8 @@ def play_in_terminal(
     if names and len(names) != game.num_players:
         raise InputError(f"{len(names)} names; {game.name} here has {game.num_players} seats")
     people = sum(player is None for player in players)
-    alone = [("you" if people == 1 else f"player {n}") if player is None else f"player {n}"
-             for n, player in enumerate(players)]  # fmt: skip
     rng, read, write = np.random.default_rng(seed), read or input, write or print
-    named = tuple(names) if names else tuple(alone)
+    named = tuple(names) if names else _usual_names(players)
     table = _Table(game, SingleGame(game), tuple(players), named, hint, read, write, rng)
     ends = rounds is not None or target is not None or people
     scores, most = np.zeros(game.num_players), rounds if ends else 1
@@ -121,6 +119,12 @@ def play_in_terminal(
     except (_LeftError, EOFError):
         write("left the table")
     return scores.tolist()
+
+
+def _usual_names(players: Sequence[Policy | HostPlayer | None]) -> tuple[str, ...]:
+    """Returns "you" for the only person, "player 1" and so on for all others."""
+    alone = sum(player is None for player in players) == 1
+    return tuple("you" if alone and player is None else f"player {n}" for n, player in enumerate(players))
 
 
 def _keep(table: _Table, file: str | os.PathLike[str], one: records.Record) -> None:
