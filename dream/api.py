@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from types import FrameType
 
-from dream.commands import exploit as exploit_command
+from dream.commands import exploit_measure
 from dream.commands.exploit_report import ExploitReport
 from dream.config import settings
 from dream.config.compose import compose_config
@@ -157,11 +157,11 @@ def exploit(
         if (instead := _ARGUMENTS.get(override.split("=")[0].lstrip("+~").split(".")[0])) is not None:
             raise InputError(f"{override} among the overrides has no effect; {instead}")
     composed = compose_config("exploit", ["checkpoint=''", f"method={method}", *overrides])
-    config = exploit_command.read_config(composed)
+    config = exploit_measure.read_config(composed)
     game, policy = _player(policy, name, game)
-    planned = exploit_command.plan(config, game, policy)
-    exploit_command.check_used(composed, planned)
-    return exploit_command.measure(planned)
+    planned = exploit_measure.plan(config, game, policy)
+    exploit_measure.check_used(composed, planned)
+    return exploit_measure.measure(planned)
 
 
 def _player(policy: Policy | Reference, name: str | None, game: Game | None) -> tuple[Game, Policy]:
