@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import operator
 
@@ -90,9 +91,14 @@ def measured(name: str, key: str) -> float:
 
 def benchmark_table() -> list[str]:
     """Returns the lines of the benchmarks' table."""
+    machines = {name: stored(name)["machine"] for name, *_ in BENCHMARKS}
+    usual = collections.Counter(machine["cpu"] for machine in machines.values()).most_common(1)[0][0]
     rows = []
     for name, key, what, unit, target in BENCHMARKS:
-        value, cores = measured(name, key), stored(name).get("machine", {}).get("cores")
-        what += ", one core" if cores == 1 else ""
+        value, machine = measured(name, key), machines[name]
+        what += ", one core" if machine["cores"] == 1 else ""
+        what += "" if machine["cpu"] == usual else f" ({machine['cpu'].replace('(R)', '')})"
         rows.append((what, f"{value:,.0f}" if value > 1000 else f"{value:.2f}", unit, target))
-    return table("what | measured | unit | target", rows, "Medians, two shared CPU cores:")
+    return table(
+        "what | measured | unit | target", rows, f"Medians, two shared cores of {usual} unless a row says otherwise:"
+    )
