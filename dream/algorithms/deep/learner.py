@@ -53,7 +53,7 @@ from dream.networks import Network, make_history_network, make_network
 from dream.rollout.self_play import num_envs_for
 from envs import Game, Policy
 
-_SAMPLE, _FIT, _VALUES, _AVERAGE, _STRATEGY, _MOVES = 0, 2, 4, 5, 6, 7
+_SAMPLE, _FIT, _VALUES, _AVERAGE, _STRATEGY, _MOVES = 0, 2, 4, 5, 6, 8
 """Numbers of an iteration's keys; player 1 takes the next number where both players have one."""
 
 

@@ -123,13 +123,13 @@ class _DuelingDream(PlayThenFit):
 
         The advantages start near 0: the target's first guesses are what untaken actions are fitted to for long.
         """
-        key, network_key = jax.random.split(key)
-        average = self.average.init(jax.random.fold_in(network_key, 1)) if self.average else None
+        key, network_key, average_key, critic_key = jax.random.split(key, 4)
+        average = self.average.init(average_key) if self.average else None
         params = dict(self.parts.network.init(network_key))
         for name in self.parts.network.rated_by:
             params[name] = jax.tree.map(lambda x: self.parts.config.initial_scale * x, params[name])
         critic = self.parts.critic
-        values = () if critic is None else critic.init(jax.random.fold_in(network_key, 2))
+        values = () if critic is None else critic.init(critic_key)
         return DuelingDreamState(params, params, self.optimizer.init(params), key, jnp.int32(0), average, values)
 
     def policies(self, state: DuelingDreamState) -> dict[str, Policy]:

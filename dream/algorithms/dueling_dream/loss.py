@@ -70,9 +70,10 @@ def dueling_loss(
     outputs = parts.network.apply_inputs(params, x)
     advantages, value = outputs[:2]
     weights = jnp.where(legal, jnp.where(taken, 1.0, parts.config.untaken_weight), 0.0)
+    errors = (advantages - targets) ** 2
     if parts.config.correct_exploration:
-        weights *= counts[:, None]
-    advantage_loss = jnp.sum(weights * (advantages - targets) ** 2) / jnp.sum(weights)
+        errors *= counts[:, None]
+    advantage_loss = jnp.sum(weights * errors) / jnp.sum(weights)
     value_loss = _mean(parts, (value - returns) ** 2, counts)
     total = advantage_loss + parts.config.value_weight * value_loss
     count = jnp.sum(legal)

@@ -193,11 +193,11 @@ class _Ppo(PlayThenFit):
     @jit_brief(lambda learner: learner.game, static_argnums=0)
     def _init(self, key: Array, start: Any) -> PpoState:
         parts = self.parts
-        key, network_key = jax.random.split(key)
+        key, network_key, lanes_key, critic_key = jax.random.split(key, 4)
         params = parts.network.init(network_key) if start is None else start
         pool = policy_pool.make_pool(params, parts.config.pool_size) if parts.mixture.past_selves else ()
         magnet = self.regulariser.init(params)
-        values = () if parts.critic is None else parts.critic.init(jax.random.fold_in(network_key, 2))
+        values = () if parts.critic is None else parts.critic.init(critic_key)
         average = () if parts.config.average_tau is None else jax.tree.map(jnp.copy, params)
         state = PpoState(
             params, self.optimizer.init(params), key, jnp.int32(0), pool=pool, magnet=magnet, values=values,
@@ -206,7 +206,7 @@ class _Ppo(PlayThenFit):
         if parts.config.rollout_length is None:
             return state
         rollouts = make_rollouts(parts, parts.mixture)  # nobody plays yet
-        return state._replace(lanes=rollouts.start(jax.random.fold_in(network_key, 1), parts.num_envs))
+        return state._replace(lanes=rollouts.start(lanes_key, parts.num_envs))
 
     def _opponents(self, state: PpoState, players: tuple[Policy | None, ...]) -> Mixture:
         """Returns the mixture of an iteration, one past self put in."""
