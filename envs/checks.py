@@ -20,6 +20,10 @@ from envs.game import EnumerableGame, Game
 from envs.registry import is_own
 from envs.traces import forget_other_traces
 
+RESERVED_RESULTS = frozenset(
+    ("win_rate", "loss_rate", "tie_rate", "mean_length", "length", "games", "reward", "n", "n_pairs")
+)
+"""Names that matches and self-play report of every game; `Game.result` adds others."""
 _NEVER = np.int32(2**31 - 1)
 _TOLERANCE = 1e-5
 """By which the rewards of one step may miss a sum of 0, as a part of the largest of them (or of 1)."""
@@ -176,6 +180,8 @@ def _check_shapes(game: Game) -> None:
     _expect(game, "potential", _traced(game, "potential", game.potential, state, seat), ())
     _expect(game, "phase", _traced(game, "phase", game.phase, state), (), np.int32)
     for name, value in _traced(game, "result", game.result, state, seat).items():
+        if name in RESERVED_RESULTS:
+            raise _fault(game, f"result: {name} is measured of every game; choose another name")
         _expect(game, f"result: {name}", value, ())
     if game.auxiliary is not None:
         _expect(game, "auxiliary", _traced(game, "auxiliary", game.auxiliary, state, seat), ())

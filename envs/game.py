@@ -343,7 +343,11 @@ class Game(abc.ABC):
         return jnp.int32(0)
 
     def result(self, state: State, player: Array) -> dict[str, Array]:
-        """Returns metrics of a finished game in addition to its reward: name of the mean -> float32 scalar."""
+        """Returns metrics of a finished game in addition to its reward: name of the mean -> float32 scalar.
+
+        A name that ends in `_rate` is that of a share, each value 0 to 1. `win_rate` and others that are measured of
+        every game are refused (envs.checks.RESERVED_RESULTS).
+        """
         return {}
 
     def match_rules(self, preset: str | None = None) -> MatchRules:

@@ -181,7 +181,8 @@ def _gin_rows() -> list[Line]:
             "document",
             "random",
         ),
-        "`experiment=document_small`, the document's recipe with half of its games, 71 to 91 minutes on one core, "
+        "`experiment=document_small`, half of the document's games, an annealed step, a narrower network, "
+        "71 to 91 minutes on one core, "
         "against random play": (
             "document_small",
             "random",

@@ -1,4 +1,4 @@
-"""The equations: one pure function each, with its source."""
+"""The equations, each a pure function with its source; the shaping of rewards has its settings beside it."""
 
 from dream.equations.regret_matching import masked_softmax, regret_matching, soft_regret_matching
 from dream.equations.returns import lambda_returns

@@ -5,8 +5,8 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array
 
-TOLERANCE = 1e-3
-"""How far from 1 probabilities may sum."""
+TOLERANCE = 1e-4
+"""How far from 1 probabilities, perhaps float32, may sum: in play and where exploitability is computed."""
 
 
 def faults(probabilities: Array, legal: Array) -> Array:

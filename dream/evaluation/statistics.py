@@ -137,7 +137,8 @@ def ratio_interval(parts: np.ndarray, sizes: np.ndarray) -> Interval:
 def effective_trials(mean: float, variance: float, samples: int, trials: float, per_sample: int = 2) -> float:
     """Returns how many independent trials give a rate this variance, times (z / t)^2 as the variance is an estimate.
 
-    At most twice as many as there were, at least one a sample; t is Student's 97.5 % point, z the normal one's.
+    At most twice as many as there were, at least trials / max(per_sample, 2); t is Student's 97.5 % point, z the normal
+    one's.
 
     Args:
       mean: the rate.

@@ -38,14 +38,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dream.equations.distributions import TOLERANCE
 from dream.game_tree.exact import ExactValues, values_of
 from dream.game_tree.gather_sum import GatherSum, gather_sum, plan_gather_sum
 from dream.game_tree.tree import EMPTY, Tree
 from envs.errors import InputError
 from envs.random_play import uniform
-
-_TOLERANCE = 1e-4
-"""How far from 1 a row of probabilities, perhaps float32, may sum."""
 
 
 @functools.partial(
@@ -360,7 +358,7 @@ def checked(tree: Tree, table: np.ndarray) -> Array:
     if table.shape != tree.legal.shape:
         raise InputError(f"a table of shape {table.shape} does not fit the tree; it must be {tree.legal.shape}")
     sums = table.sum(axis=1)
-    wrong = (np.abs(sums - 1) > _TOLERANCE) | (table < 0).any(axis=1) | np.where(tree.legal, 0, table).any(axis=1)
+    wrong = (np.abs(sums - 1) > TOLERANCE) | (table < 0).any(axis=1) | np.where(tree.legal, 0, table).any(axis=1)
     wrong |= ~np.isfinite(sums)
     if wrong.any():
         first = int(np.argmax(wrong))

@@ -151,6 +151,16 @@ def test_every_iterate_of_mmd_is_that_on_the_tree() -> None:
             np.testing.assert_allclose(dense, np.where(tree.legal, getattr(one, name), 0.0), atol=1e-10)
 
 
+def test_great_steps_of_mmd_leave_a_distribution() -> None:
+    """Logits of a thousand and more, whose exponential is no float64."""
+    _, form = _forms("five-abrupt")
+    state = mmd.TabularMmdState(*_uniform_logs(form), np.int64(0), np.int32(0))
+    after = mmd.run_updates_without_tree(mmd.TabularMmdConfig(learning_rate=1e4, magnet_weight=1e-6), form, state, 3)
+    assert np.ptp(after.logs) > 1000
+    for own, logs in zip(form.players, form.halves(after.logs), strict=True):
+        np.testing.assert_allclose(own.total(np.exp(logs)), 1.0, atol=1e-9)
+
+
 def _uniform_logs(form: PlacementForm) -> tuple[np.ndarray, np.ndarray]:
     """Returns logarithms of uniform play and of the magnet at the start."""
     uniform = np.concatenate([own.uniform() for own in form.players])

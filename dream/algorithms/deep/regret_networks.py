@@ -27,7 +27,7 @@ class FitConfig:
       steps: gradient steps of one fit.
       batch_size: rows of each step, sampled with replacement.
       learning_rate: of Adam.
-      learning_rate_end: share of it left at the last step, reached linearly; 1 keeps it constant.
+      learning_rate_end: share of it that is left after the last step; it falls linearly. 1 keeps it constant.
       max_grad_norm: gradients are clipped to this norm.
       reinitialise: whether each fit starts from fresh parameters, else from the last fit's.
     """

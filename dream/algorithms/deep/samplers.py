@@ -175,7 +175,9 @@ class OutcomeSampler:
                 Row(d.view, d.legal, d.extras.policy, strategy_weight), valid & ~own,
                 moves, moved,
             )),
-            _sampling_metrics(own, valid, weight, regrets, baseline, rewards, value, done, action),
+            _sampling_metrics(
+                own, valid, weight, regrets, baseline, rewards, value, done, action, has_baseline=values is not None
+            ),
             self._counters(record, own, values is not None),
         )  # fmt: skip
 
@@ -237,7 +239,7 @@ def _weights(config: WeightConfig, reach: Array, iteration: Array) -> Array:
 
 def _sampling_metrics(
     own: Array, valid: Array, weight: Array, regrets: Array, baseline: Array,
-    rewards: Array, value: Array, done: Array, action: Array,
+    rewards: Array, value: Array, done: Array, action: Array, has_baseline: bool,
 ) -> dict[str, Array]:  # fmt: skip
     """Returns whether the estimates are of use: how much of their variance is left, and how unequal weights are."""
     below = rewards + jnp.where(done, 0.0, jnp.roll(value, -1, axis=0))
@@ -246,13 +248,13 @@ def _sampling_metrics(
     left = masked_mean((below - predicted) ** 2, valid)
     square = jnp.sum(regrets**2, axis=-1)
     relative = weight / jnp.maximum(masked_mean(weight, own), 1e-30)
+    explained = 1.0 - left / jnp.maximum(variance, 1e-12)
     return {
         "sampling/effective_sample_size": estimators.effective_sample_size(weight, own),
         "sampling/largest_weight": jnp.max(jnp.where(own, relative, 0.0)),
         "sampling/regret_second_moment": masked_mean(square, own),
         "sampling/weighted_second_moment": masked_mean(relative**2 * square, own),
-        "sampling/baseline_explained_variance": 1.0 - left / jnp.maximum(variance, 1e-12),
-    }
+    } | ({"sampling/baseline_explained_variance": explained} if has_baseline else {})
 
 
 def _flat(tree: Any) -> Any:

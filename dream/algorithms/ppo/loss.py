@@ -23,7 +23,7 @@ class Example(NamedTuple):
       view: what the player who decided saw; with keep_inputs the network's inputs, float32[inputs.size].
       legal: uint8[ceil(A / 8)], the legal actions, packed by jnp.packbits.
       action: int16.
-      behaviour_prob: float32, the probability that the policy gave the action.
+      old_prob: float32, the probability that the policy which played gave the action, without exploration.
       advantage: float32, of the action taken, in units of reward.
       returns: float32, what the value is fitted to, in units of reward: the lambda-return, or where games explore the
         critic's V.
@@ -34,7 +34,7 @@ class Example(NamedTuple):
     view: Any
     legal: Array
     action: Array
-    behaviour_prob: Array
+    old_prob: Array
     advantage: Array
     returns: Array
     auxiliary: Any
@@ -117,7 +117,7 @@ def make_loss(
         (logits, value), metrics = outputs(params, lax.stop_gradient(x), rows)
         logs = masked_log_softmax(logits, legal)
         action = rows.action.astype(jnp.int32)[:, None]
-        log_ratio = jnp.take_along_axis(logs, action, axis=-1)[:, 0] - jnp.log(jnp.maximum(rows.behaviour_prob, 1e-9))
+        log_ratio = jnp.take_along_axis(logs, action, axis=-1)[:, 0] - jnp.log(jnp.maximum(rows.old_prob, 1e-9))
         policy_loss = _policy_loss(config, rows, legal, logs, log_ratio)
         value_loss = jnp.mean(weight_of(rows.played) * (value - rows.returns) ** 2)
         if config.value_loss == "relative":

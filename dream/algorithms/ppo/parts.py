@@ -24,7 +24,7 @@ class ActorOutput(NamedTuple):
     """What the actor outputs besides the action, a decision's extras.
 
     Attributes:
-      behaviour_prob: float32, probability of the action in the learner's own policy.
+      old_prob: float32, probability of the action in the learner's own policy, without exploration.
       value: float32, the network's prediction.
       entropy: float32, of the policy, in nats.
       seat: int32, the learner's; 0 in rollouts.
@@ -37,7 +37,7 @@ class ActorOutput(NamedTuple):
       drawn: float32, the latter; else ().
     """
 
-    behaviour_prob: Array
+    old_prob: Array
     value: Array
     entropy: Array
     seat: Array

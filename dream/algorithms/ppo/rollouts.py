@@ -63,7 +63,7 @@ def play_rollouts(
     auxiliary = step.auxiliary if network.auxiliary_prediction else ()
     view = extras.inputs if config.keep_inputs else step.view
     advantages = returns - extras.value
-    examples = Example(view, step.legal, step.action, extras.behaviour_prob, advantages, returns, auxiliary)
+    examples = Example(view, step.legal, step.action, extras.old_prob, advantages, returns, auxiliary)
     metrics = step_metrics(parts.game, step, returns) | {"shaping_scale": shaping.scale}
     summary = step.summary
     moves = jnp.sum(summary.moves)

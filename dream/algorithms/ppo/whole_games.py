@@ -70,7 +70,7 @@ def play_games(
     view = d.view
     if mixture.opponent_id_prob:
         view = jax.vmap(jax.vmap(game.opponent_ids.name))(view, extras.opponent_id)
-    examples = Example(view, d.legal, d.action, extras.behaviour_prob, advantages, goals, auxiliary, played)
+    examples = Example(view, d.legal, d.action, extras.old_prob, advantages, goals, auxiliary, played)
     moves, dealt = jnp.sum(record.valid), record.results["games"]
     metrics = rollout_metrics(
         game, results=record.results, moves=moves, learned=learned, phase=d.phase,

@@ -115,7 +115,7 @@ def _update_calls(config: TabularMmdConfig) -> BoundedCalls:
 def run_updates_without_tree(
     config: TabularMmdConfig, form: PlacementForm, state: TabularMmdState, updates: int
 ) -> TabularMmdState:
-    """The same for a game without a stored tree: on the host, the state's arrays both players' entries in turn."""
+    """Runs updates on a game without a stored tree, on the host; arrays hold both players' entries in turn."""
     logs, magnets = (list(form.halves(np.asarray(x))) for x in (state.logs, state.magnet))
     for done in range(int(state.updates), int(state.updates) + updates):
         step, strength = config.scheduled(float(done))
@@ -123,8 +123,7 @@ def run_updates_without_tree(
         plans = [own.realisation(x) for own, x in zip(form.players, policies, strict=True)]
         for p, own in enumerate(form.players):
             _, q = own.sweep(policies[p], own.terminal_values(plans[1 - p]))
-            logits = magnetic_logits(logs[p], q, magnets[p], step=step, strength=strength)
-            logs[p] = logits - np.log(own.total(np.exp(logits)))
+            logs[p] = own.log_normalised(magnetic_logits(logs[p], q, magnets[p], step=step, strength=strength))
             magnets[p] = (1 - config.magnet_tau) * magnets[p] + config.magnet_tau * logs[p]
     done = np.int64(state.updates + updates)
     return TabularMmdState(np.concatenate(logs), np.concatenate(magnets), done, state.iteration)

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 from jax import Array
 
+from dream.equations.distributions import TOLERANCE
 from dream.game_tree.exact import ExactValues, values_of
 from dream.game_tree.placement.lists import Lists, digits, empty_list, expand, open_cells
 from dream.game_tree.placement.payoff import Payoff, Places, families_of, meetings_of, places
@@ -25,8 +26,6 @@ Table = tuple[np.ndarray, np.ndarray]
 """Action probabilities of each player's entries: float64[E] each."""
 _BATCH = 1 << 15
 _MANY = 1 << 20
-_TOLERANCE = 1e-4
-"""How far from 1 a row of probabilities, perhaps float32, may sum."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -142,6 +141,14 @@ class PlacementSequences:
             np.divide(block, np.where(total > 0, total, 1.0), out=chosen)
             chosen[:, total <= 0] = 1 / len(block)
         return policy
+
+    def log_normalised(self, logits: np.ndarray) -> np.ndarray:
+        """Returns the logarithms of the softmax over each information set's entries: float64[E]."""
+        logs = np.empty_like(logits)
+        for block, chosen in zip(self.blocks(logits), self.blocks(logs), strict=True):
+            shifted = block - block.max(axis=0)
+            np.subtract(shifted, np.log(np.exp(shifted).sum(axis=0)), out=chosen)
+        return logs
 
     def best_actions(self, q: np.ndarray) -> np.ndarray:
         """Returns the policy that takes the first best action everywhere: float64[E]."""
@@ -263,8 +270,8 @@ class PlacementForm:
             probs = np.asarray(_apply(policy, padded, legal))[:count].astype(np.float64)
             chosen = np.take_along_axis(probs, cells.astype(np.int64), axis=1)
             sums = chosen.sum(axis=1)
-            wrong = ~(np.abs(sums - 1) <= _TOLERANCE) | (chosen < 0).any(axis=1)
-            wrong |= ~(np.abs(probs.sum(axis=1) - 1) <= _TOLERANCE)
+            wrong = ~(np.abs(sums - 1) <= TOLERANCE) | (chosen < 0).any(axis=1)
+            wrong |= ~(np.abs(probs.sum(axis=1) - 1) <= TOLERANCE)
             if wrong.any():
                 first = int(np.argmax(wrong))
                 raise InputError(

@@ -115,6 +115,10 @@ SHAPES = {
         lambda: _with(observation_size=18),
         "encode: the observation is float32[17]; it must be float32[18]",
     ),
+    "a reserved result": (
+        lambda: _with(result=lambda sound, state, player: {"win_rate": jnp.float32(1)}),
+        "result: win_rate is measured of every game; choose another name",
+    ),
     "an error": (lambda: _with(encode=lambda sound, view: view.coins), "encode fails: AttributeError: "),
     "a branch on a state": (
         lambda: _with(legal_actions=lambda sound, state: sound(state) if state.count > 0 else ~sound(state)),
