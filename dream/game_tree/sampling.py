@@ -245,7 +245,7 @@ def traverse(
     Args:
       scheme: how.
       tree: the game.
-      regrets: float64[I, A].
+      regrets: float64[I, A]; a policy stands for itself, as regret matching leaves it unchanged.
       baseline: float64[I, A] of an "average" one, float64[N + 1] of a "history" one, else not used.
       player: who is updated.
       draws: float64[tree.num_draws, B], uniform in [0, 1), in the order of play.

@@ -1,8 +1,10 @@
 """What the deep regret minimisers share: an iteration of sampling, storing, fitting and averaging for each player.
 
 At iteration t = 1, 2, ... and for each player p in turn, with the newest policies of both players:
-  1. games are sampled for p's regrets; p's policy enters the average policy with weight t^average.power;
-  2. the samples are added to p's buffer, and the opponent's policy at its decisions to the opponent's buffer;
+  1. games are sampled for p's regrets; an exact average takes p's policy with weight t^average.power;
+  2. the samples are added to p's buffer; for a fitted average the opponent's policy at its decisions is added to the
+     opponent's buffer with that weight. Player 0 is fitted first, so that its policy of iteration t + 1 has weight t
+     there and its first one is left out, as in Algorithm 1 of Deep CFR;
   3. p's regret network is fitted to p's buffer; regret matching on its output is p's new policy.
 Then the history value function, if there is one, learns from the moves of the games.
 The file of each algorithm lists its components, recipe.py compares their choices, and the configuration of each

@@ -136,6 +136,12 @@ def check(config: DeepConfig, game: Game) -> None:
     two_players(game)
     if not isinstance(config, OutcomeConfig):
         needs_tree(config.name, game)
+        for part in ("weights", "average"):
+            if getattr(config, part).importance or getattr(config, part).clip is not None:
+                raise InputError(
+                    f"algo.{part}.importance and algo.{part}.clip have no effect with {config.name}, which follows all "
+                    "actions; use false and null"
+                )
     else:
         num_envs_for(config.num_envs, config.traversals, "traversals")
         if config.shaping.tie_penalty:

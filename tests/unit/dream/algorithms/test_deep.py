@@ -154,10 +154,15 @@ def test_shaped_rewards_are_zero_sum() -> None:
         (["algo.shaping.tie_penalty=-5"], "algo.shaping.tie_penalty=-5.0 is not zero-sum"),
         (["algo.shaping.win_bonus=2", "algo.values.chance=exact"], "cannot be combined with algo.values.chance=exact"),
         (["algo=escher", "algo.values.chance=exact"], "no effect with algo.correction.clip=0"),
+        (["algo=deep_cfr", "algo.weights.clip=5"], "algo.weights.importance and algo.weights.clip have no effect"),
+        (
+            ["algo=sd_cfr", "algo.average.importance=true"],
+            "algo.average.importance and algo.average.clip have no effect",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_refused(overrides: list[str], message: str) -> None:
-    """Regrets need a zero-sum game; outcomes that chance did not make have no potentials; clip 0 uses no baseline."""
+    """Regrets need zero-sum games; outcomes that chance did not make have no potentials; what is not used is named."""
     with pytest.raises(InputError, match=message):
         _learner("dream", *overrides)
 
