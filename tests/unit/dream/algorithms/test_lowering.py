@@ -1,4 +1,4 @@
-"""Can every program of every algorithm, recipe and match be lowered for CUDA? Known here, without a GPU."""
+"""Can every program of algorithms, recipes, matches and tables be lowered for CUDA? Known here, without a GPU."""
 
 from __future__ import annotations
 
@@ -18,8 +18,15 @@ from dream import algorithms
 from dream.compiled.bounded import BoundedCalls
 from dream.config.compose import compose_config
 from dream.evaluation.matches import match
+from dream.game_tree.exact import ExactForm
+from dream.game_tree.forms import TreeForm
+from dream.game_tree.placement.form import placement_form
+from dream.game_tree.tree import build_tree
+from dream.networks import make_network
+from dream.networks.policy import Acts, make_network_policy
 from dream.search import SearchSettings, make_search
 from dream.training.start import build_run
+from envs import InputError
 from envs.batching import traced_for
 
 OWN = sorted(algorithms._REGISTRY)
@@ -100,6 +107,14 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
     return found
 
 
+@pytest.fixture(scope="module", params=["kuhn_poker", "dark_hex"])
+def form(request: pytest.FixtureRequest) -> ExactForm:
+    """A game with a tree, and one as if it were too large for a tree; made before programs only lower."""
+    if request.param == "kuhn_poker":
+        return TreeForm(build_tree(envs.make("kuhn_poker")))
+    return placement_form(envs.make("dark_hex", board_size=2))
+
+
 def _check(programs: dict[str, set[str]]) -> None:
     """Checks that there are programs, and that a GPU has all they call."""
     assert programs
@@ -143,4 +158,15 @@ def test_a_search_player_lowers_for_cuda(programs: dict[str, set[str]]) -> None:
     policy = envs.make_bot("random", game)
     search = make_search(policy, game, SearchSettings(worlds=4, pulls=4, particles=4, candidates=2))
     match(game, search, policy, games=4)
+    _check(programs)
+
+
+def test_a_network_on_all_information_sets_lowers_for_cuda(form: ExactForm, programs: dict[str, set[str]]) -> None:
+    """What is only lowered gives zeros, which are then refused as a policy."""
+    network = make_network({"name": "dueling", "hidden": [8, 8, 8]}, form.game)
+    policy = make_network_policy(form.game, network, network.init(jax.random.key(0)), Acts())
+    programs.clear()
+    with pytest.raises(InputError, match="distribution"):
+        form.tabulate(policy)
+    assert any("_apply" in program for program in programs)
     _check(programs)
