@@ -23,6 +23,8 @@ from typing import Any
 
 import accelerator_parts as parts
 import jax
+from accelerator_information_sets import information_sets
+from accelerator_targets import TARGETS
 from common import Parser, load_1_minute, machine
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,6 +40,7 @@ PLAN: dict[str, tuple[Part, float]] = {
     "sixteen_actions_ppo": (parts.sixteen_actions_ppo, 9),
     "games": (parts.games, 8),
     "solvers": (parts.solvers, 4),
+    "information_sets": (information_sets, 8),
 }
 """Name -> what measures it, and its share of the time; the order is that of what is asked first."""
 _LEAST = 0.25
@@ -92,6 +95,10 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         found = {"skipped": f"time is out: {left:.0f} s are left"} if limit < least else _measured(part, sitting)
         report["parts"][name] = found
         report["over_three_times_their_products"] = _too_slow(report["parts"])
+        report["targets"] = [
+            {"what": one.what, "unit": one.unit, "goals": one.goals, "measured": one.measured(report["parts"])}
+            for one in TARGETS
+        ]
         _write(arguments.out, report)
         print(f"{name}: {_brief(found)}", file=sys.stderr, flush=True)
     return report
@@ -133,9 +140,17 @@ def _stopped_after(seconds: float) -> Iterator[None]:
 
 
 def _too_slow(found: dict[str, dict[str, Any]]) -> dict[str, float]:
-    """Returns how often what its products alone take a part of a learner took, where that is too much."""
-    ratios = {f"{part} {name}": x for part, figures in found.items() for name, x in figures.items()}
-    return {name: x for name, x in ratios.items() if name.endswith("_over_products") and x > _MOST}
+    """Returns how often what its products alone take a network took somewhere, where that is too much."""
+    return {name: x for name, x in _figures(found) if name.endswith("_over_products") and x > _MOST}
+
+
+def _figures(found: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Goes through what was found, nested or not, each with the path to it."""
+    for name, x in found.items():
+        if isinstance(x, dict):
+            yield from _figures(x, f"{path}{name} ")
+        else:
+            yield f"{path}{name}", x
 
 
 def _write(path: Path, report: dict[str, Any]) -> None:

@@ -25,8 +25,6 @@ from envs.random_play import play_random
 _GIB = 2**30
 _FOR_EVALUATION = 0.3
 """Of a learner's time."""
-_TARGET_GAMES = 300_000
-"""Games/s of the simple bot against itself that are aimed at on an H200."""
 
 
 @dataclasses.dataclass
@@ -121,7 +119,9 @@ def simple_bot(sitting: Sitting) -> dict[str, Any]:
         timing = timed(openspiel_gin._ours(game, openspiel_gin._pick_simple_bot, options), sitting.repeats)
         figures = spread("games_per_s", timing.rates("games")) | spread("decisions_per_s", timing.rates("decisions"))
         sitting.found[str(lanes)] = figures | {"compile_seconds": timing.compile_seconds}
-    return sitting.found | {"target_games_per_s": _TARGET_GAMES}
+        most = max(figures["games_per_s"], sitting.found.get("most_games_per_s", 0.0))
+        sitting.found["most_games_per_s"] = most
+    return sitting.found
 
 
 def solvers(sitting: Sitting) -> dict[str, Any]:
