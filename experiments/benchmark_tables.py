@@ -6,6 +6,8 @@ import collections
 import functools
 import operator
 
+import result_tables
+from accelerator_targets import COMMAND, TARGETS
 from result_tables import stored, table
 
 BENCHMARKS = (
@@ -82,6 +84,7 @@ BENCHMARKS = (
     ("memory_presets", "h200 steady_gib", "... held after later iterations", "GiB", ""),
 )
 """Result file, path of the number in it, what it is, its unit, its target."""
+_HEAD = "what | measured | unit | target"
 
 
 def measured(name: str, key: str) -> float:
@@ -98,7 +101,23 @@ def benchmark_table() -> list[str]:
         value, machine = measured(name, key), machines[name]
         what += ", one core" if machine["cores"] == 1 else ""
         what += "" if machine["cpu"] == usual else f" ({machine['cpu'].replace('(R)', '')})"
-        rows.append((what, f"{value:,.0f}" if value > 1000 else f"{value:.2f}", unit, target))
-    return table(
-        "what | measured | unit | target", rows, f"Medians, two shared cores of {usual} unless a row says otherwise:"
-    )
+        rows.append((what, _number(value), unit, target))
+    return table(_HEAD, rows, f"Medians, two shared cores of {usual} unless a row says otherwise:")
+
+
+def accelerator_table() -> list[str]:
+    """Returns the lines of the table of what is aimed at on a GPU, measured or not."""
+    report = stored("accelerator") if (result_tables.RESULTS / "accelerator.json").exists() else None
+    is_measured = report is not None and report["machine"]["backend"] == "gpu" and not report["toy"]
+    rows = []
+    for target in TARGETS:
+        value = target.measured(report["parts"]) if is_measured else None
+        goals = ", then ".join(f"{goal:,}" for goal in target.goals)
+        rows.append((target.what, "not measured" if value is None else _number(value), target.unit, goals))
+    none = f"No GPU has been available, so none of this is measured; `{COMMAND}` measures it"
+    before = f"`{report['command']}`, {report['machine']['device']}" if is_measured else none
+    return table(_HEAD, rows, f"{before}. The targets are for one H200:")
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value > 1000 else f"{value:.2f}"

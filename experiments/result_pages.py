@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import result_tables as tables
 from arguments import Parser
-from benchmark_tables import benchmark_table, measured
+from benchmark_tables import accelerator_table, benchmark_table, measured
 from comparison_tables import (
     comparison_costs_table,
     comparison_table,
@@ -388,6 +388,7 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "games" / "phantom.md", "solvers"): solvers_table,
     (PAGES / "games" / "phantom.md", "random-play"): random_play_table,
     (PAGES / "performance.md", "benchmarks"): benchmark_table,
+    (PAGES / "performance.md", "accelerator"): accelerator_table,
     (PAGES / "scaling.md", "cost"): cost_table,
     (PAGES / "scaling.md", "seconds"): seconds_table,
 }

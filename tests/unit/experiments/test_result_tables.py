@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import copy
+import json
+import pathlib
 from typing import Any
 
+import accelerator_targets
+import benchmark_tables
 import comparison_tables
 import phantom_tables
 import pytest
@@ -87,3 +91,25 @@ def test_solvers_are_told_by_their_own_target(monkeypatch: pytest.MonkeyPatch) -
     head, _, *lines = phantom_tables.solvers_table()
     assert "| iterations to the target |" in head
     assert [line.split(" | ")[5] for line in lines] == ["5 (0.2)", "not reached (0.01)"]
+
+
+def test_targets_of_a_gpu_are_told_with_what_a_gpu_reached(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    """None without a result; none of a CPU or at toy size either; parts that were skipped are not measured."""
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    machine = {"backend": "gpu", "device": "1 x NVIDIA H200"}
+    report = {"command": "x", "machine": machine, "toy": False, "parts": {"document": {"skipped": "time is out"}}}
+    report["parts"]["simple_bot"] = {"most_games_per_s": 310_000.4}
+    none = benchmark_tables.accelerator_table()
+    assert none[0].startswith("No GPU has been available")
+    assert accelerator_targets.COMMAND in none[0]
+    assert [line.split(" | ")[1] for line in none[4:]] == ["not measured"] * len(accelerator_targets.TARGETS)
+    for other in (report | {"toy": True}, report | {"machine": machine | {"backend": "cpu"}}):
+        (tmp_path / "accelerator.json").write_text(json.dumps(other))
+        assert benchmark_tables.accelerator_table() == none
+    (tmp_path / "accelerator.json").write_text(json.dumps(report))
+    head, _, _, _, first, second, *_ = benchmark_tables.accelerator_table()
+    assert head.startswith("`x`, 1 x NVIDIA H200.")
+    assert first.endswith("| 310,000 | games/s | 300,000 |")
+    assert second.endswith("| not measured | minutes | 10, then 3 |")
