@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from dream.equations.returns import lambda_returns
 from envs import Game, InputError
 from envs.records import Record, replay
 
@@ -42,13 +43,7 @@ def own_returns(rewards: Array, dones: Array, players: Array) -> Array:
       dones: bool[T], whether transition t ended a game.
       players: int32[T], who decided.
     """
-
-    def backwards(later: Array, step: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-        reward, done, player = step
-        total = reward + jnp.where(done, 0.0, later)
-        return total, total[player]
-
-    return lax.scan(backwards, jnp.zeros(rewards.shape[1]), (rewards, dones, players), reverse=True)[1]
+    return lambda_returns(rewards, dones, players, jnp.zeros(len(dones)), discount=1.0, gae_lambda=1.0)
 
 
 def decisions(game: Game, records: Sequence[Record], players: Collection[str] | None = None) -> tuple[Shown, Any]:
