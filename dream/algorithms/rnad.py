@@ -26,7 +26,7 @@ from jax import Array, lax
 
 from dream.algorithms.counters import Counters
 from dream.algorithms.play_then_fit import PlayThenFit
-from dream.algorithms.types import Algorithm, Resources
+from dream.algorithms.types import Algorithm, Resources, needs_two_players
 from dream.compiled import devices
 from dream.compiled.bounded import long_loop
 from dream.config.settings import number
@@ -111,10 +111,7 @@ def make(config: RnadConfig, network: Any, game: Game, resources: Resources) -> 
       InputError: a game not for two or not zero-sum, minibatches that do not divide what is played, or a wrong network
         node.
     """
-    if game.num_players != 2:
-        raise InputError(f"algo={config.name} is for two players, and {game.name} has {game.num_players}")
-    if not game.zero_sum:
-        raise InputError(f"algo={config.name} needs a zero-sum game, which {game.name} is not with these rules")
+    needs_two_players(config.name, game)
     if config.episodes_per_iteration % config.batch_games:
         raise InputError(
             f"algo.batch_games={config.batch_games} leaves games over; it must divide "

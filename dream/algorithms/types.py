@@ -108,6 +108,17 @@ FOR_ANY_GAME = "ppo, mmd, nfsp or dueling_dream"
 """Algorithms that take games for more than two players, and games that are not zero-sum."""
 
 
+def needs_two_players(algorithm: str, game: Game) -> None:
+    """Raises InputError unless a game is for two players and zero-sum, for an algorithm that takes it to be."""
+    if game.num_players != 2:
+        wrong = f"is for two players, and {game.name} has {game.num_players}"
+    elif not game.zero_sum:
+        wrong = f"needs a zero-sum game, and {game.name} is not zero-sum with these rules"
+    else:
+        return
+    raise InputError(f"algo={algorithm} {wrong}; use {FOR_ANY_GAME}")
+
+
 def needs_tree(algorithm: str, game: Game) -> None:
     """Raises InputError unless a game is enumerable, for an algorithm that goes through the whole tree."""
     if not isinstance(game, EnumerableGame):

@@ -136,10 +136,8 @@ def _refusal(env: str, algo: str, network: str) -> str | None:
     """Returns part of the message that a combination is refused with; None where it can be built."""
     game = envs.make(env)
     deep = DEEP_ON_TREES | WITH_HISTORY_VALUES | {"os_sd_cfr"}
-    if algo in deep and game.num_players != 2:
-        return "these regret minimisers are for two players; use ppo, mmd, nfsp or dueling_dream"
-    if algo == "rnad" and game.num_players != 2:
-        return "is for two players"
+    if algo in deep | {"rnad"} and game.num_players != 2:
+        return f"algo={algo} is for two players, and "
     if algo in BY_EXACT_FORM and game.hidden_placement is not None:
         return None
     if algo in DEEP_ON_TREES | TABULAR and not isinstance(game, EnumerableGame):

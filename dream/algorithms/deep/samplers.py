@@ -14,7 +14,6 @@ from jax import Array
 from dream.algorithms.counters import Counters
 from dream.algorithms.deep.history_values import Transition, expected_next_value, transitions
 from dream.algorithms.deep.regret_networks import Row
-from dream.algorithms.types import FOR_ANY_GAME
 from dream.compiled import devices
 from dream.config.settings import number
 from dream.equations import estimators
@@ -24,7 +23,7 @@ from dream.game_tree.sampling import SamplingTree, Scheme, sampling_tree, traver
 from dream.game_tree.tree import Tree
 from dream.rollout import self_play
 from dream.rollout.summary import masked_mean, masked_variance
-from envs import Game, InputError
+from envs import Game
 
 PolicyOf = Callable[[Any, Array, Array], Array]
 """(view, legal bool[A], player int32) -> float32[A]."""
@@ -343,16 +342,3 @@ def _traversed(scheme: Scheme, tree: SamplingTree, table: Array, player: int, bi
         infoset.astype(jnp.int32), own, regrets.astype(jnp.float32), policy.astype(jnp.float32), others,
         second_moment.astype(jnp.float32), counters,
     )  # fmt: skip
-
-
-def two_players(game: Game) -> None:
-    """Raises InputError unless a game is zero-sum and for two."""
-    if game.num_players != 2:
-        raise InputError(
-            f"{game.name} has {game.num_players} players; these regret minimisers are for two players; "
-            f"use {FOR_ANY_GAME}"
-        )
-    if not game.zero_sum:
-        raise InputError(
-            f"{game.name} is not zero-sum with these rules, which these regret minimisers need; use {FOR_ANY_GAME}"
-        )

@@ -6,8 +6,8 @@ import dataclasses
 
 from dream.algorithms.deep.history_values import HistoryValueConfig
 from dream.algorithms.deep.regret_networks import FitConfig, HeadConfig
-from dream.algorithms.deep.samplers import CorrectionConfig, WeightConfig, two_players
-from dream.algorithms.types import needs_tree
+from dream.algorithms.deep.samplers import CorrectionConfig, WeightConfig
+from dream.algorithms.types import needs_tree, needs_two_players
 from dream.buffers.reservoir import KINDS
 from dream.config.settings import choice, number
 from dream.equations import schedules
@@ -133,7 +133,7 @@ def check(config: DeepConfig, game: Game) -> None:
       config: of the learner.
       game: what it plays.
     """
-    two_players(game)
+    needs_two_players(config.name, game)
     if not isinstance(config, OutcomeConfig):
         needs_tree(config.name, game)
         for part in ("weights", "average"):
