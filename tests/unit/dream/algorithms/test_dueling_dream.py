@@ -246,8 +246,8 @@ def test_loss_written_out() -> None:
         advantages, values = (np.asarray(x) for x in learner.parts.network.apply_inputs(params, batch[0]))
         _, _, taken, targets, returns, _, counts = (np.asarray(x) for x in batch)
         counts = counts if corrected else np.ones_like(counts)
-        weights = np.where(legal, np.where(taken, 1.0, untaken), 0.0) * counts[:, None]
-        advantage_loss = np.sum(weights * (advantages - targets) ** 2) / weights.sum()
+        weights = np.where(legal, np.where(taken, 1.0, untaken), 0.0)
+        advantage_loss = np.sum(counts[:, None] * weights * (advantages - targets) ** 2) / weights.sum()
         value_loss = np.mean(counts * (values - returns) ** 2)
         assert metrics["loss_advantage"] == pytest.approx(advantage_loss, rel=1e-4)
         assert metrics["loss_value"] == pytest.approx(value_loss, rel=1e-4)
