@@ -382,3 +382,14 @@ def test_preset_h200_is_the_documents_own_run() -> None:
     assert (h200.algo.epochs, h200.algo.epoch_unit) == (1, "passes")
     assert h200.network.hidden == plain.network.hidden
     assert h200.env == plain.env
+
+
+def test_the_recipe_that_learns_has_the_documents_size_too() -> None:
+    """`preset=h200 experiment=document_small` is `preset=h200` but for a weight, the fall of the step, and the end."""
+    document, ours = (
+        compose_config("config", ["preset=h200", *more]).node for more in ([], ["experiment=document_small"])
+    )
+    changed = {name for name in document.algo if ours.algo[name] != document.algo[name]}
+    assert changed == {"learning_rate_decay", "untaken_weight"}
+    assert ours.network == document.network
+    assert (ours.env, ours.eval, ours.iterations) == (document.env, document.eval, 450)
