@@ -103,7 +103,7 @@ def prepare_match(composed: Composed) -> Match | Recorded:
         if hosts.several() and config.target is not None:
             raise InputError("target= cannot be played by several hosts; leave out hosts.*")
         settled = {name: x for name, x in dataclasses.asdict(found.config).items() if name != "hosts"}
-        hosts.same(settled, {"jax": jax.__version__, "measured": found.measured["checkpoint"]})
+        hosts.same(settled, {"jax": jax.__version__, "measured": found.measured})
     return found
 
 

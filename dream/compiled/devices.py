@@ -8,6 +8,7 @@ it always was. What the arrays hold does not depend on the number of devices, up
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -132,6 +133,29 @@ def uneven() -> dict[int, int]:
     found = dict(_uneven)
     _uneven.clear()
     return found
+
+
+def kept(most: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Returns a decorator that keeps a function's newest results, for each number of devices its own.
+
+    Arrays made inside `over` are on all of its devices, and a program on another number of devices refuses them.
+
+    Args:
+      most: how many results.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.lru_cache(maxsize=most)
+        def on_mesh(mesh: Any, *arguments: Any) -> Any:
+            return function(*arguments)
+
+        @functools.wraps(function)
+        def here(*arguments: Any) -> Any:
+            return on_mesh(jax.sharding.get_abstract_mesh(), *arguments)
+
+        return here
+
+    return decorate
 
 
 def is_at_hand(tree: Any) -> bool:

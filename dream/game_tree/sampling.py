@@ -37,6 +37,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dream.compiled import devices
 from dream.equations.regret_matching import regret_matching
 from dream.game_tree.tree import TERMINAL, Tree
 from envs.errors import InputError
@@ -91,7 +92,7 @@ class SamplingTree:
         return self.first_child.shape[0] - 1
 
 
-@functools.lru_cache(maxsize=4)
+@devices.kept(4)
 def sampling_tree(tree: Tree) -> SamplingTree:
     """Lays out a tree for sampling, on the device.
 

@@ -38,6 +38,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dream.compiled import devices
 from dream.equations.distributions import TOLERANCE
 from dream.game_tree.exact import ExactValues, values_of
 from dream.game_tree.gather_sum import GatherSum, gather_sum, plan_gather_sum
@@ -163,7 +164,7 @@ def over_actions(combine: Callable[[Array, Array], Array], blocks: Blocks, entri
     return jnp.concatenate(parts)
 
 
-@functools.lru_cache(maxsize=8)
+@devices.kept(8)
 def sequence_form(tree: Tree) -> SequenceForm:
     """Builds the sequence form of a two-player tree, on the device in float64.
 

@@ -177,6 +177,7 @@ WRONG = {
         "target=50 is not possible: leduc_poker is played in single rounds",
     ),
     "unknown key": (["gmaes=4"], "did you mean 'games'"),
+    "several hosts": (["hosts.count=2", "hosts.index=0"], "unknown setting 'hosts'; known: block, env,"),
     "a folder of something else": (["run_dir=foreign"], "holds something other than a ladder"),
     "a file": (["run_dir=file"], "is a file; choose another folder"),
     "another block": (

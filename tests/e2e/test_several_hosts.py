@@ -1,8 +1,9 @@
-"""Two processes as one run: the games of one process, an end that leaves a sound checkpoint, and wrong settings."""
+"""Two processes as one run or match: what one process does, an end that leaves a sound checkpoint, wrong settings."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import pathlib
 import shutil
 import signal
@@ -14,22 +15,33 @@ import pytest
 from command_support import TINY, command, finish, start, succeed, wait_for
 
 from dream.storage.checkpoint import FOLDER, find, newest, sound_checkpoint
+from dream.storage.reports import EVALUATIONS
 from dream.training import metrics
 from dream.training.metrics import COUNTERS
 
+QUIET = (*TINY, "env=kuhn_poker", "checkpoint.every=1", "checkpoint.keep=5", "eval.opponents=[]", "eval.exact=false")
 PPO = (
-    *TINY, "env=kuhn_poker", "algo=ppo", "algo.opponents=[random]", "algo.rollout_length=4", "algo.num_envs=8",
-    "algo.batch_size=32", "checkpoint.every=1", "checkpoint.keep=5", "eval.opponents=[]",
-    "eval.exact=false",
+    *QUIET, "algo=ppo", "algo.opponents=[random]", "algo.rollout_length=4", "algo.num_envs=8", "algo.batch_size=32",
 )  # fmt: skip
+NFSP = (
+    *QUIET, "algo=nfsp", "algo.anticipation=0.5", "algo.best_response.capacity=64", "algo.average.capacity=16",
+)  # fmt: skip
+"""Both buffers are full after the second iteration."""
 
 
-def _pair(*arguments: str, cwd: pathlib.Path) -> list[subprocess.Popen[str]]:
-    """Starts a command in two processes that are one run, a device each."""
+def _pair(*arguments: str, cwd: pathlib.Path, module: str = "dream.run") -> list[subprocess.Popen[str]]:
+    """Starts a command in two processes that are one run or match, a device each."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         place = f"hosts.coordinator=127.0.0.1:{server.getsockname()[1]}"
     ours = (place, "hosts.count=2", "hosts.wait_seconds=120")
-    return [start("dream.run", *arguments, *ours, f"hosts.index={index}", cwd=cwd) for index in range(2)]
+    return [start(module, *arguments, *ours, f"hosts.index={index}", cwd=cwd) for index in range(2)]
+
+
+def _finished(pair: list[subprocess.Popen[str]]) -> list[subprocess.CompletedProcess[str]]:
+    """Waits for two processes that must succeed."""
+    ended = [finish(process) for process in pair]
+    assert [done.returncode for done in ended] == [0, 0], [done.stderr for done in ended]
+    return ended
 
 
 def _played(run_dir: pathlib.Path) -> list[dict[str, float]]:
@@ -127,12 +139,38 @@ def test_two_hosts_come_to_an_end(tmp_path: pathlib.Path) -> None:
     assert [done.returncode for done in ended] == [143, 143], [done.stderr for done in ended]
     saved = find(run_dir).meta["iteration"]
     assert saved == metrics.read(run_dir)[-1]["iteration"]
-    first, second = [finish(one) for one in _pair("resume=run", f"iterations={saved + 2}", cwd=tmp_path)]
-    assert [first.returncode, second.returncode] == [0, 0], first.stderr + second.stderr
+    first, second = _finished(_pair("resume=run", f"iterations={saved + 2}", cwd=tmp_path))
     assert f"iteration {saved + 2} against random" in first.stdout
     assert "iteration" not in second.stdout
     assert (run_dir / "evaluation.json").is_file()
     assert [record["iteration"] for record in metrics.read(run_dir)] == list(range(1, saved + 3))
+
+
+def test_buffers_split_over_two_hosts_are_those_of_one(tmp_path: pathlib.Path) -> None:
+    """A replay, a reservoir and what is fitted to them, to the last bit, as two terms add up alike in either order."""
+    succeed("dream.run", *NFSP, "run_dir=alone", "iterations=2", cwd=tmp_path, JAX_NUM_CPU_DEVICES="2")
+    for asked in ((*NFSP, "run_dir=pair", "iterations=1"), ("resume=pair", "iterations=2")):
+        _finished(_pair(*asked, cwd=tmp_path))
+    alone, pair = ([find(tmp_path / name / FOLDER / str(n)).meta for n in (1, 2)] for name in ("alone", "pair"))
+    assert [meta["checksum"] for meta in pair] == [meta["checksum"] for meta in alone]
+    assert [meta["counters"] for meta in pair] == [meta["counters"] for meta in alone]
+    assert alone[1]["counters"]["decisions"] > alone[0]["counters"]["decisions"] > 0
+
+
+def test_a_match_of_two_hosts_is_that_of_one(alone: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Every round and the report; the first host alone speaks and writes."""
+    asked = ("checkpoint=run", "opponent=random", "games=64", "histories=rounds.jsonl")
+    one, two = tmp_path / "one", tmp_path / "two"
+    for folder in (one, two):
+        shutil.copytree(alone, folder / "run")
+    succeed("dream.evaluate", *asked, cwd=one, JAX_NUM_CPU_DEVICES="2")
+    first, second = _finished(_pair(*asked, cwd=two, module="dream.evaluate"))
+    assert "against random" in first.stdout
+    assert "against random" not in second.stdout
+    (report,), rounds = (one / "run" / EVALUATIONS).iterdir(), one / "rounds.jsonl"
+    assert json.loads(report.read_text())["n"] == len(rounds.read_text().splitlines()) == 64
+    for path in (report, rounds):
+        assert (two / path.relative_to(one)).read_text() == path.read_text()
 
 
 def test_a_host_that_does_not_come_is_named(tmp_path: pathlib.Path) -> None:

@@ -35,7 +35,8 @@ from dream.training.start import build_run
 
 TINY = ("preset=tiny", "tracking.mode=disabled", "env=kuhn_poker")
 FIT = "{steps: 1, batch_size: 16, capacity: 64}"
-ONE_STEP = ("algo.memory.kind=reservoir", "algo.fit.steps=1")
+ONE_STEP = ("algo.memory.kind=reservoir", "algo.fit.steps=1", "algo.fit.learning_rate=1e-12")
+DUELING = ("algo=dueling_dream", "algo.num_envs=8", "algo.epochs=1")
 LEARNERS = {
     "ppo": (
         "algo=ppo", "algo.opponents=[random,past_self]", "algo.rollout_length=4", "algo.num_envs=16",
@@ -44,14 +45,31 @@ LEARNERS = {
     "mmd": ("algo=mmd", "algo.magnet=moving_average", "algo.episodes_per_iteration=16", "algo.epochs=1"),
     "rnad": ("algo=rnad", "algo.episodes_per_iteration=16", "algo.batch_games=16"),
     "nfsp": ("algo=nfsp", "algo.episodes_per_iteration=16", f"algo.best_response={FIT}", f"algo.average={FIT}"),
-    "dueling_dream": ("algo=dueling_dream", "algo.num_envs=8", "algo.epochs=1"),
+    "dueling_dream": DUELING,
+    "dueling_dream_accumulating": (
+        *DUELING, "algo.accumulate=mirror_descent", "algo.initial_scale=1", "algo.mirror.eta={start: 20, end: 20}",
+        f"algo.average={FIT}",
+    ),
+    "dueling_dream_critic": (
+        *DUELING, "algo.advantage=expected_sarsa", f"algo.critic={FIT}", "algo.critic.learning_rate=1e-12",
+        "algo.discount=1", "algo.shaping.scale={start: 0, end: 0}",
+    ),
     "behaviour_cloning": ("algo=behaviour_cloning", "algo.episodes_per_iteration=16", "algo.batch_size=64"),
+    "os_sd_cfr": ("algo=os_sd_cfr", *ONE_STEP),
     "dream": ("algo=dream", *ONE_STEP, "algo.values.steps=1"),
     "escher": ("algo=escher", *ONE_STEP, "algo.values.steps=1"),
     "vr_dcfr_plus": ("algo=vr_dcfr_plus", *ONE_STEP, "algo.values.steps=1"),
     "deep_cfr": ("algo=deep_cfr", *ONE_STEP),
+    "sd_cfr": ("algo=sd_cfr", *ONE_STEP),
 }  # fmt: skip
-"""Overrides by name: every way of playing, and every buffer; fits of one step, so that losses can be compared."""
+"""Overrides by name: every way of playing, and every buffer; fits of one step, so that losses can be compared.
+
+Where a fit's targets come from another one of the iteration, a critic's or the other player's, that one's step is too
+small to change them: Adam's first is the learning rate with the sign of the gradient, which the last bit may decide.
+"""
+
+WAYS = ((8, 8), (8, 1), (8, 2), (1, 8), (2, 8))
+"""Of a checkpoint, from so many devices to so many; what two write they have read from eight."""
 
 
 def learner(folder: Path, overrides: tuple[str, ...]) -> dict[str, Any]:
@@ -73,14 +91,18 @@ def learner(folder: Path, overrides: tuple[str, ...]) -> dict[str, Any]:
                 _write(folder / str(number), state)
     arrays = [x for x in jax.tree.leaves(state) if isinstance(x, jax.Array)]
     found["split"] = sum(not x.sharding.is_fully_replicated for x in arrays)
-    for written, read in ((8, 8), (8, 1), (8, 2), (1, 8)):
+    with devices.over(8):
+        found["going on"] = [_sum(algorithm.iterate(state)[0])]
+    for written, read in WAYS:
         with devices.over(read):
             stored = _stored(folder / str(written))
             taken = stored.restore(initial[read])
             held = {len(x.sharding.device_set) for x in jax.tree.leaves(taken) if isinstance(x, jax.Array)}
             found[f"{written} to {read}"] = {"devices": sorted(held), "same": _sum(taken) == stored.meta["checksum"]}
-            if (written, read) == (8, 8):
-                found["going on"] = [_sum(algorithm.iterate(one)[0]) for one in (state, taken)]
+            if (written, read) == (8, 2):
+                _write(folder / "2", taken)
+            if (written, read) in ((8, 8), (2, 8)):
+                found["going on"].append(_sum(algorithm.iterate(taken)[0]))
             if (written, read) == (8, 1):
                 found["on one"] = algorithm.iterate(taken)[1]["episodes"]
             if (written, read) == (1, 8):
@@ -107,11 +129,11 @@ def _stored(folder: Path) -> Checkpoint:
 
 
 def solvers() -> dict[str, list[int]]:
-    """Returns the checksums of what solvers of a game's tree know after an iteration on one device and on eight."""
+    """Returns the checksums of what solvers of a tree know after an iteration on eight devices, on two and on one."""
     found: dict[str, list[int]] = {}
     for name in ("cfr", "external_mccfr"):
         algorithm = build_run(compose_config("config", [*TINY, f"algo={name}"]).node).algorithm
-        for number in (1, 8):
+        for number in (8, 2, 1):
             with devices.over(number):
                 state, _ = algorithm.iterate(algorithm.init(jax.random.key(1)))
                 found.setdefault(name, []).append(_sum(state))
@@ -208,11 +230,13 @@ def ladder(run_dir: Path, folder: Path) -> list[int]:
 
 
 def run(folder: Path) -> dict[str, Any]:
-    """Returns counts of a run that begins on eight devices, is evaluated there, and goes on on one."""
+    """Returns counts of a run that begins on eight devices, is evaluated there, and goes on on one, two and eight."""
     meta = []
     for overrides in (
         [*TINY, *LEARNERS["dueling_dream"], "devices=8", "iterations=1", f"run_dir={folder}"],
         [f"resume={folder}", "devices=1", "iterations=2"],
+        [f"resume={folder}", "devices=2", "iterations=3"],
+        [f"resume={folder}", "devices=8", "iterations=4"],
     ):
         with contextlib.redirect_stdout(sys.stderr):
             dream.train(overrides, quiet=True)
@@ -224,13 +248,13 @@ def main() -> None:
     """Measures everything and prints one JSON object."""
     folder = Path(sys.argv[1])
     figures = {
+        "run": run(folder / "run"),  # on eight devices first, where it keeps the game's tree
+        "solvers": solvers(),
         "gradients": gradients(),
         "buffers": buffers(),
         "match": a_match(),
         "gymnasium": gymnasium_games(),
         "learners": {name: learner(folder / name, overrides) for name, overrides in LEARNERS.items()},
-        "solvers": solvers(),
-        "run": run(folder / "run"),
         "ladder": ladder(folder / "run", folder / "ladder"),
     }
     print(json.dumps(figures))
