@@ -343,6 +343,12 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
         "experiment=document_small iterations=400 algo.learning_rate_decay.end=1",
         "one core beside other work",
     ),
+    (PAGES / "results" / "gin_rummy.md", "document-small-weight"): functools.partial(
+        tables.against_random_table,
+        "document_small_weight",
+        "experiment=document_small algo.untaken_weight=1",
+        "one core beside other work",
+    ),
     (PAGES / "results" / "gin_rummy.md", "document-small-128"): functools.partial(
         tables.against_random_table,
         "document_small_128",
