@@ -43,7 +43,7 @@ def own_returns(rewards: Array, dones: Array, players: Array) -> Array:
       dones: bool[T], whether transition t ended a game.
       players: int32[T], who decided.
     """
-    return lambda_returns(rewards, dones, players, jnp.zeros(len(dones)), discount=1.0, gae_lambda=1.0)
+    return lambda_returns(rewards, dones, players, jnp.zeros(len(dones), rewards.dtype), discount=1.0, gae_lambda=1.0)
 
 
 def decisions(game: Game, records: Sequence[Record], players: Collection[str] | None = None) -> tuple[Shown, Any]:
