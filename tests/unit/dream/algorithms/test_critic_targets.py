@@ -53,7 +53,9 @@ def _keys(rows: Any) -> np.ndarray:
 
 def test_targets_of_dueling_dream_are_exact_under_uniform_play() -> None:
     """Their mean in each information set is Q - V, of actions taken or not, and the value's is V."""
-    algorithm = algorithms.make({**DUELING_DREAM, "uniform_iterations": 9}, NETWORK, CoinGame())
+    algorithm = algorithms.make(
+        {**DUELING_DREAM, "uniform_iterations": 9}, {"name": "dueling", "hidden": [32, 32]}, CoinGame()
+    )
     learner, state = algorithm.iterate.__self__, algorithm.init(jax.random.key(0))
     for _ in range(3):
         state, metrics = algorithm.iterate(state)
