@@ -16,7 +16,8 @@ class Counters(NamedTuple):
       episodes: whole games.
       decisions: those learned from.
       nodes: decisions of all players, played or followed in a traversal; not those that exact chance alone evaluates.
-        Solvers of a whole tree count each history once per pass; without a stored tree each information set.
+        Solvers of a whole tree count every history with a decision in each pass; without a stored tree every
+        information set.
       transitions: histories entered, by a deal or by an action together with what chance makes of it, whether played
         or only looked at (as where an action's outcomes are enumerated).
       network_rows: inputs that one of the learner's networks, or of its past selves, was applied to: in generation, in

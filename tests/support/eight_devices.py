@@ -129,7 +129,7 @@ def _stored(folder: Path) -> Checkpoint:
 
 
 def solvers() -> dict[str, list[int]]:
-    """Returns the checksums of what solvers of a tree know after an iteration on eight devices, on two and on one."""
+    """Returns the checksums of what solvers of a tree know after one iteration on eight devices, on two and on one."""
     found: dict[str, list[int]] = {}
     for name in ("cfr", "external_mccfr"):
         algorithm = build_run(compose_config("config", [*TINY, f"algo={name}"]).node).algorithm
