@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import pytest
 from command_support import REPO
+from documented_metrics import documented
 
 import envs
 from dream.config.compose import compose_config, jobs
@@ -123,6 +124,14 @@ def test_links(page: pathlib.Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+def test_documented_metrics_exist() -> None:
+    """Each name, or its last part, is written in the code that reports it."""
+    code = "".join(path.read_text() for path in sorted((REPO / "dream").rglob("*.py")))
+    last = [name.rpartition("/")[2].removeprefix("unseen_") for name in documented() if not name.endswith(">")]
+    assert len(last) > 50
+    assert [name for name in last if f'{name}"' not in code] == []
 
 
 def test_table_of_games() -> None:

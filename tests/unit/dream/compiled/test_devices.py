@@ -11,6 +11,7 @@ import command_support
 import eight_devices
 import numpy as np
 import pytest
+from documented_metrics import is_documented
 
 from dream import algorithms
 from dream.commands import ladder, ladder_play
@@ -88,6 +89,12 @@ def test_every_learner_with_a_network_is_measured() -> None:
     own = [name for name in algorithms.names() if algorithms.is_own(name)]
     with_network = {name for name in own if not algorithms.settings_of(name).__module__.startswith(SOLVERS)}
     assert {overrides[0] for overrides in eight_devices.LEARNERS.values()} == {f"algo={name}" for name in with_network}
+
+
+@pytest.mark.parametrize("name", eight_devices.LEARNERS)
+def test_every_metric_is_documented(measured: dict[str, Any], name: str) -> None:
+    """A learner's own metrics are on docs/metrics.md."""
+    assert [metric for metric in measured["learners"][name]["8"] if not is_documented(metric)] == []
 
 
 def test_solvers_of_trees_are_the_same(measured: dict[str, Any]) -> None:
