@@ -66,3 +66,18 @@ def test_value_baseline_is_the_rule_action_by_action(clip: float) -> None:
         expected = [max(-clip, min(clip, row)) if legal[a] else 0.0 for a, row in enumerate(rows)]
         found = value_baseline_targets(advantages, value, action, g, legal, clip=clip)
         np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("untaken_weight", "iterations"), [(1.0, 550), (0.1, 100)])
+def test_how_long_an_advantage_takes(untaken_weight: float, iterations: int) -> None:
+    """A table that fits its targets is 1 - 1/e of the way after the time constant of docs/algorithms/dueling_dream.md.
+
+    One of eleven actions that are equally likely, with returns of 1 above the value; tau 0.1 every 5 iterations.
+    """
+    tau, period, shares = 0.1, 5, np.array([1 / 11, untaken_weight * 10 / 11])
+    slow = 0.0
+    for _ in range(iterations // period):
+        advantages, legal = np.full(11, slow, np.float32), np.ones(11, bool)
+        targets = [value_baseline_targets(advantages, 0.0, action, 1.0, legal, clip=10.0)[0] for action in (0, 1)]
+        slow += tau * (float(np.average(targets, weights=shares)) - slow)
+    assert slow == pytest.approx(1 - np.exp(-1), abs=0.02)
