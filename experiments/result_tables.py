@@ -332,17 +332,19 @@ def variants_table() -> list[str]:
 def calibration_table() -> list[str]:
     """Returns the lines of the table that compares lower bounds with exact exploitability."""
     rows = []
-    for game, result in stored("calibration").items():
-        cells = [f"`{game}`, {result['unit']}", f"{result['exact']['exploitability']:.3f}"]
+    for result in stored("calibration").values():
+        cells = [f"`{result['game']}`, {result['unit']}", str(result["iterations"])]
+        cells.append(f"{result['exact']['exploitability']:.3g}")
         for kind in ("learned", "local"):
             value = "{mean:.3f} ({low:.3f} to {high:.3f})".format(**result[kind]["exploitability"])
             cells += [value, f"{result[f'{kind}_over_exact']:.2f}"]
         rows.append(cells)
     return table(
-        "game | exact | learned response | share of exact | local response | share of exact",
+        "game | iterations of CFR | exact | learned response | share of exact | local response | share of exact",
         rows,
-        "The policy is the average of CFR's fourth iteration. Exploitability in the game's unit, 95 % intervals; a "
-        "share of 1 would mean that the response is a best response:",
+        "`python experiments/calibration.py --games <game> --iterations <n>`. The policy is CFR's average after so "
+        "many iterations. Exploitability in the game's unit, 95 % intervals; a share of 1 would mean that the response is a "
+        "best response:",
     )
 
 
