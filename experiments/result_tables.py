@@ -343,8 +343,8 @@ def calibration_table() -> list[str]:
         "game | iterations of CFR | exact | learned response | share of exact | local response | share of exact",
         rows,
         "`python experiments/calibration.py --games <game> --iterations <n>`. The policy is CFR's average after so "
-        "many iterations. Exploitability in the game's unit, 95 % intervals; a share of 1 would mean that the response is a "
-        "best response:",
+        "many iterations. Exploitability in the game's unit, 95 % intervals; a share of 1 would mean that the response "
+        "is a best response:",
     )
 
 
