@@ -12,10 +12,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from trajectories import baseline_at, expected_at, lanes_of, random_table
 from tree_values import action_values, exact_regret_and_average, tree_of
 
 from dream.algorithms.deep.average import plans_with
-from dream.algorithms.deep.samplers import CorrectionConfig, ExternalSampler, OutcomeSampler, Sampled, WeightConfig
+from dream.algorithms.deep.samplers import (
+    CorrectionConfig,
+    ExternalSampler,
+    OutcomeSampler,
+    Sampled,
+    WeightConfig,
+    _explained,
+)
 from dream.game_tree.tabular_policy import row_of, table_index
 from dream.game_tree.tree import Tree
 
@@ -126,6 +134,21 @@ def test_what_is_reported_of_the_baseline_is_of_the_estimates_in_use(correction:
     expected = [[1.0, -2.0 + min(1 / 0.6, clip) * (second + 2.0)], [0.5 + min(1 / 0.6, clip) * last, 3.0]]
     np.testing.assert_allclose(values[:, 0], expected, rtol=1e-5)
     np.testing.assert_allclose(value[:, 0], [first, second], rtol=1e-5)
+
+
+def test_a_perfect_baseline_explains_all_where_chance_is_enumerated() -> None:
+    """Leduc, all trajectories: nothing of the estimates varies then; by sampled chance the public card does."""
+    tree = tree_of("leduc_poker")
+    table = random_table(tree, 5)
+    lanes = lanes_of(tree, table, 0)
+    numbers = lanes.policy, lanes.sampled, baseline_at("exact", tree, table, lanes, 0), lanes.rewards
+    policy, drawn, baseline, rewards = (jnp.asarray(x, jnp.float32) for x in numbers)
+    steps = policy, drawn, jnp.asarray(lanes.action), baseline, rewards, jnp.asarray(lanes.done)
+    ahead = jnp.asarray(expected_at(tree, table, lanes, 0, action_values(tree, table)), jnp.float32)
+    sampler = OutcomeSampler(tree.game, 4, 4, 0.5, WeightConfig())
+    for given, least, most in ((steps, 0.0, 0.9), ((*steps, ahead), 0.9999, 1.0)):
+        _, value = sampler._estimated(given)
+        assert least <= _explained(given, jnp.asarray(lanes.valid), value) <= most
 
 
 @pytest.mark.parametrize("player", [0, 1])

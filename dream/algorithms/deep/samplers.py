@@ -174,8 +174,8 @@ class OutcomeSampler:
                 Row(d.view, d.legal, d.extras.policy, strategy_weight), valid & ~own,
                 moves, moved,
             )),
-            _sampling_metrics(
-                own, valid, weight, regrets, baseline, rewards, value, done, action, has_baseline=values is not None
+            _weight_metrics(own, weight, regrets) | (
+                {} if values is None else {"sampling/baseline_explained_variance": _explained(steps, valid, value)}
             ),
             self._counters(record, own, values is not None),
         )  # fmt: skip
@@ -236,24 +236,35 @@ def _weights(config: WeightConfig, reach: Array, iteration: Array) -> Array:
     return (iteration + 1.0) ** config.power * inverse
 
 
-def _sampling_metrics(
-    own: Array, valid: Array, weight: Array, regrets: Array, baseline: Array,
-    rewards: Array, value: Array, done: Array, action: Array, has_baseline: bool,
-) -> dict[str, Array]:  # fmt: skip
-    """Returns whether the estimates are of use: how much of their variance is left, and how unequal weights are."""
-    below = rewards + jnp.where(done, 0.0, jnp.roll(value, -1, axis=0))
-    predicted = jnp.take_along_axis(baseline, action[..., None], axis=-1)[..., 0]
-    variance = masked_variance(below, valid)
-    left = masked_mean((below - predicted) ** 2, valid)
+def _weight_metrics(own: Array, weight: Array, regrets: Array) -> dict[str, Array]:
+    """Returns how unequal the importance weights of own decisions are, and how large their regret estimates."""
     square = jnp.sum(regrets**2, axis=-1)
     relative = weight / jnp.maximum(masked_mean(weight, own), 1e-30)
-    explained = 1.0 - left / jnp.maximum(variance, 1e-12)
     return {
         "sampling/effective_sample_size": estimators.effective_sample_size(weight, own),
         "sampling/largest_weight": jnp.max(jnp.where(own, relative, 0.0)),
         "sampling/regret_second_moment": masked_mean(square, own),
         "sampling/weighted_second_moment": masked_mean(relative**2 * square, own),
-    } | ({"sampling/baseline_explained_variance": explained} if has_baseline else {})
+    }
+
+
+def _explained(steps: tuple[Array, ...], valid: Array, value: Array) -> Array:
+    """Returns how much of the variance of what followed the actions the baseline explains: float32, 1 for all of it.
+
+    What followed is r + u(h'), or c(h, a) + u(h') - b(h') where chance is enumerated, as in the estimates in use
+    (dream.equations.estimators.corrected_values).
+
+    Args:
+      steps: policy, behaviour, action, baseline, rewards, done and, where chance is enumerated, c: leading axes [T, N].
+      valid: bool[T, N].
+      value: u(h), float32[T, N].
+    """
+    policy, _, action, baseline, rewards, done, *expected = steps
+    later = value - jnp.sum(policy * baseline, axis=-1) if expected else value
+    followed = (expected[0] if expected else rewards) + jnp.where(done, 0.0, jnp.roll(later, -1, axis=0))
+    predicted = jnp.take_along_axis(baseline, action[..., None], axis=-1)[..., 0]
+    left = masked_mean((followed - predicted) ** 2, valid)
+    return 1.0 - left / jnp.maximum(masked_variance(followed, valid), 1e-12)
 
 
 def _flat(tree: Any) -> Any:
