@@ -14,6 +14,15 @@ _TOLERANCE = 1e-5
 """Relative tolerance within which sums of rewards are equal, relative to the largest sum or the largest payment."""
 
 
+def tied(earned: Array) -> Array:
+    """Returns whether no player earned more than every other: bool[...].
+
+    Args:
+      earned: float32[..., P], sums of a game's rewards, without rounding errors.
+    """
+    return jnp.sum(earned == jnp.max(earned, axis=-1, keepdims=True), axis=-1) > 1
+
+
 def settled(game: Game, paid: Array) -> Array:
     """Returns sums of a game's rewards, float32[..., P], without rounding errors: near sums equal, near-zero sums 0.
 

@@ -11,6 +11,7 @@ from dream.config.settings import choice, number
 from dream.equations import schedules
 from dream.equations.schedules import Schedule
 from envs import Game, InputError
+from envs.totals import tied
 
 FORMS = ("potential", "literal")
 
@@ -86,7 +87,7 @@ def shaping_reward(
 
 
 def tie_penalty(rewards: Array, done: Array, penalty: float) -> Array:
-    """Returns `penalty` for every player where a game ended in a tie, else 0.
+    """Returns `penalty` for every player where a game ended and none earned more than every other, else 0.
 
     Args:
       rewards: float32[..., P], what the game has paid, all of it at the end.
@@ -95,8 +96,7 @@ def tie_penalty(rewards: Array, done: Array, penalty: float) -> Array:
     Returns:
       float32[..., P].
     """
-    tied = done & jnp.all(rewards == 0, axis=-1)
-    return jnp.where(tied[..., None], penalty, jnp.zeros_like(rewards))
+    return jnp.where((done & tied(rewards))[..., None], penalty, jnp.zeros_like(rewards))
 
 
 def win_bonus(rewards: Array, done: Array, bonus: Array | float) -> Array:

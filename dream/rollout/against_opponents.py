@@ -25,7 +25,7 @@ from dream.rollout.opponents import Mixture, Seating, assign_seats, is_past_self
 from dream.rollout.summary import rollout_metrics
 from envs import Game, Policy
 from envs.batching import where_needed
-from envs.totals import settled
+from envs.totals import settled, tied
 
 
 class Lane(NamedTuple):
@@ -58,6 +58,8 @@ class TransitionSummary(NamedTuple):
       moves: int32, moves of all players.
       deals: int32, games dealt.
       past_self_moves: int32, moves of the learner as it was.
+      potential: float32, the game's potential for the learner after the last move of a game it has decided in, before
+        the step where there was none; 0 unless asked for.
     """
 
     reward: Array
@@ -68,6 +70,7 @@ class TransitionSummary(NamedTuple):
     moves: Array
     deals: Array
     past_self_moves: Array
+    potential: Array
 
 
 class Step(NamedTuple):
@@ -78,7 +81,7 @@ class Step(NamedTuple):
       view: what it saw.
       legal: uint8[ceil(A / 8)], what it might do, packed by jnp.packbits.
       action: int16.
-      potentials: float32[2], the game's potential for it before and after its move, 0 unless asked for.
+      potential: float32, the game's potential for it at the start of the step, 0 unless asked for.
       auxiliary: float32, game.auxiliary for it before its move.
       phase: int8, index into game.phases.
       extras: what the actor outputs besides the action.
@@ -89,7 +92,7 @@ class Step(NamedTuple):
     view: Any
     legal: Array
     action: Array
-    potentials: Array
+    potential: Array
     auxiliary: Array
     phase: Array
     extras: Any
@@ -187,7 +190,13 @@ class Rollouts:
         zero, none = jnp.float32(0), jnp.int32(0)
         results = dict.fromkeys(jax.eval_shape(self._results, lane, zero), zero)
         no = jnp.bool_(False)
-        return TransitionSummary(zero, no, no, zero, results, moves=none, deals=none, past_self_moves=none)
+        potential = self._potential(lane.state, lane.seating.seat)
+        return TransitionSummary(
+            zero, no, no, zero, results, moves=none, deals=none, past_self_moves=none, potential=potential
+        )
+
+    def _potential(self, state: Any, seat: Array) -> Array:
+        return self.game.potential(state, seat) if self.potentials else jnp.float32(0)
 
     def _decide(self, act: Callable[..., Any], lane: Lane, key: Array) -> tuple[Lane, Step]:
         """Plays the learner's decision where it has one."""
@@ -197,15 +206,12 @@ class Rollouts:
         no_moves = self._no_moves(lane)
         moved = self._step(lane._replace(credited=jnp.bool_(True)), no_moves, action)
         after, summary = jax.tree.map(lambda new, old: jnp.where(decides, new, old), moved, (lane, no_moves))
-        potentials = jnp.zeros(2)
-        if self.potentials:
-            potentials = jnp.stack([game.potential(state, seat) for state in (lane.state, after.state)])
         step = Step(
             valid=decides,
             view=view,
             legal=jnp.packbits(legal),
             action=action.astype(jnp.int16),
-            potentials=potentials,
+            potential=no_moves.potential,
             auxiliary=game.auxiliary(lane.state, seat) if game.auxiliary else jnp.float32(0),
             phase=game.phase(lane.state).astype(jnp.int8),
             extras=extras,
@@ -225,10 +231,11 @@ class Rollouts:
         return lane, summary._replace(
             reward=summary.reward + jnp.where(lane.credited, reward, 0.0),
             done=summary.done | (over & lane.credited),
-            tied=summary.tied | (over & lane.credited & jnp.all(earned == 0)),
+            tied=summary.tied | (over & lane.credited & tied(earned)),
             final_reward=summary.final_reward + jnp.where(over & lane.credited, total, 0.0),
             results={name: total + jnp.where(over, results[name], 0.0) for name, total in summary.results.items()},
             moves=summary.moves + 1,
+            potential=jnp.where(lane.credited, self._potential(state, lane.seating.seat), summary.potential),
         )
 
     def _play_on(

@@ -15,7 +15,7 @@ from dream.compiled import devices
 from dream.compiled.bounded import long_loop
 from envs import EnumerableGame, Game, InputError
 from envs.batching import where_needed
-from envs.totals import settled
+from envs.totals import settled, tied
 
 
 class Outcomes(NamedTuple):
@@ -248,8 +248,8 @@ def _decide(
     each = jax.vmap(lambda p: game.result(after, p))(seats)
     counted = np.ones(game.num_players) if actor.counted is None else actor.counted(carry)
     result = {name: jnp.average(value, weights=counted) for name, value in each.items()}
-    tied = jnp.all(earned == 0).astype(jnp.float32)
-    return after, paid, carry, decision, {**result, "games": jnp.float32(1), "tie_rate": tied}
+    result |= {"games": jnp.float32(1), "tie_rate": tied(earned).astype(jnp.float32)}
+    return after, paid, carry, decision, result
 
 
 def _outcomes(game: EnumerableGame, state: Any, action: Array) -> Outcomes:

@@ -83,13 +83,12 @@ def _returns(parts: Parts, step: Step, next_values: Array, shaping: Shaping) -> 
     config, summary, unit, num_envs = parts.config, step.summary, parts.game.reward_scale, parts.num_envs
     rewards = summary.reward + jnp.where(summary.tied, shaping.tie_penalty / unit, 0.0)
     rewards += win_bonus(summary.final_reward, summary.done, shaping.win_bonus / unit)
-    before, after = step.potentials[..., 0], step.potentials[..., 1]
     # A step in which the learner waits is part of its last decision's: what is discounted is the way to a decision.
     decides_next = jnp.concatenate([step.valid[1:], jnp.ones((1, num_envs), bool)])
     discounts = jnp.where(decides_next, config.discount, 1.0)
     form = {"scale": shaping.scale, "discount": discounts, "form": shaping.form}
     # In steps without a decision too: the game may end there, and the last potential is taken back.
-    rewards += shaping_reward(before, after, summary.done, **form)
+    rewards += shaping_reward(step.potential, summary.potential, summary.done, **form)
     # The value of a game under way is paid after the last step, as if the game ended there.
     rewards = jnp.concatenate([rewards, next_values[None]])[..., None]
     ends = jnp.concatenate([summary.done, jnp.ones((1, num_envs), bool)])

@@ -85,13 +85,6 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
         )
     check_win_bonus(config.shaping, game)
     check_tie_penalty(config.shaping, game)
-    shaped = config.rollout_length is not None and (config.shaping.scale.start or config.shaping.scale.end)
-    if shaped and (config.assistant is not None or not game.pays_at_end):
-        other = "an assistant" if config.assistant is not None else f"{game.name}, which pays before its end,"
-        raise InputError(
-            f"algo.shaping.scale with algo.rollout_length and {other} loses what the potential changes between the "
-            "learner's moves; it must be 0"
-        )
     for name in ("exploration", "optimism"):
         value = getattr(config, name)
         if value and config.objective == "sampled":

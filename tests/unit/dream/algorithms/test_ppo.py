@@ -84,21 +84,6 @@ def test_a_critic_of_histories_needs_zero_sum_self_play(changes: dict[str, Any],
         algorithms.make(CRITIC | changes, {"hidden": [8]}, envs.make("kuhn_poker"))
 
 
-@pytest.mark.parametrize(
-    ("game", "changes"),
-    [
-        (envs.make("gin_rummy_openspiel"), {"assistant": "exact_endgame"}),
-        (envs.make("rummy500", target=500), {}),
-    ],
-)
-def test_rollouts_refuse_shaping_that_they_would_lose(game: envs.Game, changes: dict[str, Any]) -> None:
-    """The potential changes between the learner's moves where another moves for it, or rounds follow each other."""
-    shaped = {"shaping": {"scale": {"start": 1.0, "end": 1.0}, "tie_penalty": 0.0}}
-    config = {"name": "ppo", "rollout_length": 4, "opponents": ["random"]} | changes | shaped
-    with pytest.raises(InputError, match=r"algo\.shaping\.scale with algo\.rollout_length and"):
-        algorithms.make(config, {"hidden": [8]}, game)
-
-
 @pytest.mark.parametrize("objective", ["sampled", "all_actions"])
 def test_the_critic_learns_as_ppo_plays(objective: str) -> None:
     """Its error falls, and its rows and steps are counted."""

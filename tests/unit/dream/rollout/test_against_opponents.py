@@ -27,6 +27,7 @@ from dream.training.run_state import Run
 from dream.training.signals import StopRequest
 from dream.training.start import prepare_run
 from envs import Game, InputError, Policy, records
+from envs.kuhn_poker import KuhnPoker
 
 LANES, STEPS = 64, 60
 TINY = ["env=kuhn_poker", "algo=ppo", "preset=tiny", "tracking.mode=disabled"]
@@ -211,9 +212,9 @@ def test_shaping_takes_its_last_potential_back(game: Game) -> None:
     decides, ends = np.array([1, 0, 1, 0, 1, 1]), np.array([0, 0, 0, 1, 0, 1])
     potentials = np.array([[3, 5], [5, 5], [5, 2], [2, 2], [7, 4], [4, 9]])
     nothing = np.zeros((6, 1), np.float32)
-    summary = TransitionSummary(nothing, ends[:, None] > 0, nothing > 0, nothing, {}, nothing, nothing, nothing)
-    output = ActorOutput(*[nothing] * 7)
-    step = Step(decides[:, None] > 0, *[()] * 3, potentials[:, None].astype(np.float32), *[()] * 2, output, summary)
+    before, after = potentials.T[:, :, None].astype(np.float32)
+    summary = TransitionSummary(nothing, ends[:, None] > 0, nothing > 0, nothing, {}, *[nothing] * 3, after)
+    step = Step(decides[:, None] > 0, *[()] * 3, before, *[()] * 2, ActorOutput(*[nothing] * 7), summary)
     node = {"opponents": ("random",), "num_envs": 1, "rollout_length": 6, "gae_lambda": 1.0}
     learner = make({"name": "ppo", **node}, {"name": "dueling", "hidden": [8]}, game)
     shaping = shaping_at(ShapingConfig(scale=schedules.constant(0.5)), 0)
@@ -221,19 +222,42 @@ def test_shaping_takes_its_last_potential_back(game: Game) -> None:
     np.testing.assert_allclose(returns[decides > 0, 0], -0.5 * potentials[decides > 0, 0])
 
 
+class _BetsKuhn(KuhnPoker):
+    """Kuhn poker whose potential is what has been bet, by whomever."""
+
+    def potential(self, state: Any, player: jax.Array) -> jax.Array:
+        """Returns it."""
+        return jnp.float32(state.bets)
+
+
+@pytest.mark.parametrize("moves", [1, 10])
+@pytest.mark.parametrize("assistant", [None, "calls"])
+def test_shaping_counts_what_others_moves_change(moves: int, assistant: str | None) -> None:
+    """Undiscounted returns of games that end are less by the potential alone, whoever moves in between."""
+    game = _BetsKuhn()
+    calls = Policy(lambda params, view, legal: jnp.where(view.bets == 0b1001, jnp.array([0.0, 1.0]), 0.0))
+    rollouts = Rollouts(game, make_mixture(("random",), None, game), calls if assistant else None, moves)
+    play = jax.jit(lambda key: rollouts.play(rollouts.start(key, LANES), _act, key, 12)[1])
+    step = play(jax.random.key(4))
+    nothing = jnp.zeros((12, LANES))
+    step = step._replace(extras=ActorOutput(*[nothing] * 7))
+    node = {"opponents": ("random",), "num_envs": LANES, "rollout_length": 12, "gae_lambda": 1.0}
+    parts = make({"name": "ppo", **node}, {"name": "dueling", "hidden": [8]}, game).iterate.__self__.parts
+    plain, shaped = (
+        np.asarray(_returns(parts, step, jnp.zeros(LANES), shaping_at(ShapingConfig(scale=schedules.constant(x)), 0)))
+        for x in (0.0, 0.5)
+    )
+    ended = np.asarray(step.valid) & np.logical_or.accumulate(np.asarray(step.summary.done)[::-1])[::-1]
+    assert ended.sum() > 300
+    np.testing.assert_allclose((shaped - plain)[ended], -0.5 * np.asarray(step.view.bets)[ended], atol=1e-5)
+
+
 def test_steps_that_wait_are_not_discounted(game: Game) -> None:
     """By hand: discount to the power of the learner's later decisions in the game, wherever it waits between them."""
     decides, ends = np.array([1, 0, 1, 0, 1, 1]), np.array([0, 0, 0, 1, 0, 1])
     nothing, paid = np.zeros((6, 1), np.float32), np.array([0, 0, 0, 8, 0, 4], np.float32)[:, None]
-    summary = TransitionSummary(paid, ends[:, None] > 0, nothing > 0, nothing, {}, nothing, nothing, nothing)
-    step = Step(
-        decides[:, None] > 0,
-        *[()] * 3,
-        np.zeros((6, 1, 2), np.float32),
-        *[()] * 2,
-        ActorOutput(*[nothing] * 7),
-        summary,
-    )
+    summary = TransitionSummary(paid, ends[:, None] > 0, nothing > 0, nothing, {}, *[nothing] * 4)
+    step = Step(decides[:, None] > 0, *[()] * 3, nothing, *[()] * 2, ActorOutput(*[nothing] * 7), summary)
     node = {"opponents": ("random",), "num_envs": 1, "rollout_length": 6, "gae_lambda": 1.0, "discount": 0.5}
     learner = make({"name": "ppo", **node}, {"name": "dueling", "hidden": [8]}, game)
     returns = _returns(learner.iterate.__self__.parts, step, jnp.zeros(1), shaping_at(ShapingConfig(), 0))
