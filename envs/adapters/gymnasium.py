@@ -34,7 +34,8 @@ def single_player_env(
     """Returns a gymnasium.Env of one seat of a game, the others played by frozen policies.
 
     Observations are the game's vectors; `info["action_mask"]`, int8[A], has the legal actions. An illegal action ends
-    the episode with the game's worst reward, and `info["illegal_action"]` names it.
+    the episode with the game's worst reward, added to what was paid before the seat's first turn where it is the first,
+    and `info["illegal_action"]` names it.
 
     Args:
       game: of any number of players.
@@ -108,7 +109,7 @@ class _Seat:
             self._over, self._mask = True, np.zeros_like(self._mask)
             info = {**self._info(), "illegal_action": action, "illegal_action_name": name}
             seen = self._shown().observe(self._table.seat)
-            return seen, self._table.game.worst_reward, True, False, info
+            return seen, self._table.game.worst_reward + self._owed, True, False, info
         observation, player, reward = self._call(action)
         reward, self._owed = reward + self._owed, 0.0
         self._over = player < 0

@@ -39,8 +39,8 @@ def vector_env(
     """Returns a gymnasium.vector.VectorEnv of one seat of many games, the others played by frozen policies.
 
     `infos["action_mask"]`, int8[N, A], has the legal actions. An illegal action ends its game with the game's worst
-    reward, and infos["illegal_action"], bool[N], marks it. A game's course follows from its own seed, `seed` + its
-    number, and the actions played in it.
+    reward, as in `single_player_env`, and infos["illegal_action"], bool[N], marks it. A game's course follows from its
+    own seed, `seed` + its number, and the actions played in it.
 
     Args:
       game: of any number of players.
@@ -131,8 +131,9 @@ class _Seats:
         legal = known & (self._mask[np.arange(self.num_envs), np.where(known, actions, 0)] > 0)
         self._illegal = ~fresh & ~legal
         kinds = np.where(fresh, DEAL, np.where(legal, PLAY, HOLD))
+        fines = self._table.game.worst_reward + self._owed.astype(np.float64)
         observations, rewards = self._call(kinds, np.where(legal, actions, 0))
-        rewards = np.where(self._illegal, self._table.game.worst_reward, rewards.astype(np.float64))
+        rewards = np.where(self._illegal, fines, rewards.astype(np.float64))
         over, self._over = self._over.copy(), self._over & (self._mode != "SameStep")
         infos = self._infos(self._illegal)
         if self._mode == "SameStep" and over.any():

@@ -154,6 +154,26 @@ def test_what_is_paid_before_the_first_turn_counts() -> None:
     np.testing.assert_array_equal(many.step(np.zeros(3, int))[1], -1.0)
 
 
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+def test_what_is_paid_before_an_illegal_first_action_counts(mode: str) -> None:
+    """Besides the worst reward, of one game and of many; nothing of it is left for the next game."""
+    game = _PaidAtOnce()
+    many = vector_env(game, LAST_LEGAL, seat=1, num_envs=3, autoreset_mode=mode)
+    one = single_player_env(game, LAST_LEGAL, seat=1)
+    many.reset(seed=0)
+    one.reset(seed=0)
+    # The other has paid a quarter for its bet.
+    assert one.step(99)[1] == game.worst_reward + 0.25
+    np.testing.assert_array_equal(many.step(np.array([99, 0, 99]))[1], [-1.75, -1.0, -1.75])
+    one.reset()
+    if mode == "NextStep":
+        np.testing.assert_array_equal(many.step(np.zeros(3, int))[1], 0.0)
+    elif mode == "Disabled":
+        many.reset(options={"reset_mask": np.ones(3, bool)})
+    assert one.step(0)[1] == -1.0
+    np.testing.assert_array_equal(many.step(np.zeros(3, int))[1], -1.0)
+
+
 def test_a_game_that_is_over_can_be_dealt_anew_at_once() -> None:
     """Its last observation, mask and reward are those of the other mode, and the new game is to be played."""
     later = vector_env(LEDUC, "random", num_envs=6)
