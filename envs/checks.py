@@ -85,9 +85,7 @@ def check_game(game: Game, key: Array | None = None, *, games: int = 8) -> None:
     for name, text in _FAULTS.items():
         step, lane = int(np.min(first[name])), int(np.argmin(first[name]))
         if step != _NEVER:
-            text = text.format(
-                players=game.num_players, length=game.max_length, worst=getattr(game, "worst_reward", None)
-            )
+            text = text.format(players=game.num_players, length=game.max_length, worst=game.worst_reward)
             raise _fault(game, f"{text}; in random game {lane + 1}, after {step} actions")
     if isinstance(game, EnumerableGame):
         _check_deals(game, jax.random.split(key, games))
@@ -144,6 +142,11 @@ def _check_attributes(game: Game) -> None:
     worst = _read(game, "worst_reward")
     if worst is not None and (not isinstance(worst, int | float | np.number) or not np.isfinite(worst)):
         raise _fault(game, f"worst_reward is {worst!r}; it must be a number, the least that a player is paid in all")
+    payment = _read(game, "largest_payment")
+    if not isinstance(payment, int | float | np.number) or not np.isfinite(payment) or payment < 0:
+        raise _fault(
+            game, f"largest_payment is {payment!r}; it must be a number of 0 or more, the most paid in one step"
+        )
     if not isinstance(phases, tuple) or not phases or not all(isinstance(phase, str) for phase in phases):
         raise _fault(game, f"phases is {phases!r}; it must be a tuple of names")
     try:
@@ -347,7 +350,7 @@ def _play(game: Game, keys: Array) -> dict[str, Array]:
 
 def _least(game: Game) -> float:
     """Returns what no player is paid less than in all, by the game's worst reward; -inf where it says none."""
-    worst = getattr(game, "worst_reward", None)
+    worst = game.worst_reward
     return -np.inf if worst is None else float(worst) - _TOLERANCE * max(abs(float(worst)), 1.0)
 
 

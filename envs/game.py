@@ -166,8 +166,8 @@ class Game(abc.ABC):
     unit: str = "points"
     """The unit of reported results; a reward of 1 is `reward_scale` units."""
     reward_scale: float = 100.0
-    worst_reward: float
-    """Lower bound on the sum of a player's rewards in one game."""
+    worst_reward: float | None = None
+    """Lower bound on the sum of a player's rewards in one game; None: not known, and some adapters refuse the game."""
     zero_sum: bool = True
     """Whether the rewards of every step sum to 0 over the players."""
     pays_at_end: bool = True
@@ -263,6 +263,11 @@ class Game(abc.ABC):
           InputError: no state has these numbers.
         """
         return _filled(jax.eval_shape(lambda: self.init(jax.random.key(0))), deal)
+
+    @property
+    def largest_payment(self) -> float:
+        """The most that a player wins or loses in one step; by default the size of the worst reward, 1 without one."""
+        return 1.0 if self.worst_reward is None else abs(self.worst_reward)
 
     @property
     def preset(self) -> str | None:

@@ -28,14 +28,13 @@ def settled(game: Game, paid: Array) -> Array:
 
     Args:
       game: the game; if it pays only at its end, nothing is summed and the rewards are returned unchanged. The most
-        that it pays at once is its `largest_payment`, otherwise its worst reward, or 1.
+        that it pays in one step is its `largest_payment`.
       paid: float32[..., P], the sum of its rewards.
     """
     if game.pays_at_end:
         return paid
     largest = jnp.max(jnp.abs(paid), axis=-1, keepdims=True)
-    payment = getattr(game, "largest_payment", abs(getattr(game, "worst_reward", 1.0)))
-    margin = _TOLERANCE * jnp.maximum(largest, payment)
+    margin = _TOLERANCE * jnp.maximum(largest, game.largest_payment)
     sums = jnp.where(jnp.abs(paid) <= margin, 0.0, paid)
     others = sums[..., None, :]
     near = jnp.abs(sums[..., None] - others) <= margin[..., None]

@@ -137,10 +137,9 @@ def _roots(game: Game, deals: int) -> tuple[list[Any], list[float]]:
 
 def _bounds(game: Game) -> tuple[float, float]:
     """Returns what a player wins at least and at most; infinity where a game with a worst reward has no best one."""
-    worst = getattr(game, "worst_reward", None)
-    if worst is None:
+    if game.worst_reward is None:
         return -_BOUND, _BOUND
-    least = float(np.float32(worst))  # as rewards are
+    least = float(np.float32(game.worst_reward))  # as rewards are
     return least, -least * (game.num_players - 1) if game.zero_sum else math.inf
 
 

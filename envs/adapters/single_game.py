@@ -94,7 +94,7 @@ class SingleGame:
 
 def check_worst_reward(game: Game) -> None:
     """Raises InputError where a game does not say what an illegal action is to cost."""
-    worst = getattr(game, "worst_reward", None)
+    worst = game.worst_reward
     if isinstance(worst, bool) or not isinstance(worst, int | float | np.number) or not np.isfinite(worst):
         raise InputError(
             f"game {game.name!r}: worst_reward is {worst!r}; it must be a number, as an illegal action costs that"

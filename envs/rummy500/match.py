@@ -98,7 +98,7 @@ class MatchRummy500(Rummy500):
 
     @property
     def largest_payment(self) -> float:
-        """The most that is paid at once, which is for one round."""
+        """The most that is won or lost in one step, which is for one round."""
         return abs(super().worst_reward)
 
     def init(self, key: Array) -> MatchState:

@@ -83,6 +83,10 @@ SHAPES = {
         lambda: _with(worst_reward=property(lambda self: "a" + 1)),
         "worst_reward fails: TypeError: can only concatenate str",
     ),
+    "largest payment": (
+        lambda: _with(largest_payment=-1.0),
+        "largest_payment is -1.0; it must be a number of 0 or more",
+    ),
     "scale": (lambda: _with(reward_scale=float("nan")), "reward_scale is nan; it must be a number above 0"),
     "not hashable": (lambda: _with(__hash__=None), "cannot be hashed and compared (TypeError"),
     "too few actions": (lambda: _with(num_actions=4), "legal_actions: the mask is bool[3]; it must be bool[4]"),

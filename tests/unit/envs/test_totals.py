@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from dream_support import CoinGame
 
 import envs
@@ -32,6 +33,21 @@ def test_what_is_no_number_is_not_hidden() -> None:
     """A match refuses such rewards by their sums."""
     for wrong in (np.nan, np.inf, -np.inf):
         assert not np.isfinite(settled(CoinGame(), np.array([wrong, 0.0], np.float32))).all()
+
+
+class _Named(CoinGame):
+    """The coin game with payments as its class says."""
+
+
+def test_the_size_of_payments_is_a_games_own_or_its_worst_reward(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A game that does not know its worst reward has payments of about 1."""
+    sums = np.array([3e-5, 0.0], np.float32)
+    for worst, payment, is_tie in ((None, None, False), (-10.0, None, True), (-10.0, 0.5, False)):
+        monkeypatch.setattr(_Named, "worst_reward", worst, raising=False)
+        if payment is not None:
+            monkeypatch.setattr(_Named, "largest_payment", payment)
+        first, second = np.asarray(settled(_Named(), sums))
+        assert (first == second) == is_tie
 
 
 def test_long_matches_keep_their_smallest_results() -> None:
