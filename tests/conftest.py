@@ -8,6 +8,7 @@ import pathlib
 import sys
 from collections.abc import Iterator
 
+import hypothesis
 import jax
 import pytest
 
@@ -28,6 +29,11 @@ _FLAGS = "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1
 """Half of XLA's time for a program, which then runs as fast; processes that tests start inherit it."""
 if jax.__version_info__[:2] == (0, 10):  # XLA ends a process that has a flag it does not know
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_FLAGS}".strip()
+
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("random", deadline=None)
+hypothesis.settings.load_profile("random" if os.environ.get("DREAM_RANDOM_EXAMPLES") == "1" else "repeatable")
+"""The same examples in every run, so that none fails for a reason that the change under test has no part in."""
 
 gc.set_threshold(50_000, 20, 50)
 """Tracing makes many objects that stay: by default a sixth of its time is the search for those that do not."""

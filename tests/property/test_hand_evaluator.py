@@ -28,7 +28,7 @@ def _told(hand: HandEvaluator) -> tuple:
     return hand.cards, [island.cards for island in hand.islands], hand.best(), points, list(hand.combos())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(hands(), st.integers(0, 51), st.booleans())
 def test_add_then_remove_is_the_identity(cards: list[int], card: int, ace_high: bool) -> None:
     """Also for the hand that was changed, which stays as it was; untouched islands are kept, not computed anew."""
@@ -43,7 +43,7 @@ def test_add_then_remove_is_the_identity(cards: list[int], card: int, ace_high: 
     assert sum(1 for island in more.islands if id(island) not in old) == 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(hands(), st.randoms(use_true_random=False), st.booleans())
 def test_any_order_of_additions_equals_from_scratch(cards: list[int], rng: object, ace_high: bool) -> None:
     """Card by card, in a shuffled order, combos in the same order too."""
@@ -55,7 +55,7 @@ def test_any_order_of_additions_equals_from_scratch(cards: list[int], rng: objec
     assert _told(hand) == _told(HandEvaluator(cards, ace_high=ace_high))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(hands(), st.sampled_from(LEVELS), st.booleans())
 def test_products_of_islands_are_the_whole(cards: list[int], level: str, ace_high: bool) -> None:
     """As many combos as the product over islands, all different, each with the hand's cards and their points."""
@@ -71,7 +71,7 @@ def test_products_of_islands_are_the_whole(cards: list[int], level: str, ace_hig
         assert combo.dump_points == sum(min(card % 13 + 1, 10) for card in combo.dump)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(hands(), st.booleans(), st.lists(st.integers(0, 20), min_size=13, max_size=13))
 def test_best_is_the_least_of_all_combos(cards: list[int], ace_high: bool, values: list[int]) -> None:
     """In points, then in cards, with the common values and with others; the batched form agrees."""

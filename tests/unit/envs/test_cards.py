@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from envs import InputError, cards
@@ -59,7 +59,6 @@ def test_values_are_ace_one_and_court_ten() -> None:
 
 
 @given(HANDS)
-@settings(max_examples=100, deadline=None)
 def test_masks_tell_the_same_cards(held: set[int]) -> None:
     """to_mask sets bit `rank` of mask `suit`, to_cards undoes it, cards_in lists the ids."""
     hand = np.isin(np.arange(52), list(held))

@@ -19,7 +19,7 @@ _policy = jax.jit(soft_regret_matching)
 numbers = st.lists(st.integers(-400, 400).map(lambda n: n / 100), min_size=SIZE, max_size=SIZE)
 masks = st.lists(st.booleans(), min_size=SIZE, max_size=SIZE).filter(any)
 temperatures = st.sampled_from([0.05, 0.1, 0.5, 2.0, 10.0])
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=60)
 
 
 def slow_policy(advantages: list[float], legal: list[bool], temperature: float) -> list[float]:
