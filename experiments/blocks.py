@@ -7,7 +7,7 @@ import json
 import subprocess
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,17 @@ def read(path: Path) -> dict[str, np.ndarray]:
       InputError: the file is damaged.
     """
     return {name: array for name, array in _loaded(path).items() if name != _MADE}
+
+
+def kept(path: Path, made: dict[str, Any], play: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Returns a block's arrays; one that is not there yet is played and written.
+
+    Raises:
+      InputError: the file is damaged.
+    """
+    if not path.exists():
+        write(path, play(), made)
+    return read(path)
 
 
 def check_not_fewer(path: Path, stored: Iterable[Mapping[str, Any]], deals: Mapping[tuple[str, str], int]) -> None:

@@ -6,13 +6,16 @@
 
 A player meets each opponent, and is stopped at its first decision after so many actions. There worlds are drawn, as
 uniform deals and as likely ones (Game.likely_world), and once weighed by the player's own policy as a search does, once
-not. Written at the end, over no file of more decisions: experiments/results/gin_beliefs.json, or
+not. Each opponent and time is kept in a working folder as soon as it is done: the same command goes on after an
+interruption. Written at the end, over no file of more decisions: experiments/results/gin_beliefs.json, or
 gin_beliefs_<game>.json, with mean deadwood, how often it is within the knock limit, and the mean log score of who holds
 each card that was never seen, in nats, lower is better.
 """
 
 from __future__ import annotations
 
+import argparse
+import dataclasses
 import functools
 import json
 import zlib
@@ -25,7 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 from arguments import Parser, result_file
 from jax import Array
-from run_records import check_as_many, stored_result
+from run_records import check_as_many, flat, stored_result
 
 import envs
 from dream.equations.sampling import sample_action
@@ -88,21 +91,52 @@ def believed(game: Game, policy: Policy, key: Array, state: Any) -> dict[str, Ar
     return dict(zip(("deadwood", "may_knock", "log_score"), jnp.asarray(found).T, strict=True))
 
 
-def measured(game: Game, player: Policy, opponent: Policy, time: int, decisions: int, seed: int) -> dict[str, Any]:
-    """Returns the means over decisions by name, each (mean, low, high) of the truth and of each of KINDS."""
+def looked_at(
+    game: Game, player: Policy, opponent: Policy, time: int, decisions: int, seed: int
+) -> dict[str, np.ndarray]:
+    """Returns by name what is true and believed at so many decisions at most: float32[decisions, 1 + len(KINDS)]."""
     keys = jax.random.split(jax.random.key(seed), 2 * decisions)
     play = jax.jit(jax.vmap(functools.partial(stopped, game, player, opponent, time)))
     states, asked = play(keys)
     chosen = np.flatnonzero(asked)[:decisions]
     states = jax.tree.map(lambda x: x[chosen], states)
     look = jax.jit(lambda keys, states: jax.lax.map(lambda at: believed(game, player, *at), (keys, states)))
-    found = jax.device_get(look(jax.random.split(jax.random.key(seed + 1), len(chosen)), states))
+    return jax.device_get(look(jax.random.split(jax.random.key(seed + 1), len(chosen)), states))
+
+
+def averaged(found: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Returns the means over decisions by name, each (mean, low, high) of the truth and of each of KINDS."""
     kinds = ("truth", *KINDS)
     return {
-        "decisions": len(chosen),
+        "decisions": len(found["deadwood"]),
         **{name: {kind: list(mean_interval(values[:, n].astype(float))) for n, kind in enumerate(kinds)}
            for name, values in found.items()},
     }  # fmt: skip
+
+
+def believed_of_all(arguments: argparse.Namespace, game: Game, made: dict[str, Any]) -> list[dict[str, Any]]:
+    """Returns a record of each opponent and time; those that the working folder does not have are played.
+
+    Raises:
+      InputError: what is kept there is damaged, or of other players, rules, settings or code.
+    """
+    own = PLAYERS[arguments.game]
+    asked = {"seed": SEED, "decisions": arguments.decisions, **flat({"settings": dataclasses.asdict(SETTINGS)})}
+    cells = [(name, time) for name in (own, *OPPONENTS) for time in TIMES]
+    paths = [
+        arguments.work / f"{arguments.game}_{name.replace('/', '-')}_{time}_{arguments.decisions}.npz"
+        for name, time in cells
+    ]
+    for path in filter(Path.exists, paths):
+        blocks.check(path, made | asked)
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    player, records = find_player(own, game), []
+    for (name, time), path in zip(cells, paths, strict=True):
+        seed = zlib.crc32(f"{SEED} {name} {time}".encode())
+        play = functools.partial(looked_at, game, player, find_player(name, game), time, arguments.decisions, seed)
+        records.append({"opponent": name, "actions": time, **averaged(blocks.kept(path, made | asked, play))})
+        print(records[-1], flush=True)
+    return records
 
 
 def main() -> None:
@@ -110,6 +144,7 @@ def main() -> None:
     parser = Parser(__doc__.splitlines()[0])
     parser.add_argument("--decisions", type=int, default=256, help="of each opponent and time, at most")
     parser.add_argument("--game", choices=PLAYERS, default="gin_rummy")
+    parser.add_argument("--work", type=Path, default=Path("runs/gin_beliefs"))
     parser.add_argument("--out", type=result_file, help="instead of the file in experiments/results")
     arguments = parser.parse_args()
     if arguments.decisions < 2:
@@ -122,18 +157,12 @@ def main() -> None:
         stored = stored_result(out, "beliefs").get("beliefs", ())
         before = {f"{one['opponent']} after {one['actions']} actions": one["decisions"] for one in stored}
         check_as_many(out, "decisions against", before, dict.fromkeys(before, arguments.decisions))
+        records = believed_of_all(arguments, game, made)
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
     out.parent.mkdir(parents=True, exist_ok=True)
     of_game = "" if is_first else f"--game {arguments.game} "
     command = f"python experiments/gin_beliefs.py {of_game}--decisions {arguments.decisions}"
-    player, records = find_player(own, game), []
-    for name in (own, *OPPONENTS):
-        for time in TIMES:
-            seed = zlib.crc32(f"{SEED} {name} {time}".encode())
-            found = measured(game, player, find_player(name, game), time, arguments.decisions, seed)
-            records.append({"opponent": name, "actions": time, **found})
-            print(records[-1], flush=True)
     content = {"seed": SEED, "command": command, "player": own, "made": made, "beliefs": records}
     write_text(out, json.dumps(content, indent=1) + "\n")
 

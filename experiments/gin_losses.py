@@ -239,9 +239,8 @@ def _rounds(
     for path in filter(pathlib.Path.exists, kept):
         blocks.check(path, made)
     for number, path in zip(numbers, kept, strict=True):
-        if not path.exists():
-            blocks.write(path, played(game, player, opponent, arguments.block, number), made)
-        parts.append(blocks.read(path))
+        play = functools.partial(played, game, player, opponent, arguments.block, number)
+        parts.append(blocks.kept(path, made, play))
         print(f"{player} {opponent} block {number}", flush=True)
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 

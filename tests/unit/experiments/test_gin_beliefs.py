@@ -9,6 +9,7 @@ from types import ModuleType
 
 import gin_beliefs
 import jax
+import numpy as np
 import pytest
 from script_support import called
 
@@ -50,7 +51,7 @@ def test_rounds_stop_at_the_first_decision_after_so_many_actions(
 
 def test_likely_deals_are_nearer_to_the_truth(script: ModuleType, game: Game, greedy: Policy) -> None:
     """After six turns of a player that melds, with weights and without; the truth has a deadwood of its own."""
-    found = script.measured(game, greedy, greedy, 16, 24, 3)
+    found = script.averaged(script.looked_at(game, greedy, greedy, 16, 24, 3))
     deadwood = {kind: mean for kind, (mean, _, _) in found["deadwood"].items()}
     assert found["decisions"] == 24
     for kind in ("", ", weighed"):
@@ -60,29 +61,38 @@ def test_likely_deals_are_nearer_to_the_truth(script: ModuleType, game: Game, gr
     assert found["log_score"]["likely deals"][0] < found["log_score"]["uniform deals"][0]
 
 
-def test_a_table_is_written_whole_and_over_none_of_more_decisions(
+def test_an_interrupted_table_goes_on_and_replaces_none_of_more_decisions(
     script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C leaves what was there; fewer decisions are one line, before anything is played."""
-    out, asked = tmp_path / "beliefs.json", []
+    """What was computed before Ctrl-C is not computed again; fewer decisions, or kept rows of others, are one line."""
+    out, work, asked, stops = tmp_path / "beliefs.json", tmp_path / "work", [], [4]
+    command = ("--out", out, "--work", work)
 
-    def counted(*arguments: object) -> dict[str, int]:
-        asked.append(arguments[4])
-        if len(asked) == 5:
+    def counted(*arguments: object) -> dict[str, np.ndarray]:
+        if len(asked) in stops:
+            stops.clear()
             raise KeyboardInterrupt
-        return {"decisions": arguments[4]}
+        asked.append(arguments[3:])
+        return dict.fromkeys(("deadwood", "log_score"), np.full((arguments[4], 5), len(asked), np.float32))
 
-    monkeypatch.setattr(script, "measured", counted)
+    monkeypatch.setattr(script, "looked_at", counted)
+    monkeypatch.setattr(script.blocks, "commit", lambda: "old")
     with pytest.raises(KeyboardInterrupt):
-        called(script, "--decisions", 8, "--out", out)
-    assert not out.exists()
-    assert called(script, "--decisions", 8, "--out", out) == 0
-    assert len(json.loads(out.read_text())["beliefs"]) == 9
-    before, played = out.read_bytes(), len(asked)
+        called(script, "--decisions", 8, *command)
+    assert (out.exists(), len(asked)) == (False, 4)
+    assert called(script, "--decisions", 8, *command) == 0
+    beliefs = json.loads(out.read_text())["beliefs"]
+    assert [one["deadwood"]["truth"][0] for one in beliefs] == list(range(1, 10))
+    assert len(asked) == len(set(asked)) == 9
+    before = out.read_bytes()
     capsys.readouterr()
-    assert called(script, "--decisions", 2, "--out", out) == 2
+    assert called(script, "--decisions", 2, *command) == 2
     assert capsys.readouterr().err == (
         f"error: {out} holds 8 decisions against gin_rummy/points after 12 actions, here are 2; make it as many, or "
         "give another --out\n"
     )
-    assert (out.read_bytes(), len(asked)) == (before, played)
+    monkeypatch.setattr(script.blocks, "commit", lambda: "new")
+    assert called(script, "--decisions", 8, *command) == 2
+    line = capsys.readouterr().err
+    assert (line.count("\n"), "was played by other players, rules or code: commit is old and new" in line) == (1, True)
+    assert (out.read_bytes(), len(asked)) == (before, 9)
