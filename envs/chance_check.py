@@ -15,6 +15,7 @@ import numpy as np
 from jax import Array, lax
 
 from envs.game import EnumerableGame
+from envs.sampling import first_above
 
 GAMES = 4096
 """Played in each of the two ways."""
@@ -52,7 +53,7 @@ def _both_ways(game: EnumerableGame, key: Array) -> tuple[Array, Array]:
 def _drawn(weights: Array, draw: Array) -> Array:
     """Returns an index, drawn by its weight: int32, from a number in [0, 1)."""
     summed = jnp.cumsum(weights)
-    return jnp.argmax(summed > draw * summed[-1]).astype(jnp.int32)
+    return first_above(summed, weights, draw * summed[-1])
 
 
 def _step(game: EnumerableGame, state: Any, action: Array, draw: Array) -> tuple[Any, Array]:

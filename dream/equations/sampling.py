@@ -7,6 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from envs.sampling import first_above
+
 
 def sample_action(key: Array, probabilities: Array) -> Array:
     """Samples an action, never one of probability 0.
@@ -22,10 +24,7 @@ def sample_action(key: Array, probabilities: Array) -> Array:
     """
     size = probabilities.shape[0]
     cumulative = probabilities @ np.triu(np.ones((size, size), np.float32))
-    threshold = jax.random.uniform(key) * cumulative[-1]
-    # Rounding may lift a sum over an impossible action, or leave none above the threshold.
-    above = (cumulative > threshold) & (probabilities > 0)
-    return jnp.where(jnp.any(above), jnp.argmax(above), jnp.argmax(probabilities)).astype(jnp.int32)
+    return first_above(cumulative, probabilities, jax.random.uniform(key) * cumulative[-1])
 
 
 def entropy(probabilities: Array) -> Array:

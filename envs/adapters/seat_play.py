@@ -22,6 +22,7 @@ from envs.errors import InputError, shown, whole_number
 from envs.game import Game, Policy, State
 from envs.players import bot_names, check_plays, make_bot
 from envs.random_play import uniform_action, uniform_policy
+from envs.sampling import first_above
 
 HOLD, PLAY, DEAL = 0, 1, 2
 """What a call does with a game: nothing, play the seat's action, deal anew."""
@@ -153,9 +154,7 @@ def drawn(probs: Array, bits: Array) -> Array:
     """Returns an action drawn from probabilities float32[A] by a random word: int32; never one of probability 0."""
     sums = jnp.cumsum(probs)
     share = jnp.minimum((bits >> (32 - _BITS)).astype(jnp.float32) * np.float32(2.0**-_BITS), np.float32(1 - 2.0**-20))
-    # Rounding may lift a sum over an impossible action, or leave none above the share.
-    above = (sums > share * sums[-1]) & (probs > 0)
-    return jnp.where(jnp.any(above), jnp.argmax(above), jnp.argmax(probs)).astype(jnp.int32)
+    return first_above(sums, probs, share * sums[-1])
 
 
 def choose(table: Table, state: State, bits: Array) -> Array:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from envs.sampling import resample
+from envs.sampling import first_above, resample
 
 
 def test_each_is_drawn_as_often_as_it_weighs() -> None:
@@ -34,3 +34,12 @@ def test_none_of_weight_zero_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jax.random, "uniform", lambda place: place)
     drawn = jax.vmap(lambda place: resample(place, weights, 1)[0])(jnp.append(sums / sums[-1], 1.0))
     assert np.all(weights[drawn] > 0)
+
+
+def test_the_first_sum_above_a_threshold_is_found() -> None:
+    """Also beyond the last sum, and where rounding lifts a sum over a weight of 0, never one of those."""
+    weights, sums = np.float32([0, 0.25, 0, 0.5, 0]), np.float32([0, 0.25, 0.25, 0.75, 0.75])
+    found = [int(first_above(sums, weights, np.float32(x))) for x in (0, 0.249, 0.25, 0.74, 0.75, 1)]
+    assert found == [1, 1, 3, 3, 3, 3]
+    lifted = np.float32([0, 0.25, 0.26, 0.75, 0.76])
+    assert [int(first_above(lifted, weights, np.float32(x))) for x in (0.255, 0.755)] == [3, 3]
