@@ -109,6 +109,22 @@ def check_once(game: Game) -> None:
         _SOUND.update(known)
 
 
+def check_two_player_zero_sum(game: Game, what: str) -> None:
+    """Raises InputError unless a game is for two players and zero-sum.
+
+    Args:
+      game: what is to be played.
+      what: needs that, with its article.
+    """
+    if game.num_players != 2:
+        why = f"has {game.num_players} players"
+    elif not game.zero_sum:
+        why = "is not zero-sum with these rules"
+    else:
+        return
+    raise InputError(f"{what} needs a two-player zero-sum game; {game.name} {why}")
+
+
 def _fault(game: Game, text: str) -> InputError:
     return InputError(f"game {getattr(game, 'name', type(game).__name__)!r}: {text}")
 

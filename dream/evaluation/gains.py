@@ -30,7 +30,7 @@ from dream.evaluation.hands import results, seated
 from dream.evaluation.matches import check_games, match_key
 from dream.evaluation.validity import refuse_faults, refuse_rewards
 from dream.search.playouts import play_on
-from envs import Game, InputError, Policy, check_once, check_plays
+from envs import Game, InputError, Policy, check_once, check_plays, check_two_player_zero_sum
 from envs.batching import where_needed
 
 GAIN, CHANGED = "gain", "changed_decisions"
@@ -57,8 +57,7 @@ def play_for_gains(
       InputError: another kind of game, games or playouts out of range, a player of another game, or one that gives no
         distribution over the legal actions.
     """
-    if game.num_players != 2 or not game.zero_sum:
-        raise InputError(f"gains over a policy need a two-player zero-sum game; {game.name} is not one")
+    check_two_player_zero_sum(game, "a gain over a policy")
     if playouts < 1:
         raise InputError(f"playouts={playouts} is not valid; it must be at least 1")
     check_games(game, games)

@@ -33,7 +33,7 @@ from dream.search import halving
 from dream.search.halving import Tally
 from dream.search.playouts import play_on
 from dream.search.worlds import Belief, drawn_worlds, sample_belief
-from envs import Game, InputError, Policy, check_plays
+from envs import Game, InputError, Policy, check_plays, check_two_player_zero_sum
 from envs.batching import on_cpu, where_needed
 from envs.game import View
 from envs.random_play import key_of_view
@@ -232,8 +232,7 @@ def make_search(
         a policy or opponent that is a search player, or one of another game or of other rules than payoffs.
     """
     settings = checked.read(SearchSettings, dataclasses.asdict(settings), "search")
-    if game.num_players != 2 or not game.zero_sum:
-        raise InputError(f"a search player needs a two-player zero-sum game; {game.name} is not one")
+    check_two_player_zero_sum(game, "a search player")
     if type(game).determinize is Game.determinize:
         raise InputError(f"a search player needs sampled worlds, and {game.name} cannot redeal what a view hides")
     if settings.weighted and type(game).replay_actions is Game.replay_actions:

@@ -19,6 +19,7 @@ from dream.evaluation import match
 from dream.game_tree.tree import build_tree
 from envs import InputError, check_game
 from envs.chance_check import lists_what_it_plays
+from envs.checks import check_two_player_zero_sum
 from envs.kuhn_poker import KuhnPoker
 from envs.leduc_poker import LeducPoker
 
@@ -362,3 +363,14 @@ def test_no_games_are_refused(games: float) -> None:
     """A check that plays nothing finds nothing."""
     with pytest.raises(InputError, match=f"games={games} is not valid"):
         check_game(envs.make("kuhn_poker"), games=games)
+
+
+def test_games_for_others_than_two_or_not_zero_sum_are_named() -> None:
+    """By what is missing, and whatever needs it."""
+    check_two_player_zero_sum(envs.make("kuhn_poker"), "a search player")
+    for rules, why in (
+        ({"num_players": 3}, "has 3 players"),
+        ({"num_players": 2, "rewards": "points"}, "is not zero-sum"),
+    ):
+        with pytest.raises(InputError, match=f"^a search player needs a two-player zero-sum game; rummy500 {why}"):
+            check_two_player_zero_sum(envs.make("rummy500", **rules), "a search player")
