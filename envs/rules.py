@@ -8,6 +8,7 @@ from typing import Any
 
 from envs import cards
 from envs.errors import InputError, a_kind, unknown
+from envs.values import read_as
 
 
 def build_rules(kind: type, preset: Any, given: Mapping[str, Any], besides: Iterable[str] = ()) -> Any:
@@ -22,13 +23,20 @@ def build_rules(kind: type, preset: Any, given: Mapping[str, Any], besides: Iter
       InputError: an unknown rule, a value of another type, or one that the dataclass rejects.
     """
     fields = {field.name for field in dataclasses.fields(kind) if field.init}
+    found = {}
     for key, value in given.items():
         if key not in fields:
             raise unknown("rule", key, fields.union(besides))
-        wanted = type(getattr(preset, key))
-        if type(value) is not wanted:
-            raise InputError(f"rule {key}={value!r} is {a_kind(type(value))}; it must be {a_kind(wanted)}")
-    return dataclasses.replace(preset, **given)
+        found[key] = read_rule(key, type(getattr(preset, key)), value)
+    return dataclasses.replace(preset, **found)
+
+
+def read_rule(name: str, kind: type, value: Any) -> Any:
+    """Returns the value of a rule as its kind; raises InputError where it is none."""
+    found = read_as(kind, value)
+    if type(found) is not kind:
+        raise InputError(f"rule {name}={value!r} is {a_kind(type(value))}; it must be {a_kind(kind)}")
+    return found
 
 
 def chosen_preset(name: Any, presets: Mapping[str, Any]) -> Any:

@@ -9,16 +9,14 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from dream.config import renamed
 from envs.errors import InputError
+from envs.values import read_as
 
 T = typing.TypeVar("T")
-_LARGEST_WHOLE = 2**53
-"""Up to which a float is one whole number and no other."""
 
 
 def number(default: Any, low: float = -math.inf, high: float = math.inf, *, above: bool = False) -> Any:
@@ -76,6 +74,8 @@ def as_read(node: Any, found: Any) -> Any:
     """
     if dataclasses.is_dataclass(found) and isinstance(node, Mapping):
         return {key: as_read(value, getattr(found, key)) for key, value in node.items()}
+    if isinstance(node, Mapping) and isinstance(found, Mapping):
+        return {key: as_read(value, found.get(key, value)) for key, value in node.items()}
     if isinstance(node, list) and isinstance(found, tuple):
         return [as_read(value, read_value) for value, read_value in zip(node, found, strict=True)]
     return found if type(node) is float and type(found) is int else node
@@ -133,12 +133,7 @@ def _collection(origin: type, inner: tuple, field: dataclasses.Field, value: Any
 
 
 def _scalar(kind: type, value: Any, path: str) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if kind is float and type(value) is int:
-        value = float(value)
-    if kind is int and type(value) is float and value.is_integer() and abs(value) <= _LARGEST_WHOLE:
-        value = int(value)
+    value = read_as(kind, value)
     if type(value) is not kind:
         names = {int: "whole number", float: "number", str: "text", bool: "true or false"}
         raise InputError(f"{path}={value!r} is not valid; it must be a {names[kind]}".replace("a true", "true"))

@@ -300,12 +300,13 @@ def _start(
     node.run_dir = node.resume = None
     node.hosts = dataclasses.asdict(HostsConfig())  # where a run is at work is no part of it
     last = None if checkpoint is None else newest(run_dir)
-    return Start(parts, _plain(node, parts.config), choices, run_dir, checkpoint, group, name, last)
+    return Start(parts, _plain(node, parts), choices, run_dir, checkpoint, group, name, last)
 
 
-def _plain(node: DictConfig, config: RunConfig) -> dict[str, Any]:
+def _plain(node: DictConfig, parts: Parts) -> dict[str, Any]:
     """Returns a configuration as plain containers, whole numbers as they were read."""
-    plain = settings.as_read(OmegaConf.to_container(node, resolve=True), config)
+    plain = settings.as_read(OmegaConf.to_container(node, resolve=True), parts.config)
+    plain["env"] = settings.as_read(plain["env"], parts.game.identity)
     plain["algo"] = settings.as_read(plain["algo"], algorithms.read_settings(plain["algo"])[1])
     with contextlib.suppress(InputError):  # a learner from outside may read this node in its own way
         plain["network"] = settings.as_read(plain["network"], networks.read_settings(plain["network"])[1])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from envs.errors import InputError, a_kind, unknown
-from envs.rules import build_rules
+from envs.errors import InputError, unknown
+from envs.rules import build_rules, read_rule
 from envs.rummy500.game import Rummy500
 from envs.rummy500.match import MatchRummy500
 from envs.rummy500.rules import RummyRules
-from envs.rummy500.shaped import ShapedRummy500, check_weight
+from envs.rummy500.shaped import ShapedRummy500
 
 REWARDS = ("score", "shaped")
 _WEIGHTS = ("card_weight", "point_weight", "win_weight", "every_step")
@@ -69,16 +69,6 @@ def _round_rules(rules: dict[str, Any]) -> RummyRules:
 
 
 def _part(kind: type, names: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
-    """Returns the given rules among some names, checked for type; whole numbers will do for weights."""
-    defaults, found = {field.name: field.default for field in dataclasses.fields(kind)}, {}
-    for name in names:
-        if name not in given:
-            continue
-        value, wanted = given[name], type(defaults[name])
-        if wanted is float and type(value) is int:
-            check_weight(name, value)
-            value = float(value)
-        if type(value) is not wanted:
-            raise InputError(f"rule {name}={value!r} is {a_kind(type(value))}; it must be {a_kind(wanted)}")
-        found[name] = value
-    return found
+    """Returns the given rules among some names, checked for type."""
+    defaults = {field.name: field.default for field in dataclasses.fields(kind)}
+    return {name: read_rule(name, type(defaults[name]), given[name]) for name in names if name in given}

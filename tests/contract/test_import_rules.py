@@ -25,6 +25,7 @@ SHARED = {
     "envs.terminal",
     "envs.totals",
     "envs.traces",
+    "envs.values",
 }
 """What the learner's side may know of the games."""
 FOREIGN = {"pyspiel", "open_spiel", "pgx", "pettingzoo", "gymnasium", "gym", "rlcard", "torch"}

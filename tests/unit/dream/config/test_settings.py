@@ -54,6 +54,7 @@ WRONG = {
     "whole number is null": ({"count": None}, ["a.count=None", "whole number"]),
     "number is text": ({"scale": "big"}, ["a.scale='big'", "number"]),
     "number is true": ({"scale": True}, ["a.scale=True", "number"]),
+    "number is beyond all floats": ({"scale": 10**400}, ["a.scale=inf", "finite"]),
     "text is a number": ({"title": 3}, ["a.title=3", "text"]),
     "flag is a number": ({"keep": 1}, ["a.keep=1", "true or false"]),
     "flag is text": ({"keep": "yes"}, ["a.keep='yes'", "true or false"]),

@@ -62,6 +62,11 @@ def test_whole_numbers_are_kept_as_such(stored: Path) -> None:
     plain = ["iterations=100", "eval.games=1000", "algo.epochs=2", "network.hidden=[64,32]"]
     one, other = (prepare_run(compose_config("config", [*usual, *given])).plain for given in (written, plain))
     assert repr(one) == repr(other)
+    mini = ["algo=ppo", "env=mini_gin_rummy"]
+    rules = (
+        prepare_run(compose_config("config", [*mini, f"env.rules.gin_bonus={n}"])).plain["env"] for n in ("1e0", 1)
+    )
+    assert len(set(map(repr, rules))) == 1
     start = prepare_run(compose_config("config", with_stored_choices([f"resume={stored}", "iterations=1e1"])))
     assert repr(start.plain["iterations"]) == repr(start.parts.config.iterations) == "10"
 
