@@ -56,6 +56,7 @@ class Algorithm:
       traceable: whether `init` may be traced: the shapes of a state can then be had without compiling or computing it.
       counts: which totals a run of it can end by: of `nodes` and `episodes` those that it adds to. Solvers that go
         through all of a game at once count no episodes, learners from records neither.
+      has_network: whether it is made of the `network` node; a run of one that is not takes no settings of a network.
     """
 
     init: Callable[[Any], TrainState]
@@ -69,6 +70,7 @@ class Algorithm:
     settle: Callable[[TrainState], Generator[None, None, tuple[TrainState, Metrics]]] | None = None
     traceable: bool = False
     counts: tuple[str, ...] = ("nodes", "episodes")
+    has_network: bool = True
 
     def like(self) -> TrainState:
         """Returns shapes and dtypes of a state, a state itself where `init` cannot be traced: to restore one by."""

@@ -53,8 +53,12 @@ class Composed:
 
     def gives(self, key: str) -> bool:
         """Returns whether an override sets a key or group, or a part of it."""
-        keys = [text.lstrip("+~").partition("=")[0] for text in self.overrides]
-        return any(one == key or one.startswith(f"{key}.") for one in keys)
+        return bool(self.given(key))
+
+    def given(self, key: str) -> list[str]:
+        """Returns the overrides that set a key or group, or a part of it."""
+        keys = {text: text.lstrip("+~").partition("=")[0] for text in self.overrides}
+        return [text for text, one in keys.items() if one == key or one.startswith(f"{key}.")]
 
 
 def compose_config(name: str, overrides: list[str]) -> Composed:

@@ -104,6 +104,10 @@ def _prepared(composed: Composed) -> Start:
     check_names(composed, "env", "algo")
     parts = _built(composed)
     config = parts.config
+    if not parts.algorithm.has_network and (given := composed.given("network")):
+        raise InputError(
+            f"{given[0]} has no effect with algo={config.algo['name']}, which has no network; leave it out"
+        )
     run_dir = _new_run_dir(composed, config.env.name, config.seed)
     if composed.sweep_dir and (run_dir.parent / files.CONFIG_FILE).is_file():
         raise InputError(f"run_dir={run_dir.parent} holds a run; a sweep needs a folder of its own")

@@ -225,7 +225,15 @@ class Tabular:
     @property
     def algorithm(self) -> Algorithm:
         """The solver as a learner; it has `init`, `several` and `policies`."""
-        return Algorithm(self.init, self.iterate, self.policies, several=self.several, most=MOST, counts=self.counts)
+        return Algorithm(
+            self.init,
+            self.iterate,
+            self.policies,
+            several=self.several,
+            most=MOST,
+            counts=self.counts,
+            has_network=False,
+        )
 
     def iterate(self, state: Any) -> tuple[Any, Metrics]:
         """Returns the state after an iteration, and its metrics."""
@@ -274,7 +282,9 @@ class TabularWithoutTree:
     @property
     def algorithm(self) -> Algorithm:
         """The solver as a learner; it has `init`, `iterate` and `tables`."""
-        return Algorithm(self.init, self.iterate, self.policies, tables=self.tables, counts=("nodes",))
+        return Algorithm(
+            self.init, self.iterate, self.policies, tables=self.tables, counts=("nodes",), has_network=False
+        )
 
     def policies(self, state: Any) -> dict[str, Policy]:
         """Returns the policies that play the tables."""

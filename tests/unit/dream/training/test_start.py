@@ -71,6 +71,18 @@ def test_whole_numbers_are_kept_as_such(stored: Path) -> None:
     assert repr(start.plain["iterations"]) == repr(start.parts.config.iterations) == "10"
 
 
+@pytest.mark.parametrize("given", ["network=simba", "network.hidden=[8]"])
+@pytest.mark.parametrize("algo", ["cfr", "tabular_mmd", "outcome_mccfr"])
+def test_settings_of_a_network_are_refused_where_there_is_none(algo: str, given: str) -> None:
+    """With and without a tree; what a game or preset sets of the network is nobody's wish."""
+    for env in ("leduc_poker", *(["phantom_ttt"] if algo != "outcome_mccfr" else [])):
+        overrides = [f"algo={algo}", f"env={env}", "preset=tiny"]
+        prepare_run(compose_config("config", overrides))
+        with pytest.raises(InputError) as error:
+            prepare_run(compose_config("config", [*overrides, given]))
+        assert str(error.value) == f"{given} has no effect with algo={algo}, which has no network; leave it out"
+
+
 @pytest.mark.parametrize(("end", "given", "reported"), [(4, 8, True), (3, 8, False), (4, 4, False)])
 def test_a_schedule_that_ended_with_the_run_is_reported(
     end: int, given: int, reported: bool, stored: Path, capsys: pytest.CaptureFixture[str]
