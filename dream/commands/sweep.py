@@ -16,7 +16,7 @@ import shlex
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ Job = Callable[[Any], float | None]
 Complete = Callable[[list[str]], list[str]]
 OUTCOMES_FILE = "outcomes.jsonl"
 """In the folder of a sweep whose jobs run in other processes: a line for each job that ended."""
+_PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
 _STOPPED = "stopped"
 """What a job came to that a signal ended."""
 _GOING_ON = {"config": "run", "ladder": "ladder"}
@@ -100,16 +101,20 @@ class Sweep:
             _check_once(self._planned)
             self._fixed = set.intersection(*map(set, self._planned)) if len(self._planned) > 1 else set()
         self._by_hydra = len(own) < len(overrides)
-        if not self._by_hydra:
-            self._foreseen = self._check()
-        else:
+        if self._by_hydra:
             check_hydra(name, overrides)
             self._hydras_folder = _folder_in(overrides, "run_dir" if name == "config" else "hydra.sweep.dir")
             self._fixed |= {text for text in sys.argv if text.startswith("run_dir=")}
+        elsewhere = any(text.startswith("hydra/launcher=") and text != "hydra/launcher=basic" for text in overrides)
+        if self._planned is not None:
+            with _no_more_memory_than_needed() if elsewhere else contextlib.nullcontext():
+                self._foreseen = self._check()
 
     def run(self) -> int:
         """Runs the jobs and prints the table; returns the exit code: 0, 1 where a job failed, or a signal's."""
         code = 0
+        for line in self._foreseen:
+            print(line, file=sys.stderr, flush=True)
         try:
             self._run_by_hydra() if self._by_hydra else self._run_planned()
         except SystemExit as left:  # a signal, or a sweeper that gave up
@@ -129,8 +134,6 @@ class Sweep:
 
     def _run_planned(self) -> None:
         """Runs the product of all choices; in Hydra's basic sweeper a job that does not compose would end them all."""
-        for line in self._foreseen:
-            print(line, file=sys.stderr, flush=True)
         for number, overrides in enumerate(self._planned):
             self._attempt(number, self._label(overrides), functools.partial(self._start, number, overrides))
 
@@ -153,6 +156,9 @@ class Sweep:
         """Returns a planned job's configuration with its folder, a number in the sweep's."""
         if number in self._ready:
             return self._ready[number]
+        if self._by_hydra:
+            composed = compose_config(self._name, overrides)
+            return dataclasses.replace(composed, sweep_dir=self._hydras_folder / str(number))
         composed = compose_config(self._name, self._complete(overrides))
         if self._folder is None:
             stamped = f"runs/{time.strftime('%Y-%m-%d_%H-%M-%S')}_sweep"
@@ -234,8 +240,12 @@ class Sweep:
         """Returns a line on each reason for which jobs are refused, before anything is written.
 
         Raises:
-          InputError: the first job's, where every job is refused.
+          InputError: the first job's, where every job is refused; or that of a job that does not compose, where Hydra
+            runs them: it begins none then.
         """
+        if self._by_hydra:
+            for number, overrides in enumerate(self._planned):
+                self._composed(number, overrides)
         refused: dict[int, InputError] = {}
         for number, overrides in enumerate(self._planned):
             try:
@@ -282,6 +292,19 @@ class Sweep:
 
     def _label(self, overrides: list[str] | tuple[str, ...]) -> str:
         return " ".join(text for text in overrides if text not in self._fixed) or "no overrides"
+
+
+@contextlib.contextmanager
+def _no_more_memory_than_needed() -> Iterator[None]:
+    """Leaves an accelerator's memory to the processes of the jobs, where a check is the first to use it."""
+    before = os.environ.get(_PREALLOCATE)
+    os.environ[_PREALLOCATE] = "false"
+    try:
+        yield
+    finally:
+        os.environ.pop(_PREALLOCATE)
+        if before is not None:
+            os.environ[_PREALLOCATE] = before
 
 
 def _enumerated(overrides: list[str]) -> list[list[str]]:

@@ -57,8 +57,10 @@ def test_jobs_run_in_processes_of_their_own_and_go_on(tmp_path: pathlib.Path, la
             "'hydra.launcher.n_jobs': it must be a setting of the launcher or sweeper chosen by",
         ),
         (["hydra/sweeper=search", "algo.average_power=interval(2,1)"], "an interval must end above its start"),
+        (["hydra/launcher=processes", "algo=cfr,cfr_pluss"], "unknown algo 'cfr_pluss'; did you mean 'cfr_plus'?"),
+        (["hydra/launcher=processes", "algo.average_power=-1"], "algo.average_power=-1.0 is out of range"),
     ],
-    ids=["launcher", "setting", "interval"],
+    ids=["launcher", "setting", "interval", "a job that does not compose", "every job"],
 )
 def test_a_sweep_that_hydra_could_not_begin_is_refused(tmp_path: pathlib.Path, options: list[str], line: str) -> None:
     """In one line, without a table of jobs that never were, and nothing is written."""
@@ -84,6 +86,8 @@ def test_jobs_refused_in_processes_of_their_own_are_told(tmp_path: pathlib.Path)
     assert [(row[0], row[1]) for row in rows] == [("0", "seed=1"), ("1", "seed=1"), ("2", "seed=3"), ("3", "seed=3")]
     assert [row[3] == "refused" for row in rows] == [True, True, True, False]
     assert "error: job 2 (seed=3 algo.average_power=-1): refused: algo.average_power=-1" in done.stderr
+    foreseen = "warning: jobs 0, 2 (seed=1 algo.average_power=-1 and so on) will be refused: algo.average_power=-1.0 is"
+    assert any(line.startswith(foreseen) for line in done.stderr.splitlines())
     assert sorted(path.name for path in (tmp_path / "sweep").iterdir() if path.is_dir()) == ["0", "1", "3"]
 
 

@@ -134,6 +134,15 @@ def test_a_wrong_value_among_others_is_told_before_the_first_job(sweep: Callable
     assert rows == ["refused", "failed", "2", "refused", "refused", "refused"]
 
 
+def test_a_wrong_value_is_told_before_the_first_job_of_a_launcher(sweep: Callable[..., Result]) -> None:
+    """Also where Hydra runs the jobs, which checks none of them."""
+    code, out, err = sweep("algo=cfr", "seed=8,3", "hydra/launcher=basic")
+    assert code == 1
+    reason = "seed=3 is not lucky; it must be another"
+    assert err.splitlines()[0] == f"warning: job 1 (seed=3) will be refused: {reason}"
+    assert [line.split()[-1] for line in out.splitlines()[-2:]] == ["2", "refused"]
+
+
 def test_a_sweep_without_failures_ends_well(sweep: Callable[..., Result]) -> None:
     """Exit code 0; a job without an objective says so."""
     code, out, err = sweep("seed=6,8")
