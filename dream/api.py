@@ -27,6 +27,7 @@ from dream.storage.policies import (
     find_opponent,
     find_player,
     game_of,
+    place_of,
     policy_of,
     searching,
 )
@@ -110,7 +111,7 @@ def evaluate(
     settled = {"checkpoint": "", "games": games, "seed": seed, "target": target, "scoring": scoring}
     config = settings.read(EvaluateConfig, settled, "")
     game, policy = _player(policy, name, game)
-    other = opponent if isinstance(opponent, Policy | HostPlayer) else find_opponent(os.fspath(opponent), game)
+    other = opponent if isinstance(opponent, Policy | HostPlayer) else find_opponent(place_of(opponent), game)
     rules = game_rules(game, config.target, config.scoring)
     play = match if rules is None else functools.partial(match_games, rules=rules)
     return MatchReport.of_record(game.unit, play(game, policy, other, games=config.games, seed=config.seed))
@@ -176,17 +177,17 @@ def _player(policy: Policy | Reference, name: str | None, game: Game | None) -> 
             raise InputError("the policy does not know its game; give it, as in game=envs.make('kuhn_poker')")
         check_plays(policy, game)
         return game, policy
-    place = search_names.policy_in(os.fspath(policy))
+    place = search_names.policy_in(place_of(policy))
     if game is not None and place in by_name(game):
         if name is not None:
             raise InputError(f"name={name} chooses among a run's policies; leave it out with {place}")
-        return game, find_player(os.fspath(policy), game)
+        return game, find_player(place_of(policy), game)
     trained = find(place)
     if game is None:
         game = game_of(trained)
     else:
         check_game(trained, game)
-    return game, searching(os.fspath(policy), policy_of(trained, game, name), game)
+    return game, searching(place_of(policy), policy_of(trained, game, name), game)
 
 
 def _checked(overrides: Sequence[str]) -> list[str]:

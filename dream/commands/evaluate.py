@@ -44,6 +44,7 @@ from dream.training.objective import objective
 from dream.training.progress import Lines
 from dream.training.versions import made_with
 from envs import Game, HostPlayer, InputError, Policy, records
+from envs.errors import naming
 
 FOLDER = EVALUATIONS
 """Of the reports, in the run directory; a run's own final evaluation stays in evaluation.json."""
@@ -128,8 +129,9 @@ def prepared(config: EvaluateConfig) -> Match:
             raise InputError(f"histories={config.histories} is not valid; it must be a file in a folder that exists")
         check_can_be_folder(path.parent, f"histories={config.histories}")
         records.check_lines(path)  # it is replaced
-    place = at_checkpoint(config.opponent, first.game)
-    opponent = find_opponent(place, first.game)
+    with naming("opponent"):
+        place = at_checkpoint(config.opponent, first.game)
+        opponent = find_opponent(place, first.game)
     players = {"checkpoint": first.measured, "opponent": measured_player(place, first.game)}
     of_run = players["opponent"]["iteration"] if place != config.opponent else None
     path = first.folder / FOLDER / _file_name(first.report_name, config, of_run)

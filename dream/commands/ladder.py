@@ -30,6 +30,7 @@ from dream.storage.lock import RunLock
 from dream.storage.policies import at_checkpoint, find, find_player, player_names
 from dream.training.signals import StopRequest
 from envs import Game, InputError, MatchRules, Policy
+from envs.errors import naming
 from envs.source_key import player_key
 
 FILE, SETTINGS = "ladder.json", "ladder_settings.json"
@@ -81,8 +82,9 @@ def prepare_ladder(composed: Composed) -> Ladder:
     if len(names) < 2 or twice:
         wrong = f"names {twice[0]!r} twice; name each once" if twice else f"names {len(names)}; name at least two"
         raise InputError(f"players={list(names)} {wrong}")
-    places = {name: at_checkpoint(name, game) for name in names}
-    players = {name: find_player(place, game) for name, place in places.items()}
+    with naming("players"):
+        places = {name: at_checkpoint(name, game) for name in names}
+        players = {name: find_player(place, game) for name, place in places.items()}
     sources = {name: _identified(places[name], player, game) for name, player in players.items()}
     identity = {"game": game.identity, "seed": config.seed, "block": min(config.block, config.games)}
     rules = _match_rules(game, config, asked=composed.gives("target"))

@@ -23,7 +23,7 @@ from dream.storage.checkpoint import Checkpoint
 from dream.storage.policy_file import PolicyFile
 from dream.storage.tree_cache import stored_tree
 from envs import Game, HostPlayer, InputError, Policy, records
-from envs.errors import did_you_mean, unknown
+from envs.errors import did_you_mean, shown, unknown
 
 Trained = Checkpoint | PolicyFile
 """A trained player on disk."""
@@ -65,7 +65,7 @@ def find(reference: str | os.PathLike[str]) -> Trained:
     Raises:
       InputError: nothing readable there.
     """
-    if not str(reference):
+    if not place_of(reference):
         raise InputError("the name of a trained player is empty; it must be a run directory, a checkpoint or a file")
     if levels.is_level(str(reference)):
         raise InputError(_NAMED.format(reference))
@@ -83,6 +83,16 @@ def find(reference: str | os.PathLike[str]) -> Trained:
             f"checkpoint's folder, a policy's file or one of {', '.join(shipped.names())}"
         )
     return policy_file.read(path, path.parent) if path.is_file() else checkpoint.find(path)
+
+
+def place_of(reference: object) -> str:
+    """Returns a reference as a text; raises InputError for what cannot name a player."""
+    if not isinstance(reference, str | os.PathLike):
+        raise InputError(
+            f"{shown(repr(reference))} names no player; it must be a text or a path: a run directory, a checkpoint's "
+            "folder, a policy's file or a player by name"
+        )
+    return os.fspath(reference)
 
 
 def _games_with(player: str) -> list[str]:

@@ -1,8 +1,8 @@
 """A trained player in one file: an export of this project (.safetensors) or a documented pickle of another.
 
 An export holds the arrays of the policy's parameters, named by their place in it, joined by dots, and in its metadata a
-card in JSON: the game, how to build the policy, and where it comes from (card.py). Arrays come back bit for bit; they
-are read once the file's header says that they are those of the card's policy.
+card in JSON: the game, how to build the policy, and where it comes from (card.py). Arrays come back bit for bit, or
+are refused by their checksum; they are read once the file's header says that they are those of the card's policy.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ import numpy as np
 
 import envs
 from dream.storage.card import Card, parse, policy_like
+from dream.storage.checkpoint_arrays import checksum
 from dream.storage.finite import not_finite
 from dream.storage.foreign.networks import check_arrays, read_network
 from envs import Game, Policy
 from envs.errors import InputError, shown
 
 SUFFIX = ".safetensors"
-_KEY = "dream_card"
-"""Of the card in the file's metadata."""
+_KEY, _CHECKSUM = "dream_card", "dream_checksum"
+"""Of the card and of the arrays' checksum in the file's metadata."""
 _MAX_HEADER = 2**23
 """Bytes of names, shapes and card that are read."""
 _CHUNK = 2**22
@@ -163,13 +164,26 @@ def read_export(path: Path) -> Loaded:
     Raises:
       InputError: damaged, or no export of this project.
     """
-    card, entries = _opened(path, _header)
+    metadata, entries = _opened(path, _header)
+    card = metadata.get(_KEY)
     if card is None:
         raise InputError(f"{path} is not an export of this project: its metadata contain no card under {_KEY!r}")
     try:
-        return parse(card), entries, lambda: _opened(path, _arrays)
+        return parse(card), entries, lambda: _undamaged(path, _opened(path, _arrays), metadata.get(_CHECKSUM))
     except InputError as error:
         raise InputError(f"{path} has a wrong card: {error}") from error
+
+
+def _undamaged(path: Path, arrays: dict[str, np.ndarray], expected: str | None) -> dict[str, np.ndarray]:
+    """Returns the arrays; raises InputError where they are not those that were written. Old exports do not tell."""
+    if expected is not None and expected != _sum_of(arrays):
+        raise InputError(f"{path} is damaged: its arrays do not match their checksum; export the policy again")
+    return arrays
+
+
+def _sum_of(arrays: Mapping[str, np.ndarray]) -> str:
+    """Returns the CRC-32 of arrays in the order of their names, in hexadecimal digits."""
+    return f"{checksum([arrays[name] for name in sorted(arrays)]):08x}"
 
 
 def _opened(path: Path, read: Callable[[Any], Any]) -> Any:
@@ -188,13 +202,13 @@ def _opened(path: Path, read: Callable[[Any], Any]) -> Any:
         raise InputError(f"{path} is not a readable safetensors file ({text}); export the policy again") from error
 
 
-def _header(file: Any) -> tuple[str | None, dict[str, Entry]]:
+def _header(file: Any) -> tuple[dict[str, str], dict[str, Entry]]:
     entries = {}
     for name in file.keys():  # noqa: SIM118 - no mapping
         part = file.get_slice(name)
         kind = part.get_dtype()
         entries[name] = Entry(tuple(part.get_shape()), np.dtype(_DTYPES[kind]) if kind in _DTYPES else kind)
-    return (file.metadata() or {}).get(_KEY), entries
+    return file.metadata() or {}, entries
 
 
 def _arrays(file: Any) -> dict[str, np.ndarray]:
@@ -208,4 +222,4 @@ def to_bytes(card: Card, arrays: dict[str, np.ndarray]) -> bytes:
     from safetensors.numpy import save
 
     plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    return save(plain, metadata={_KEY: json.dumps(dataclasses.asdict(card))})
+    return save(plain, metadata={_KEY: json.dumps(dataclasses.asdict(card)), _CHECKSUM: _sum_of(plain)})

@@ -14,7 +14,7 @@ import numpy as np
 from dream.evaluation.report import MatchReport
 from dream.storage.checkpoint import Checkpoint, find
 from dream.storage.files import EVALUATION_FILE, decoded
-from dream.storage.policies import game_of, policies_of
+from dream.storage.policies import game_of, place_of, policies_of
 from dream.storage.reports import measured
 from dream.training import metrics
 from envs import Game, InputError, Policy
@@ -105,7 +105,7 @@ def load_run(reference: str | os.PathLike[str]) -> FinishedRun:
       >>> curve["iteration"]
       array([1.])
     """
-    trained = find(reference)
+    trained = find(place_of(reference))
     directory = trained.run_dir
     report = _evaluation(directory / EVALUATION_FILE)
     by_opponent = report.get("by_opponent") or ({report["opponent"]: report} if "opponent" in report else {})

@@ -144,6 +144,10 @@ def _check_start_over(start: Start) -> None:
     """
     run_dir, config_file = start.run_dir, start.run_dir / files.CONFIG_FILE
     lock.RunLock(run_dir).check_free()
+    if (run_dir / files.EVALUATION_FILE).is_file() and not has_checkpoint(run_dir):
+        raise InputError(
+            f"run_dir={run_dir} holds a finished run whose checkpoints are gone; choose a new folder, or delete it"
+        )
     if has_checkpoint(run_dir):
         raise InputError(f"run_dir={run_dir} exists; choose a new folder, or go on with resume={run_dir}")
     if not config_file.is_file():
@@ -265,6 +269,8 @@ def _find_to_resume(reference: str) -> Checkpoint:
         )
     if (run_dir / files.CONFIG_FILE).is_file() and not has_checkpoint(run_dir):
         lock.RunLock(run_dir).check_free()
+        if (run_dir / files.EVALUATION_FILE).is_file():
+            raise InputError(f"{reference} is a finished run whose checkpoints are gone; it cannot be resumed")
         raise InputError(
             f"{reference} has no checkpoint yet; the command that made it starts it over, with run_dir={reference}"
         )

@@ -113,8 +113,10 @@ def read(path: str | Path, game: Game | str | None = None) -> list[Record]:
             return parse(path.read_text(), game, str(path))
         with path.open() as file:
             return [_record(f"{path}, record {n}", value, game) for n, value in _lines(str(path), file)]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not a text; it must be a file of records, a JSON object in each line") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def parse(text: str, game: Game | str | None = None, place: str = "text") -> list[Record]:

@@ -145,6 +145,8 @@ REFUSED: dict[str, tuple[Callable[[dream.FinishedRun], Any], str]] = {
     "sweep": (lambda run: dream.train(["seed=1,2"]), "Ambiguous value"),
     "no such run": (lambda run: dream.evaluate("nowhere"), "nowhere does not exist"),
     "no such opponent": (lambda run: dream.evaluate(run, "nobody"), "unknown player 'nobody'"),
+    "an opponent that is none": (lambda run: dream.evaluate(run, opponent=3), "3 names no player; it must be a text"),
+    "a run that is none": (lambda run: dream.load_run(3), "3 names no player; it must be a text or a path"),
     "odd games": (lambda run: dream.evaluate(run, games=5), "must be a multiple of 2"),
     "games of text": (lambda run: dream.evaluate(run, games="many"), "must be a whole number"),
     "a game by name": (

@@ -204,6 +204,18 @@ def test_a_changed_export_is_refused(run: pathlib.Path, tmp_path: pathlib.Path, 
     assert "\n" not in str(error.value)
 
 
+def test_damaged_arrays_are_refused(run: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """By their checksum; a file of an earlier version has none and is loaded."""
+    path = dream.export_policy(run, tmp_path / "agent.safetensors")
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"agent\.safetensors is damaged: its arrays do not match their checksum"):
+        dream.load_policy(path)
+    _changed(path, lambda card, arrays: None)
+    dream.load_policy(path)
+
+
 def test_what_is_no_export_is_refused(run: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """Another's safetensors file, a damaged one, a file of another kind."""
     path = dream.export_policy(run, tmp_path / "agent.safetensors")
@@ -306,7 +318,7 @@ def test_weights_that_are_not_finite_are_refused(run: pathlib.Path, tmp_path: pa
     arrays[name] = arrays[name].copy()
     arrays[name].flat[3] = value
     with safe_open(path, framework="numpy") as file:
-        save_file(arrays, path, metadata=file.metadata())
+        save_file(arrays, path, metadata={"dream_card": file.metadata()["dream_card"]})
     with pytest.raises(InputError) as error:
         dream.load_policy(path)
     assert f"{name} is not finite (1 of" in str(error.value)

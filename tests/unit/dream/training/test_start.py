@@ -225,6 +225,17 @@ def test_a_run_without_a_checkpoint_starts_over(tmp_path: Path, capsys: pytest.C
         with_stored_choices([f"resume={run_dir}"])
 
 
+def test_a_finished_run_without_checkpoints_does_not_start_over(tmp_path: Path) -> None:
+    """Its records and reports would be lost."""
+    run_dir = tmp_path / "run"
+    _begun(run_dir)
+    (run_dir / "evaluation.json").write_text("{}")
+    with pytest.raises(InputError, match="holds a finished run whose checkpoints are gone; choose a new folder"):
+        prepare_run(compose_config("config", [*SETTINGS, f"run_dir={run_dir}"]))
+    with pytest.raises(InputError, match="is a finished run whose checkpoints are gone; it cannot be resumed"):
+        prepare_run(compose_config("config", [f"resume={run_dir}"]))
+
+
 def test_a_run_that_is_at_its_first_iterations_is_not_resumed(tmp_path: Path) -> None:
     """The line is about the process that runs it, not about starting over."""
     run_dir = tmp_path / "run"
