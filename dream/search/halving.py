@@ -67,11 +67,12 @@ def bracket(tally: Tally, valid: Array, pulls: int, pull: Callable[[Array, Array
       pull: (arms int32[pulls], numbers of worlds int32[pulls] below `pulls`, needed bool[pulls]) -> float32[pulls],
         what the arms bring there; what is not needed does not count.
     """
-    lanes = np.arange(pulls)
+    lanes, places = np.arange(pulls), np.arange(valid.shape[0])
 
-    def play(carry: tuple[Tally, Array, Array]) -> tuple[Tally, Array, Array]:
-        tally, arms, before = carry
-        ranked = jnp.argsort(-jnp.where(valid, tally.mean, _WORST).at[0].set(-_WORST))
+    def play(carry: tuple[Tally, Array, Array, Array]) -> tuple[Tally, Array, Array, Array]:
+        tally, left, arms, before = carry
+        ranked = jnp.argsort(-jnp.where(left, tally.mean, _WORST).at[0].set(-_WORST))
+        left = jnp.zeros_like(left).at[ranked].set(places < arms)
         place, world = lanes % arms, lanes // arms
         worlds = pulls // arms
         needed = world < worlds
@@ -80,10 +81,10 @@ def bracket(tally: Tally, valid: Array, pulls: int, pull: Callable[[Array, Array
         gain = points - points[world * arms]
         added = [jnp.where(needed, x, 0) for x in (gain, gain**2, points, 1)]
         tally = Tally(*(total.at[arm].add(x.astype(total.dtype)) for total, x in zip(tally, added, strict=True)))
-        return tally, jnp.where(arms == 2, 1, jnp.maximum(arms // 2, 2)), before + worlds
+        return tally, left, jnp.where(arms == 2, 1, jnp.maximum(arms // 2, 2)), before + worlds
 
-    start = tally, jnp.sum(valid, dtype=jnp.int32), jnp.int32(0)
-    return lax.while_loop(lambda carry: carry[1] > 1, play, start)[0]
+    start = tally, valid, jnp.sum(valid, dtype=jnp.int32), jnp.int32(0)
+    return lax.while_loop(lambda carry: carry[2] > 1, play, start)[0]
 
 
 def is_open(tally: Tally, valid: Array, evidence: Array) -> Array:

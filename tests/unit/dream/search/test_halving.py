@@ -87,3 +87,10 @@ def test_one_arm_alone_needs_no_pull() -> None:
     arm, tally = _runs(MEANS, np.arange(len(MEANS)) == 0, 0.0, 2, 0)
     assert not np.any(arm)
     assert tally.count.sum() == 0
+
+
+def test_an_eliminated_arm_stays_out_of_its_bracket() -> None:
+    """Of seven arms alike three go on and then two, whatever means are later: 8, 18 and 28 worlds a round."""
+    _, tally = _runs(np.zeros_like(MEANS), ALL, 0.0, 1, 4)
+    expected = [8] * 4 + [8 + 18] + [8 + 18 + 28] * 2
+    np.testing.assert_array_equal(np.sort(tally.count, axis=1), np.tile(expected, (RUNS, 1)))
