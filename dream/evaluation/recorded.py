@@ -27,7 +27,8 @@ def recorded_reports(rounds: Iterable[Record], progress: Callable[[int], None] =
     """Replays rounds and reports each player of each game.
 
     The rounds of one `pair` between the same players, as a match writes them, are one sample; any other round is one by
-    itself. A player with several seats counts with all of them.
+    itself. A player with several seats counts with all of them. A round that belongs to both games of a pair of games
+    to a target counts once.
 
     Args:
       rounds: of any games.
@@ -38,8 +39,12 @@ def recorded_reports(rounds: Iterable[Record], progress: Callable[[int], None] =
       InputError: a round that cannot be replayed, whose result is another, or whose `pair` is no number or text.
     """
     found: dict[str, dict[str, Any]] = {}
+    counted: dict[str, int] = {}
     for n, one in enumerate(rounds):
         game, state = records.replay(one)
+        progress(n + 1)
+        if (shared := _of_games(one)) is not None and counted.setdefault(*shared) != shared[1]:
+            continue
         key = json.dumps([one.game, one.rules], sort_keys=True)
         group = found.setdefault(key, {"game": game, "rules": dict(one.rules), "samples": {}})
         names = records.player_names(one, game.num_players, whole=True)
@@ -47,8 +52,19 @@ def recorded_reports(rounds: Iterable[Record], progress: Callable[[int], None] =
         for name, values in zip(names, _by_seat(game, state, one), strict=True):
             group["samples"].setdefault(name, {}).setdefault(sample, []).append(values)
         group["rounds"] = group.get("rounds", 0) + 1
-        progress(n + 1)
     return [_report(**group) for group in found.values()]
+
+
+def _of_games(one: Record) -> tuple[str, int] | None:
+    """Returns what a round shares with itself in the other of two games to a target, and which of them this is.
+
+    The games of a pair have the numbers 2 k and 2 k + 1. None where a round is of no such game.
+    """
+    game = one.about.get("game")
+    if not isinstance(game, int) or "pair" not in one.about:
+        return None
+    place = [game // 2, one.about["pair"], one.about.get("seat")]
+    return json.dumps([one.game, one.rules, one.players, place, one.deal, one.actions], sort_keys=True), game
 
 
 def _pair(one: Record) -> str | float:

@@ -44,6 +44,21 @@ def test_a_match_is_reported_again_from_its_records(name: str, tmp_path: pathlib
         assert report["players"]["b"]["points_per_hand"]["mean"] == pytest.approx(-player["points_per_hand"]["mean"])
 
 
+def test_a_round_of_two_games_to_a_target_counts_once() -> None:
+    """Both games of a pair may take a deal in the same seat: that round is in the file twice, in the report once."""
+    game = envs.make("kuhn_poker")
+
+    def played(pair: int, seat: int, number: int) -> records.Record:
+        about = {"hand": 2 * pair + seat, "pair": pair, "seat": seat, "game": number, "round": 0}
+        return records.record(game, [2, 0, 1], [1, 1], players=[("a", "b"), ("b", "a")][seat], about=about)
+
+    once = [played(0, 0, 0), played(0, 1, 1), played(1, 1, 0), played(2, 1, 2)]
+    twice = [*once[:3], played(1, 1, 1), once[3]]
+    (expected,), (found,) = recorded_reports(once), recorded_reports(twice)
+    assert found == expected
+    assert found["rounds"] == found["players"]["a"]["n"] == 4
+
+
 def test_a_quantity_may_be_named_rounds(capsys: pytest.CaptureFixture) -> None:
     """As of games to a target: it is the mean number of rounds, and how many games there are is kept apart."""
     game = envs.make("rummy500", num_players=2, target=20, max_rounds=2, max_turns=8)
