@@ -19,6 +19,7 @@ from dream.commands.ladder import prepare_ladder
 from dream.commands.play import prepare_play
 from dream.config.compose import Composed, compose_config
 from dream.storage.lock import RunLock
+from dream.training import start as training_start
 from dream.training.finished import load_run
 from dream.training.start import build_run, prepare_run, with_stored_choices
 from envs import InputError
@@ -117,6 +118,26 @@ def test_a_checkpoint_outside_of_a_run_is_not_gone_on_from(stored: Path, tmp_pat
                     lambda copy=copy: load_run(copy)):  # fmt: skip
             with pytest.raises(InputError, match="is a checkpoint outside of a run; it must be in checkpoints/"):
                 use()
+
+
+@pytest.mark.parametrize("going_on", [True, False])
+def test_an_opponent_is_named_once(going_on: bool, stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However it is spelled, in a new run as in one that goes on; a name is another player than a folder called so."""
+    monkeypatch.chdir(stored.parent)
+    monkeypatch.setattr(training_start, "find_opponent", lambda place, game: place)  # the checkpoint has no arrays
+    shutil.copytree(stored, stored.parent / "random")
+    begun = [f"resume={stored}"] if going_on else ["algo=ppo", "env=leduc_poker"]
+
+    def prepared(*named: str) -> list[str]:
+        given = with_stored_choices([*begun, f"eval.opponents=[{','.join(named)}]"])
+        return list(prepare_run(compose_config("config", given)).parts.opponents)
+
+    with pytest.raises(InputError, match=r"names 'random' twice; name each once"):
+        prepared("random", "run", "random")
+    for again in ("./run", "run/", str(stored), "run/checkpoints/4"):
+        with pytest.raises(InputError, match=f"'run' and '{again}' are the same player; name each once"):
+            prepared("random", "run", again)
+    assert prepared("random", "run", "./random") == ["random", "run", "./random"]
 
 
 def test_a_learner_is_chosen_with_its_settings() -> None:
