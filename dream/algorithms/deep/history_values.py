@@ -38,6 +38,7 @@ class HistoryValueConfig:
       capacity: newest transitions kept.
       reinitialise: whether each fit starts from fresh parameters.
       sync_every: gradient steps between copies of the network into the target network, which is used at h'; 1 for none.
+        It is copied when a fit begins, too.
       policy: at h', "stored": as it was when the game was played; "current": today's.
       chance: between an action and what comes of it, "sampled"; "exact": its share in the baseline's error is taken
         out by enumerating all that could have come, on enumerable games.
@@ -190,12 +191,11 @@ def learn(
     if config.sync_every == 1:
         params, optimizer_state, metrics = fitted(None, params, optimizer_state, 0, config.steps)
     else:
+        length = _period_length(config)
 
         def period(at: tuple[Array, Any, Any, dict[str, Array]]) -> tuple[Array, Any, Any, dict[str, Array]]:
             n, params, optimizer_state, sums = at
-            params, optimizer_state, metrics = fitted(
-                params, params, optimizer_state, n * config.sync_every, config.sync_every
-            )
+            params, optimizer_state, metrics = fitted(params, params, optimizer_state, n * length, length)
             return n + 1, params, optimizer_state, jax.tree.map(jnp.add, sums, metrics)
 
         zeros = {"baseline_loss": jnp.float32(0), "gradient_norm": jnp.float32(0)}
@@ -217,13 +217,21 @@ def network_rows(config: HistoryValueConfig, policy_networks: int) -> int:
 
 
 def gradient_steps(config: HistoryValueConfig) -> int:
-    """Returns the gradient steps of one fit: whole periods between two copies of the target network, one at least."""
-    return _periods(config) * config.sync_every
+    """Returns the gradient steps of one fit: whole periods of the target network, or one of all steps.
+
+    The second where a fit has fewer steps than a period: its target network is copied when it begins.
+    """
+    return _periods(config) * _period_length(config)
+
+
+def _period_length(config: HistoryValueConfig) -> int:
+    """Returns the gradient steps between two copies of the target network."""
+    return min(config.sync_every, config.steps)
 
 
 def _periods(config: HistoryValueConfig) -> int:
     """Returns how often the target network is copied in one fit."""
-    return max(config.steps // config.sync_every, 1)
+    return config.steps // _period_length(config)
 
 
 class _Batch(NamedTuple):

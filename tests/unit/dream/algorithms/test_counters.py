@@ -259,9 +259,9 @@ def test_outcome_sampling_with_values(values: dict[str, str], looked_at: int, by
     }
 
 
-@pytest.mark.parametrize(("sync_every", "steps"), [(1, 3), (2, 2), (5, 5)])
+@pytest.mark.parametrize(("sync_every", "steps"), [(1, 3), (2, 2), (5, 3)])
 def test_gradient_steps_of_history_values(sync_every: int, steps: int) -> None:
-    """Whole periods of the target network, one at least: what Adam has counted."""
+    """Whole periods of the target network, and no more than asked for: what Adam has counted."""
     config = {"name": "vr_dcfr_plus", **DEEP, "values": VALUES | {"sync_every": sync_every, "reinitialise": False}}
     learner = algorithms.make(config, NETWORK, GAME)
     state, metrics = learner.iterate(learner.init(jax.random.key(0)))
