@@ -116,8 +116,9 @@ def _train(run: Run, stop: StopRequest) -> None:
 
 def _report(run: Run, reports: dict[str, Any], tracker: Tracker) -> None:
     """Prints the final matches, sends them to W&B, and draws the run."""
+    policy = run.measurements.policy_name(run.state)
     for opponent, report in reports.items():
-        report_table(f"iteration {run.iteration} against {opponent}", report)
+        report_table(f"iteration {run.iteration} ({policy}) against {opponent}", report)
     _send_matches(run, tracker)
     tracker.summarise(reports)
     points = [report["points_per_hand"].mean for report in reports.values()]

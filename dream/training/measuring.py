@@ -17,7 +17,7 @@ from dream.game_tree.forms import TreeForm, exact_form
 from dream.game_tree.tree import Tree
 from dream.storage import files
 from dream.storage.checkpoint import FOLDER
-from dream.storage.policies import chosen_policy, find
+from dream.storage.policies import chosen_name, chosen_policy, find
 from dream.storage.reports import ASKED, measured
 from dream.storage.tree_cache import stored_tree
 from dream.training import hosts
@@ -66,6 +66,10 @@ class Measurements:
     def policy(self, state: Any) -> Policy:
         """Returns the policy of a state that plays matches."""
         return chosen_policy(self._algorithm.policies(state))
+
+    def policy_name(self, state: Any) -> str:
+        """Returns the name of the policy of a state that plays matches."""
+        return chosen_name(self._algorithm.policies(state))
 
     def watched(self, state: Any, iteration: int, stop: StopRequest) -> dict[str, float]:
         """Returns what is measured while the run goes on, under eval/, and how long it took; {} where a signal came."""

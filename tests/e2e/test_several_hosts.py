@@ -140,7 +140,7 @@ def test_two_hosts_come_to_an_end(tmp_path: pathlib.Path) -> None:
     saved = find(run_dir).meta["iteration"]
     assert saved == metrics.read(run_dir)[-1]["iteration"]
     first, second = _finished(_pair("resume=run", f"iterations={saved + 2}", cwd=tmp_path))
-    assert f"iteration {saved + 2} against random" in first.stdout
+    assert f"iteration {saved + 2} (average) against random" in first.stdout
     assert "iteration" not in second.stdout
     assert (run_dir / "evaluation.json").is_file()
     assert [record["iteration"] for record in metrics.read(run_dir)] == list(range(1, saved + 3))

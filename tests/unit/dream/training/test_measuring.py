@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import envs
+from dream.evaluation.statistics import Interval
 from dream.game_tree.exact import ExactValues
-from dream.training import measuring
+from dream.training import loop, measuring
 from dream.training.measuring import Measurements
 
 
@@ -40,3 +41,22 @@ def test_exact_values_that_take_long_are_announced(
     asked = [] if tabular else ["policy current: 5,990,669/5,990,669 information sets"] * 2
     expected = ["exact values of 5,990,669 information sets", *asked] if infosets > 12 else []
     assert capsys.readouterr().out.splitlines() == expected
+
+
+@pytest.mark.parametrize(("names", "chosen"), [(["current", "average"], "average"), (["current", "target"], "current")])
+def test_the_last_table_names_the_policy(
+    names: list[str], chosen: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The one that played the final matches."""
+    game = envs.make("kuhn_poker")
+    policies = dict.fromkeys(names, envs.make_bot("random", game))
+    algorithm = SimpleNamespace(policies=lambda state: policies)
+    config = SimpleNamespace(eval=SimpleNamespace(exact=False))
+    measurements = Measurements(
+        SimpleNamespace(config=config, game=game, algorithm=algorithm, opponents={}, trained={})
+    )
+    tracker = SimpleNamespace(summarise=lambda reports: None, log_pictures=lambda pictures: None)
+    monkeypatch.setattr(loop, "_draw", lambda run: {})
+    run = SimpleNamespace(iteration=7, state=None, measurements=measurements)
+    loop._report(run, {"random": {"n": 4, "n_pairs": 2, "points_per_hand": Interval(0.5, 0.4, 0.6)}}, tracker)
+    assert capsys.readouterr().out.startswith(f"iteration 7 ({chosen}) against random")
