@@ -262,7 +262,7 @@ class _Deep:
             own, sampled.regrets, sampled.own, jnp.int32(player), state.iteration, self._key(state, _FIT + player)
         )
         networks = RegretNetworks(
-            with_params(params, player, own.params), fitted.at[player].set(True), scales.at[player].set(own.scale)
+            with_params(params, player, own.params), fitted.at[player].set(own.fitted), scales.at[player].set(own.scale)
         )
         state = state._replace(networks=networks, buffers=with_player(state.buffers, player, own.buffer))
         if state.values is not None:

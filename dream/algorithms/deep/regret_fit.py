@@ -110,7 +110,8 @@ class RegretFit:
         loss = functools.partial(regret_loss, self.config.regrets.head, scale=scale)
         params, metrics = fit_network(self.network, self.config.fit, loss, params, batch, fit_key)
         metrics |= {"samples": buffer.seen, "target_scale": scale}
-        return PlayerNetwork(params, jnp.bool_(True), scale, buffer), metrics
+        # A fit to nothing leaves the network, its uniform policy and its scale to the first samples that come.
+        return PlayerNetwork(params, fitted | (buffer.seen > 0), scale, buffer), metrics
 
     def _whole_batch(self, sums: infoset_sums.Sums, player: Array) -> tuple[Array, Callable[[Array], Batch]]:
         """Returns the targets' typical size, and all of a player's information sets as the batch of every step."""

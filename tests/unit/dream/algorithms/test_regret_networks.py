@@ -116,6 +116,21 @@ def test_scale_of_all_weights_changes_nothing() -> None:
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("empty", [True, False])
+def test_without_weights_a_fit_changes_nothing(empty: bool) -> None:
+    """In a buffer without rows, and in one whose rows all have the weight 0: no number is lost to 0 / 0."""
+    memory = _memory([1.0, 2.0], [0.0, 0.0])
+    if empty:
+        memory = jax.tree.map(jnp.zeros_like, memory)
+    config = FitConfig(steps=2, batch_size=4, reinitialise=False)
+    batch = batches_of(NETWORK, memory, config.batch_size, jax.random.key(0))
+    loss = functools.partial(regret_loss, "dueling", scale=jnp.float32(1.0))
+    start = NETWORK.init(jax.random.key(99))
+    params, metrics = fit_network(NETWORK, config, loss, start, batch, jax.random.key(1))
+    assert metrics == {"loss": 0.0, "gradient_norm": 0.0}
+    jax.tree.map(np.testing.assert_array_equal, params, start)
+
+
 def test_fresh_starts_differ_and_warm_ones_go_on() -> None:
     """Reinitialising draws new parameters for every key; a warm start of one tiny step stays where it was."""
     memory, tiny = _memory([1.0], [1.0]), {"steps": 1, "batch_size": 4, "learning_rate": 1e-9}

@@ -67,6 +67,22 @@ def test_vr_dcfr_plus_adds_to_discounted_positive_regrets() -> None:
     np.testing.assert_array_equal(unfitted.target, sampled)
 
 
+def test_a_player_without_samples_is_not_fitted() -> None:
+    """Its policy stays uniform, and the scale of its targets is that of the first samples that come."""
+    game = CoinGame()
+    fit = _learner("vr_dcfr_plus", game, fit={"steps": 1, "batch_size": 2}, memory={"capacity": 4}).regret_fit
+    view = jax.tree.map(lambda x: jnp.asarray(x)[None], game.view(game.init(jax.random.key(0)), 0))
+    legal = jnp.packbits(np.array([[1, 1, 0]], bool), axis=-1)
+    rows = Row(view, legal, jnp.array([[2.0, -2.0, 0.0]]), jnp.ones(1))
+    params = fit.network.init(jax.random.key(1))
+    buffer = fit.empty(jax.tree.map(lambda x: x[0], rows))
+    own = PlayerNetwork(params, jnp.bool_(False), jnp.float32(1.0), buffer)
+    for came in (False, True):
+        own, _ = fit(own, rows, jnp.array([came]), jnp.int32(0), jnp.int32(0), jax.random.key(2))
+        assert bool(own.fitted) == came
+    np.testing.assert_allclose(own.scale, 2.0, rtol=1e-6)
+
+
 @pytest.mark.parametrize("power", [1.0, 2.0])
 def test_the_exact_average_weighs_iterations(power: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Always passing in iteration 0 and always betting in iteration 2 are mixed 1 : 3^power, by own reach."""
