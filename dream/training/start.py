@@ -98,10 +98,11 @@ def prepare_run(composed: Composed) -> Start:
 
 def _found(start: Start) -> dict[str, Any]:
     """Returns what every host must have found as the first one did, besides the settings."""
+    found = {"jax": jax.__version__, "players": start.parts.trained}
     if start.checkpoint is None:
-        return {"jax": jax.__version__}
+        return found
     meta = start.checkpoint.meta
-    return {"jax": jax.__version__, "checkpoint": {name: meta[name] for name in ("iteration", "checksum")}}
+    return found | {"checkpoint": {name: meta[name] for name in ("iteration", "checksum")}}
 
 
 def _prepared(composed: Composed) -> Start:

@@ -9,12 +9,15 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from dream.config.schema import HostsConfig
+from dream.config.settings import flat
 from dream.training import hosts, link, meeting
+from dream.training import start as training_start
 from envs import InputError
 
 
@@ -132,6 +135,23 @@ def test_settings_that_differ_are_named(monkeypatch: pytest.MonkeyPatch) -> None
         InputError, match=r"host 1 of 2 \(b\) has algo.tau=2, host 0 has 1; it must be the same for all"
     ):
         hosts.same(settings, {"jax": "1"})
+    _close(first, second)
+
+
+def test_opponents_that_differ_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkpoint that is another one on another host, though its path is the same."""
+    first, second = _linked()
+    monkeypatch.setattr(hosts, "_link", first)
+
+    def found(checksum: int) -> dict[str, Any]:
+        trained = {"runs/other": {"iteration": 3, "checksum": checksum}}
+        return training_start._found(SimpleNamespace(checkpoint=None, parts=SimpleNamespace(trained=trained)))
+
+    second.gathered(flat(found(5)))
+    hosts.same({}, found(5))
+    second.gathered(flat(found(6)))
+    with pytest.raises(InputError, match=r"has players.runs/other.checksum=6, host 0 has 5; it must be the same"):
+        hosts.same({}, found(5))
     _close(first, second)
 
 
