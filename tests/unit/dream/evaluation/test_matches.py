@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import Any
 
@@ -10,7 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from dream_support import CoinGame, TiedGame, coin_trees, random_table, scrambled_policy, trajectories
+from jax.extend.core import jaxprs_in_params
+from jax.sharding import AbstractMesh, AxisType
 
+from dream.compiled import devices
 from dream.evaluation import Interval, match, matches
 from envs import Game, InputError, Policy, make, make_bot
 
@@ -160,3 +164,22 @@ def test_who_has_won_where_rewards_are_not_opposite(rules: dict[str, Any], num_p
     np.testing.assert_array_equal(won + lost + tied, 1)
     assert np.all((won <= wanted["shared_win_rate"]) & (wanted["shared_win_rate"] <= won + tied / 2))
     np.testing.assert_array_equal(found["points_per_hand"], wanted["score"])
+
+
+@pytest.mark.parametrize(("pairs", "split"), [(8, True), (9, True), (8, False)])
+def test_rounds_are_split_over_the_devices_of_all_hosts(pairs: int, split: bool) -> None:
+    """On a mesh of two devices each plays half of the rounds: in the program, which no device is needed for."""
+    game = make("kuhn_poker")
+    bot = make_bot("random", game)
+    mesh = AbstractMesh((2,), (devices.AXIS,), axis_types=(AxisType.Auto,))
+    with jax.sharding.use_abstract_mesh(mesh) if split else contextlib.nullcontext():
+        play = functools.partial(matches._play_pairs.__wrapped__, game, bot, bot, pairs=pairs)
+        program = jax.make_jaxpr(play)(jax.random.key(0))
+    shares = [one.params["jaxpr"].outvars[1].aval.shape[0] for one in _equations(program.jaxpr, "shard_map")]
+    assert shares == ([pairs] if split else [])
+
+
+def _equations(jaxpr: Any, name: str) -> list[Any]:
+    """Returns the equations of a primitive, those within others included."""
+    within = [inner for one in jaxpr.eqns for inner in jaxprs_in_params(one.params)]
+    return [one for one in jaxpr.eqns if one.primitive.name == name] + [x for j in within for x in _equations(j, name)]
