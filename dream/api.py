@@ -177,17 +177,18 @@ def _player(policy: Policy | Reference, name: str | None, game: Game | None) -> 
             raise InputError("the policy does not know its game; give it, as in game=envs.make('kuhn_poker')")
         check_plays(policy, game)
         return game, policy
-    place = search_names.policy_in(place_of(policy))
+    reference = place_of(policy)
+    place = search_names.policy_in(reference)
     if game is not None and place in by_name(game):
         if name is not None:
             raise InputError(f"name={name} chooses among a run's policies; leave it out with {place}")
-        return game, find_player(place_of(policy), game)
+        return game, find_player(reference, game)
     trained = find(place)
     if game is None:
         game = game_of(trained)
     else:
         check_game(trained, game)
-    return game, searching(place_of(policy), policy_of(trained, game, name), game)
+    return game, searching(reference, policy_of(trained, game, name), game)
 
 
 def _checked(overrides: Sequence[str]) -> list[str]:

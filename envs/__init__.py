@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from envs.errors import InputError
 
 if TYPE_CHECKING:
-    from envs.checks import check_game, check_once, check_two_player_zero_sum
+    from envs.checks import check_game, check_once
     from envs.game import CardFeatures, EnumerableGame, EventLog, Game, LogSlot, OpponentIds, Policy
     from envs.match_rules import MatchRules
     from envs.players import (
@@ -38,7 +38,6 @@ __all__ = [
     "check_game",
     "check_once",
     "check_plays",
-    "check_two_player_zero_sum",
     "is_foreign",
     "is_own",
     "make",
@@ -51,7 +50,7 @@ __all__ = [
 ]
 
 _NAMES = {
-    "envs.checks": ("check_game", "check_once", "check_two_player_zero_sum"),
+    "envs.checks": ("check_game", "check_once"),
     "envs.game": ("CardFeatures", "EnumerableGame", "EventLog", "Game", "LogSlot", "OpponentIds", "Policy"),
     "envs.match_rules": ("MatchRules",),
     "envs.players": (

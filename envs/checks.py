@@ -109,12 +109,13 @@ def check_once(game: Game) -> None:
         _SOUND.update(known)
 
 
-def check_two_player_zero_sum(game: Game, what: str) -> None:
+def check_two_player_zero_sum(game: Game, what: str, instead: str = "") -> None:
     """Raises InputError unless a game is for two players and zero-sum.
 
     Args:
       game: what is to be played.
       what: needs that, with its article.
+      instead: what to use with other games, in words.
     """
     if game.num_players != 2:
         why = f"has {game.num_players} players"
@@ -122,7 +123,8 @@ def check_two_player_zero_sum(game: Game, what: str) -> None:
         why = "is not zero-sum with these rules"
     else:
         return
-    raise InputError(f"{what} needs a two-player zero-sum game; {game.name} {why}")
+    mend = f"; {instead}" if instead else ""
+    raise InputError(f"{what} needs a two-player zero-sum game, and {game.name} {why}{mend}")
 
 
 def _fault(game: Game, text: str) -> InputError:

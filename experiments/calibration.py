@@ -2,7 +2,7 @@ r"""Compares lower bounds on exploitability with exact values, on average polici
 
     python experiments/calibration.py
     python experiments/calibration.py --games leduc_poker --iterations 100
-    python experiments/calibration.py --games leduc_poker best_response.seeds=[0]    # settings of dream.exploit
+    python experiments/calibration.py best_response.seeds=[0] --games leduc_poker    # settings of dream.exploit, first
 
 The fewer iterations, the more can be gained against the policy. Each bound is computed as `python -m dream.exploit`
 does; results are merged into experiments/results/calibration.json game by game.
@@ -52,8 +52,9 @@ def measured(game: str, iterations: int, overrides: list[str]) -> dict[str, Any]
 
 def check(overrides: list[str]) -> None:
     """Raises InputError where a setting is of neither bound."""
+    prefixes = tuple(prefix for prefix, _ in METHODS.values())
     for one in overrides:
-        if not one.startswith(prefixes := tuple(prefix for prefix, _ in METHODS.values())):
+        if not one.startswith(prefixes):
             raise InputError(f"{one!r} is of neither bound; settings begin with {' or '.join(prefixes)}")
 
 

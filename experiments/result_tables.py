@@ -338,13 +338,14 @@ def calibration_table() -> list[str]:
         for kind in ("learned", "local"):
             value = "{mean:.3f} ({low:.3f} to {high:.3f})".format(**result[kind]["exploitability"])
             cells += [value, f"{result[f'{kind}_over_exact']:.2f}"]
-        rows.append(cells)
+        rows.append([*cells, " ".join(f"`{override}`" for override in result["overrides"])])
     return table(
-        "game | iterations of CFR | exact | learned response | share of exact | local response | share of exact",
+        "game | iterations of CFR | exact | learned response | share of exact | local response | share of exact | "
+        "settings",
         rows,
-        "`python experiments/calibration.py --games <game> --iterations <n>`. The policy is CFR's average after so "
-        "many iterations. Exploitability in the game's unit, 95 % intervals; a share of 1 would mean that the response "
-        "is a best response:",
+        "`python experiments/calibration.py <settings> --games <game> --iterations <n>`. The policy is CFR's average "
+        "after so many iterations. Exploitability in the game's unit, 95 % intervals; a share of 1 would mean that the "
+        "response is a best response:",
     )
 
 

@@ -11,6 +11,7 @@ import jax
 
 from dream.game_tree.tree import Tree, kept_tree
 from envs import EnumerableGame, Game, InputError, Policy, make_bot
+from envs.checks import check_two_player_zero_sum
 from envs.records import Record
 
 TrainState = Any
@@ -112,13 +113,7 @@ FOR_ANY_GAME = "ppo, mmd, nfsp or dueling_dream"
 
 def needs_two_players(algorithm: str, game: Game) -> None:
     """Raises InputError unless a game is for two players and zero-sum, for an algorithm that takes it to be."""
-    if game.num_players != 2:
-        wrong = f"is for two players, and {game.name} has {game.num_players}"
-    elif not game.zero_sum:
-        wrong = f"needs a zero-sum game, and {game.name} is not zero-sum with these rules"
-    else:
-        return
-    raise InputError(f"algo={algorithm} {wrong}; use {FOR_ANY_GAME}")
+    check_two_player_zero_sum(game, f"algo={algorithm}", f"use {FOR_ANY_GAME}")
 
 
 def needs_tree(algorithm: str, game: Game) -> None:

@@ -27,7 +27,7 @@ from dream.search import names as search_names
 from dream.storage import files, levels, solved
 from dream.storage.lock import FILE as LOCK
 from dream.storage.lock import RunLock
-from dream.storage.policies import at_checkpoint, find, find_player, player_names
+from dream.storage.policies import find, find_player, places_of, player_names
 from dream.training.signals import StopRequest
 from envs import Game, InputError, MatchRules, Policy
 from envs.errors import naming
@@ -83,7 +83,7 @@ def prepare_ladder(composed: Composed) -> Ladder:
         wrong = f"names {twice[0]!r} twice; name each once" if twice else f"names {len(names)}; name at least two"
         raise InputError(f"players={list(names)} {wrong}")
     with naming("players"):
-        places = {name: at_checkpoint(name, game) for name in names}
+        places = places_of(names, game)
         players = {name: find_player(place, game) for name, place in places.items()}
     sources = {name: _identified(places[name], player, game) for name, player in players.items()}
     identity = {"game": game.identity, "seed": config.seed, "block": min(config.block, config.games)}

@@ -16,11 +16,12 @@ import shlex
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import hydra
+import jax
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 
@@ -43,7 +44,6 @@ Job = Callable[[Any], float | None]
 Complete = Callable[[list[str]], list[str]]
 OUTCOMES_FILE = "outcomes.jsonl"
 """In the folder of a sweep whose jobs run in other processes: a line for each job that ended."""
-_PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
 _STOPPED = "stopped"
 """What a job came to that a signal ended."""
 _GOING_ON = {"config": "run", "ladder": "ladder"}
@@ -107,8 +107,9 @@ class Sweep:
             self._fixed |= {text for text in sys.argv if text.startswith("run_dir=")}
         elsewhere = any(text.startswith("hydra/launcher=") and text != "hydra/launcher=basic" for text in overrides)
         if self._planned is not None:
-            with _no_more_memory_than_needed() if elsewhere else contextlib.nullcontext():
-                self._foreseen = self._check()
+            if elsewhere:  # an accelerator is for the processes of the jobs
+                jax.config.update("jax_platforms", "cpu")
+            self._foreseen = self._check()
 
     def run(self) -> int:
         """Runs the jobs and prints the table; returns the exit code: 0, 1 where a job failed, or a signal's."""
@@ -158,7 +159,8 @@ class Sweep:
             return self._ready[number]
         if self._by_hydra:
             composed = compose_config(self._name, overrides)
-            return dataclasses.replace(composed, sweep_dir=self._hydras_folder / str(number))
+            self._ready[number] = dataclasses.replace(composed, sweep_dir=self._hydras_folder / str(number))
+            return self._ready[number]
         composed = compose_config(self._name, self._complete(overrides))
         if self._folder is None:
             stamped = f"runs/{time.strftime('%Y-%m-%d_%H-%M-%S')}_sweep"
@@ -292,19 +294,6 @@ class Sweep:
 
     def _label(self, overrides: list[str] | tuple[str, ...]) -> str:
         return " ".join(text for text in overrides if text not in self._fixed) or "no overrides"
-
-
-@contextlib.contextmanager
-def _no_more_memory_than_needed() -> Iterator[None]:
-    """Leaves an accelerator's memory to the processes of the jobs, where a check is the first to use it."""
-    before = os.environ.get(_PREALLOCATE)
-    os.environ[_PREALLOCATE] = "false"
-    try:
-        yield
-    finally:
-        os.environ.pop(_PREALLOCATE)
-        if before is not None:
-            os.environ[_PREALLOCATE] = before
 
 
 def _enumerated(overrides: list[str]) -> list[list[str]]:

@@ -30,8 +30,9 @@ from dream.evaluation.hands import results, seated
 from dream.evaluation.matches import check_games, match_key
 from dream.evaluation.validity import refuse_faults, refuse_rewards
 from dream.search.playouts import play_on
-from envs import Game, InputError, Policy, check_once, check_plays, check_two_player_zero_sum
+from envs import Game, InputError, Policy, check_once, check_plays
 from envs.batching import where_needed
+from envs.checks import check_two_player_zero_sum
 
 GAIN, CHANGED = "gain", "changed_decisions"
 _LANES = 256

@@ -33,8 +33,9 @@ from dream.search import halving
 from dream.search.halving import Tally
 from dream.search.playouts import play_on
 from dream.search.worlds import Belief, drawn_worlds, sample_belief
-from envs import Game, InputError, Policy, check_plays, check_two_player_zero_sum
+from envs import Game, InputError, Policy, check_plays
 from envs.batching import on_cpu, where_needed
+from envs.checks import check_two_player_zero_sum
 from envs.game import View
 from envs.random_play import key_of_view
 from envs.sampling import resample

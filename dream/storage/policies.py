@@ -305,6 +305,22 @@ def at_checkpoint(reference: str, game: Game) -> str:
     return f"{before}{find(place).path}{reference.removeprefix(before + place)}"
 
 
+def places_of(names: Iterable[str], game: Game) -> dict[str, str]:
+    """Returns what `at_checkpoint` gives for each name.
+
+    Raises:
+      InputError: two names are of the same player, or a folder holds no readable checkpoint.
+    """
+    places, known = {name: at_checkpoint(name, game) for name in names}, {}
+    for name, place in places.items():
+        path = Path(place).expanduser()
+        is_path = place not in by_name(game) and path.exists()
+        first = known.setdefault(path.resolve() if is_path else place, name)
+        if first != name:
+            raise InputError(f"{first!r} and {name!r} are the same player; name each once")
+    return places
+
+
 def searching(reference: str, policy: Policy, game: Game) -> Policy:
     """Returns the player that a reference means, of the policy in it: a search with it where it names one.
 

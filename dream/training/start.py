@@ -23,11 +23,11 @@ from dream.config.schema import HostsConfig, RunConfig
 from dream.rollout.opponents import PAST_SELF, SELF
 from dream.storage import files, lock
 from dream.storage.checkpoint import Checkpoint, find, has_checkpoint, newest
-from dream.storage.policies import RESOURCES, at_checkpoint, by_name, check_game, find_opponent
+from dream.storage.policies import RESOURCES, check_game, find_opponent, places_of
 from dream.storage.reports import measured_players
 from dream.training import hosts
 from dream.training.beginning import Parts, Start
-from envs import Game, InputError
+from envs import InputError
 from envs.errors import naming
 
 _ROOT = Path("runs")
@@ -56,28 +56,17 @@ def build_run(node: Any) -> Parts:
     for name in ("games", "final_games"):
         if game.num_players == 2 and getattr(config.eval, name) % 2:
             raise InputError(f"eval.{name}={getattr(config.eval, name)} is odd; it must be even: deals are mirrored")
-    places = _opponents_once(config.eval.opponents, game)
+    named = config.eval.opponents
+    if twice := next((name for name in named if named.count(name) > 1), None):
+        raise InputError(f"eval.opponents={list(named)} names {twice!r} twice; name each once")
     with naming("eval.opponents"):
+        places = places_of(named, game)
         opponents = {name: find_opponent(place, game) for name, place in places.items()}
     met = {name: name for name in config.algo.get("opponents", ()) if name not in (SELF, PAST_SELF)}
     if config.algo.get("player") is not None and config.algo.get("records") is None:  # whom behaviour cloning imitates
         met[config.algo["player"]] = config.algo["player"]
     trained = measured_players(met | places, game)
     return Parts(config, game, algorithm, opponents, trained)
-
-
-def _opponents_once(named: Sequence[str], game: Game) -> dict[str, str]:
-    """Returns where each opponent of the evaluation is, by name; raises InputError where two are the same player."""
-    if twice := next((name for name in named if named.count(name) > 1), None):
-        raise InputError(f"eval.opponents={list(named)} names {twice!r} twice; name each once")
-    places, known = {name: at_checkpoint(name, game) for name in named}, {}
-    for name, place in places.items():
-        path = Path(place).expanduser()
-        is_path = place not in by_name(game) and path.exists()
-        first = known.setdefault(path.resolve() if is_path else place, name)
-        if first != name:
-            raise InputError(f"eval.opponents: {first!r} and {name!r} are the same player; name each once")
-    return places
 
 
 def prepare_run(composed: Composed) -> Start:
@@ -156,12 +145,12 @@ def _check_start_over(start: Start) -> None:
     """
     run_dir, config_file = start.run_dir, start.run_dir / files.CONFIG_FILE
     lock.RunLock(run_dir).check_free()
-    if (run_dir / files.EVALUATION_FILE).is_file() and not has_checkpoint(run_dir):
+    if has_checkpoint(run_dir):
+        raise InputError(f"run_dir={run_dir} exists; choose a new folder, or go on with resume={run_dir}")
+    if (run_dir / files.EVALUATION_FILE).is_file():
         raise InputError(
             f"run_dir={run_dir} holds a finished run whose checkpoints are gone; choose a new folder, or delete it"
         )
-    if has_checkpoint(run_dir):
-        raise InputError(f"run_dir={run_dir} exists; choose a new folder, or go on with resume={run_dir}")
     if not config_file.is_file():
         raise InputError(f"run_dir={run_dir} exists and holds no run; choose a new folder")
     try:

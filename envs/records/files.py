@@ -114,7 +114,7 @@ def read(path: str | Path, game: Game | str | None = None) -> list[Record]:
         with path.open() as file:
             return [_record(f"{path}, record {n}", value, game) for n, value in _lines(str(path), file)]
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not a text; it must be a file of records, a JSON object in each line") from error
+        raise InputError(f"{path} is not text; it must be a file of records, a JSON object in each line") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
 

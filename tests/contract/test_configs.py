@@ -137,7 +137,7 @@ def _refusal(env: str, algo: str, network: str) -> str | None:
     game = envs.make(env)
     deep = DEEP_ON_TREES | WITH_HISTORY_VALUES | {"os_sd_cfr"}
     if algo in deep | {"rnad"} and game.num_players != 2:
-        return f"algo={algo} is for two players, and "
+        return f"algo={algo} needs a two-player zero-sum game, and "
     if algo in BY_EXACT_FORM and game.hidden_placement is not None:
         return None
     if algo in DEEP_ON_TREES | TABULAR and not isinstance(game, EnumerableGame):

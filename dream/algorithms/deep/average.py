@@ -73,7 +73,10 @@ class NetworkAverage:
         for player in range(2):
             sample_key, fit_key = jax.random.split(jax.random.fold_in(key, player))
             batch = batches_of(self.network, buffers[player], config.batch_size, sample_key)
-            own, _ = fit_network(self.network, config, strategy_loss, params_of(params, player), batch, fit_key)
+            old = params_of(params, player)
+            own, _ = fit_network(self.network, config, strategy_loss, old, batch, fit_key)
+            has_rows = buffers[player].seen > 0
+            own = jax.tree.map(lambda fresh, kept, has_rows=has_rows: jnp.where(has_rows, fresh, kept), own, old)
             params = with_params(params, player, own)
         return AverageNetworks(params, jnp.bool_(True), buffers)
 

@@ -217,9 +217,9 @@ def network_rows(config: HistoryValueConfig, policy_networks: int) -> int:
 
 
 def gradient_steps(config: HistoryValueConfig) -> int:
-    """Returns the gradient steps of one fit: whole periods of the target network, or one of all steps.
+    """Returns the gradient steps of one fit: `steps`, rounded down to whole periods of the target network.
 
-    The second where a fit has fewer steps than a period: its target network is copied when it begins.
+    All of them where a period is longer than the fit, as its target network is copied when it begins.
     """
     return _periods(config) * _period_length(config)
 

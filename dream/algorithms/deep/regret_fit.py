@@ -108,10 +108,12 @@ class RegretFit:
             batch = batches_of(self.network, buffer, self.config.fit.batch_size, sample_key)
         scale = typical if self.recipe.cumulative_target is None else jnp.where(fitted, scale, typical)
         loss = functools.partial(regret_loss, self.config.regrets.head, scale=scale)
-        params, metrics = fit_network(self.network, self.config.fit, loss, params, batch, fit_key)
+        new, metrics = fit_network(self.network, self.config.fit, loss, params, batch, fit_key)
+        # Without samples the network stays as it is, even where each fit begins with fresh parameters.
+        has_samples = buffer.seen > 0
+        params = jax.tree.map(lambda fresh, old: jnp.where(has_samples, fresh, old), new, params)
         metrics |= {"samples": buffer.seen, "target_scale": scale}
-        # A fit to nothing leaves the network, its uniform policy and its scale to the first samples that come.
-        return PlayerNetwork(params, fitted | (buffer.seen > 0), scale, buffer), metrics
+        return PlayerNetwork(params, fitted | has_samples, scale, buffer), metrics
 
     def _whole_batch(self, sums: infoset_sums.Sums, player: Array) -> tuple[Array, Callable[[Array], Batch]]:
         """Returns the targets' typical size, and all of a player's information sets as the batch of every step."""

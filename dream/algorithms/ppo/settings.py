@@ -69,8 +69,8 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
     Raises:
       InputError: more num_envs than games, rollout_length against itself, keep_inputs without it, an objective over all
         actions without a critic, exploration or optimism without such an objective, optimism without a slow copy, a
-        bonus for wins that rewards do not tell, shaping that rollouts would lose a part of, or opponents that the
-        game's observation cannot name, or that are the learner alone.
+        bonus for wins that rewards do not tell, or opponents that the game's observation cannot name, or that are the
+        learner alone.
     """
     if config.rollout_length is not None and mixture.probabilities[0] > 0:
         raise InputError(

@@ -372,5 +372,5 @@ def test_games_for_others_than_two_or_not_zero_sum_are_named() -> None:
         ({"num_players": 3}, "has 3 players"),
         ({"num_players": 2, "rewards": "points"}, "is not zero-sum"),
     ):
-        with pytest.raises(InputError, match=f"^a search player needs a two-player zero-sum game; rummy500 {why}"):
+        with pytest.raises(InputError, match=f"^a search player needs a two-player zero-sum game, and rummy500 {why}"):
             check_two_player_zero_sum(envs.make("rummy500", **rules), "a search player")

@@ -39,7 +39,7 @@ def test_results_are_kept_by_game_and_iterations(
     """Two policies of a game are two rows."""
     out = tmp_path / "calibration.json"
     first = ("--games", "leduc_poker", "--out", out)
-    assert called(script, *first, "local.games=8", "best_response.seeds=[0]") == 0
+    assert called(script, "local.games=8", "best_response.seeds=[0]", *first) == 0
     assert called(script, *first, "--iterations", 100) == 0
     assert asked == [(["best_response.seeds=[0]"], "both"), (["local.games=8"], "local"), ([], "both"), ([], "local")]
     stored = json.loads(out.read_text())
@@ -47,7 +47,7 @@ def test_results_are_kept_by_game_and_iterations(
     assert stored["leduc_poker 100"]["exact"] == {"nash_conv": 4.0, "exploitability": 2.0}
     assert "seed" not in stored["leduc_poker 100"]
     monkeypatch.setattr(result_tables, "stored", lambda name: stored)
-    row = "| `leduc_poker`, chips | 100 | 2 | 0.500 (0.400 to 0.600) | 0.25 | 0.500 (0.400 to 0.600) | 0.25 |"
+    row = "| `leduc_poker`, chips | 100 | 2 | 0.500 (0.400 to 0.600) | 0.25 | 0.500 (0.400 to 0.600) | 0.25 |  |"
     assert row in result_tables.calibration_table()
 
 

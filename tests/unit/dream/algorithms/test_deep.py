@@ -107,7 +107,9 @@ def test_settings_that_do_not_fit(settings: dict[str, Any], message: str) -> Non
 
 def test_more_than_two_players_are_refused() -> None:
     """By name and number."""
-    with pytest.raises(InputError, match="algo=escher is for two players, and rummy500 has 3; use ppo"):
+    with pytest.raises(
+        InputError, match="algo=escher needs a two-player zero-sum game, and rummy500 has 3 players; use ppo"
+    ):
         algorithms.make({"name": "escher"}, {"hidden": [8]}, envs.make("rummy500", num_players=3))
 
 

@@ -92,6 +92,7 @@ def test_settings_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InputError, match="is for two players"):
         algorithms.make(RNAD, NETWORK, envs.make("rummy500", num_players=3))
     with pytest.raises(
-        InputError, match="algo=rnad needs a zero-sum game, and gin_rummy_mdp is not zero-sum with these rules"
+        InputError,
+        match="algo=rnad needs a two-player zero-sum game, and gin_rummy_mdp is not zero-sum with these rules",
     ):
         algorithms.make(RNAD, NETWORK, envs.make("gin_rummy_mdp", reward="categorical"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -67,10 +68,11 @@ def test_vr_dcfr_plus_adds_to_discounted_positive_regrets() -> None:
     np.testing.assert_array_equal(unfitted.target, sampled)
 
 
-def test_a_player_without_samples_is_not_fitted() -> None:
-    """Its policy stays uniform, and the scale of its targets is that of the first samples that come."""
-    game = CoinGame()
-    fit = _learner("vr_dcfr_plus", game, fit={"steps": 1, "batch_size": 2}, memory={"capacity": 4}).regret_fit
+@pytest.mark.parametrize("reinitialise", [False, True])
+def test_a_player_without_samples_is_not_fitted(reinitialise: bool) -> None:
+    """Its policy stays uniform, and the scale of its targets is that of the first samples; later it stays as it is."""
+    game, settings = CoinGame(), {"steps": 1, "batch_size": 2, "reinitialise": reinitialise}
+    fit = _learner("vr_dcfr_plus", game, fit=settings, memory={"capacity": 4}).regret_fit
     view = jax.tree.map(lambda x: jnp.asarray(x)[None], game.view(game.init(jax.random.key(0)), 0))
     legal = jnp.packbits(np.array([[1, 1, 0]], bool), axis=-1)
     rows = Row(view, legal, jnp.array([[2.0, -2.0, 0.0]]), jnp.ones(1))
@@ -81,6 +83,8 @@ def test_a_player_without_samples_is_not_fitted() -> None:
         own, _ = fit(own, rows, jnp.array([came]), jnp.int32(0), jnp.int32(0), jax.random.key(2))
         assert bool(own.fitted) == came
     np.testing.assert_allclose(own.scale, 2.0, rtol=1e-6)
+    again, _ = fit(own, rows, jnp.array([False]), jnp.int32(0), jnp.int32(0), jax.random.key(3))
+    chex.assert_trees_all_equal((again.params, again.fitted, again.scale), (own.params, own.fitted, own.scale))
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0])

@@ -127,7 +127,7 @@ def test_tie_penalty_falls_on_both_players_of_a_tie_alone() -> None:
 
 
 def test_a_tie_is_that_nobody_earned_more_than_every_other() -> None:
-    """As matches count it: of three players, and where rewards are not zero-sum."""
+    """Of three players, and where rewards are not zero-sum."""
     rewards = np.float32([[0.5, 0.5, -1], [0, 0, 0], [0.1, 0, 0], [0.3, 0.3, 0.3], [-0.2, 0.4, 0.1]])
     paid = tie_penalty(rewards, np.ones(5, bool), -1.0)
     np.testing.assert_array_equal(paid, np.float32([[-1] * 3, [-1] * 3, [0] * 3, [-1] * 3, [0] * 3]))

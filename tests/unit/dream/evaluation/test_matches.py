@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from dream_support import CoinGame, TiedGame, coin_trees, random_table, scrambled_policy, trajectories
-from jax.extend.core import jaxprs_in_params
 from jax.sharding import AbstractMesh, AxisType
 
 from dream.compiled import devices
@@ -181,5 +180,6 @@ def test_rounds_are_split_over_the_devices_of_all_hosts(pairs: int, split: bool)
 
 def _equations(jaxpr: Any, name: str) -> list[Any]:
     """Returns the equations of a primitive, those within others included."""
-    within = [inner for one in jaxpr.eqns for inner in jaxprs_in_params(one.params)]
+    values = [x for one in jaxpr.eqns for value in one.params.values() for x in np.ravel(np.array([value], object))]
+    within = [inner for x in values if hasattr(inner := getattr(x, "jaxpr", x), "eqns")]
     return [one for one in jaxpr.eqns if one.primitive.name == name] + [x for j in within for x in _equations(j, name)]
