@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,21 @@ _PLAYOUTS = ("simple_bot", "greedy", "heuristic")
 """Rule-based players that are quick enough to play worlds out, the best first; else the advisor itself does."""
 
 
-async def adviser(hub: Hub, game: Game, label: str | None) -> Adviser:
+class Advised(NamedTuple):
+    """Who advises.
+
+    Attributes:
+      adviser: which answers.
+      label: of the player whose choices it gives.
+      playout_label: of the player that plays deals out, and by whose moves they are weighed.
+    """
+
+    adviser: Adviser
+    label: str
+    playout_label: str
+
+
+async def advised(hub: Hub, game: Game, label: str | None) -> Advised:
     """Returns the adviser of a label, kept for the next time.
 
     Raises:
@@ -31,12 +45,10 @@ async def adviser(hub: Hub, game: Game, label: str | None) -> Adviser:
     """
     label = label or hub.catalogue.advisor(game)
     player: Player = await hub.player(label, game)
-    playout = player.policy
     names = player_names(game)
-    if label in names:
-        quick = next((name for name in _PLAYOUTS if name in names), label)
-        playout = (await hub.player(quick, game)).policy
-    return hub.adviser(game, player, playout)
+    quick = next((name for name in _PLAYOUTS if name in names), label) if label in names else label
+    playout = player if quick == label else await hub.player(quick, game)
+    return Advised(hub.adviser(game, player, playout.policy), label, quick)
 
 
 async def hint(hub: Hub, connection: Connection, match: Match, label: str | None) -> None:
@@ -48,15 +60,15 @@ async def hint(hub: Hub, connection: Connection, match: Match, label: str | None
     position, seat = _asked(match)
     number, ply = match.round.number, match.ply
     view, legal = position.views[seat], [int(action) for action in np.flatnonzero(position.legal)]
-    found = await adviser(hub, match.game, label)
-    probs = await hub.in_thread(False, found.player.probabilities, view, position.legal)
+    found = await advised(hub, match.game, label)
+    probs = await hub.in_thread(False, found.adviser.player.probabilities, view, position.legal)
     base = {"type": "hint", "match": match.id, "round": number, "ply": ply,
-            "advisor": found.player.name, "unit": match.game.unit}  # fmt: skip
+            "advisor": found.label, "unit": match.game.unit}  # fmt: skip
     await connection.send({**base, "rows": rows(legal, probs, None), "worlds": 0, "final": False})
     points, started, seed = None, None, 0
     while points is None or (len(points) < MOST_WORLDS and time.monotonic() - (started or 0) < LONGEST):
         try:
-            batch = await hub.in_thread(False, found.values, view, legal, seat, seed)
+            batch = await hub.in_thread(False, found.adviser.values, view, legal, seat, seed)
         except InputError as error:
             await connection.send({**base, "rows": rows(legal, probs, None), "worlds": 0, "final": True,
                                    "why": refusals.as_json(error)})  # fmt: skip
@@ -87,12 +99,12 @@ async def belief(hub: Hub, connection: Connection, match: Match, label: str | No
         raise RefusedError("nothing_hidden")
     seat = match.seat(match.person)
     view = position.views[seat]
-    found = await adviser(hub, match.game, label)
-    worlds = await hub.in_thread(False, found.belief, view, seat, played)
+    found = await advised(hub, match.game, label)
+    worlds = await hub.in_thread(False, found.adviser.belief, view, seat, played)
     legal = np.flatnonzero(position.legal) if position.current == seat else ()
     shown = await hub.in_thread(False, belief_summary, match.game, view, seat, worlds, legal)
     await connection.send({"type": "belief", "match": match.id, "round": number,
-                           "ply": ply, "advisor": found.player.name, **shown})  # fmt: skip
+                           "ply": ply, "weighed_by": found.playout_label, **shown})  # fmt: skip
 
 
 async def look_again(hub: Hub, connection: Connection, held: Match | Archive, number: int, label: str | None) -> None:
@@ -115,7 +127,7 @@ async def look_again(hub: Hub, connection: Connection, held: Match | Archive, nu
     opponents = [chair.name for chair in match.chairs if match.person is not None and chair.player is not None]
     if label not in hub.catalogue.players(match.game):
         label = hub.catalogue.reviewer(match.game, opponents)
-    found = await adviser(hub, match.game, label)
+    found = await advised(hub, match.game, label)
     await connection.send({"type": "review", "match": match.id, "round": number, "steps": steps,
                            "variant": match.settings.variant,
                            "names": match.names(played.number), "viewer": match.seat_in(match.person, played.number),
@@ -124,7 +136,7 @@ async def look_again(hub: Hub, connection: Connection, held: Match | Archive, nu
                            "rounds": await hub.in_thread(False, rounds_near, held, number),
                            "file": isinstance(held, Archive),
                            "decisions": len(played.actions)})  # fmt: skip
-    await _judge(hub, connection, match, played, found, positions)
+    await _judge(hub, connection, match, played, found.adviser, positions)
 
 
 async def _judge(

@@ -284,10 +284,10 @@ class Hub:
         if chair is None:
             if match.person is not None or match.is_over or not self._is_watched(match):
                 return False
+            number = match.round.number
             await asyncio.sleep(max(match.settings.pace, 0.5))
-            async with self._locks[match.id]:
-                await self.in_thread(True, match.next_round)
-            await self.show(match)
+            if match.id not in self._paused:
+                await self.next_round(match, number)  # unless somebody has asked for it meanwhile
             return True
         if chair.player is None or (match.person is None and not self._is_watched(match)):
             return False

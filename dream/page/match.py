@@ -175,7 +175,8 @@ class Match:
             chairs = [Chair(other_player.name, other_player) for _ in chairs]
         if self.person is None:
             chairs[(positions[ply].current - played.number) % len(chairs)] = Chair()
-        other = Match(self.compiled, chairs, self.settings)
+        # With a seed of its own: players that mix answer anew each time a position is played on from.
+        other = Match(self.compiled, chairs, dataclasses.replace(self.settings, seed=secrets.randbits(31)))
         other.branched = True
         other.round = other._begun(played.number, positions[0])
         for action in played.actions[:ply]:

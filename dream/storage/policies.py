@@ -155,8 +155,9 @@ def policies_of(trained: Trained, game: Game) -> dict[str, Policy]:
     Where the game pays otherwise than the one they were trained on, no value comes with them.
     """
     found = _policies_of(trained, game)
-    rules = _rules(trained, game)
-    if any(rules.get(name) != game.identity["rules"].get(name) for name in game.payoff_rules):
+    rules, wanted = _rules(trained, game), game.identity["rules"]
+    # Rules that the game lacks are of other payoffs too, as the weights of rummy 500's shaped reward.
+    if any(rules.get(name) != wanted.get(name) for name in {*game.payoff_rules, *(rules.keys() - wanted.keys())}):
         return {name: without_value(policy) for name, policy in found.items()}
     return found
 

@@ -120,7 +120,7 @@ export const T = {
   beliefOver: "The round is over: all cards are on the table.",
   beliefOf: (name) => `In ${name}'s hand`,
   beliefNote: (b) => (b.weighted
-    ? `An estimate from ${b.worlds} deals that fit what you have seen, weighted by how well the moves so far fit a player like ${b.advisor}, softly enough that they are worth ${Math.round(b.effective)} equal deals.`
+    ? `An estimate from ${b.worlds} deals that fit what you have seen, weighted by how well the moves so far fit a player like ${b.weighed_by}, softly enough that they are worth ${Math.round(b.effective)} equal deals.`
     : `An estimate from ${b.worlds} deals that fit what you have seen, all weighing the same.`),
   truthNote: "It was the last before the round ended; rings show where the cards were at its end.",
   own: "your own",

@@ -8,6 +8,7 @@ import pytest
 from page_support import chosen, hidden_cards, words
 
 import envs
+from dream.page import review
 from dream.page.compiled import Shelf
 from dream.page.match import Chair, Match, Settings
 from dream.page.refusals import RefusedError
@@ -51,6 +52,23 @@ def test_a_round_ends_and_is_scored(name: str) -> None:
         if number < 3:
             match.next_round()
     assert len(match.finished) == 4
+
+
+def test_players_answer_anew_in_each_branch() -> None:
+    """Uniform play after the same raise, twelve times from one position: not always alike."""
+    match = _match("leduc_poker")
+    while not match.round.position.done:
+        _to_my_turn(match)
+        if not match.round.position.done:
+            match.act(chosen(match.snapshot()))
+    played = match.finished_round(0)
+    positions = review.positions(match.compiled, played.deal, played.actions)
+    answers = set()
+    for _ in range(12):
+        branch = match.branch(played, positions, 0, match.chairs[1].player)
+        branch.act(2)
+        answers.add(branch.choose())
+    assert len(answers) > 1
 
 
 _FEW = {"hand_size": 3, "max_turns": 4}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from typing import Any
 
 import jax
@@ -15,6 +16,7 @@ from dream.evaluation.gains import GAIN, play_for_gains
 from dream.networks.policy import ValuedPolicy
 from dream.search import SearchSettings, make_search
 from dream.search.playouts import play_on
+from dream.storage.checkpoint_writer import CheckpointWriter
 from dream.storage.policies import find, game_of, policy_of
 from envs import InputError, Policy
 
@@ -88,6 +90,24 @@ def test_no_value_of_what_another_game_pays() -> None:
     assert searching.params.policy.value is None
     with pytest.raises(InputError, match="other rules: knock_limit=10, not 0"):
         make_search(policy_of(trained, game_of(trained)), envs.make("gin_rummy", knock_limit=0))
+
+
+def test_no_value_of_a_shaped_reward(tmp_path: pathlib.Path) -> None:
+    """Trained on rummy 500's shaped reward, whose weights the game with scores alone does not have."""
+    rules = {"num_players": 2, "max_turns": 10}
+    shaped = envs.make("rummy500", **rules, reward="shaped")
+    config = {
+        "env": {"name": "rummy500", "rules": {**rules, "reward": "shaped"}},
+        "algo": {"name": "ppo", "episodes_per_iteration": 4},
+        "network": {"name": "dueling", "hidden": [4]},
+    }
+    learner = algorithms.make(config["algo"], config["network"], shaped)
+    writer = CheckpointWriter(tmp_path, keep=1)
+    writer.save(1, learner.init(jax.random.key(0)), {"config": config, "game": shaped.identity})
+    writer.close()
+    trained = find(tmp_path)
+    assert policy_of(trained, shaped).value is not None
+    assert policy_of(trained, envs.make("rummy500", **rules)).value is None
 
 
 def test_no_value_where_an_assistant_decides_some() -> None:
