@@ -16,6 +16,7 @@ SHARED = {
     "envs.match_rules",
     "envs.errors",
     "envs.batching",
+    "envs.checks",
     "envs.random_play",
     "envs.sampling",
     "envs.boards",
