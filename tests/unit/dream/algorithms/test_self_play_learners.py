@@ -89,7 +89,7 @@ def test_settings_that_do_not_fit_are_refused() -> None:
     for games in (1024, 200):
         with pytest.raises(InputError, match=r"algo\.batch_games=.* must divide algo\.episodes_per_iteration=512"):
             algorithms.make(RNAD | {"batch_games": games}, NETWORK, envs.make("kuhn_poker"))
-    with pytest.raises(InputError, match="is for two players"):
+    with pytest.raises(InputError, match="needs a two-player zero-sum game, and rummy500 has 3 players"):
         algorithms.make(RNAD, NETWORK, envs.make("rummy500", num_players=3))
     with pytest.raises(
         InputError,
