@@ -67,7 +67,7 @@ def test_the_policys_own_value_and_bonus_do_not_count() -> None:
 def test_other_games_and_numbers_are_refused() -> None:
     """Each with what would be right."""
     kuhn = envs.make("kuhn_poker")
-    with pytest.raises(InputError, match="two-player zero-sum game; rummy500"):
+    with pytest.raises(InputError, match="two-player zero-sum game, and rummy500"):
         play_for_gains(envs.make("rummy500", num_players=3), Policy(_first), Policy(_first), games=6)
     with pytest.raises(InputError, match="at least 1"):
         play_for_gains(kuhn, Policy(_first), Policy(_first), games=4, playouts=0)
