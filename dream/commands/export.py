@@ -18,7 +18,7 @@ from dream.storage import checkpoint
 from dream.storage.card import COMPANY
 from dream.storage.files import decoded, write_bytes, write_json, writing
 from dream.storage.policies import PolicyFile, Trained, chosen_name, find, game_of, policies_of, report_dir
-from dream.storage.policy_file import SUFFIX, Card, named, to_bytes
+from dream.storage.policy_file import SUFFIX, Card, named, to_bytes, with_checksum
 from envs import Game, InputError, Policy
 
 
@@ -126,7 +126,12 @@ def write(export: Export) -> Path:
     content = to_bytes(export.card, export.arrays)
     arrays = {name: {"dtype": str(x.dtype), "shape": list(x.shape)} for name, x in export.arrays.items()}
     sha = hashlib.sha256(content).hexdigest()
-    card = {**dataclasses.asdict(export.card), "file": export.path.name, "sha256": sha, "arrays": arrays}
+    card = {
+        **dataclasses.asdict(with_checksum(export.card, export.arrays)),
+        "file": export.path.name,
+        "sha256": sha,
+        "arrays": arrays,
+    }
     with writing(export.path):
         write_bytes(export.path, content)
         write_json(export.path.with_suffix(".json"), card)

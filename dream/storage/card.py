@@ -63,6 +63,7 @@ class Card:
       source: what it was made from, in words.
       parameters: numbers in all arrays.
       format: of the card.
+      checksum: CRC-32 of the arrays in the order of their names, in hexadecimal digits; empty in older exports.
     """
 
     env: dict[str, Any]
@@ -75,6 +76,7 @@ class Card:
     source: str = ""
     parameters: int = 0
     format: int = FORMAT
+    checksum: str = ""
 
 
 def parse(text: str) -> Card:

@@ -26,8 +26,8 @@ from envs import Game, Policy
 from envs.errors import InputError, shown
 
 SUFFIX = ".safetensors"
-_KEY, _CHECKSUM = "dream_card", "dream_checksum"
-"""Of the card and of the arrays' checksum in the file's metadata."""
+_KEY = "dream_card"
+"""Of the card in the file's metadata, which has no other: safetensors writes several in any order."""
 _MAX_HEADER = 2**23
 """Bytes of names, shapes and card that are read."""
 _CHUNK = 2**22
@@ -164,19 +164,19 @@ def read_export(path: Path) -> Loaded:
     Raises:
       InputError: damaged, or no export of this project.
     """
-    metadata, entries = _opened(path, _header)
-    card = metadata.get(_KEY)
-    if card is None:
+    text, entries = _opened(path, _header)
+    if text is None:
         raise InputError(f"{path} is not an export of this project: its metadata contain no card under {_KEY!r}")
     try:
-        return parse(card), entries, lambda: _undamaged(path, _opened(path, _arrays), metadata.get(_CHECKSUM))
+        card = parse(text)
+        return card, entries, lambda: _undamaged(path, _opened(path, _arrays), card.checksum)
     except InputError as error:
         raise InputError(f"{path} has a wrong card: {error}") from error
 
 
-def _undamaged(path: Path, arrays: dict[str, np.ndarray], expected: str | None) -> dict[str, np.ndarray]:
+def _undamaged(path: Path, arrays: dict[str, np.ndarray], expected: str) -> dict[str, np.ndarray]:
     """Returns the arrays; raises InputError where they are not those that were written. Old exports do not tell."""
-    if expected is not None and expected != _sum_of(arrays):
+    if expected and expected != _sum_of(arrays):
         raise InputError(f"{path} is damaged: its arrays do not match their checksum; export the policy again")
     return arrays
 
@@ -202,13 +202,13 @@ def _opened(path: Path, read: Callable[[Any], Any]) -> Any:
         raise InputError(f"{path} is not a readable safetensors file ({text}); export the policy again") from error
 
 
-def _header(file: Any) -> tuple[dict[str, str], dict[str, Entry]]:
+def _header(file: Any) -> tuple[str | None, dict[str, Entry]]:
     entries = {}
     for name in file.keys():  # noqa: SIM118 - no mapping
         part = file.get_slice(name)
         kind = part.get_dtype()
         entries[name] = Entry(tuple(part.get_shape()), np.dtype(_DTYPES[kind]) if kind in _DTYPES else kind)
-    return file.metadata() or {}, entries
+    return (file.metadata() or {}).get(_KEY), entries
 
 
 def _arrays(file: Any) -> dict[str, np.ndarray]:
@@ -222,4 +222,9 @@ def to_bytes(card: Card, arrays: dict[str, np.ndarray]) -> bytes:
     from safetensors.numpy import save
 
     plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    return save(plain, metadata={_KEY: json.dumps(dataclasses.asdict(card)), _CHECKSUM: _sum_of(plain)})
+    return save(plain, metadata={_KEY: json.dumps(dataclasses.asdict(with_checksum(card, plain)))})
+
+
+def with_checksum(card: Card, arrays: Mapping[str, np.ndarray]) -> Card:
+    """Returns the card of an export of these arrays."""
+    return dataclasses.replace(card, checksum=_sum_of(arrays))

@@ -65,7 +65,7 @@ def test_unknown_rule_lists_the_known_ones() -> None:
 @pytest.mark.parametrize(
     ("rule", "value", "right"),
     [
-        ("knock_limit", 10.0, "an int"),
+        ("knock_limit", 10.5, "an int"),
         ("gin_bonus", "25", "an int"),
         ("first_offer", 1, "a bool"),
         ("hand_size", True, "an int"),
