@@ -75,8 +75,7 @@ class NetworkAverage:
             batch = batches_of(self.network, buffers[player], config.batch_size, sample_key)
             old = params_of(params, player)
             own, _ = fit_network(self.network, config, strategy_loss, old, batch, fit_key)
-            has_rows = buffers[player].seen > 0
-            own = jax.tree.map(lambda fresh, kept, has_rows=has_rows: jnp.where(has_rows, fresh, kept), own, old)
+            own = jax.tree.map(functools.partial(jnp.where, buffers[player].seen > 0), own, old)
             params = with_params(params, player, own)
         return AverageNetworks(params, jnp.bool_(True), buffers)
 

@@ -111,7 +111,7 @@ class RegretFit:
         new, metrics = fit_network(self.network, self.config.fit, loss, params, batch, fit_key)
         # Without samples the network stays as it is, even where each fit begins with fresh parameters.
         has_samples = buffer.seen > 0
-        params = jax.tree.map(lambda fresh, old: jnp.where(has_samples, fresh, old), new, params)
+        params = jax.tree.map(functools.partial(jnp.where, has_samples), new, params)
         metrics |= {"samples": buffer.seen, "target_scale": scale}
         return PlayerNetwork(params, fitted | has_samples, scale, buffer), metrics
 

@@ -177,8 +177,8 @@ def batches_of(network: Network, buffer: ReservoirBuffer, size: int, key: Array)
     """Returns number of the step -> its batch, sampled from a buffer of Row; `key` is not to be used elsewhere.
 
     Weights are divided by their mean over the buffer, not over the batch or by any one row's weight, which leaves the
-    expected gradient that of the weighted loss. Where no row has a weight, as in a buffer without rows, all are
-    0, and so are the gradients.
+    expected gradient that of the weighted loss. Where no row has a weight, as in a buffer without rows, all
+    are 0, and so are the gradients.
     """
     mean_weight = jnp.maximum(reservoir.mean(buffer, buffer.rows.weight), 1e-30)
     actions = buffer.rows.target.shape[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,8 +11,11 @@ import pytest
 
 import envs
 from dream.networks.policy import ValuedPolicy
+from dream.page import counsel
 from dream.page.advice import Adviser, Belief, belief_summary, loss, rows
+from dream.page.catalogue import Catalogue
 from dream.page.compiled import CompiledGame, Player, Position
+from dream.page.hub import Hub
 from dream.page.refusals import RefusedError
 from envs import InputError, Policy, boards
 from envs.boards import gin_insight
@@ -217,3 +221,20 @@ def _knock(compiled: CompiledGame, position: Position) -> tuple[str, set[str], d
     choices = [(boards.choice(game, position.state, view, int(action)), int(action)) for action in legal]
     plays = {one["kind"]: action for one, action in sorted(choices, key=lambda pair: -pair[0].get("left", 0))}
     return belief_summary(game, view, seat, belief, legal)["knock"], set(plays), plays
+
+
+@pytest.mark.parametrize(
+    ("game", "label", "playouts"), [("gin_rummy", "camper", "simple_bot"), ("leduc_poker", "random", "random")]
+)
+def test_beliefs_name_the_player_that_weighs_them(game: str, label: str, playouts: str) -> None:
+    """A quick player in the place of another rule-based one; the advisor itself where the game has none."""
+
+    async def asked() -> counsel.Advised:
+        hub = Hub(Catalogue(runs=None))
+        try:
+            return await counsel.advised(hub, envs.make(game), label)
+        finally:
+            hub.close()
+
+    found = asyncio.run(asked())
+    assert (found.label, found.playout_label) == (label, playouts)
