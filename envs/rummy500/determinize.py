@@ -42,7 +42,7 @@ def sample(num_players: int, view: RummyView, key: Array, rules: RummyRules) -> 
     state, fits = _dealt(num_players, view, key), functools.partial(_can_meet_duty, rules)
 
     def again(seen: RummyView, one: Array) -> RummyState:
-        return first_accepted(functools.partial(_dealt, num_players, seen), fits, one)
+        return first_accepted(functools.partial(_dealt, num_players, seen), fits, one)[0]
 
     return where_needed(~fits(state), again, state, view, jax.random.fold_in(key, 1))
 

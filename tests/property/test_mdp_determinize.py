@@ -25,35 +25,39 @@ LEAST_DECLINES, MOST_DECISIONS = 2, 20
 FED = "KS KH KD JH JD JC AS AH"
 SHED = "4S 7S TS 5H 8H TH 7D 9D"
 """The own hand; the cards the opponent takes from the pile, and those it discards for them, in order."""
+PLAY_ON, PASS = -3, 13
+determinize = jax.jit(GAME.determinize)
+"""Compiled once for all tests here: it takes long."""
 
 
 def _ids(names: str) -> list[int]:
     return [cards.card_id(name) for name in names.split()]
 
 
-def _played(hidden: Array, plays_on: bool) -> tuple[Any, Array]:
+@jax.jit
+@functools.partial(jax.vmap, in_axes=(0, None))
+def _played(hidden: Array, plays_on: Array) -> tuple[Any, Array]:
     """Plays eight turns on a deal that gives the opponent two hidden cards: the state and whether all was legal."""
     own, fed, shed, upcard = _ids(NAMES), _ids(FED), _ids(SHED), _ids("6C")
     known = jnp.array([*own, *shed, *upcard, *fed])
     rest = jnp.argsort(jnp.zeros(cards.NUM_CARDS, bool).at[known].set(True).at[hidden].set(True), stable=True)
     first = jnp.concatenate([jnp.array(own), jnp.array(shed), hidden, jnp.array([*upcard, *fed])])
-    state, fine = GAME.from_deck(jnp.concatenate([first, rest[: cards.NUM_CARDS - len(first)]])), jnp.bool_(True)
+    start = GAME.from_deck(jnp.concatenate([first, rest[: cards.NUM_CARDS - len(first)]]))
 
-    def turn(carry: tuple[Any, Array], pair: tuple[Array, Array]) -> tuple[tuple[Any, Array], None]:
+    def move(carry: tuple[Any, Array], card: Array) -> tuple[tuple[Any, Array], Array]:
+        """Draws from the stock or the pile (-1, -2), plays on where it has to decide (-3), or discards."""
         state, fine = carry
-        for draw, card in ((0, pair[0]), (1, pair[1])):
-            fine = fine & GAME.legal_actions(state)[draw]
-            state = GAME.step(state, jnp.int32(draw))[0]
-            action = 2 + slot_of(state.table.hands[state.current_player], card)
-            fine = fine & GAME.legal_actions(state)[action]
-            state = GAME.step(state, action)[0]
-        return (state, fine), None
+        decides = state.phase == 2
+        action = jnp.where(card < 0, -1 - card, 2 + slot_of(state.table.hands[state.current_player], card))
+        action = jnp.where(card == PLAY_ON, PASS, action)
+        left_out = (card == PLAY_ON) & ~(decides & plays_on)
+        fine = fine & (left_out | GAME.legal_actions(state)[action])
+        state = jax.tree.map(lambda old, new: jnp.where(left_out, old, new), state, GAME.step(state, action)[0])
+        return (state, fine), decides
 
-    (state, fine), _ = lax.scan(turn, (state, fine), (jnp.array(fed), jnp.array(shed)))
-    decides = state.phase == 2
-    after = GAME.step(state, jnp.int32(13))[0]
-    state = jax.tree.map(lambda a, b: jnp.where(decides, b, a), state, after) if plays_on else state
-    return state, fine & (decides == plays_on) & (state.current_player == 0)
+    script = [card for pair in zip(fed, shed, strict=True) for card in (-1, pair[0], -2, pair[1])] + [PLAY_ON]
+    (state, fine), decides = lax.scan(move, (start, jnp.bool_(True)), jnp.array(script))
+    return state, fine & (decides[-1] == plays_on) & (state.current_player == 0)
 
 
 def _same(one: Any, two: Any) -> bool:
@@ -66,8 +70,7 @@ def test_the_view_stays_and_the_round_can_be_replayed() -> None:
     compiled = functools.partial(jax.jit, compiler_options=QUICK)
     step, view = compiled(lambda state, action: GAME.step(state, action)[0]), compiled(GAME.view)
     legal_actions, replay = compiled(GAME.legal_actions), compiled(GAME.replay_actions)
-    uniform = compiled(lambda seen, key: (GAME.determinize(seen, key), 0.0))
-    deals = (uniform, 0.0), (compiled(GAME.likely_world), 1.0)
+    deals = (lambda seen, key: (determinize(seen, key), 0.0), 0.0), (compiled(GAME.likely_world), 1.0)
     rng, state, draws = np.random.default_rng(0), compiled(GAME.init)(jax.random.key(0)), np.zeros(2)
     for n in range(40):
         legal = np.flatnonzero(legal_actions(state))
@@ -91,7 +94,7 @@ def _listed(plays_on: bool) -> tuple[np.ndarray, Any]:
     """All pairs that the opponent might hold when all its other cards have shown, int[n, 2]; the view of player 0."""
     seen = {*_ids(NAMES), *_ids(FED), *_ids(SHED), *_ids("6C")}
     pairs = np.array(list(itertools.combinations(sorted(set(range(cards.NUM_CARDS)) - seen), 2)))
-    states, fine = jax.jit(jax.vmap(functools.partial(_played, plays_on=plays_on)))(pairs)
+    states, fine = _played(pairs, np.bool_(plays_on))
     listed = pairs[np.asarray(fine)]
     assert 20 < len(listed) < len(pairs) - 20
     first = jax.tree.map(lambda leaf: leaf[np.flatnonzero(fine)[0]], states)
@@ -103,8 +106,7 @@ def test_all_consistent_hands_are_equally_likely(plays_on: bool) -> None:
     """Of a round in which all but two cards of the opponent's have shown, against all pairs it might hold."""
     listed, view = _listed(plays_on)
     keys = jax.random.split(jax.random.key(1), 30 * len(listed))
-    hands = jax.jit(lambda keys: lax.map(lambda key: GAME.determinize(view, key).table.hands[1], keys))(keys)
-    hands = np.asarray(hands) & ~np.asarray(view.known)
+    hands = np.array([determinize(view, key).table.hands[1] for key in keys]) & ~np.asarray(view.known)
     found, counts = np.unique(hands, axis=0, return_counts=True)
     assert {tuple(cards.cards_in(hand)) for hand in found} == {tuple(pair) for pair in listed}
     assert abs(np.sum((counts - 30) ** 2 / 30) - len(listed)) < 5 * np.sqrt(2 * len(listed))
@@ -114,12 +116,16 @@ def test_likely_hands_have_the_density_they_say() -> None:
     """Each pair of the same list as often as exp(-b deadwood)."""
     listed, view = _listed(plays_on=False)
 
-    def draw(key: Array) -> tuple[Array, Array, Array]:
-        world, log_weight = GAME.likely_world(view, key)
-        return world.table.hands[1], world.table.deadwood[1], log_weight
+    @jax.jit
+    def draw(view: Any, keys: Array) -> tuple[Array, Array, Array]:  # of a constant view XLA folds for seconds
+        def one(key: Array) -> tuple[Array, Array, Array]:
+            world, log_weight = GAME.likely_world(view, key)
+            return world.table.hands[1], world.table.deadwood[1], log_weight
+
+        return lax.map(one, keys, batch_size=512)
 
     b, keys = likely.sharpness(8), jax.random.split(jax.random.key(2), 8192)
-    hands, deadwood, logs = jax.device_get(jax.jit(lambda keys: lax.map(draw, keys, batch_size=512))(keys))
+    hands, deadwood, logs = jax.device_get(draw(view, keys))
     np.testing.assert_allclose(logs, b * deadwood, rtol=1e-5)
     known, both = np.asarray(view.known), jax.vmap(lambda pair: cards.to_mask(jnp.isin(np.arange(52), pair)))(listed)
     wanted = np.exp(-b * np.asarray(jax.vmap(melds.deadwood)((both | known).astype(jnp.int32))))
@@ -135,7 +141,7 @@ def test_no_world_contradicts_the_knocks_that_were_declined() -> None:
     policy = envs.make_bot("camper", GAME)
     compiled = functools.partial(jax.jit, compiler_options=QUICK)
     act = compiled(lambda state: jnp.argmax(policy(GAME.view(state, state.current_player), GAME.legal_actions(state))))
-    step, view, determinize = compiled(GAME.step), compiled(GAME.view), jax.jit(GAME.determinize)
+    step, view = compiled(GAME.step), compiled(GAME.view)
     again = compiled(_replayed)
     seen = 0
     for number in range(1000, 1012):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import random
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -90,37 +91,54 @@ def test_the_view_stays_and_the_hidden_cards_move() -> None:
     assert kept["moved"][in_play].mean() > 0.8
 
 
-def _played(hidden: Array, shown: list[int], actions: list[int]) -> tuple[Any, Array]:
-    """Plays a script on a deal that gives the opponent these hidden cards: the state and whether all was legal."""
-    theirs = jnp.concatenate([hidden, jnp.array(shown, jnp.int32)])
-    middle = [UPCARD, DRAWN] if DRAWN in actions else [UPCARD]
-    first = [jnp.array(OWN), theirs[:5], jnp.array(middle), theirs[5:]]
-    start = jnp.concatenate(first).astype(jnp.int32)
-    rest = jnp.argsort(jnp.zeros(20, bool).at[start].set(True), stable=True)
-    state, fine = SMALL.from_deck(jnp.concatenate([start, rest[: 20 - len(start)]])), jnp.bool_(True)
+@jax.jit
+@functools.partial(jax.vmap, in_axes=(0, None))
+def _after(deck: Array, actions: Array) -> tuple[Any, Array]:
+    """Returns the state after a script on a deal, and whether all was legal; -1 stands for no action."""
 
     def body(carry: tuple[Any, Array], action: Array) -> tuple[tuple[Any, Array], None]:
         state, fine = carry
-        return (SMALL.step(state, action)[0], fine & SMALL.legal_actions(state)[action]), None
+        after = jax.tree.map(lambda old, new: jnp.where(action < 0, old, new), state, SMALL.step(state, action)[0])
+        return (after, fine & (SMALL.legal_actions(state)[action] | (action < 0))), None
 
-    return lax.scan(body, (state, fine), jnp.array(actions))[0]
+    return lax.scan(body, (SMALL.from_deck(deck), jnp.bool_(True)), actions)[0]
+
+
+def _played(done: str) -> tuple[Any, np.ndarray]:
+    """Plays a script with all hands that the opponent might hold: the states and whether all was legal."""
+    actions, shown, count = SCRIPTS[done]
+    middle = [UPCARD, DRAWN] if DRAWN in actions else [UPCARD]
+    unseen = sorted(set(range(20)) - {*OWN, *shown, *middle})
+    decks = []
+    for hidden in itertools.combinations(unseen, count):
+        theirs = [*hidden, *shown]
+        first = [*OWN, *theirs[:5], *middle, *theirs[5:]]
+        decks.append(first + sorted(set(range(20)) - set(first)))
+    padded = np.array(actions + [-1] * (len(KNOCKED) - len(actions)))
+    return _in_chunks(lambda decks: _after(decks, padded), np.array(decks), 512)
+
+
+def _in_chunks(function: Callable[[Any], Any], rows: Any, size: int) -> Any:
+    """Calls a vectorised function with so many rows at a time, so that it is compiled once whatever their number."""
+    starts = range(0, len(rows), size)
+    chunks = (rows[np.arange(start, start + size) % len(rows)] for start in starts)  # the last begins again
+    parts = [jax.device_get(function(chunk)) for chunk in chunks]
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves)[: len(rows)], *parts)
+
+
+_hands = jax.jit(jax.vmap(lambda view, key: SMALL.determinize(view, key).hands[1], (None, 0)))
 
 
 @pytest.mark.parametrize("done", SCRIPTS)
 def test_all_consistent_hands_are_equally_likely(done: str) -> None:
     """Sampled hands against the list of all that let the opponent do what it has done, on twenty cards."""
-    actions, shown, count = SCRIPTS[done]
-    seen = {*OWN, UPCARD, *shown, *([DRAWN] if DRAWN in actions else [])}
-    hands = np.array(list(itertools.combinations(sorted(set(range(20)) - seen), count)))
-    played, fine = jax.jit(jax.vmap(lambda hidden: _played(hidden, shown, actions)))(hands)
-    fine = np.asarray(fine)
-    state = jax.tree.map(lambda leaf: leaf[np.flatnonzero(fine)[0]], played)
-    view = SMALL.view(state, 0)
-    listed = {tuple(hand) for hand in np.asarray(played.hands[:, 1])[fine].tolist()}
+    played, fine = _played(done)
+    view = SMALL.view(jax.tree.map(lambda leaf: leaf[np.flatnonzero(fine)[0]], played), 0)
+    listed = {tuple(hand) for hand in played.hands[:, 1][fine].tolist()}
     assert len(listed) == fine.sum()
-    assert len(listed) < len(hands) or done == "has taken the upcard"
+    assert len(listed) < len(fine) or done == "has taken the upcard"
     keys = jax.random.split(jax.random.key(5), 60 * len(listed))
-    sampled = np.asarray(jax.jit(jax.vmap(lambda key: SMALL.determinize(view, key).hands[1]))(keys))
+    sampled = _in_chunks(lambda keys: _hands(view, keys), keys, 2048)
     found, counts = np.unique(sampled, axis=0, return_counts=True)
     assert {tuple(hand) for hand in found.tolist()} == listed
     assert abs(np.sum((counts - 60) ** 2 / 60) - len(listed)) < 5 * np.sqrt(2 * len(listed))
@@ -131,10 +149,7 @@ def test_likely_hands_have_the_density_they_say(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(likely, "sharpness", lambda turns: jnp.float32(0.2))
     draw = jax.jit(jax.vmap(functools.partial(determinize.sample_likely, SMALL.rules), (None, 0)))
     for done, in_play in (("has taken the upcard", True), ("has knocked", False)):
-        actions, shown, count = SCRIPTS[done]
-        seen = {*OWN, UPCARD, *shown, *([DRAWN] if DRAWN in actions else [])}
-        hands = np.array(list(itertools.combinations(sorted(set(range(20)) - seen), count)))
-        played, fine = jax.jit(jax.vmap(lambda hidden, s=shown, a=actions: _played(hidden, s, a)))(hands)
+        played, fine = _played(done)
         view = SMALL.view(jax.tree.map(lambda leaf, f=fine: leaf[np.flatnonzero(f)[0]], played), 0)
         states, logs = draw(view, jax.random.split(jax.random.key(6), 20_000))
         held = np.asarray(states.hands[:, 1])

@@ -63,13 +63,7 @@ class Places(NamedTuple):
     hidden: Array
 
 
-def sample(
-    rules: GinRules,
-    view: LoggedView,
-    drawn: Array,
-    key: Array,
-    accepts: Callable[[Array], Array] | None = None,
-) -> Table:
+def sample(rules: GinRules, view: LoggedView, drawn: Array, key: Array) -> Table:
     """Draws a table uniformly among those consistent with a view.
 
     Args:
@@ -77,10 +71,24 @@ def sample(
       view: of either player, in play.
       drawn: bool, whether the player to act holds the card it drew and has yet to discard.
       key: consumed.
-      accepts: (opponent's hand after each log entry, int32[max_actions, 4]) -> bool, whether a deal is consistent with
-        what else the game shows; None: all are. Others are drawn again, as `first_accepted` says.
     Returns:
       The Table; seen by view.seat it is bit for bit the one that was seen.
+    """
+    places = places_of(rules, view)
+    return _as_table(rules, view, drawn, places, *_fill(rules, places, view, key))
+
+
+def sample_accepted(
+    rules: GinRules, view: LoggedView, drawn: Array, key: Array, accepts: Callable[[Array], Array]
+) -> tuple[Table, Array]:
+    """Draws a table as `sample` does, given that it is consistent with what else the game shows.
+
+    Args:
+      rules, view, drawn, key: as of `sample`.
+      accepts: (opponent's hand after each log entry, int32[max_actions, 4]) -> bool. Tables that it does not accept are
+        drawn again, as `first_accepted` says.
+    Returns:
+      The Table, and bool, whether it is accepted.
     """
     places = places_of(rules, view)
 
@@ -90,8 +98,8 @@ def sample(
     def fits(deal: tuple[Array, Array]) -> Array:
         return accepts(their_hands(rules, view, deal[0], filled_log(rules, view, places, deal[0])))
 
-    deck, open_places = dealt(key) if accepts is None else first_accepted(dealt, fits, key)
-    return _as_table(rules, view, drawn, places, deck, open_places)
+    deal, fine = first_accepted(dealt, fits, key)
+    return _as_table(rules, view, drawn, places, *deal), fine
 
 
 def sample_likely(rules: GinRules, view: LoggedView, drawn: Array, key: Array) -> tuple[Table, Array]:

@@ -75,13 +75,16 @@ def led(rules: DeckRules, hidden: Hidden, known: Array, b: Array, key: Array) ->
     hand = known.astype(jnp.int32) + jnp.sum(jnp.where(is_held[:, None], jax.vmap(bits)(hidden.held), 0), axis=0)
 
     def swap(n: Array, at: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Makes swap n - 1; with n = 0 counts the first hand, in the same code, as it is long to compile."""
         held, stock, hand, deadwood = at
-        i, j = draws[n, 0] % counts[0], draws[n, 1] % counts[1]
-        swapped = hand ^ bits(held[i]) ^ bits(stock[j])
+        i, j = draws[n - 1, 0] % counts[0], draws[n - 1, 1] % counts[1]
+        swapped = jnp.where(n == 0, hand, hand ^ bits(held[i]) ^ bits(stock[j]))
         after = melds.deadwood(swapped)
-        fine = possible & (b * (after - deadwood) < luck[n])
-        new = held.at[i].set(stock[j]), stock.at[j].set(held[i]), swapped, after
-        return jax.tree.map(lambda one, other: jnp.where(fine, one, other), new, at)
+        fine = possible & (n > 0) & (b * (after - deadwood) < luck[n - 1])
+        new = held.at[i].set(stock[j]), stock.at[j].set(held[i]), swapped
+        chosen = jax.tree.map(lambda one, other: jnp.where(fine, one, other), new, at[:3])
+        return *chosen, jnp.where(fine | (n == 0), after, deadwood)
 
-    held, stock, _, deadwood = lax.fori_loop(0, SWAPS, swap, (hidden.held, hidden.stock, hand, melds.deadwood(hand)))
+    start = hidden.held, hidden.stock, hand, jnp.int32(0)
+    held, stock, _, deadwood = lax.fori_loop(0, SWAPS + 1, swap, start)
     return hidden._replace(held=held, stock=stock), deadwood

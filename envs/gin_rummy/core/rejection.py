@@ -34,7 +34,7 @@ _STRICT = 20.0
 _HALVINGS = 16
 
 
-def first_accepted(propose: Callable[[Array], Any], accepts: Callable[[Any], Array], key: Array) -> Any:
+def first_accepted(propose: Callable[[Array], Any], accepts: Callable[[Any], Array], key: Array) -> tuple[Any, Array]:
     """Draws from the distribution of the proposals, given that they are accepted.
 
     Args:
@@ -42,7 +42,7 @@ def first_accepted(propose: Callable[[Array], Any], accepts: Callable[[Any], Arr
       accepts: pytree -> bool.
       key: consumed.
     Returns:
-      The first proposal that is accepted; after MOST_PROPOSALS without one, one that is not.
+      The first proposal that is accepted, and True; after MOST_PROPOSALS without one, one that is not, and False: bool.
     """
 
     def block(n: Array) -> tuple[Array, Any]:
@@ -56,7 +56,9 @@ def first_accepted(propose: Callable[[Array], Any], accepts: Callable[[Any], Arr
 
     shapes = jax.eval_shape(propose, key)
     start = (jnp.int32(0), jnp.bool_(False), jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes))
-    return lax.while_loop(lambda carry: ~carry[1] & (carry[0] < MOST_PROPOSALS // BLOCK), body, start)[2]
+    looks_on = lambda carry: ~carry[1] & (carry[0] < MOST_PROPOSALS // BLOCK)  # noqa: E731
+    _, accepted, proposed = lax.while_loop(looks_on, body, start)
+    return proposed, accepted
 
 
 def annealed(

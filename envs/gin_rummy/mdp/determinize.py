@@ -52,8 +52,7 @@ def sample(rules: MdpRules, view: MdpView, key: Array) -> Dealt:
       Dealt; seen by view.seat it is bit for bit what was seen.
     """
     accepts = functools.partial(_decides_where_shown, rules, view)
-    board = determinize.sample(rules, view, view.phase == DISCARD, key, accepts)
-    fits = accepts(determinize.their_hands(rules, view, board.deck, board.log))
+    board, fits = determinize.sample_accepted(rules, view, view.phase == DISCARD, key, accepts)
     lead_key = jax.random.fold_in(key, MOST_PROPOSALS)
     board = where_needed(
         ~fits, functools.partial(_led, rules), board, view, board, lead_key,
@@ -85,12 +84,16 @@ def sample_likely(rules: MdpRules, view: MdpView, key: Array) -> tuple[Dealt, Ar
         return deal, _wrong_by(rules, hidden, deadwood), deadwood[-1]
 
     def move(n: Array, at: tuple[_Deal, Array, Array]) -> tuple[_Deal, Array, Array]:
-        other = found(_swapped(rules, hidden, at[0], keys[n]))
-        fine = (other[1] <= at[1]) & (b * (other[2] - at[2]) < luck[n])
+        """Makes swap n - 1; with n = 0 what is found of the first deal, in the same code, as it is long to compile."""
+        first = n == 0
+        swapped = _swapped(rules, hidden, at[0], keys[n - 1])
+        other = found(jax.tree.map(lambda new, old: jnp.where(first, old, new), swapped, at[0]))
+        fine = first | ((other[1] <= at[1]) & (b * (other[2] - at[2]) < luck[n - 1]))
         return jax.tree.map(lambda new, old: jnp.where(fine, new, old), other, at)
 
     hands = _hands_at(determinize.their_hands(rules, view, board.deck, board.log), hidden.at)
-    deal, _, deadwood = lax.fori_loop(0, likely.SWAPS, move, found(_Deal(board.deck.astype(jnp.int32), hands)))
+    start = _Deal(board.deck.astype(jnp.int32), hands), jnp.int32(0), jnp.int32(0)
+    deal, _, deadwood = lax.fori_loop(0, likely.SWAPS + 1, move, start)
     return _as_dealt(_on_deck(rules, view, board, deal.deck.astype(jnp.uint8))), b * deadwood
 
 

@@ -52,16 +52,21 @@ def sample(rules: OpenSpielRules, view: OpenSpielView, key: Array) -> OpenSpielS
       The OpenSpielState; seen by view.seat it is bit for bit the one that was seen.
     """
     hidden = _hidden(rules, view)
+    chosen = _consistent(rules, view, hidden, key)
+    return _state(rules, view, hidden, hidden.known | cards.to_mask(chosen, rules.num_ranks), key)
+
+
+def _consistent(rules: OpenSpielRules, view: OpenSpielView, hidden: _Hidden, key: Array) -> Array:
+    """Returns a uniform choice of the unseen cards, given what a knock says of the opponent's hand: bool[cards]."""
     laid = ((view.phase == ids.LAYOFF) | (view.phase == ids.MELDS)) & (view.turn == view.seat)
     of_any, above = functools.partial(_any_hand, rules, hidden), functools.partial(_above_limit, rules, view, hidden)
-    held = first_accepted(of_any, lambda chosen: above(chosen) == 0, key)
+    held, fits = first_accepted(of_any, lambda chosen: above(chosen) == 0, key)
     lead_key = jax.random.fold_in(key, MOST_PROPOSALS)
     held = where_needed(
-        above(held) > 0, functools.partial(_led_hand, rules), held, view, hidden, lead_key,
+        ~fits, functools.partial(_led_hand, rules), held, view, hidden, lead_key,
         smallest_chunk=_LANES, largest_chunk=_LANES,
     )  # fmt: skip
-    held = jnp.where(laid, _stopped_hand(rules, view, hidden, key), held)
-    return _state(rules, view, hidden, hidden.known | cards.to_mask(held, rules.num_ranks), key)
+    return jnp.where(laid, _stopped_hand(rules, view, hidden, key), held)
 
 
 def sample_likely(rules: OpenSpielRules, view: OpenSpielView, key: Array) -> tuple[OpenSpielState, Array]:
@@ -83,9 +88,9 @@ def sample_likely(rules: OpenSpielRules, view: OpenSpielView, key: Array) -> tup
     led, deadwood = likely.led(rules, deal, hidden.known, b, chain_key)
     counts = np.arange(len(held)) < led.held_count
     chosen = jnp.zeros(rules.num_cards, bool).at[jnp.where(counts, led.held, rules.num_cards)].set(True, mode="drop")
-    state = _state(rules, view, hidden, hidden.known | cards.to_mask(chosen, rules.num_ranks), stock_key)
     knocked = (view.phase == ids.KNOCK) | (view.phase == ids.LAYOFF) | (view.phase == ids.MELDS)
-    state = jax.tree.map(lambda one, other: jnp.where(knocked, other, one), state, sample(rules, view, key))
+    chosen = jnp.where(knocked, _consistent(rules, view, hidden, key), chosen)
+    state = _state(rules, view, hidden, hidden.known | cards.to_mask(chosen, rules.num_ranks), stock_key)
     return state, jnp.where(knocked, 0.0, b * deadwood)
 
 
