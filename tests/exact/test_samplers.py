@@ -49,9 +49,16 @@ def _outcome(
     correction: CorrectionConfig = IN_FULL,
 ) -> list[Sampled]:
     """Samples by self-play, the policy and the value of histories read off tables."""
-    index, q = jax.tree.map(jnp.asarray, table_index(tree)), jnp.asarray(action_values(tree, table), jnp.float32)
-    histories = jnp.asarray(_history_by_sets(tree))
-    rows = jnp.asarray(table)
+    sampler = OutcomeSampler(tree.game, GAMES, GAMES, 0.5, weights, strategy_weights, correction)
+    q = jnp.asarray(action_values(tree, table), jnp.float32)
+    known = jax.tree.map(jnp.asarray, (table_index(tree), table, q, _history_by_sets(tree)))
+    return [jax.device_get(_sampled(sampler, values, known, player, jax.random.key(n))) for n in range(BATCHES)]
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _sampled(sampler: OutcomeSampler, values: str, known: tuple[Any, ...], player: int, key: jax.Array) -> Sampled:
+    """Samples for a player, by what is known of the tree: where sets are, the policy, values, histories of sets."""
+    index, rows, q, histories = known
 
     def policy(view: Any, allowed: jax.Array, decider: jax.Array) -> jax.Array:
         return rows[row_of(index, view)[0]]
@@ -64,13 +71,7 @@ def _outcome(
         exact = q[histories[acting, other.astype(jnp.int32)]]
         return jnp.where(allowed, exact, 0.0) if values == "exact" else jnp.where(allowed, 1.5 - exact, 0.0)
 
-    sampler = OutcomeSampler(tree.game, GAMES, GAMES, 0.5, weights, strategy_weights, correction)
-    run = jax.jit(
-        functools.partial(
-            sampler, policy, None if values == "none" else q_values, jnp.int32(player), jnp.int32(POWER_ITERATION)
-        )
-    )
-    return [jax.device_get(run(jax.random.key(n))) for n in range(BATCHES)]
+    return sampler(policy, None if values == "none" else q_values, player, jnp.int32(POWER_ITERATION), key)
 
 
 def _history_by_sets(tree: Tree) -> np.ndarray:
