@@ -41,7 +41,7 @@ from dream.rollout import recorded, self_play
 from dream.rollout.recorded import Shown
 from dream.rollout.summary import masked_mean
 from envs import Game, InputError, Policy
-from envs.records import Record
+from envs.records import Record, counted_once
 
 _JUDGED = 2048
 """Decisions at most that `unseen_accuracy` is a mean of."""
@@ -125,7 +125,7 @@ def make(config: BehaviourCloningConfig, network: Any, game: Game, resources: Re
 
 
 def _readable(config: BehaviourCloningConfig, records: Sequence[Record]) -> tuple[Record, ...]:
-    """Returns the records; raises InputError where there is nothing in them to learn from."""
+    """Returns the records, each round once; raises InputError where there is nothing in them to learn from."""
     if not records:
         raise InputError(f"algo.records={config.records} holds no records")
     players = sorted({name for one in records for name in one.players})
@@ -134,7 +134,7 @@ def _readable(config: BehaviourCloningConfig, records: Sequence[Record]) -> tupl
             raise InputError(
                 f"algo.imitated names {name!r}; players in {config.records}: {', '.join(players) or 'not named there'}"
             )
-    return tuple(records)
+    return tuple(counted_once(records))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 import jax
@@ -39,12 +39,8 @@ def recorded_reports(rounds: Iterable[Record], progress: Callable[[int], None] =
       InputError: a round that cannot be replayed, whose result is another, or whose `pair` is no number or text.
     """
     found: dict[str, dict[str, Any]] = {}
-    counted: dict[str, int] = {}
-    for n, one in enumerate(rounds):
+    for n, one in enumerate(records.counted_once(_each(rounds, progress))):
         game, state = records.replay(one)
-        progress(n + 1)
-        if (shared := _of_games(one)) is not None and counted.setdefault(*shared) != shared[1]:
-            continue
         key = json.dumps([one.game, one.rules], sort_keys=True)
         group = found.setdefault(key, {"game": game, "rules": dict(one.rules), "samples": {}})
         names = records.player_names(one, game.num_players, whole=True)
@@ -55,16 +51,10 @@ def recorded_reports(rounds: Iterable[Record], progress: Callable[[int], None] =
     return [_report(**group) for group in found.values()]
 
 
-def _of_games(one: Record) -> tuple[str, int] | None:
-    """Returns what a round shares with itself in the other of two games to a target, and which of them this is.
-
-    The games of a pair have the numbers 2 k and 2 k + 1. None where a round is of no such game.
-    """
-    game = one.about.get("game")
-    if not isinstance(game, int) or "pair" not in one.about:
-        return None
-    place = [game // 2, one.about["pair"], one.about.get("seat")]
-    return json.dumps([one.game, one.rules, one.players, place, one.deal, one.actions], sort_keys=True), game
+def _each(rounds: Iterable[Record], progress: Callable[[int], None]) -> Iterator[Record]:
+    for n, one in enumerate(rounds):
+        yield one
+        progress(n + 1)
 
 
 def _pair(one: Record) -> str | float:

@@ -21,6 +21,7 @@ from envs.records.openspiel import of_history, to_history
 from envs.records.record import (
     FORMAT,
     Record,
+    counted_once,
     finished,
     game_of,
     moves,
@@ -42,6 +43,7 @@ __all__ = [
     "Record",
     "append",
     "check_lines",
+    "counted_once",
     "finished",
     "game_of",
     "moves",

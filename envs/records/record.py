@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -204,6 +205,22 @@ def positions(given: Record, *, checked: bool = True) -> tuple[Game, list[State]
     padded[: len(given.actions)] = given.actions
     states = jax.device_get(_states(game, _start(given, game), padded))
     return game, [jax.tree.map(lambda x, n=n: x[n], states) for n in range(len(given.actions) + 1)]
+
+
+def counted_once(rounds: Iterable[Record]) -> Iterator[Record]:
+    """Yields rounds; one that belongs to both games of a pair of games to a target only with the first of them.
+
+    The games of a pair have the numbers 2 k and 2 k + 1 as `about["game"]`.
+    """
+    met: dict[str, int] = {}
+    for one in rounds:
+        game = one.about.get("game")
+        if isinstance(game, int) and "pair" in one.about:
+            place = [game // 2, one.about["pair"], one.about.get("seat")]
+            same = json.dumps([one.game, one.rules, one.players, place, one.deal, one.actions], sort_keys=True)
+            if met.setdefault(same, game) != game:
+                continue
+        yield one
 
 
 def points_of(game: Game, state: State, rewards: Array) -> Array:

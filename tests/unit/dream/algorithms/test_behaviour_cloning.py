@@ -121,6 +121,23 @@ def test_one_record_at_least_is_learned_from(tmp_path: pathlib.Path) -> None:
         late.iterate(late.init(jax.random.key(0)))
 
 
+def test_a_round_of_two_games_to_a_target_is_learned_from_once(tmp_path: pathlib.Path) -> None:
+    """Both games of a pair hold it: it is one record, which is either learned from or judged."""
+    shared = [
+        records.record(KUHN, DEALS[0], [0, 0], ("anna", "otto"), about={"pair": 0, "seat": 0, "game": number})
+        for number in range(2)
+    ]
+    other = records.record(KUHN, DEALS[1], [0, 0], ("anna", "otto"), about={"pair": 1, "seat": 0, "game": 0})
+    metrics = []
+    for name, games in (("once", [other, shared[0]]), ("twice", [other, *shared])):
+        records.write(tmp_path / f"{name}.jsonl", games)
+        learner = _learner(records=str(tmp_path / f"{name}.jsonl"), held_out=0.5, batch_size=2)
+        metrics.append(learner.iterate(learner.init(jax.random.key(0)))[1])
+    assert {name: x for name, x in metrics[0].items() if not name.startswith("seconds")} == {
+        name: x for name, x in metrics[1].items() if not name.startswith("seconds")
+    }
+
+
 def test_nothing_is_judged_where_nothing_is_held_out(tmp_path: pathlib.Path) -> None:
     """No metric of unseen decisions, rather than a zero."""
     learner = _learner(records=str(_records(tmp_path)), held_out=0.0)
