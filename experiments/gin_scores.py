@@ -6,16 +6,19 @@
 Each policy plays the same mirrored deals against each opponent under the rules of the EAAI 2021 challenge. From one
 half of the deals follows which policy is best at each score (dream/evaluation/game_chances.py), from the other half
 what games come to with that choice and with each policy alone. Intervals are by the jackknife over blocks of the
-second half, whose deals all three share; those of chances end at 0 and 1. experiments/results/gin_scores.json is
-written at the end; matches of other policies, against more opponents or of more deals are not replaced.
+second half, whose deals all three share; those of chances end at 0 and 1. What a policy won against an opponent is kept
+in the working folder, and a second call goes on with what is missing. experiments/results/gin_scores.json is written at
+the end; matches of other policies, against more opponents or of more deals are not replaced.
 """
 
 from __future__ import annotations
 
+import argparse
+import itertools
 import json
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -109,12 +112,43 @@ def check_stored(path: Path, players: Sequence[str], opponents: Sequence[str], d
     check_as_many(path, "deals against", known, dict.fromkeys(opponents, deals))
 
 
+def _made_by(pairing: tuple[str, str], made: dict[str, Any]) -> dict[str, Any]:
+    """Returns by what a pairing's rounds are played: of the checksums, those of its two players."""
+    own = {f"checksum of {name}" for name in pairing}
+    return {name: value for name, value in made.items() if name in own or not name.startswith("checksum of ")}
+
+
+def _file(pairing: tuple[str, str], made: dict[str, Any], arguments: argparse.Namespace) -> Path:
+    players = [[name, made[f"checksum of {name}"]] for name in pairing]
+    return arguments.work / f"{zlib.crc32(json.dumps([players, arguments.deals]).encode()):08x}.npz"
+
+
+def _played(
+    game: envs.Game,
+    players: Mapping[str, Any],
+    pairing: tuple[str, str],
+    made: dict[str, Any],
+    arguments: argparse.Namespace,
+) -> dict[str, np.ndarray]:
+    """Returns what a policy won against an opponent: points int[deals, 2], seconds; played where it is not there."""
+    name, opponent = pairing
+
+    def play() -> dict[str, np.ndarray]:
+        started, seed = time.monotonic(), zlib.crc32(f"{SEED} {opponent}".encode())
+        hands = play_hands(game, players[name], players[opponent], games=2 * arguments.deals, seed=seed)
+        points = whole_points(hands["points_per_hand"])
+        return {"points": points, "seconds": np.array(time.monotonic() - started)}
+
+    return blocks.kept(_file(pairing, made, arguments), _made_by(pairing, made), play)
+
+
 def main() -> None:
     """Plays the deals and writes what follows from them."""
     parser = Parser(__doc__.splitlines()[0])
     parser.add_argument("--deals", type=int, default=16384, help="of each player against each opponent; both halves")
     parser.add_argument("--players", nargs="+", default=PLAYERS, help="between which the score chooses")
     parser.add_argument("--opponents", nargs="+", default=OPPONENTS)
+    parser.add_argument("--work", type=Path, default=Path("runs/gin_scores"))
     parser.add_argument("--out", type=result_file, default=RESULT)
     arguments = parser.parse_args()
     if arguments.deals < 128:
@@ -124,18 +158,19 @@ def main() -> None:
         made = blocks.made_by(game, {*arguments.players, *arguments.opponents})
         players = {name: find_player(name, game) for name in (*arguments.players, *arguments.opponents)}
         check_stored(arguments.out, arguments.players, arguments.opponents, arguments.deals)
+        arguments.work.mkdir(parents=True, exist_ok=True)
+        for pairing in itertools.product(arguments.players, arguments.opponents):
+            if (path := _file(pairing, made, arguments)).exists():
+                blocks.check(path, _made_by(pairing, made))
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     records = []
     for opponent in arguments.opponents:
-        started, seed = time.monotonic(), zlib.crc32(f"{SEED} {opponent}".encode())
-        points = []
-        for name in arguments.players:
-            hands = play_hands(game, players[name], players[opponent], games=2 * arguments.deals, seed=seed)
-            points.append(whole_points(hands["points_per_hand"]))
-        record = {"opponent": opponent, "deals": arguments.deals} | worth(points, game.match_rules())
-        records.append(record | {"seconds": time.monotonic() - started})
+        found = [_played(game, players, (name, opponent), made, arguments) for name in arguments.players]
+        record = {"opponent": opponent, "deals": arguments.deals}
+        record |= worth([one["points"] for one in found], game.match_rules())
+        records.append(record | {"seconds": sum(float(one["seconds"]) for one in found)})
         print(record, flush=True)
     command = f"python experiments/gin_scores.py --deals {arguments.deals}"
     for name, usual in (("players", PLAYERS), ("opponents", OPPONENTS)):

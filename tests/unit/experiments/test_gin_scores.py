@@ -73,7 +73,7 @@ def test_no_match_is_replaced_by_one_of_fewer_deals_or_lost(
     players, opponents = ["--players", "greedy", "camper"], ["--opponents", "random", "marjj"]
 
     def run(*arguments: str) -> int:
-        return called(script, "--out", out, *arguments)
+        return called(script, "--out", out, "--work", tmp_path / "work", *arguments)
 
     assert run("--deals", "256", *players, *opponents) == 0
     before = out.read_bytes()
@@ -95,11 +95,36 @@ def test_no_match_is_replaced_by_one_of_fewer_deals_or_lost(
     assert [one["deals"] for one in json.loads(out.read_text())["matches"]] == [512] * 3
 
 
+def test_what_was_played_is_not_played_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that was stopped goes on with what is missing; other rounds in its place are refused, none is played."""
+    heard = []
+
+    def rounds(game: object, player: object, opponent: object, games: int, seed: int) -> dict[str, np.ndarray]:
+        heard.append(opponent)
+        if len(heard) == 3:
+            raise KeyboardInterrupt
+        return {"points_per_hand": np.full((games // 2, 2), len(heard))}
+
+    monkeypatch.setattr(script, "play_hands", rounds)
+    monkeypatch.setattr(script, "worth", lambda points, rules: {"mean": [float(one.mean()) for one in points]})
+    out, work = tmp_path / "found.json", tmp_path / "work"
+    asked = ["--out", out, "--work", work, "--deals", "128", "--players", "greedy", "camper", "--opponents"]
+    with pytest.raises(KeyboardInterrupt):
+        called(script, *asked, "random", "marjj")
+    assert not out.exists()
+    assert called(script, *asked, "random", "marjj") == 0
+    assert len(heard) == 5
+    assert [one["mean"] for one in json.loads(out.read_text())["matches"]] == [[1.0, 2.0], [4.0, 5.0]]
+    monkeypatch.setattr(script.blocks, "commit", lambda: "another")
+    assert called(script, *asked, "random", "marjj") == 2
+    assert len(heard) == 5
+
+
 @pytest.mark.parametrize("arguments", [["--deals", "64"], ["--players", "nobody"]])
 def test_wrong_arguments_are_refused(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line, exit code 2, nothing written."""
     out = tmp_path / "found.json"
-    monkeypatch.setattr(sys, "argv", ["gin_scores.py", "--out", str(out), *arguments])
+    monkeypatch.setattr(sys, "argv", ["gin_scores.py", "--out", str(out), "--work", str(tmp_path / "work"), *arguments])
     with pytest.raises(SystemExit) as stopped:
         script.main()
     assert stopped.value.code == 2
