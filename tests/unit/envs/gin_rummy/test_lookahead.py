@@ -100,6 +100,11 @@ def _decisions() -> tuple[Any, np.ndarray, np.ndarray]:
     return jax.device_get(jax.jit(lambda states: jax.lax.scan(body, states, None, 40)[1])(states))
 
 
+@jax.jit
+def _chances(policy: envs.Policy, views: Any, legal: jax.Array) -> jax.Array:
+    return jax.vmap(jax.vmap(policy))(views, legal)
+
+
 def _flagged(mask: Any) -> frozenset[int]:
     return frozenset(cards.cards_in(np.asarray(mask)))
 
@@ -138,7 +143,7 @@ def test_the_top_is_taken_where_it_costs_less_than_a_card_of_the_stock() -> None
     """At every offer and draw of the hands, by loops over cards; both answers occur."""
     views, legal, playing = _decisions()
     policy = envs.make_bot("lookahead", GAME, take=2.0, **WEIGHTS)
-    chosen = np.asarray(jax.jit(jax.vmap(jax.vmap(policy)))(views, legal)).argmax(axis=-1)
+    chosen = np.asarray(_chances(policy, views, legal)).argmax(axis=-1)
     asked = np.argwhere(playing & legal[..., 1])
     answers = []
     for t, lane in asked[np.random.default_rng(1).permutation(len(asked))[:8]]:
@@ -157,7 +162,7 @@ def test_it_plays_legally_and_knocks_as_soon_as_it_may() -> None:
     """At every decision of the hands: one legal action, a knock with the least deadwood where there is one."""
     views, legal, playing = _decisions()
     policy = envs.make_bot("lookahead", GAME)
-    chances = np.asarray(jax.jit(jax.vmap(jax.vmap(policy)))(views, legal))
+    chances = np.asarray(_chances(policy, views, legal))
     np.testing.assert_array_equal(chances.sum(axis=-1), playing)
     assert not np.any((chances > 0) & ~legal)
     knocks = legal[..., 55:].any(axis=-1)
