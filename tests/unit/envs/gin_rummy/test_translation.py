@@ -99,13 +99,11 @@ def test_the_same_play_at_both_tables() -> None:
     assert np.count_nonzero(points) > ROUNDS // 2
 
 
-@functools.cache
-def _oklahoma(upcard: int) -> tuple[Any, Any]:
-    """Returns views and legal actions of 12 rounds with an upcard that two simple bots play, up to the knock."""
+@jax.jit
+def _oklahoma_rounds(decks: jax.Array) -> Any:
+    """Returns views and legal actions of rounds that two simple bots play, and which are before the knock."""
     game = envs.make("gin_rummy_openspiel", oklahoma=True)
     simple = envs.make_bot("simple_bot", game)
-    rest = np.array([card for card in range(52) if card != upcard])
-    decks = np.stack([np.insert(np.random.default_rng(seed).permutation(rest), 20, upcard) for seed in range(12)])
 
     def body(states: Any, _: Any) -> Any:
         seats = states.current_player
@@ -113,9 +111,24 @@ def _oklahoma(upcard: int) -> tuple[Any, Any]:
         after, _, _ = jax.vmap(game.step)(states, jnp.argmax(jax.vmap(simple)(views, legal), axis=1))
         return after, (views, legal, (seats >= 0) & (states.phase <= ids.DISCARD))
 
-    states = jax.jit(jax.vmap(game.from_deck))(decks)
-    views, legal, keep = jax.device_get(jax.jit(lambda states: jax.lax.scan(body, states, None, 40)[1])(states))
+    return jax.lax.scan(body, jax.vmap(game.from_deck)(decks), None, 40)[1]
+
+
+@functools.cache
+def _oklahoma(upcard: int) -> tuple[Any, Any]:
+    """Returns views and legal actions of 12 rounds with an upcard, up to the knock."""
+    rest = np.array([card for card in range(52) if card != upcard])
+    decks = np.stack([np.insert(np.random.default_rng(seed).permutation(rest), 20, upcard) for seed in range(12)])
+    views, legal, keep = jax.device_get(_oklahoma_rounds(decks))
     return jax.tree.map(lambda x: x[keep], views), legal[keep]
+
+
+@jax.jit
+def _chances(policy: envs.Policy, views: Any, legal: jax.Array) -> jax.Array:
+    return jax.vmap(policy)(views, legal)
+
+
+_as_seen = jax.jit(jax.vmap(translation.as_seen))
 
 
 @pytest.mark.parametrize(
@@ -137,10 +150,9 @@ def test_under_oklahoma_they_plan_by_the_rounds_knock_card(
     fixed = GinRummy(GinRules(**rules, knock_limit=limit))
     theirs = envs.make_bot(name, fixed, **options)
     ours = envs.make_bot(name, envs.make("gin_rummy_openspiel", oklahoma=True), **options)
-    views, legal = jax.tree.map(lambda x: x[:most], _oklahoma(upcard))
+    views, legal = jax.tree.map(lambda x: x[np.arange(most) % len(x)], _oklahoma(upcard))
     assert np.all(views.knock_card == limit)
-    chances = np.asarray(jax.jit(jax.vmap(ours))(views, legal))
-    wanted = np.asarray(jax.jit(jax.vmap(lambda view: theirs(*translation.as_seen(view))))(views))
+    chances, wanted = np.asarray(_chances(ours, views, legal)), np.asarray(_chances(theirs, *_as_seen(views)))
     to_act = wanted.sum(axis=1) > 0
     assert to_act.sum() > 40
     np.testing.assert_array_equal(chances.sum(axis=1)[to_act], 1)
