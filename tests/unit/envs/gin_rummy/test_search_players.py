@@ -26,22 +26,31 @@ def _rule(limits: Limits) -> envs.Policy:
     return rule_based.rule_bot("aggressive_knock", take_knock=0.0, **limits._asdict())
 
 
-def _step(state: Any, first: Array, policies: tuple[envs.Policy, envs.Policy]) -> tuple[Any, Array]:
-    """Plays one action, the first policy for player `first`."""
+def _step(state: Any, first: Array) -> tuple[Any, Array]:
+    """Plays one action as the rule bot does, with the first limits for player `first`."""
     player = state.current_player
     view, legal = GAME.view(state, player), GAME.legal_actions(state)
-    chances = jnp.where(player == first, policies[0](view, legal), policies[1](view, legal))
-    after, paid, _ = GAME.step(state, jnp.argmax(chances))
+    one, two = (_rule(limits) for limits in LIMITS)
+    assert one.apply == two.apply
+    params = jax.tree.map(lambda own, other: jnp.where(player == first, own, other), one.params, two.params)
+    after, paid, _ = GAME.step(state, jnp.argmax(one.apply(params, view, legal)))
     return after, paid
 
 
 @jax.jit
 def _ends(key: Array, before: Array) -> tuple[Array, Array]:
     """Plays hands some actions on, and from there to the end: as rollouts, and in the game. Points of who is to act."""
-    policies = (_rule(LIMITS[0]), _rule(LIMITS[1]))
 
     def one(key: Array) -> tuple[Array, Array]:
-        state = lax.fori_loop(0, before, lambda _, s: _step(s, jnp.int32(0), policies)[0], GAME.init(key))
+        def body(n: Array, carry: tuple) -> tuple:
+            now, state, paid = carry
+            state = jax.tree.map(functools.partial(jnp.where, n <= before), now, state)
+            first = jnp.where(n < before, 0, state.current_player)
+            after, gained = _step(now, first)
+            return after, state, jnp.where(n < before, 0, paid + jnp.where(first == 1, gained[1], gained[0]))
+
+        dealt = GAME.init(key)
+        _, state, paid = lax.fori_loop(0, before + GAME.max_length, body, (dealt, dealt, jnp.float32(0)))
         seat = state.current_player
         view = GAME.view(state, seat)
         hand, stock = playouts.open_view(view, key)
@@ -49,13 +58,6 @@ def _ends(key: Array, before: Array) -> tuple[Array, Array]:
         other = jnp.where(seat == 0, state.table.hands[1], state.table.hands[0]).astype(jnp.int32)
         stock, hand = state.table.deck.astype(jnp.int32), hand._replace(other=other, place=21 + state.table.drawn)
         reported = playouts.play_out(GAME.rules, hand, stock, *LIMITS, 64)
-
-        def body(_: int, carry: tuple) -> tuple:
-            state, paid = carry
-            after, gained = _step(state, seat, policies)
-            return after, paid + jnp.where(seat == 1, gained[1], gained[0])
-
-        _, paid = lax.fori_loop(0, GAME.max_length, body, (state, jnp.float32(0)))
         return jnp.where(seat >= 0, reported, 0.0), jnp.where(seat >= 0, 100 * paid, 0.0)
 
     return jax.vmap(one)(jax.random.split(key, HANDS))
@@ -109,11 +111,11 @@ def test_worlds_are_deals_that_could_be() -> None:
 def test_an_empty_stock_improves_no_hand() -> None:
     """The last card is drawn: what the opponent holds stays, and so does the stock's order; one card left is drawn."""
     view = jax.jit(GAME.view)(GAME.from_deck(np.arange(52) * 19 % 52), 0)
-    hand, stock = playouts.open_view(view, jax.random.key(2))
-    bits = jax.random.bits(jax.random.key(3), (12,))
+    hand, stock = jax.jit(playouts.open_view)(view, jax.random.key(2))
+    bits, improve = jax.random.bits(jax.random.key(3), (12,)), jax.jit(playouts.improve)
     for left in (0, 1):
         before = hand._replace(left=jnp.int32(left))
-        after, mixed = playouts.improve(before, stock, view.known.astype(jnp.int32), jnp.int32(3), bits)
+        after, mixed = improve(before, stock, view.known.astype(jnp.int32), jnp.int32(3), bits)
         may_change = {int(stock[int(hand.place)])} if left else set()
         gained = set(cards.cards_in(np.asarray(after.other))) - set(cards.cards_in(np.asarray(hand.other)))
         assert gained <= may_change
