@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import random
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import openspiel_lockstep as lockstep
 import pyspiel
@@ -42,16 +43,22 @@ class Watched:
         return self._bots[seat].step(state) if self.mine[-1] else self._other(state, legal, rng)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
-def _choices(game: Any, faithful: bool, decks: Array, actions: Array) -> Array:
-    """Returns what the bot would do at every decision of the hands, -1 where its two forms differ: int32[T, N]."""
-    apply, choose = simple_bot.make(game, faithful).apply, simple_bot.choice(game, faithful)
+@functools.partial(jax.jit, static_argnums=0)
+def _choices(game: Any, decks: Array, actions: Array) -> Array:
+    """Returns what the bot, mended and faithful, would do at every decision of the hands: int32[T, N, 2].
+
+    -1 stands where the bot as a policy and as a function of packed actions differ.
+    """
+    bots = [(simple_bot.make(game, faithful).apply, simple_bot.choice(game, faithful)) for faithful in (False, True)]
 
     def one(state: Any, action: Array) -> tuple[Any, Array]:
-        view = game.view(state, state.turn)
-        probs, chosen = apply((), view, game.legal_actions(state)), choose(view, game.legal_words(state))
-        agree = (probs.sum() == 1) & (probs.argmax() == chosen)
-        return game.step(state, action)[0], jax.numpy.where(agree, chosen, -1)
+        view, legal, words = game.view(state, state.turn), game.legal_actions(state), game.legal_words(state)
+        made = []
+        for apply, choose in bots:
+            probs, chosen = apply((), view, legal), choose(view, words)
+            agree = (probs.sum() == 1) & (probs.argmax() == chosen)
+            made.append(jnp.where(agree, chosen, -1))
+        return game.step(state, action)[0], jnp.stack(made)
 
     states = jax.vmap(game.from_deck)(decks)
     return lax.scan(lambda states, now: jax.vmap(one)(states, now), states, actions)[1]
@@ -73,10 +80,19 @@ def hands() -> tuple[list[lockstep.Record], list[list[bool]]]:
     return records, mine
 
 
-def _disagreements(faithful: bool, hands: tuple[list[lockstep.Record], list[list[bool]]]) -> tuple[int, int, int]:
-    """Returns decisions on which our bot differs from OpenSpiel's, the bot's decisions, and the hands concerned."""
+class Compared(NamedTuple):
+    """Decisions on which our bot differs from OpenSpiel's and hands concerned, each [mended, faithful]; decisions."""
+
+    differ: np.ndarray
+    concerned: np.ndarray
+    decisions: int
+
+
+@pytest.fixture(scope="module")
+def compared(hands: tuple[list[lockstep.Record], list[list[bool]]]) -> Compared:
+    """What our bot does at the decisions of OpenSpiel's."""
     game = envs.make("gin_rummy_openspiel")
-    differ, decisions, concerned = 0, 0, 0
+    differ, concerned, decisions = np.zeros(2, int), np.zeros(2, int), 0
     records, mine = hands
     for first in range(0, len(records), LANES):
         batch = records[first : first + LANES]
@@ -86,23 +102,23 @@ def _disagreements(faithful: bool, hands: tuple[list[lockstep.Record], list[list
             actions[: len(record.actions), n] = record.actions
             watched[: len(record.actions), n] = mine[first + n]
         decks = np.array([record.deck for record in batch])
-        wrong = (np.asarray(_choices(game, faithful, decks, actions)) != actions) & watched
-        differ += int(wrong.sum())
+        wrong = (np.asarray(_choices(game, decks, actions)) != actions[..., None]) & watched[..., None]
+        differ += wrong.sum(axis=(0, 1))
+        concerned += wrong.any(axis=0).sum(axis=0)
         decisions += int(watched.sum())
-        concerned += int(wrong.any(axis=0).sum())
-    return differ, decisions, concerned
+    return Compared(differ, concerned, decisions)
 
 
-def test_faithful_bot_agrees_at_every_decision(hands: tuple[list[lockstep.Record], list[list[bool]]]) -> None:
+def test_faithful_bot_agrees_at_every_decision(compared: Compared) -> None:
     """More than 2,000 hands, no disagreement."""
-    differ, decisions, _ = _disagreements(True, hands)
-    assert differ == 0
-    assert decisions > 30_000
+    assert compared.differ[1] == 0
+    assert compared.decisions > 30_000
 
 
-def test_mended_bot_differs_against_gin_alone(hands: tuple[list[lockstep.Record], list[list[bool]]]) -> None:
+def test_mended_bot_differs_against_gin_alone(
+    compared: Compared, hands: tuple[list[lockstep.Record], list[list[bool]]]
+) -> None:
     """One decision a hand: the pass that ends it before the melds are laid; and in hands that gin ended."""
-    differ, _, concerned = _disagreements(False, hands)
     gins = sum("gin" in record.events for record in hands[0])
-    assert differ == concerned
-    assert 10 < concerned <= gins
+    assert compared.differ[0] == compared.concerned[0]
+    assert 10 < compared.concerned[0] <= gins
