@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any
 
@@ -22,13 +23,17 @@ GAMES = {
     "recall": ("gin_rummy_openspiel", {"observation": "recall"}, 0, 2),
 }
 """Observation -> (game, rules, the action that discards card 0, the phase of a discard)."""
+ROUNDS, STEPS = 8, 40
 
 
 def _positions(kind: str) -> tuple[Any, Any]:
     """Returns (views, observations) of the player to act along eight rounds that get rid of deadwood, in numpy."""
     name, rules, first, discard = GAMES[kind]
-    game = envs.make(name, **rules)
+    return _played(envs.make(name, **rules), first, discard)
 
+
+@functools.cache
+def _played(game: Any, first: int, discard: int) -> tuple[Any, Any]:
     def play(key: jax.Array) -> Any:
         def step(state: Any, key: jax.Array) -> tuple[Any, Any]:
             view = game.view(state, state.current_player)
@@ -37,11 +42,25 @@ def _positions(kind: str) -> tuple[Any, Any]:
             action = jax.random.categorical(key, jnp.where(game.legal_actions(state), likes, -1e9))
             return game.step(state, action)[0], (view, game.encode(view), state.current_player)
 
-        return jax.lax.scan(step, game.init(key), jax.random.split(key, 40))[1]
+        return jax.lax.scan(step, game.init(key), jax.random.split(key, STEPS))[1]
 
-    views, seen, player = jax.tree.map(np.asarray, jax.jit(jax.vmap(play))(jax.random.split(jax.random.key(3), 8)))
+    keys = jax.random.split(jax.random.key(3), ROUNDS)
+    views, seen, player = jax.tree.map(np.asarray, jax.jit(jax.vmap(play))(keys))
     keep = (player >= 0) & (views.phase <= discard)
     return jax.tree.map(lambda x: x[keep], views), seen[keep]
+
+
+def _features(kind: str, seen: np.ndarray) -> list[np.ndarray]:
+    """Returns the tables of observations, however many of those that `_positions` plays, from one program."""
+    rows = np.resize(seen, (ROUNDS * STEPS, seen.shape[1]))
+    return [np.asarray(x)[: len(seen)] for x in _read(kind, rows)]
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _read(kind: str, seen: jax.Array) -> Any:
+    name, rules, *_ = GAMES[kind]
+    features = envs.make(name, **rules).card_features
+    return jax.vmap(features.with_recall if kind == "events_with_recall" else features.of_observation)(seen)
 
 
 def _cards(masks: np.ndarray) -> set[int]:
@@ -127,12 +146,9 @@ def _written_out(
 def test_the_features_are_those_of_the_tables(kind: str) -> None:
     """Every number of decisions before and after a draw; the actions discard (or knock with) the cards held."""
     name, rules, first, _ = GAMES[kind]
-    game = envs.make(name, **rules)
     views, seen = _positions(kind)
-    features = game.card_features
-    read = features.with_recall if kind == "events_with_recall" else features.of_observation
-    whole, each, actions = jax.tree.map(np.asarray, jax.jit(jax.vmap(read))(seen))
-    choices = features.choices
+    whole, each, actions = _features(kind, seen)
+    choices = envs.make(name, **rules).card_features.choices
     assert actions.shape[1:] == (11, choices)
     assert len(seen) > 100
     for n in range(0, len(seen), 3):
@@ -166,6 +182,7 @@ def test_there_are_none_where_one_knock_is_for_all_cards() -> None:
     assert (game.num_actions, game.card_features.choices) == (107, 2)
 
 
+@functools.cache
 def _with_all_known() -> tuple[Any, Any]:
     """Returns a draw where the player knows all ten cards of the opponent, who took tops alone: view, observation."""
     game = envs.make("gin_rummy")
@@ -175,7 +192,7 @@ def _with_all_known() -> tuple[Any, Any]:
     for _ in range(80):
         seen, may = view(state, 0), set(np.flatnonzero(np.asarray(legal(state))).tolist())
         if len(_cards(np.asarray(seen.known))) == 10 and int(seen.phase) == 3 and int(state.current_player) == 0:
-            return jax.device_get((seen, game.encode(seen)))
+            return jax.device_get((seen, jax.jit(game.encode)(seen)))
         discards = sorted(a for a in may if 3 <= a < 55)
         if int(state.current_player) == 0:
             action = 0 if 0 in may else 2 if 2 in may else discards[-1]
@@ -189,9 +206,7 @@ def _with_all_known() -> tuple[Any, Any]:
 def test_the_top_is_one_card_where_all_of_the_opponents_are_known(recalls: bool) -> None:
     """No unseen card is taken for it, though none of them can be the opponent's."""
     view, seen = _with_all_known()
-    features = envs.make("gin_rummy").card_features
-    read = features.with_recall if recalls else features.of_observation
-    whole, each, actions = jax.tree.map(np.asarray, jax.jit(read)(seen))
+    whole, each, actions = (x[0] for x in _features("events_with_recall" if recalls else "events", seen[None]))
     actor, event, card = (np.asarray(x)[1:] for x in table.read(view.log))
     latest_first = card[(actor == 1) & (event == table.DISCARD)].tolist()[::-1]
     discarded = list(dict.fromkeys(latest_first))[::-1] if recalls else None
