@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +16,7 @@ from envs.rummy500.actions import DISCARD, LOW_END, SET, TAKE
 from envs.rummy500.state import HAND, STOCK
 
 _WORLDS = 200
+_SAMPLED, _WORLDS_OF_DUTY = 20, 12
 _ACTIONS = np.arange(374)
 _IS_TAKE = (_ACTIONS >= TAKE) & (_ACTIONS < SET)
 _IS_LAY = (_ACTIONS >= SET) & (_ACTIONS < DISCARD)
@@ -57,23 +61,30 @@ def test_the_view_stays_and_the_hidden_cards_move(players: int) -> None:
             assert np.all(np.abs(spread - int(view.stock) / total) < 0.2)
 
 
+@functools.partial(jax.jit, static_argnums=0)
+def _on(game, states, keys, n, weights, active):
+    """Plays the n-th random action where `active`; returns the states, and where there was none to play."""
+
+    def one(state, key, active):
+        legal = game.legal_actions(state)
+        action = jax.random.categorical(jax.random.fold_in(key, n), jnp.where(legal, weights, -jnp.inf))
+        after = jax.tree.map(lambda new, old: jnp.where(active, new, old), game.step(state, action)[0], state)
+        return after, active & ~jnp.any(legal)
+
+    return jax.vmap(one)(states, keys, active)
+
+
 def _with_duty(game, games: int, steps: int):
     """Returns states of random play in which a taken card must still be played, half of them amid a chain."""
-
-    def on(state, key):
-        weights = np.where(_IS_TAKE, 6.0, np.where(_IS_END, 4.0, np.where(_IS_LAY, 2.0, 0.0)))
-        action = jax.random.categorical(key, jnp.where(game.legal_actions(state), weights, -jnp.inf))
-        return game.step(state, action)[0], state
-
-    def played(key):
-        deal_key, *keys = jax.random.split(key, steps + 1)
-        return jax.lax.scan(on, game.init(deal_key), jnp.stack(keys))[1]
-
-    states = jax.device_get(jax.jit(jax.vmap(played))(jax.random.split(jax.random.key(0), games)))
-    states = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), states)
+    weights = np.where(_IS_TAKE, 6.0, np.where(_IS_END, 4.0, np.where(_IS_LAY, 2.0, 0.0)))
+    keys = jax.random.split(jax.random.key(0), games)
+    passed = [jax.jit(jax.vmap(game.init))(keys)]
+    for n in range(1, steps):
+        passed.append(_on(game, passed[-1], keys, n, weights, np.ones(games, bool))[0])
+    states = jax.tree.map(lambda *leaves: np.stack(leaves, 1).reshape(-1, *leaves[0].shape[1:]), *passed)
     has_duty = (states.duty >= 0) & (states.current_player >= 0)
     amid = states.duty_backed.any(-1) | (states.duty_direction != 0)
-    chains, others = np.flatnonzero(has_duty & amid)[:20], np.flatnonzero(has_duty & ~amid)[:20]
+    chains, others = np.flatnonzero(has_duty & amid)[:_SAMPLED], np.flatnonzero(has_duty & ~amid)[:_SAMPLED]
     assert len(chains) >= 10
     assert np.any(states.duty_direction[chains] != 0)
     picked = np.concatenate([chains, others[: len(chains)]])
@@ -84,28 +95,27 @@ def _with_duty(game, games: int, steps: int):
 def test_who_must_play_a_card_can(rules: dict[str, int]) -> None:
     """Seen by one who waits: in every world the other's turn goes on to its discard, however it is played."""
     game = envs.make("rummy500", **({"num_players": 2} | rules))
-    states = _with_duty(game, 200, 60)
+    states = _with_duty(game, 2 * _SAMPLED * _WORLDS_OF_DUTY, 60)
+    states = jax.tree.map(lambda leaf: np.repeat(leaf, _WORLDS_OF_DUTY, axis=0), states)
 
-    def stuck(state, key):
+    @jax.jit
+    @jax.vmap
+    def dealt(state, key):
         seat = (state.current_player + 1) % game.num_players
         view = game.view(state, seat)
         world = game.determinize(view, key)
         same = jax.tree.map(jnp.array_equal, game.view(world, seat), view)
+        return world, jnp.all(jnp.stack(jax.tree.leaves(same)))
 
-        def on(carry):
-            now, n, _ = carry
-            legal = game.legal_actions(now)
-            action = jax.random.categorical(jax.random.fold_in(key, n), jnp.where(legal, 0.0, -jnp.inf))
-            return game.step(now, action)[0], n + 1, ~jnp.any(legal)
-
-        start = world, jnp.int32(0), jnp.bool_(False)
-        found = jax.lax.while_loop(lambda carry: ~carry[2] & (carry[0].duty >= 0), on, start)[2]
-        return found, jnp.all(jnp.stack(jax.tree.leaves(same)))
-
-    keys = jax.random.split(jax.random.key(1), (len(states.duty), 12))
-    found, same = jax.jit(jax.vmap(jax.vmap(stuck, (None, 0))))(states, keys)
+    keys = jax.random.split(jax.random.key(1), len(states.duty))
+    worlds, same = dealt(states, keys)
     assert np.all(same)
-    assert not np.any(found)
+    for n in itertools.count():
+        waits = np.asarray(worlds.duty >= 0)
+        if not np.any(waits):
+            break
+        worlds, stuck = _on(game, worlds, keys, n, np.zeros(374), waits)
+        assert not np.any(stuck)
 
 
 def test_a_stock_made_of_the_pile_is_refused() -> None:
