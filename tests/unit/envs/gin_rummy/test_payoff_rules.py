@@ -32,9 +32,9 @@ def _rounds(game: envs.Game) -> tuple[Any, np.ndarray]:
 
     def play(key: jax.Array) -> Any:
         def step(state: Any, key: jax.Array) -> tuple[Any, Any]:
-            views = [game.view(state, jnp.int32(player)) for player in range(2)]
+            views = jax.vmap(game.view, (None, 0))(state, jnp.arange(2))
             legal, player = game.legal_actions(state), jnp.maximum(state.current_player, 0)
-            own = game.view(state, player)
+            own = jax.tree.map(lambda x: x[player], views)
             mixed = 0.9 * knocker.apply(knocker.params, own, legal) + 0.1 * legal / jnp.maximum(jnp.sum(legal), 1)
             action = jax.random.categorical(key, jnp.log(mixed + 1e-9))
             new, rewards, done = game.step(state, action)
