@@ -251,7 +251,18 @@ def _comparison_rows() -> list[Line]:
         "dueling_dream",
         "dream",
     )
-    at_ten = ("vr_dcfr_plus", "mmd, annealed, uniform magnet", "ppo, annealed", "escher", "ppo", "mmd")
+    at_ten = (
+        "vr_dcfr_plus",
+        "mmd, annealed, uniform magnet",
+        "ppo, annealed",
+        "escher",
+        "rnad",
+        "nfsp",
+        "dueling_dream",
+        "ppo",
+        "mmd",
+        "dream",
+    )
     on_dark_hex = (
         "vr_dcfr_plus",
         "ppo, annealed, entropy too",
