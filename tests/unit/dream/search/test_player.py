@@ -35,8 +35,19 @@ def leduc() -> tuple[Any, Policy]:
 
 
 @jax.jit
-def _choices(player: Policy, views: Any, legal: Any) -> Any:
-    return jax.vmap(player)(views, legal).argmax(axis=1)
+def _rows(player: Policy, views: Any, legal: Any) -> Any:
+    return jax.vmap(player)(views, legal)
+
+
+def _chances(player: Policy, views: Any, legal: Any) -> np.ndarray:
+    """Returns what a player does, 200 decisions at a time, so that it compiles once however many are asked for."""
+    parts = [np.arange(start, start + 200) % len(legal) for start in range(0, len(legal), 200)]  # the last begins again
+    taken = [_rows(player, *jax.tree.map(lambda x, at=at: x[at], (views, legal))) for at in parts]
+    return np.concatenate(jax.device_get(taken))[: len(legal)]
+
+
+def _choices(player: Policy, views: Any, legal: Any) -> np.ndarray:
+    return _chances(player, views, legal).argmax(axis=1)
 
 
 def test_what_is_hidden_changes_nothing(leduc: tuple[Any, Policy]) -> None:
@@ -44,7 +55,7 @@ def test_what_is_hidden_changes_nothing(leduc: tuple[Any, Policy]) -> None:
     tree, player = leduc
     game = tree.game
     views, legal = jax.tree.map(lambda x: x[:200], tree.views), tree.legal[:200]
-    chosen = np.asarray(_choices(player, views, legal))
+    chosen = _choices(player, views, legal)
     assert len(set(chosen.tolist())) > 1
     assert np.any(chosen != np.argmax(legal, axis=1))
     for number in (40, 120):
@@ -52,17 +63,13 @@ def test_what_is_hidden_changes_nothing(leduc: tuple[Any, Policy]) -> None:
         worlds = jax.vmap(game.determinize, (None, 0))(view, jax.random.split(jax.random.key(number), 200))
         assert len(np.unique(worlds.hands, axis=0)) > 1
         seen = jax.vmap(game.view)(worlds, worlds.current_player)
-        again = np.asarray(_choices(player, seen, jax.vmap(game.legal_actions)(worlds)))
+        again = _choices(player, seen, jax.vmap(game.legal_actions)(worlds))
         assert np.all(again == chosen[number])
 
 
-def _nowhere(params: Any, view: Any, legal: Any) -> Any:
-    return jnp.full(legal.shape, jnp.nan)
-
-
-def _only_for_one(params: Any, view: Any, legal: Any) -> Any:
-    """Gives nothing in the second seat: seen in playouts and beliefs alone while the first decides."""
-    return jnp.where(view.seat == 1, jnp.nan, _first(params, view, legal))
+def _not_from(seat: Any, view: Any, legal: Any) -> Any:
+    """Gives nothing from a seat on: in the second alone it is seen in playouts and beliefs while the first decides."""
+    return jnp.where(view.seat >= seat, jnp.nan, _first((), view, legal))
 
 
 def _no_worth(params: Any, view: Any) -> Any:
@@ -70,9 +77,9 @@ def _no_worth(params: Any, view: Any) -> Any:
 
 
 WITHOUT_ANSWER = {
-    "anywhere": (Policy(_nowhere), SMALL),
-    "without worlds": (Policy(_nowhere), dataclasses.replace(SMALL, worlds=0)),
-    "for the other seat": (Policy(_only_for_one), SMALL),
+    "anywhere": (Policy(_not_from, np.int32(0)), SMALL),
+    "without worlds": (Policy(_not_from, np.int32(0)), dataclasses.replace(SMALL, worlds=0)),
+    "for the other seat": (Policy(_not_from, np.int32(1)), SMALL),
     "of worth": (ValuedPolicy(_first, (), value=_no_worth), dataclasses.replace(SMALL, cut=0)),
 }
 
@@ -84,7 +91,7 @@ def test_without_an_answer_to_search_with_there_is_none(kind: str) -> None:
     policy, settings = WITHOUT_ANSWER[kind]
     player = make_search(policy, game, settings)
     state = game.init(jax.random.key(0))
-    row = player(game.view(state, state.current_player), game.legal_actions(state))
+    row = jax.jit(Policy.__call__)(player, game.view(state, state.current_player), game.legal_actions(state))
     assert np.isnan(row).all()
     with pytest.raises(InputError, match="the first player's policy gives probabilities that are not finite"):
         match(game, player, envs.make_bot("random", game), games=8)
@@ -96,12 +103,14 @@ def test_without_an_answer_to_search_with_there_is_none(kind: str) -> None:
 def test_a_choice_is_legal_and_certain(leduc: tuple[Any, Policy]) -> None:
     """One action has all the probability; a game that is over has none."""
     tree, player = leduc
-    probs = np.asarray(jax.jit(jax.vmap(player))(tree.views, tree.legal))
+    over = np.zeros((1, tree.game.num_actions), bool)
+    views = jax.tree.map(lambda x: np.concatenate([x, x[:1]]), tree.views)
+    *probs, nothing = _chances(player, views, np.concatenate([tree.legal, over]))
+    probs = np.array(probs)
     assert np.all(probs.max(axis=1) == 1)
     assert np.all(probs.sum(axis=1) == 1)
     assert np.all(tree.legal[np.arange(len(probs)), probs.argmax(axis=1)])
-    view = jax.tree.map(lambda x: x[0], tree.views)
-    assert not np.any(jax.jit(player)(view, np.zeros(tree.game.num_actions, bool)))
+    assert not np.any(nothing)
 
 
 def test_no_worlds_or_no_evidence_leave_the_policys_choice(leduc: tuple[Any, Policy]) -> None:
@@ -114,7 +123,7 @@ def test_no_worlds_or_no_evidence_leave_the_policys_choice(leduc: tuple[Any, Pol
     first = np.argmax(tree.legal, axis=1)
     for changed in ({"worlds": 0}, {"evidence": 1000.0}):
         other = make_search(Policy(_first), tree.game, dataclasses.replace(SMALL, **changed))
-        differ = np.asarray(_choices(other, tree.views, tree.legal)) != first
+        differ = _choices(other, tree.views, tree.legal) != first
         assert not np.any(differ[early])
         assert not np.any(differ) or "evidence" in changed
 
@@ -140,7 +149,7 @@ def test_a_bonus_for_wins_counts_where_it_is_asked_for(leduc: tuple[Any, Policy]
 
     policy = ValuedPolicy(_first, value=misleading, win_bonus=5.0)
     plain, paid, trained = (
-        np.asarray(_choices(one, tree.views, tree.legal))
+        _choices(one, tree.views, tree.legal)
         for one in (
             player,
             make_search(policy, tree.game, SMALL),
@@ -174,7 +183,7 @@ def test_a_thinker_thinks_until_its_time_is_up() -> None:
     tree = tree_of("leduc_poker")
     player = make_search(Policy(_first), tree.game, dataclasses.replace(SMALL, evidence=0.0))
     thinker, picked = Thinker(player), 0
-    chosen = np.asarray(_choices(player, tree.views, tree.legal))
+    chosen = _choices(player, tree.views, tree.legal)
     for number in range(0, 60, 6):
         view = jax.tree.map(lambda x, n=number: x[n], tree.views)
         one = thinker.think(view, tree.legal[number], 0.0)
