@@ -52,9 +52,42 @@ def _shaping(scale: float, penalty: float = 0.0, form: str = "potential") -> dic
 
 def _examples(game: Game | None = None, **changes: Any) -> Any:
     """Returns the examples of the first iteration, which plays uniformly: the same games whatever the rewards."""
-    algorithm = _make(game, **changes)
-    replay = algorithm.iterate.__self__.generate(algorithm.init(jax.random.key(3)))[0].replay
+    learner = _make(game, **changes).iterate.__self__
+    replay = learner.generate(_started(3, **changes))[0].replay
     return jax.device_get(jax.tree.map(lambda x: x[replay.index[: int(replay.count)]], replay.rows))
+
+
+def _started(seed: int, **changes: Any) -> Any:
+    """Returns a learner's first state, which few settings have a part in."""
+    starts = {name: changes[name] for name in ("accumulate", "initial_scale") if name in changes}
+    return _make(**starts).init(jax.random.key(seed))
+
+
+@functools.cache
+def _moved() -> Any:
+    """Returns a state whose target network is not the online one."""
+    changes = {"uniform_iterations": 0, "target_update_period": 2, "learning_rate": 0.02}
+    return _learned(_make(**changes).iterate.__self__, _started(0))
+
+
+def _learned(learner: Any, state: Any) -> Any:
+    """Returns the state after an iteration, of the two programs that tests call by themselves."""
+    return learner.learn(state, learner.generate(state)[0].replay)[0]
+
+
+@functools.cache
+def _five_iterations() -> tuple[list[Any], list[dict[str, float]]]:
+    """Returns the states of five iterations, the first one as well, and their metrics; all schedules move."""
+    algorithm = _make(
+        uniform_iterations=2, temperature={"start": 1.0, "end": 1e-4, "transition_steps": 4}, learning_rate=0.05,
+        learning_rate_decay={"start": 1.0, "end": 0.0, "transition_steps": 8}, target_update_period=2, tau=0.25,
+    )  # fmt: skip
+    states, rows = [algorithm.init(jax.random.key(0))], []
+    for _ in range(5):
+        state, metrics = algorithm.iterate(states[-1])
+        states.append(state)
+        rows.append(metrics)
+    return states, rows
 
 
 def test_returns_are_what_the_game_pays() -> None:
@@ -73,7 +106,7 @@ def test_returns_are_what_the_game_pays() -> None:
 
 def test_shaping_scale_is_in_raw_points() -> None:
     """Potential form, scale 0.5, potential -0.4 and -0.2: every return of the two players is 0.2 and 0.1 more."""
-    plain, shaped = (_examples(CoinGame(flat=True), shaping=_shaping(scale)) for scale in (0.0, 0.5))
+    plain, shaped = _examples(), _examples(CoinGame(flat=True), shaping=_shaping(0.5))
     np.testing.assert_array_equal(plain.action, shaped.action)
     more = np.where(plain.view.seat == 0, 0.2, 0.1)
     np.testing.assert_allclose(shaped.returns - plain.returns, more, atol=1e-6)
@@ -81,13 +114,13 @@ def test_shaping_scale_is_in_raw_points() -> None:
 
 def test_literal_shaping_of_a_flat_potential_pays_nothing() -> None:
     """Nothing is shed, the end included."""
-    plain, shaped = (_examples(CoinGame(flat=True), shaping=_shaping(s, form="literal")) for s in (0.0, 0.5))
+    plain, shaped = _examples(), _examples(CoinGame(flat=True), shaping=_shaping(0.5, form="literal"))
     np.testing.assert_allclose(shaped.returns, plain.returns, atol=1e-6)
 
 
 def test_tie_penalty_is_in_raw_points() -> None:
     """-5 raw, a reward of 1 being 10 points: -0.5 at the end of a tied game, discounted by the moves to it."""
-    plain, punished = (_examples(shaping=_shaping(0.0, penalty)) for penalty in (0.0, -5.0))
+    plain, punished = _examples(), _examples(shaping=_shaping(0.0, -5.0))
     less = plain.returns - punished.returns
     left = np.round(np.log(np.maximum(less, 1e-9) / 0.5) / math.log(0.9))
     drawn = less > 1e-6
@@ -98,13 +131,7 @@ def test_tie_penalty_is_in_raw_points() -> None:
 
 def test_first_iterations_play_uniformly_then_by_temperature() -> None:
     """Entropy log(legal actions) and temperature inf for `uniform_iterations`; then the schedule, counted from 0."""
-    algorithm = _make(
-        uniform_iterations=2, temperature={"start": 1.0, "end": 1e-4, "transition_steps": 4}, learning_rate=0.05
-    )
-    state, rows = algorithm.init(jax.random.key(0)), []
-    for _ in range(5):
-        state, metrics = algorithm.iterate(state)
-        rows.append(metrics)
+    _, rows = _five_iterations()
     assert [m["temperature"] for m in rows] == pytest.approx([math.inf, math.inf, 0.50005, 0.250075, 1e-4], rel=1e-3)
     for metrics in rows[:2]:
         assert metrics["entropy/first"] == pytest.approx(math.log(3), abs=1e-3)
@@ -114,10 +141,7 @@ def test_first_iterations_play_uniformly_then_by_temperature() -> None:
 
 def test_target_network_moves_every_so_often() -> None:
     """Every second iteration by a quarter of the way; else it stays; at first both are the same network."""
-    algorithm = _make(target_update_period=2, tau=0.25)
-    states = [algorithm.init(jax.random.key(1))]
-    for _ in range(4):
-        states.append(algorithm.iterate(states[-1])[0])
+    states, _ = _five_iterations()
     for a, b in zip(arrays(states[0].params), arrays(states[0].target), strict=True):
         np.testing.assert_array_equal(a, b)
     for before, after in itertools.pairwise(states):
@@ -133,8 +157,8 @@ def test_target_network_moves_every_so_often() -> None:
 def test_the_actor_plays_and_is_kept(actor: str) -> None:
     """In self-play and in the policy that is measured; the target network moves slower, so the two differ."""
     cold = {"start": 0.05, "end": 0.05, "transition_steps": 1}
-    algorithm = _make(actor=actor, uniform_iterations=0, target_update_period=2, temperature=cold, learning_rate=0.02)
-    learner, (state, _) = algorithm.iterate.__self__, algorithm.iterate(algorithm.init(jax.random.key(0)))
+    algorithm = _make(actor=actor, uniform_iterations=0, temperature=cold)
+    learner, state = algorithm.iterate.__self__, _moved()
     replay = learner.generate(state)[0].replay
     row = jax.tree.map(lambda x: x[replay.index[0]], replay.rows)
     legal = jnp.unpackbits(row.legal, count=3).astype(bool)
@@ -157,7 +181,7 @@ def test_targets_by_the_networks_of_the_iterations_start(baseline: str, actor: s
     What the target network said as it played is what it says of the rows; where another played, it is asked.
     """
     learner = _make(baseline=baseline, actor=actor, uniform_iterations=0).iterate.__self__
-    state, _ = learner.iterate(learner.init(jax.random.key(0)))
+    state = _moved()
     replay = learner.generate(state)[0].replay
     rows = jax.tree.map(lambda x: x[replay.index[:50]], replay.rows)
     batch = with_targets(learner.parts, state.params, state.target, rows)
@@ -201,17 +225,13 @@ def test_counters(unit: str, steps: int | None) -> None:
 
 def test_learning_rate_decays_with_the_iteration() -> None:
     """The factor of its schedule, at the iterations done before."""
-    algorithm = _make(learning_rate=0.01, learning_rate_decay={"start": 1.0, "end": 0.0, "transition_steps": 4})
-    state, rates = algorithm.init(jax.random.key(0)), []
-    for _ in range(3):
-        state, metrics = algorithm.iterate(state)
-        rates.append(metrics["learning_rate"])
-    assert rates == pytest.approx([0.01, 0.0075, 0.005])
+    rates = [metrics["learning_rate"] for metrics in _five_iterations()[1]]
+    assert rates == pytest.approx([0.05, 0.04375, 0.0375, 0.03125, 0.025])
 
 
 def test_an_iteration_is_a_function_of_its_state() -> None:
     """Twice from one state is bit for bit the same; the next iteration plays other games; another seed differs."""
-    algorithm = _make()
+    algorithm = _make(epoch_unit="minibatches", num_envs=100)
     start = algorithm.init(jax.random.key(5))
     (one, metrics), (two, again) = algorithm.iterate(start), algorithm.iterate(start)
     for a, b in zip(arrays(one), arrays(two), strict=True):
@@ -275,13 +295,13 @@ def test_explored_games_are_corrected(explorers: str) -> None:
 @pytest.mark.parametrize("corrected", [True, False])
 def test_the_value_is_that_of_play_without_exploration(corrected: bool) -> None:
     """Where exploration is corrected, its targets have the policy's value as mean; else that of what was played."""
-    algorithm = _make(
+    learner = _make(
         exploration=0.6, correct_exploration=corrected, accumulate="mirror_descent", discount=1.0, uniform_iterations=0,
         episodes_per_iteration=20_000,
-    )  # fmt: skip
-    state = algorithm.init(jax.random.key(2))
+    ).iterate.__self__  # fmt: skip
+    state = _started(2, accumulate="mirror_descent")
     sharp = state.target | {POLICY: jax.tree.map(lambda x: 1000.0 * x, state.params[POLICY])}
-    replay = algorithm.iterate.__self__.generate(state._replace(target=sharp))[0].replay
+    replay = learner.generate(state._replace(target=sharp))[0].replay
     rows = jax.device_get(jax.tree.map(lambda x: x[replay.index[: int(replay.count)]], replay.rows))
     keys = [b"".join(np.asarray(x[n]).tobytes() for x in rows.view) for n in range(len(rows.action))]
     policy = {key: rows.policy[keys.index(key)].astype(np.float64) for key in set(keys)}
@@ -363,13 +383,12 @@ def test_illegal_actions_teach_nothing() -> None:
 def test_current_policy() -> None:
     """A distribution over legal actions: uniform until the warm-up is over, at `play_temperature` where that is set."""
     game, algorithm = CoinGame(), _make(uniform_iterations=1)
-    state = algorithm.init(jax.random.key(0))
+    state = _started(0)
     deal = game.init(jax.random.key(0))
     view, legal = game.view(deal, 0), jnp.array([True, False, True])
     np.testing.assert_allclose(algorithm.policies(state)["current"](view, legal), [0.5, 0, 0.5])
-    sharp = _make(play_temperature=1e-4, tau=1.0, target_update_period=1, learning_rate=0.05)
-    after, _ = sharp.iterate(state)
-    chances = np.asarray(sharp.policies(after)["current"](view, legal))
+    sharp, (states, _) = _make(play_temperature=1e-4), _five_iterations()
+    chances = np.asarray(sharp.policies(states[-1])["current"](view, legal))
     assert chances.sum() == pytest.approx(1)
     assert chances[1] == 0
     assert chances.max() > 0.999
@@ -447,7 +466,7 @@ def test_policy_head_is_fitted_to_a_step_of_mirror_descent() -> None:
     """After a long fit the head's policy is near the step from the policy that played, which it was not before."""
     steps = {**MIRROR, "mirror": {"eta": {"start": 10.0, "end": 10.0}, "alpha": {"start": 0.02, "end": 0.02}}}
     learner = _make(**steps, uniform_iterations=0, epochs=400, learning_rate=5e-3, batch_size=256).iterate.__self__
-    state = learner.init(jax.random.key(0))
+    state = _started(0, accumulate="mirror_descent")
     replay = learner.generate(state)[0].replay
     after, metrics, _ = learner.learn(state, replay)
     rows = jax.tree.map(lambda x: x[replay.index[:200]], replay.rows)
@@ -464,10 +483,11 @@ def test_policy_head_is_fitted_to_a_step_of_mirror_descent() -> None:
 def test_the_policy_head_plays() -> None:
     """Uniform in the first iterations, then the softmax of the third output, in self-play and in what is kept."""
     algorithm = _make(**MIRROR, uniform_iterations=1)
-    learner, state = algorithm.iterate.__self__, algorithm.init(jax.random.key(0))
+    learner, state = algorithm.iterate.__self__, _started(0, accumulate="mirror_descent")
     assert float(algorithm.policies(state)["current"].params["temperature"]) > 1e30
-    state, metrics = algorithm.iterate(state)
+    generated, metrics, _ = learner.generate(state)
     assert metrics["temperature"] == math.inf
+    state = learner.learn(state, generated.replay)[0]
     policy = algorithm.policies(state)["current"]
     replay = learner.generate(state)[0].replay
     row = jax.tree.map(lambda x: x[replay.index[0]], replay.rows)
