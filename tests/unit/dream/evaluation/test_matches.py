@@ -64,7 +64,7 @@ def test_ties_of_games_that_pay_on_the_way_are_ties() -> None:
 def test_a_player_without_randomness_ties_itself(name: str, gin: Game) -> None:
     """Played against itself each deal gives the two seats opposite points, so every pair sums to 0 exactly."""
     game, player = {"coin": GAME, "gin_rummy": gin}[name], scrambled_policy()
-    hands = matches._play_pairs(game, player, player, jax.random.key(1), 64)
+    hands = matches._play_pairs(game, player, player, jax.random.key(1), 64, False)
     assert np.any(hands["points_per_hand"] != 0)
     np.testing.assert_array_equal(hands["points_per_hand"].sum(axis=1), 0)
     np.testing.assert_array_equal(hands["win_rate"], hands["loss_rate"][:, ::-1])
@@ -104,7 +104,7 @@ def test_points_equal_the_exact_expectation(seed: int) -> None:
 def test_both_seats_are_played_alike() -> None:
     """Of a pair the first hand is from seat 0 and the second from seat 1, on the same deal."""
     ours, theirs = (_tabular(random_table(_TREES(), n)) for n in (3, 4))
-    hands = matches._play_pairs(GAME, ours, theirs, jax.random.key(0), 500)
+    hands = matches._play_pairs(GAME, ours, theirs, jax.random.key(0), matches.CHUNK, False)
     np.testing.assert_array_equal(hands["coin"][:, 0], hands["coin"][:, 1])
     assert 0.4 < hands["coin"].mean() < 0.6
     by_seat = hands["points_per_hand"].mean(axis=0)
