@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import pathlib
 from typing import Any
@@ -22,8 +23,13 @@ from dream.game_tree.placement.form import PlacementForm, kept_form, placement_f
 from dream.game_tree.sequence_form import sequence_form
 from dream.game_tree.tree import build_tree
 from envs import Policy
-from envs.phantom.rules import PhantomRules
-from envs.phantom.tic_tac_toe import PhantomTicTacToe
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compile_quickly() -> None:
+    """Programs of this module run only briefly."""
+    jax.config.update("jax_disable_most_optimizations", True)
+
 
 SMALL = {
     "hex-classical": lambda: envs.make("dark_hex", board_size=2),
@@ -88,10 +94,13 @@ def test_a_round_robin_is_the_values_of_its_pairs(forms: tuple[TreeForm, Placeme
         uniform = form.tabulate(envs.uniform_policy())
         tables = [uniform, form.tabulate(Policy(_odd)), form.best_response(uniform, 0)[1]]
         found = round_robin(form, [form.plans(table) for table in tables])
+        pairs = {
+            (i, j): form.values(form.mixed(tables[i], tables[j])).expected
+            for i, j in itertools.product(range(3), repeat=2)
+        }
+        assert found.shape == (3, 3)
         for (i, j), value in np.ndenumerate(found):
-            seats = form.mixed(tables[i], tables[j]), form.mixed(tables[j], tables[i])
-            expected = (form.values(seats[0]).expected[0] + form.values(seats[1]).expected[1]) / 2
-            assert value == pytest.approx(expected, abs=1e-12)
+            assert value == pytest.approx((pairs[i, j][0] + pairs[j, i][1]) / 2, abs=1e-12)
 
 
 def test_information_sets_are_those_of_the_tree(forms: tuple[TreeForm, PlacementForm]) -> None:
@@ -253,15 +262,15 @@ def _entries(form: PlacementForm, sample: dict[str, Any]) -> tuple[list[int], np
 
 
 def test_a_kept_form_is_of_what_the_game_does_now() -> None:
-    """The same game, in which another cell has come to win since."""
+    """The same game, in which other cells have come to win since."""
 
-    class Changing(PhantomTicTacToe):
-        """Wins with one cell alone, once that is said."""
+    class Changing(FiveCells):
+        """Each wins with two cells alone, once that is said."""
 
-    game = Changing(PhantomRules(opening="0134/2678"))
+    game = Changing(FiveRules())
     form = kept_form(game)
     assert kept_form(game) is form
-    Changing.winning = ((1 << 3,), (1 << 3,))
+    Changing.winning = ((0b00011,), (0b01001,))
     after, anew = kept_form(game), placement_form(game)
     assert after is not form
     assert after.values(after.uniform()) == anew.values(anew.uniform()) != form.values(form.uniform())
