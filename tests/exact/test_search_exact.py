@@ -25,6 +25,12 @@ WORLDS, PULLS = 4096, 4096
 MISTAKES, WIN_BONUS = 0.1, 0.5
 
 
+@pytest.fixture(scope="module", autouse=True)
+def compile_quickly() -> None:
+    """Programs of this module run only briefly."""
+    jax.config.update("jax_disable_most_optimizations", True)
+
+
 class Exact(NamedTuple):
     """A tree, a policy on it, and what follows for each information set I.
 
