@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from command_support import command, environment, snapshot
+from command_support import TINY, command, environment, snapshot
 
 from dream.storage.checkpoint_meta import signed
 from dream.training import loop
@@ -116,6 +116,18 @@ RUN = {
     "a sweep of wrong jobs": (["-m", "seed=1,2", "algo.epochs=two"], "algo.epochs='two'"),
     "sweep into a folder in use": (["-m", "seed=1,2", "run_dir=run"], "a sweep needs a folder of its own"),
 }
+SWEEP = {
+    "launcher": (["hydra/launcher=process"], "unknown hydra/launcher 'process'; did you mean 'processes'?"),
+    "setting": (
+        ["hydra.launcher.n_jobs=2"],
+        "'hydra.launcher.n_jobs': it must be a setting of the launcher or sweeper chosen by",
+    ),
+    "interval": (
+        ["hydra/sweeper=search", "algo.average_power=interval(2,1)"],
+        "an interval must end above its start",
+    ),
+    "every job": (["hydra/launcher=processes", "algo.average_power=-1"], "algo.average_power=-1.0 is out of range"),
+}
 EVALUATE = {
     "no checkpoint": ([], "checkpoint= is missing"),
     "missing checkpoint": (["checkpoint=nowhere"], "nowhere does not exist"),
@@ -197,6 +209,7 @@ def refused(
         pytest.fail("the command went to work")
 
     monkeypatch.setattr(loop.Run, "advance", advance)
+    gc.freeze()  # what the command leaves is all that is collected, in milliseconds
 
     def attempt(module: str, *arguments: str) -> str:
         before = snapshot(folder)
@@ -215,6 +228,7 @@ def refused(
 
     yield attempt
     gc.collect()
+    gc.unfreeze()
     for number, handler in handlers.items():
         signal.signal(number, handler)
 
@@ -224,6 +238,16 @@ def test_run_refuses(name: str, refused: Attempt) -> None:
     """python -m dream.run with one wrong thing."""  # noqa: D403
     arguments, reported = RUN[name]
     assert reported in refused("dream.run", *arguments)
+
+
+@pytest.mark.parametrize("name", SWEEP)
+def test_a_sweep_that_hydra_could_not_begin_is_refused(name: str, refused: Attempt) -> None:
+    """Without a table of jobs that never were."""
+    for plugin in ("optuna_sweeper", "joblib_launcher"):
+        pytest.importorskip(f"hydra_plugins.hydra_{plugin}")
+    arguments, reported = SWEEP[name]
+    kuhn = (*TINY, "algo=cfr", "env=kuhn_poker", "eval.opponents=[]", "checkpoint.every=1")
+    assert reported in refused("dream.run", "-m", *kuhn, *arguments, "seed=1,2", "run_dir=sweep")
 
 
 @pytest.mark.parametrize("name", EXPORT)
