@@ -35,6 +35,12 @@ _CHECKED = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def compile_quickly() -> None:
+    """Programs of this module run only briefly."""
+    jax.config.update("jax_disable_most_optimizations", True)
+
+
 @pytest.mark.parametrize("case", _CHECKED)
 def test_openspiels_own_checker_accepts_the_game(case: str) -> None:
     """pyspiel.random_sim_test: random games with every consistency check OpenSpiel makes, serialisation included."""
