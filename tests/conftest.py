@@ -68,11 +68,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def compile_quickly(request: pytest.FixtureRequest) -> None:
-    """Spends less on compiling where programs run only briefly; a module marked `runs_long` is spared."""
+    """Spends less on compiling where programs run only briefly; modules may say so of themselves by a marker."""
     parts = request.node.path.relative_to(_REPO / "tests").parts
     quick = any(parts[: len(folder)] == folder for folder in _QUICK)
-    long = request.node.get_closest_marker("runs_long")
-    jax.config.update("jax_disable_most_optimizations", quick and not long)
+    marked = {name: request.node.get_closest_marker(name) is not None for name in ("runs_long", "runs_briefly")}
+    jax.config.update("jax_disable_most_optimizations", (quick or marked["runs_briefly"]) and not marked["runs_long"])
 
 
 _MAPS, _MOST_MAPS = pathlib.Path("/proc/self/maps"), 12_000

@@ -20,13 +20,9 @@ from dream.game_tree.tree import Tree, build_tree
 from envs import Policy
 from envs.game import Game
 
+pytestmark = pytest.mark.runs_briefly
+
 HANDS = 1 << 15
-
-
-@pytest.fixture(scope="module", autouse=True)
-def compile_quickly() -> None:
-    """Programs of this module run only briefly."""
-    jax.config.update("jax_disable_most_optimizations", True)
 
 
 @functools.cache

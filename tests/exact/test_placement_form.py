@@ -24,11 +24,7 @@ from dream.game_tree.sequence_form import sequence_form
 from dream.game_tree.tree import build_tree
 from envs import Policy
 
-
-@pytest.fixture(scope="module", autouse=True)
-def compile_quickly() -> None:
-    """Programs of this module run only briefly."""
-    jax.config.update("jax_disable_most_optimizations", True)
+pytestmark = pytest.mark.runs_briefly
 
 
 SMALL = {

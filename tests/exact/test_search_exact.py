@@ -20,15 +20,11 @@ from dream.search import SearchSettings, halving, make_search, worlds
 from envs import Policy
 from envs.random_play import uniform
 
+pytestmark = pytest.mark.runs_briefly
+
 NAMES = ("kuhn_poker", "leduc_poker")
 WORLDS, PULLS = 4096, 4096
 MISTAKES, WIN_BONUS = 0.1, 0.5
-
-
-@pytest.fixture(scope="module", autouse=True)
-def compile_quickly() -> None:
-    """Programs of this module run only briefly."""
-    jax.config.update("jax_disable_most_optimizations", True)
 
 
 class Exact(NamedTuple):

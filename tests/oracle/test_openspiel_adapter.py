@@ -20,6 +20,8 @@ from envs.adapters import open_spiel
 from envs.gin_rummy.players import simple_bot
 from envs.random_play import uniform_policy
 
+pytestmark = pytest.mark.runs_briefly
+
 _FEW = {"hand_size": 3, "max_turns": 8}
 _CHECKED = {
     "kuhn_poker": {},
@@ -33,12 +35,6 @@ _CHECKED = {
     "rummy500-heavy": {"num_players": 2, "reward": "shaped", "card_weight": 900.0, "win_weight": 5000.0, **_FEW},
     "rummy500-match": {"num_players": 3, "target": 60, "max_rounds": 2, **_FEW},
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def compile_quickly() -> None:
-    """Programs of this module run only briefly."""
-    jax.config.update("jax_disable_most_optimizations", True)
 
 
 @pytest.mark.parametrize("case", _CHECKED)
