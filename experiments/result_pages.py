@@ -173,7 +173,7 @@ def _strongest_rows() -> list[Line]:
 
 def _gin_rows() -> list[Line]:
     """Returns the lines about the other players of gin rummy."""
-    bound = tables.stored("gin_rummy_bound")["exploitability"]
+    bound = tables.stored("gin_rummy_dense_bound")["exploitability"]
     pair = next(r for x in tables.stored("rule_bots") if x["name"] == "lookahead" for r in x["results"])
     runs = {
         "Dueling DREAM with a dense network, five minutes on two cores, against random play": ("laptop", "random"),
@@ -203,7 +203,7 @@ def _gin_rows() -> list[Line]:
             GIN,
         ),
         (
-            "Lower bound on the exploitability of the dense agent, by a rule-based player",
+            "Lower bound on the exploitability of the dense agent, by a learned response that starts from `camper`",
             f"{bound['mean']:.1f} points per hand ({bound['low']:.1f} to {bound['high']:.1f})",
             GIN,
         ),
