@@ -8,7 +8,7 @@ half of the deals follows which policy is best at each score (dream/evaluation/g
 what games come to with that choice and with each policy alone. Intervals are by the jackknife over blocks of the
 second half, whose deals all three share; those of chances end at 0 and 1. What a policy won against an opponent is kept
 in the working folder, and a second call goes on with what is missing. experiments/results/gin_scores.json is written at
-the end; matches of other policies, against more opponents or of more deals are not replaced.
+the end, with the seconds of play; matches of other policies, against more opponents or of more deals are not replaced.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _made_by(pairing: tuple[str, str], made: dict[str, Any]) -> dict[str, Any]:
 
 def _file(pairing: tuple[str, str], made: dict[str, Any], arguments: argparse.Namespace) -> Path:
     players = [[name, made[f"checksum of {name}"]] for name in pairing]
-    return arguments.work / f"{zlib.crc32(json.dumps([players, arguments.deals]).encode()):08x}.npz"
+    return arguments.work / f"{zlib.crc32(json.dumps([SEED, players, arguments.deals]).encode()):08x}.npz"
 
 
 def _played(

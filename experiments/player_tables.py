@@ -222,11 +222,11 @@ def _called(player: str) -> str:
 
 
 def bound_table() -> list[str]:
-    """Returns the lines of the lower bounds on the exploitability of the strongest players and of the dense agent."""
-    latest = [[*_bound(stored(f"gin_rummy_{name}_bound")), ""] for name in ("points", "strong", "dense")]
+    """Returns the lines of the lower bounds on the strongest players and on the dense agent, as of today and before."""
+    recent = [[*_bound(stored(f"gin_rummy_{name}_bound")), ""] for name in ("points", "strong", "dense")]
     dense = stored("gin_rummy_bound")
     dense |= {"policy": dense["policy"].replace("preset=laptop", "experiment=dueling_dream_dense")}
-    return [*itertools.chain(*latest), *_bound(dense)]
+    return [*itertools.chain(*recent), *_bound(dense)]
 
 
 def _bound(result: dict[str, Any]) -> list[str]:

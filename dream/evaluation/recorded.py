@@ -32,14 +32,14 @@ def recorded_reports(rounds: Iterable[Record], progress: Callable[[int], None] =
 
     Args:
       rounds: of any games.
-      progress: called with the number of rounds replayed.
+      progress: called with the number of rounds read.
     Returns:
       A report for each game and its rules, in order of appearance. A quantity of a single sample has no interval.
     Raises:
       InputError: a round that cannot be replayed, whose result is another, or whose `pair` is no number or text.
     """
     found: dict[str, dict[str, Any]] = {}
-    for n, one in enumerate(records.counted_once(_each(rounds, progress))):
+    for n, one in enumerate(records.counted_once(_reporting(rounds, progress))):
         game, state = records.replay(one)
         key = json.dumps([one.game, one.rules], sort_keys=True)
         group = found.setdefault(key, {"game": game, "rules": dict(one.rules), "samples": {}})
@@ -51,7 +51,8 @@ def recorded_reports(rounds: Iterable[Record], progress: Callable[[int], None] =
     return [_report(**group) for group in found.values()]
 
 
-def _each(rounds: Iterable[Record], progress: Callable[[int], None]) -> Iterator[Record]:
+def _reporting(rounds: Iterable[Record], progress: Callable[[int], None]) -> Iterator[Record]:
+    """Yields rounds; each is reported as read when the next one is asked for."""
     for n, one in enumerate(rounds):
         yield one
         progress(n + 1)

@@ -217,7 +217,9 @@ def counted_once(rounds: Iterable[Record]) -> Iterator[Record]:
         game = one.about.get("game")
         if isinstance(game, int) and "pair" in one.about:
             place = [game // 2, one.about["pair"], one.about.get("seat")]
-            same = json.dumps([one.game, one.rules, one.players, place, one.deal, one.actions], sort_keys=True)
+            same = json.dumps(
+                [one.game, one.rules, one.players, place, one.deal, one.actions, one.result], sort_keys=True
+            )
             if met.setdefault(same, game) != game:
                 continue
         yield one

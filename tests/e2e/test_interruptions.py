@@ -25,15 +25,7 @@ from dream.storage.checkpoint import FOLDER, find
 from dream.storage.checkpoint_arrays import checksum
 from dream.training import metrics
 
-ENDLESS = (
-    *TINY,
-    "env=kuhn_poker",
-    "algo=dueling_dream",
-    "iterations=1000000",
-    "checkpoint.every=1",
-    "eval.every=1000000",
-    "eval.opponents=[]",
-)
+ENDLESS = (*TINY, "iterations=1000000", "checkpoint.every=1", "eval.every=1000000", "eval.opponents=[]")
 CAUGHT = {"SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM}
 
 
@@ -118,7 +110,7 @@ def test_an_interrupted_run_equals_one_left_alone(chain: Chain) -> None:
     """The last state's checksum is that of as many iterations in one process; the record has each iteration once."""
     checkpoint = find(chain.run_dir)
     config, iteration = checkpoint.meta["config"], checkpoint.meta["iteration"]
-    learner = algorithms.make(config["algo"], config["network"], envs.make("kuhn_poker", **config["env"]["rules"]))
+    learner = algorithms.make(config["algo"], config["network"], envs.make("gin_rummy", **config["env"]["rules"]))
     state, reported = learner.init(jax.random.key(config["seed"])), []
     for _ in range(iteration):
         state, record = learner.iterate(state)

@@ -54,12 +54,12 @@ def in_leduc(view: Any) -> Array:
 
 
 def sense_of_kuhn(knows: Array, view: Any) -> Array:
-    """One program for both values."""
+    """Returns `in_kuhn` where it knows something, else `nonsense`: one program for both."""
     return jnp.where(knows, in_kuhn(view), nonsense(view))
 
 
 def sense_of_leduc(knows: Array, view: Any) -> Array:
-    """One program for both values."""
+    """Returns `in_leduc` where it knows something, else `nonsense`: one program for both."""
     return jnp.where(knows, in_leduc(view), nonsense(view))
 
 

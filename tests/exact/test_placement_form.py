@@ -26,7 +26,6 @@ from envs import Policy
 
 pytestmark = pytest.mark.runs_briefly
 
-
 SMALL = {
     "hex-classical": lambda: envs.make("dark_hex", board_size=2),
     "hex-abrupt": lambda: envs.make("dark_hex", board_size=2, version="abrupt"),

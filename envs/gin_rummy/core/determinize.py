@@ -4,7 +4,7 @@ A deal is consistent with a view if the player would have seen exactly that view
 upcard where they were, and every card that the opponent discarded in the opponent's hand by then. `sample` draws one
 uniformly among all consistent deals, how the opponent's choices came about left aside, and gives the whole table: the
 opponent's draws are in the log, so its views along the round can be computed too. A game that shows more of the hidden
-cards, such as that a knock was possible, says by `accepts` which deals are consistent.
+cards, such as that a knock was possible, says by the `accepts` of `sample_accepted` which deals are.
 """
 
 from __future__ import annotations

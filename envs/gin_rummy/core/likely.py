@@ -75,7 +75,7 @@ def led(rules: DeckRules, hidden: Hidden, known: Array, b: Array, key: Array) ->
     hand = known.astype(jnp.int32) + jnp.sum(jnp.where(is_held[:, None], jax.vmap(bits)(hidden.held), 0), axis=0)
 
     def swap(n: Array, at: tuple[Array, ...]) -> tuple[Array, ...]:
-        """Makes swap n - 1; with n = 0 counts the first hand, in the same code, as it is long to compile."""
+        """Makes swap n - 1. With n = 0 it counts the first hand only, here because the count takes long to compile."""
         held, stock, hand, deadwood = at
         i, j = draws[n - 1, 0] % counts[0], draws[n - 1, 1] % counts[1]
         swapped = jnp.where(n == 0, hand, hand ^ bits(held[i]) ^ bits(stock[j]))

@@ -56,7 +56,10 @@ def first_accepted(propose: Callable[[Array], Any], accepts: Callable[[Any], Arr
 
     shapes = jax.eval_shape(propose, key)
     start = (jnp.int32(0), jnp.bool_(False), jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes))
-    looks_on = lambda carry: ~carry[1] & (carry[0] < MOST_PROPOSALS // BLOCK)  # noqa: E731
+
+    def looks_on(carry: tuple[Array, Array, Any]) -> Array:
+        return ~carry[1] & (carry[0] < MOST_PROPOSALS // BLOCK)
+
     _, accepted, proposed = lax.while_loop(looks_on, body, start)
     return proposed, accepted
 

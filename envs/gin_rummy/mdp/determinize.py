@@ -84,7 +84,7 @@ def sample_likely(rules: MdpRules, view: MdpView, key: Array) -> tuple[Dealt, Ar
         return deal, _wrong_by(rules, hidden, deadwood), deadwood[-1]
 
     def move(n: Array, at: tuple[_Deal, Array, Array]) -> tuple[_Deal, Array, Array]:
-        """Makes swap n - 1; with n = 0 what is found of the first deal, in the same code, as it is long to compile."""
+        """Makes swap n - 1. With n = 0 it counts the first deal only, here because the count takes long to compile."""
         first = n == 0
         swapped = _swapped(rules, hidden, at[0], keys[n - 1])
         other = found(jax.tree.map(lambda new, old: jnp.where(first, old, new), swapped, at[0]))

@@ -78,7 +78,7 @@ def sample_likely(rules: OpenSpielRules, view: OpenSpielView, key: Array) -> tup
       The state, and float32, the logarithm of a weight that makes the states uniform again. Once somebody has knocked
       what the knock says is known, and they are uniform.
     """
-    hidden, (hand_key, chain_key, stock_key) = _hidden(rules, view), jax.random.split(key, 3)
+    hidden, (hand_key, chain_key, stock_key, knock_key) = _hidden(rules, view), jax.random.split(key, 4)
     chosen = _any_hand(rules, hidden, hand_key)
     drawn = rules.num_cards - rules.dealt - view.stock.astype(jnp.int32)
     b = likely.sharpness((drawn + view.takes.astype(jnp.int32)) // 2)  # by both players, in turn
@@ -89,7 +89,7 @@ def sample_likely(rules: OpenSpielRules, view: OpenSpielView, key: Array) -> tup
     counts = np.arange(len(held)) < led.held_count
     chosen = jnp.zeros(rules.num_cards, bool).at[jnp.where(counts, led.held, rules.num_cards)].set(True, mode="drop")
     knocked = (view.phase == ids.KNOCK) | (view.phase == ids.LAYOFF) | (view.phase == ids.MELDS)
-    chosen = jnp.where(knocked, _consistent(rules, view, hidden, key), chosen)
+    chosen = jnp.where(knocked, _consistent(rules, view, hidden, knock_key), chosen)
     state = _state(rules, view, hidden, hidden.known | cards.to_mask(chosen, rules.num_ranks), stock_key)
     return state, jnp.where(knocked, 0.0, b * deadwood)
 

@@ -95,7 +95,9 @@ def test_no_match_is_replaced_by_one_of_fewer_deals_or_lost(
     assert [one["deals"] for one in json.loads(out.read_text())["matches"]] == [512] * 3
 
 
-def test_what_was_played_is_not_played_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_played_is_not_played_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A call that was stopped goes on with what is missing; other rounds in its place are refused, none is played."""
     heard = []
 
@@ -115,9 +117,11 @@ def test_what_was_played_is_not_played_again(tmp_path: Path, monkeypatch: pytest
     assert called(script, *asked, "random", "marjj") == 0
     assert len(heard) == 5
     assert [one["mean"] for one in json.loads(out.read_text())["matches"]] == [[1.0, 2.0], [4.0, 5.0]]
+    before = out.read_bytes()
     monkeypatch.setattr(script.blocks, "commit", lambda: "another")
     assert called(script, *asked, "random", "marjj") == 2
-    assert len(heard) == 5
+    assert "was played by other players, rules or code: commit" in capsys.readouterr().err
+    assert (len(heard), out.read_bytes()) == (5, before)
 
 
 @pytest.mark.parametrize("arguments", [["--deals", "64"], ["--players", "nobody"]])
