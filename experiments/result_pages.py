@@ -270,6 +270,8 @@ def _comparison_rows() -> list[Line]:
         "mmd",
         "ppo, annealed",
         "ppo",
+        "dueling_dream",
+        "rnad",
     )
     return [
         _comparison_row("phantom_ttt", "comparison", 1, at_one),
