@@ -112,13 +112,8 @@ def check_stored(path: Path, players: Sequence[str], opponents: Sequence[str], d
     check_as_many(path, "deals against", known, dict.fromkeys(opponents, deals))
 
 
-def _made_by(pairing: tuple[str, str], made: dict[str, Any]) -> dict[str, Any]:
-    """Returns by what a pairing's rounds are played: of the checksums, those of its two players."""
-    own = {f"checksum of {name}" for name in pairing}
-    return {name: value for name, value in made.items() if name in own or not name.startswith("checksum of ")}
-
-
 def _file(pairing: tuple[str, str], made: dict[str, Any], arguments: argparse.Namespace) -> Path:
+    """Returns where a pairing's rounds are kept."""
     players = [[name, made[f"checksum of {name}"]] for name in pairing]
     return arguments.work / f"{zlib.crc32(json.dumps([SEED, players, arguments.deals]).encode()):08x}.npz"
 
@@ -139,7 +134,7 @@ def _played(
         points = whole_points(hands["points_per_hand"])
         return {"points": points, "seconds": np.array(time.monotonic() - started)}
 
-    return blocks.kept(_file(pairing, made, arguments), _made_by(pairing, made), play)
+    return blocks.kept(_file(pairing, made, arguments), made, play)
 
 
 def main() -> None:
@@ -155,19 +150,22 @@ def main() -> None:
         parser.exit(2, f"error: --deals={arguments.deals} is out of range; it must be at least 128\n")
     game = envs.make("gin_rummy", preset="eaai")
     try:
-        made = blocks.made_by(game, {*arguments.players, *arguments.opponents})
+        pairings = list(itertools.product(arguments.players, arguments.opponents))
+        made = {pairing: blocks.made_by(game, pairing) for pairing in pairings}
         players = {name: find_player(name, game) for name in (*arguments.players, *arguments.opponents)}
+        made_by_all = blocks.made_by(game, players)
         check_stored(arguments.out, arguments.players, arguments.opponents, arguments.deals)
         arguments.work.mkdir(parents=True, exist_ok=True)
-        for pairing in itertools.product(arguments.players, arguments.opponents):
-            if (path := _file(pairing, made, arguments)).exists():
-                blocks.check(path, _made_by(pairing, made))
+        for pairing in pairings:
+            if (path := _file(pairing, made[pairing], arguments)).exists():
+                blocks.check(path, made[pairing])
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     records = []
     for opponent in arguments.opponents:
-        found = [_played(game, players, (name, opponent), made, arguments) for name in arguments.players]
+        of_opponent = [pairing for pairing in pairings if pairing[1] == opponent]
+        found = [_played(game, players, pairing, made[pairing], arguments) for pairing in of_opponent]
         record = {"opponent": opponent, "deals": arguments.deals}
         record |= worth([one["points"] for one in found], game.match_rules())
         records.append(record | {"seconds": sum(float(one["seconds"]) for one in found)})
@@ -176,7 +174,13 @@ def main() -> None:
     for name, usual in (("players", PLAYERS), ("opponents", OPPONENTS)):
         given = getattr(arguments, name)
         command += "" if tuple(given) == usual else f" --{name} {' '.join(given)}"
-    stored = {"seed": SEED, "command": command, "made": made, "players": list(arguments.players), "matches": records}
+    stored = {
+        "seed": SEED,
+        "command": command,
+        "made": made_by_all,
+        "players": list(arguments.players),
+        "matches": records,
+    }
     write_text(arguments.out, json.dumps(stored, indent=1) + "\n")
 
 

@@ -71,7 +71,7 @@ def _moved() -> Any:
 
 
 def _learned(learner: Any, state: Any) -> Any:
-    """Returns the state after an iteration, of the two programs that tests call by themselves."""
+    """Returns the next iteration's state, by the two programs that tests call by themselves."""
     return learner.learn(state, learner.generate(state)[0].replay)[0]
 
 
