@@ -1,39 +1,46 @@
 r"""Sets every learner side by side on one budget: exact exploitability from sweeps' folders, exact matches, a picture.
 
-    python experiments/comparison.py collect runs/comparison/* --out experiments/results/comparison.json
+    python experiments/comparison.py run --seeds 1 2 3                 # the whole table
+    python experiments/comparison.py run --nodes 1e7 --rows ppo "ppo, annealed" --games "dark_hex classical" --seeds 1
+    python experiments/comparison.py collect runs/sweeps/* --out experiments/results/comparison.json
     python experiments/comparison.py trials runs/trials/* --out experiments/results/comparison_trials.json
-    python experiments/comparison.py matches runs/comparison/* --env "phantom_ttt classical" \
+    python experiments/comparison.py matches runs/sweeps/* --env "phantom_ttt classical" \
         --out experiments/results/comparison_matches.json
     python experiments/comparison.py curves runs/curves/* --out experiments/results/comparison_curves.json
     python experiments/comparison.py draw
 
-`collect` takes the final evaluation of every finished job: by game and learner the mean over seeds of each policy's
-exploitability, with its 95 % interval on a log scale. `curves` keeps what runs were worth on their way, from sweeps
-that were evaluated more than once. Both keep a file's other seeds and learners with --keep, and name the learners of
-these sweeps apart with --label, as "ppo, annealed". `trials` keeps what was tried before, by learner: the setting
-that differed and what came of it. `matches` plays nothing: the values of all pairs of one game, each learner's first
-seed, are computed from the policies. Results of other games in a file are kept. `draw` writes a picture beside each
-result file.
+`run` trains what is missing in the table or a part of it, collects all that is there and draws it; an interrupted one
+goes on. The rows are in comparison_rows.py. `collect` takes the final evaluation of every finished job: by game and
+learner the mean over seeds of each policy's exploitability, with its 95 % interval on a log scale. `curves` keeps what
+runs were worth on their way, from sweeps that were evaluated more than once. Both keep a file's other seeds and
+learners with --keep, and name the learners of these sweeps apart with --label, as "ppo, annealed". `trials` keeps what
+was tried before, by learner: the setting that differed and what came of it. `matches` plays nothing: the values of all
+pairs of one game, each learner's first seed, are computed from the policies. Results of other games in a file are
+kept. `draw` writes a picture beside each result file.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from arguments import Parser, result_file
+from arguments import Parser, above_zero, at_least, result_file
 from comparison_plots import draw, draw_curves, draw_matches
+from comparison_rows import GAMES, ROWS, cells, train
+from comparison_tables import lines_of
 from omegaconf import OmegaConf
 from run_records import (
     Run,
     check_alike,
     check_distinct,
     check_games,
+    finished,
     overrides,
     read_run,
     recipe_of,
@@ -74,7 +81,7 @@ class Job(NamedTuple):
     run: Run
 
 
-def finished(folders: list[Path]) -> Iterator[Job]:
+def finished_jobs(folders: list[Path]) -> Iterator[Job]:
     """Yields the finished jobs of sweeps.
 
     Raises:
@@ -104,7 +111,7 @@ def _by_game(folders: list[Path], label: str = "") -> dict[str, dict[str, list[J
         seeds of several recipes or budgets.
     """
     games: dict[str, dict[str, list[Job]]] = {}
-    for job in finished(folders):
+    for job in finished_jobs(folders):
         name = ", ".join(filter(None, (job.run.learner, label)))
         games.setdefault(job.run.game_name, {}).setdefault(name, []).append(job)
     if not games:
@@ -116,6 +123,38 @@ def _by_game(folders: list[Path], label: str = "") -> dict[str, dict[str, list[J
             check_distinct([job.run for job in jobs])
             check_alike([job.run for job in jobs])
     return games
+
+
+def collect_rows(folder: Path) -> dict[str, Any]:
+    """Returns what `collect` does, of all rows of the table whose runs are in a folder.
+
+    Raises:
+      InputError: as `_by_game`.
+    """
+    games: dict[str, dict[str, list[Job]]] = {}
+    for cell in cells(tuple(ROWS), tuple(GAMES), folder):
+        if any(finished(run) for run in cell.folder.glob("[0-9]*")):
+            for name, learners in _by_game([cell.folder], cell.row.label).items():
+                games.setdefault(name, {}).update(learners)
+    return {name: _of_game(learners) for name, learners in games.items()}
+
+
+def run_rows(given: argparse.Namespace) -> int:
+    """Trains rows of the table, writes and draws all that is there; returns the exit code.
+
+    Raises:
+      InputError: as `cells`, `train` and `collect_rows`.
+    """
+    failed = train(cells(given.rows, given.games, given.runs), given.seeds, given.nodes)
+    found = collect_rows(given.runs)
+    if found:
+        out = given.runs / "comparison.json"
+        write_json(out, found)
+        draw(found, out.with_suffix(".svg"))
+        print("\n".join([*lines_of(found), str(out)]))
+    for run in failed:
+        print(f"error: {run} failed; what it said is above", file=sys.stderr)
+    return int(bool(failed))
 
 
 def _of_game(learners: dict[str, list[Job]]) -> dict[str, Any]:
@@ -236,7 +275,7 @@ def trials(folders: list[Path]) -> dict[str, Any]:
     tried: dict[str, list[dict[str, Any]]] = {}
     for folder in folders:
         groups: dict[tuple[str, str], list[Job]] = {}
-        for job in finished([folder]):
+        for job in finished_jobs([folder]):
             groups.setdefault((job.run.learner, job.run.game_name), []).append(job)
         for (learner, game), jobs in groups.items():
             check_games([job.run for job in jobs])
@@ -372,9 +411,19 @@ def main() -> None:
             command.add_argument("--keep", action="store_true", help="keep what else the file holds of the same games")
         if name == "matches":
             command.add_argument("--env", required=True, help='the game, such as "phantom_ttt classical"')
+    command = commands.add_parser("run")
+    command.add_argument(
+        "--rows", nargs="+", default=list(ROWS), metavar="ROW", help="learners, as the table names them"
+    )
+    command.add_argument("--games", nargs="+", default=list(GAMES), metavar="GAME", help="such as 'dark_hex abrupt'")
+    command.add_argument("--seeds", nargs="+", type=at_least(0), default=[1, 2, 3])
+    command.add_argument("--nodes", type=above_zero, default=1e6, help="budget of a run (default %(default)g)")
+    command.add_argument("--runs", type=Path, default=Path("runs") / "comparison", help="where the runs are kept")
     commands.add_parser("draw")
     given = parser.parse_args()
     try:
+        if given.command == "run":
+            sys.exit(run_rows(given))
         if given.command == "draw":
             for name, picture in PICTURES.items():
                 picture(json.loads((RESULTS / f"{name}.json").read_text()), RESULTS / f"{name}.svg")

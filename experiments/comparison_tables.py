@@ -31,8 +31,13 @@ ROWS = {
 
 
 def comparison_table(result: str = "comparison") -> list[str]:
-    """Returns the lines of the table: a learner's exploitability on each game at one budget, over seeds."""
-    games = dict(sorted(tables.stored(result).items()))
+    """Returns the lines of a stored table: a learner's exploitability on each game at one budget, over seeds."""
+    return lines_of(tables.stored(result))
+
+
+def lines_of(compared: dict[str, Any]) -> list[str]:
+    """Returns the lines of the table of what was collected."""
+    games = dict(sorted(compared.items()))
     names = sorted({name for game in games.values() for name in game["learners"]})
     usual = [statistics.mode(len(x["seeds"]) for x in game["learners"].values()) for game in games.values()]
     titles = [f"{name}, {game['unit']}, n {n}" for (name, game), n in zip(games.items(), usual, strict=True)]

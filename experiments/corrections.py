@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import argparse
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from arguments import Parser
+from child_runs import go_on
 from run_records import check_asked, finished, origin, read_json
 
 from dream.storage.files import EVALUATION_FILE, write_json
@@ -116,9 +116,8 @@ def train(given: argparse.Namespace, folder: Path) -> None:
     for (cell, seed), run in runs.items():
         if run in ended:
             continue
-        end = [f"seed={seed}", f"run_dir={run}", "tracking.mode=disabled"]
-        command = [*cell_overrides(given.game, cell, given.exploration), *end]
-        if code := subprocess.call([sys.executable, "-m", "dream.run", *command]):
+        overrides = [*cell_overrides(given.game, cell, given.exploration), f"seed={seed}"]
+        if code := go_on(overrides, run, "tracking.mode=disabled"):
             sys.exit(code)
 
 

@@ -16,17 +16,17 @@ from __future__ import annotations
 import argparse
 import itertools
 import re
-import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from arguments import Parser, at_least, result_file
+from child_runs import go_on
 from run_records import check_as_many, check_asked, finished, origin, read_json, stored_result
 
 from dream.evaluation import match
-from dream.storage.checkpoint import find, has_checkpoint
+from dream.storage.checkpoint import find
 from dream.storage.files import EVALUATION_FILE, write_json
 from dream.storage.policies import game_of, policy_of
 from dream.training import metrics
@@ -72,8 +72,7 @@ def there(runs: Path) -> list[tuple[int, int]]:
 
 def trained(run: Path, settings: list[str]) -> None:
     """Trains a cell to its end; raises InputError where it was left before that."""
-    target = [f"resume={run}"] if has_checkpoint(run) else [*settings, f"run_dir={run}"]
-    if code := subprocess.call([sys.executable, "-m", "dream.run", *target]):
+    if code := go_on(settings, run):
         sys.exit(code)
     if not finished(run):
         raise InputError(f"{run} was left before its end; the same command goes on")

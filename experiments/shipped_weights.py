@@ -15,7 +15,6 @@ each seed's figures, so that another seed's can be set beside those of the weigh
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
 import zlib
@@ -23,13 +22,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from arguments import Parser
+from child_runs import go_on
 from run_records import check_asked, difference, finished, origin, stored_result
 
 import dream
 import envs
 from dream.evaluation import match
 from dream.storage import files, shipped
-from dream.storage.checkpoint import has_checkpoint
 from dream.storage.policies import Trained, find, find_player, game_of, policy_of
 from dream.training import metrics
 from envs import Game, InputError
@@ -121,8 +120,7 @@ RECIPES = {
 
 def train(name: str, seed: int, run: Path) -> None:
     """Starts a run, over where it was stopped before its first checkpoint, or goes on with it."""
-    own = [f"resume={run}"] if has_checkpoint(run) else [*RECIPES[name].overrides, f"seed={seed}", f"run_dir={run}"]
-    if code := subprocess.call([sys.executable, "-m", "dream.run", *own, "tracking.mode=disabled"]):
+    if code := go_on([*RECIPES[name].overrides, f"seed={seed}"], run, "tracking.mode=disabled"):
         sys.exit(code)
 
 

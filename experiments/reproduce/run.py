@@ -14,8 +14,6 @@ import dataclasses
 import json
 import math
 import shutil
-import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from comparable import check_earlier  # finds the scripts' folder
 
 # isort: split
 from arguments import Parser
+from child_runs import call
 from measured import measured, resolved, written
 from omegaconf import OmegaConf
 from rows import RESULTS, Budget, Row, Spec, read_spec
@@ -93,26 +92,14 @@ def go_through(spec: Spec, row: Row, seed: int, end: Budget, run_dir: Path) -> i
     saved = (run_dir / FOLDER).is_dir() and any(path.name.isdigit() for path in (run_dir / FOLDER).iterdir())
     if not saved and not finished:
         shutil.rmtree(run_dir, ignore_errors=True)  # nothing was saved, there is nothing to go on from
-        return _call([*overrides, f"run_dir={run_dir}", *end.overrides()])
+        return call([*overrides, f"run_dir={run_dir}", *end.overrides()])
     stored, wanted = OmegaConf.load(run_dir / CONFIG_FILE), OmegaConf.to_container(node, resolve=True)
     for part in ("env", "algo", "network", "seed"):
         if stored[part] != wanted[part]:
             raise InputError(f"{run_dir} is a run of another {part} than the row's; move it away to run the row anew")
     if finished:
         return 0
-    return _call([*overrides, f"resume={run_dir}", *end.overrides()])
-
-
-def _call(overrides: list[str]) -> int:
-    """Runs dream.run in its own process; a signal lets it save first."""
-    child = subprocess.Popen([sys.executable, "-m", "dream.run", *overrides])
-    taken = {signal.SIGINT: lambda *_: None, signal.SIGTERM: lambda *_: child.terminate()}
-    before = {number: signal.signal(number, handler) for number, handler in taken.items()}
-    try:
-        return child.wait()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return call([*overrides, f"resume={run_dir}", *end.overrides()])
 
 
 def with_recipes(spec: Spec, folder: Path) -> list[str]:

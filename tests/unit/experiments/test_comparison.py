@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import pathlib
 import shutil
@@ -10,6 +9,7 @@ from typing import Any
 
 import comparison as script
 import comparison_plots as plots
+import comparison_rows as rows
 import comparison_tables as tables
 import numpy as np
 import pytest
@@ -27,13 +27,6 @@ SMALL = ["env=kuhn_poker", "tracking.mode=disabled", "eval.opponents=[]", "seed=
 
 
 LENGTH = ["iterations=20", "eval.every=8"]
-LINES = {
-    "accumulating": ["algo=dueling_dream", "algo.accumulate=mirror_descent"],
-    "accumulating by a critic": ["experiment=dueling_dream_critic"],
-}
-"""How dueling DREAM learns -> what names it on a command line."""
-ANNEALED = {"annealed": ["learning_rate_decay"], "annealed, uniform magnet": ["learning_rate_decay", "magnet"]}
-"""Label of a row -> the settings that it has of its own."""
 
 
 @pytest.fixture(scope="module")
@@ -59,37 +52,118 @@ def test_learners_are_collected_over_seeds(sweeps: list[pathlib.Path]) -> None:
     assert sampled["recipe"]["algo"]["name"] == "outcome_mccfr"
 
 
-def test_a_cell_is_one_plain_line() -> None:
-    """The stored recipe of each learner on each phantom game is what the game, the learner and no more name.
+@pytest.mark.parametrize(("result", "nodes"), [("comparison", 1e6), ("comparison_10m", 1e7)])
+def test_rows_are_what_the_stored_tables_were_made_with(result: str, nodes: float) -> None:
+    """The stored recipe of each cell is what its row's command says, so that one line trains the table anew.
 
-    But for dueling DREAM's actor: of the networks that are one where tau and the period are 1, another one played. The
-    version of a game changes no setting, and settings that came later are in no recipe; what is annealed has
-    settings of its own.
+    But for dueling DREAM's actor: of the networks that are one where tau and the period are 1, another one played.
+    Settings that came later are in no recipe.
     """
-    stored = json.loads((script.RESULTS / "comparison.json").read_text())
-    for env, learner in itertools.product(("dark_hex", "phantom_ttt"), stored["dark_hex classical"]["learners"]):
-        algo, _, how = learner.partition(", ")
-        line = [f"env={env}", *LINES.get(how, [f"algo={algo}"])]
-        node = OmegaConf.to_container(compose_config("config", line).node, resolve=True)
-        assert node["budget"] == {"nodes": 1e6, "episodes": None, "seconds": None}
-        for version in ("classical", "abrupt"):
-            recipe = current_config(stored[f"{env} {version}"]["learners"][learner]["recipe"])
-            if algo == "dueling_dream":
-                assert (recipe["algo"]["tau"], recipe["algo"]["target_update_period"]) == (1, 1)
-                recipe["algo"]["actor"] = node["algo"]["actor"]
-            for setting in ANNEALED.get(how, ()):
-                assert recipe["algo"].pop(setting) != node["algo"][setting]
-            assert recipe["network"] == node["network"]
-            assert OmegaConf.merge(node["algo"], recipe["algo"]) == node["algo"]
+    stored = json.loads((script.RESULTS / f"{result}.json").read_text())
+    assert set(stored) == set(rows.GAMES)
+    found = [(env, name, cell) for env, game in stored.items() for name, cell in game["learners"].items()]
+    for env, name, cell in found:
+        config = compose_config("config", rows.ROWS[name].command(env, nodes)).node
+        node, recipe = OmegaConf.to_container(config, resolve=True), current_config(cell["recipe"])
+        assert node["budget"] == {"nodes": nodes, "episodes": None, "seconds": None}
+        if node["algo"]["name"] == "dueling_dream":
+            assert (recipe["algo"]["tau"], recipe["algo"]["target_update_period"]) == (1, 1)
+            recipe["algo"]["actor"] = node["algo"]["actor"]
+        assert recipe["network"] == node["network"], (env, name)
+        assert OmegaConf.merge(node["algo"], recipe["algo"]) == node["algo"], (env, name)
+
+
+def test_the_line_of_a_cell_needs_no_script() -> None:
+    """At 1 M nodes, unless annealed, the game and the learner are enough: the budget is of conf/tuned."""
+    for row in (row for row in rows.ROWS.values() if not row.label):
+        short = compose_config("config", ["env=dark_hex", "env.rules.version=abrupt", *row.overrides]).node
+        assert short == compose_config("config", row.command("dark_hex abrupt", 1e6)).node
 
 
 def test_learners_are_told_apart() -> None:
     """By what they accumulate and whether a critic says what actions are worth."""
-    for how, line in LINES.items():
-        assert run_records.learner_of(compose_config("config", line).node) == f"dueling_dream, {how}"
+    for row in rows.ROWS.values():
+        assert run_records.learner_of(compose_config("config", list(row.overrides)).node) == row.learner
     node = compose_config("config", ["algo=ppo", "algo.advantage=expected_sarsa"]).node
     assert run_records.learner_of(node) == "ppo, by a critic"
-    assert run_records.learner_of(compose_config("config", ["algo=dream"]).node) == "dream"
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
+    """The runs that are begun, by the last parts of their folders; that of seed 2 fails."""
+    runs: list[tuple[str, list[str]]] = []
+
+    def go_on(overrides: list[str], run: pathlib.Path) -> int:
+        runs.append(("/".join(run.parts[-3:]), overrides))
+        return int(overrides[-1] == "seed=2")
+
+    monkeypatch.setattr(rows, "go_on", go_on)
+    return runs
+
+
+def test_a_part_of_the_table_is_trained(begun: list, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture) -> None:
+    """Game by game, each seed in a folder of its own; one that fails ends nothing else, and is named at the end."""
+    part = ["--rows", "ppo", "ppo, annealed", "--games", "dark_hex abrupt", "--seeds", "2", "5", "--nodes", "2e6"]
+    assert called(script, "run", "--runs", tmp_path, *part) == 1
+    game = ["env=dark_hex", "env.rules.version=abrupt", "algo=ppo"]
+    falls = ["algo.learning_rate_decay.end=0", "algo.learning_rate_decay.transition_steps=324"]
+    assert begun == [
+        ("ppo/dark_hex_abrupt/2", [*game, "budget.nodes=2e+06", "seed=2"]),
+        ("ppo/dark_hex_abrupt/5", [*game, "budget.nodes=2e+06", "seed=5"]),
+        ("ppo_annealed/dark_hex_abrupt/2", [*game, *falls, "budget.nodes=2e+06", "seed=2"]),
+        ("ppo_annealed/dark_hex_abrupt/5", [*game, *falls, "budget.nodes=2e+06", "seed=5"]),
+    ]
+    out, err = capsys.readouterr()
+    assert f"== {tmp_path / 'ppo_annealed/dark_hex_abrupt/5'}: run 4 of 4, about 0.0 h left" in out
+    assert err.splitlines() == [
+        f"error: {tmp_path / name / 'dark_hex_abrupt/2'} failed; what it said is above"
+        for name in ("ppo", "ppo_annealed")
+    ]
+    assert not (tmp_path / "comparison.json").exists()
+
+
+@pytest.mark.parametrize(("code", "ends"), [(2, 2), (130, 130), (-9, 137)])
+def test_an_interruption_ends_the_training_of_the_table(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, code: int, ends: int
+) -> None:
+    """By the first run, with its exit code; so does a command that is refused."""
+    calls: list[int] = []
+    monkeypatch.setattr(rows, "go_on", lambda *_: calls.append(code) or code)
+    assert called(script, "run", "--runs", tmp_path) == ends
+    assert len(calls) == 1
+
+
+def test_a_run_of_other_settings_is_refused_before_anything_is_trained(
+    begun: list, sweeps: list[pathlib.Path], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture
+) -> None:
+    """As are rows and games that are not in the table: one line, exit code 2."""
+    run = tmp_path / "ppo" / "dark_hex_abrupt" / "3"
+    shutil.copytree(sweeps[0] / "0", run)
+    assert called(script, "run", "--runs", tmp_path) == 2
+    assert capsys.readouterr().err.startswith(f"error: {run} is not what was asked for: ")
+    for option, name in (("--rows", "ppo,mmd"), ("--games", "leduc_poker")):
+        assert called(script, "run", "--runs", tmp_path, option, name) == 2
+        line = capsys.readouterr().err
+        assert line.startswith(f"error: {option} '{name}' is not in the table; it must be among ")
+        assert line.count("\n") == 1
+    assert begun == []
+
+
+def test_all_that_is_there_is_collected(
+    begun: list, sweeps: list[pathlib.Path], tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture,
+) -> None:  # fmt: skip
+    """Also rows that were not asked for this time; each by its label, in one table and one picture."""
+    there = [rows.Cell(rows.Row("x", ()), "", sweeps[0]), rows.Cell(rows.Row("x", (), "annealed"), "", sweeps[0])]
+    monkeypatch.setattr(script, "cells", lambda asked, *_: there if len(asked) == len(rows.ROWS) else [])
+    assert called(script, "run", "--runs", tmp_path, "--rows", "ppo") == 0
+    found = json.loads((tmp_path / "comparison.json").read_text())["kuhn_poker"]["learners"]
+    assert found == json.loads(json.dumps(script.collect(sweeps)["kuhn_poker"]["learners"])) | {
+        f"{name}, annealed": found[name] for name in ("cfr", "outcome_mccfr")
+    }
+    assert "| `cfr, annealed` | average |" in capsys.readouterr().out
+    assert (tmp_path / "comparison.svg").exists()
+    assert begun == []
 
 
 def test_zero_has_no_logarithm() -> None:
@@ -132,7 +206,7 @@ def test_seeds_join_those_stored(sweeps: list[pathlib.Path]) -> None:
 
     def only(seed: int) -> dict:
         jobs = {"cfr": [], "outcome_mccfr": []}
-        for job in script.finished(sweeps):
+        for job in script.finished_jobs(sweeps):
             if job.run.seed == seed:
                 jobs[job.run.learner].append(job)
         return {"kuhn_poker": script._of_game(jobs)}

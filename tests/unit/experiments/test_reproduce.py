@@ -224,7 +224,7 @@ def test_a_finished_run_is_kept_without_its_checkpoints(
 ) -> None:
     """They take much room, and its records say all; one that was not finished starts over."""
     begun = []
-    monkeypatch.setattr(scripts.run, "_call", lambda overrides: begun.append(overrides) or 0)
+    monkeypatch.setattr(scripts.run, "call", lambda overrides: begun.append(overrides) or 0)
     row = spec.row("long")
     write_run(tmp_path / "seed0", [0.5] * 10)
     assert scripts.run.go_through(spec, row, 0, row.budget, tmp_path / "seed0") == 0
@@ -239,7 +239,7 @@ def test_a_run_under_way_is_not_started_over(
     scripts: SimpleNamespace, spec: object, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before its first checkpoint it has nothing to go on from, and would be removed while it runs."""
-    monkeypatch.setattr(scripts.run, "_call", lambda overrides: pytest.fail(f"begun: {overrides}"))
+    monkeypatch.setattr(scripts.run, "call", lambda overrides: pytest.fail(f"begun: {overrides}"))
     write_run(tmp_path / "seed0", [0.5] * 9)
     with RunLock(tmp_path / "seed0") as lock:
         lock.acquire()
@@ -274,7 +274,7 @@ def test_results_that_cannot_be_kept_are_refused_before_anything_runs(
     stored = json.loads((scripts.rows.RESULTS / "kuhn_dream.json").read_text())
     (tmp_path / "results" / "kuhn_dream.json").write_text(json.dumps(stored | {"policy": "current"}))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(scripts.run, "_call", lambda overrides: pytest.fail("something runs"))
+    monkeypatch.setattr(scripts.run, "call", lambda overrides: pytest.fail("something runs"))
     monkeypatch.setattr(sys, "argv", ["run.py", "--results", "results", *arguments])
     with pytest.raises(SystemExit) as end:
         scripts.run.main()

@@ -6,10 +6,10 @@ import importlib
 import json
 import pathlib
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
+import child_runs
 import corrections
 import phantom_solvers
 import player_tables
@@ -82,7 +82,7 @@ def test_a_cell_is_what_its_folder_says(
     monkeypatch: pytest.MonkeyPatch, changed: str, message: str,
 ) -> None:  # fmt: skip
     """Neither skipped nor stored otherwise; nor is a folder of another name, which says nothing."""
-    monkeypatch.setattr(subprocess, "call", _never)
+    monkeypatch.setattr(child_runs, "call", _never)
     run, asked = cell("gin_rummy", changed), ("gin_rummy", "--runs", tmp_path / "runs")
     for more in (["--collect"], ["--cells", "0.9:11", "0:1"]):
         assert called(corrections, *asked, *more) == 2
@@ -153,7 +153,7 @@ def shaped(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Callable[..., pathlib.Path], Callable[..., int]]:
     """Makes the run of a seed of rummy 500, of some weights; and calls the script on all of them, for two players."""
-    monkeypatch.setattr(subprocess, "call", _never)
+    monkeypatch.setattr(child_runs, "call", _never)
     monkeypatch.setattr(
         rummy500_shaped, "find", lambda run: SimpleNamespace(meta=json.loads((run / "meta").read_text()))
     )
@@ -273,15 +273,15 @@ def test_a_cell_that_was_left_is_gone_on_with(
     run, commands = make(0), []
     (run / "checkpoints" / "40").mkdir(parents=True)
     write_metrics(run, [{"iteration": 59, "seconds": 1.0, "compile_seconds": 0.1, "decisions": 5}])
-    monkeypatch.setattr(subprocess, "call", commands.append)
+    monkeypatch.setattr(child_runs, "call", commands.append)
     assert call() == 0
     assert json.loads((tmp_path / "out.json").read_text() if (tmp_path / "out.json").exists() else "{}") == {}
     assert call("2", "--seeds", "0") == 2
-    assert [command[3:] for command in commands] == [[f"resume={run}"]]
+    assert commands == [[f"resume={run}"]]
     assert capsys.readouterr().err == f"error: {run} was left before its end; the same command goes on\n"
     (run / "checkpoints" / "40").rename(run / "checkpoints" / "40.orbax-checkpoint-tmp")
     assert call("2", "--seeds", "0") == 2
-    assert (commands[1][3], commands[1][-1]) == ("env=rummy500", f"run_dir={run}")
+    assert (commands[1][0], commands[1][-1]) == ("env=rummy500", f"run_dir={run}")
     make(0)
     assert call("2", "--seeds", "0") == 0
     assert list(json.loads((tmp_path / "out.json").read_text())) == ["2/seed0"]
@@ -290,11 +290,11 @@ def test_a_cell_that_was_left_is_gone_on_with(
 def test_a_player_that_was_left_starts_over_or_goes_on(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By whether its run has a checkpoint; of one killed before there is the folder alone."""
     commands = []
-    monkeypatch.setattr(subprocess, "call", commands.append)
+    monkeypatch.setattr(child_runs, "call", commands.append)
     shipped_weights.train("gin_rummy/laptop", 0, tmp_path)
     (tmp_path / "checkpoints" / "20").mkdir(parents=True)
     shipped_weights.train("gin_rummy/laptop", 0, tmp_path)
-    assert [command[3:-1] for command in commands] == [
+    assert [command[:-1] for command in commands] == [
         ["preset=laptop", "seed=0", f"run_dir={tmp_path}"],
         [f"resume={tmp_path}"],
     ]
@@ -352,7 +352,7 @@ def test_wrong_input_is_one_line(
 ) -> None:
     """Of the scripts that play gin and train cells: exit code 2, before anything is played or written."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(subprocess, "call", _never)
+    monkeypatch.setattr(child_runs, "call", _never)
     for name, arguments, message in (
         ("gin_levels", ["--players", "nope", "--out", "o"], "unknown player 'nope'"),
         ("gin_levels", ["--games", "3", "--out", "o"], "3"),

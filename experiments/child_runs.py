@@ -1,0 +1,35 @@
+"""Runs of dream.run in processes of their own: begun, or gone on with from where they were left."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from dream.storage.checkpoint import has_checkpoint
+
+
+def go_on(overrides: Sequence[str], run_dir: Path, *also: str) -> int:
+    """Begins a run, or goes on from its last checkpoint; returns the exit code.
+
+    Args:
+      overrides: of a run that begins.
+      run_dir: its directory.
+      *also: overrides in both cases.
+    """
+    own = [f"resume={run_dir}"] if has_checkpoint(run_dir) else [*overrides, f"run_dir={run_dir}"]
+    return call([*own, *also])
+
+
+def call(overrides: Sequence[str]) -> int:
+    """Calls dream.run; returns the exit code. A signal lets the run save first."""
+    child = subprocess.Popen([sys.executable, "-m", "dream.run", *overrides])
+    taken = {signal.SIGINT: lambda *_: None, signal.SIGTERM: lambda *_: child.terminate()}
+    before = {number: signal.signal(number, handler) for number, handler in taken.items()}
+    try:
+        return child.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
