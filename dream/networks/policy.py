@@ -30,7 +30,7 @@ class Acts:
 )
 @dataclasses.dataclass(frozen=True)
 class ValuedPolicy(Policy):
-    """A Policy that also says what its player expects to win.
+    """The softmax of a network, which is in `params` as "network"; it also says what its player expects to win.
 
     Attributes:
       value: (params, view of the player to act) -> float32, rewards from here to the end of the game, with `win_bonus`
@@ -47,16 +47,20 @@ def without_value(policy: Policy) -> Policy:
     return dataclasses.replace(policy, value=None, win_bonus=0.0) if isinstance(policy, ValuedPolicy) else policy
 
 
-@functools.partial(jax.tree_util.register_dataclass, data_fields=["params"], meta_fields=["apply", "game", "forward"])
+@functools.partial(
+    jax.tree_util.register_dataclass, data_fields=["params"], meta_fields=["apply", "game", "forward", "by"]
+)
 @dataclasses.dataclass(frozen=True)
 class NetworkPolicy(Policy):
     """A Policy made of one network.
 
     Attributes:
       forward: (params, observations float32[B, N]) -> the network's outputs by name.
+      by: the rule it acts by, as of `Acts`.
     """
 
     forward: Callable[[Any, Array], dict[str, Array]] | None = None
+    by: str = "softmax"
 
     def outputs(self, observations: Array) -> dict[str, Array]:
         """Returns every head's output by name: float32[B] or float32[B, A].
@@ -69,11 +73,11 @@ class NetworkPolicy(Policy):
         return self.forward(self.params, jnp.asarray(observations, jnp.float32))
 
 
-def network_params(policy: Policy) -> Any:
-    """Returns the parameters of the one network that a policy is made of; None where it is made of anything else."""
+def logits_params(policy: Policy) -> Any:
+    """Returns the parameters of the network whose softmax a policy is; None where it plays by anything else."""
     if isinstance(policy, NetworkPolicy):
-        return policy.params
-    return policy.params.get("network") if isinstance(policy.params, dict) else None
+        return policy.params if policy.by == "softmax" else None
+    return policy.params["network"] if isinstance(policy, ValuedPolicy) else None
 
 
 def make_network_policy(game: Game, network: Network, params: Any, acts: Acts) -> NetworkPolicy:
@@ -105,4 +109,4 @@ def make_network_policy(game: Game, network: Network, params: Any, acts: Acts) -
             raise InputError(f"observations of shape {shape} do not fit; they must be [B, {game.observation_size}]")
         return compiled(params, observations)
 
-    return NetworkPolicy(apply, params, game, forward)
+    return NetworkPolicy(apply, params, game, forward, acts.by)

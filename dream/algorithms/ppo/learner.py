@@ -48,7 +48,7 @@ from dream.equations.reward_shaping import shaping_at
 from dream.networks import Network, make_history_network, make_network
 from dream.networks.fit import adam, fit
 from dream.networks.network import make_reader
-from dream.networks.policy import ValuedPolicy, network_params
+from dream.networks.policy import ValuedPolicy, logits_params
 from dream.rollout import policy_pool
 from dream.rollout.opponents import Mixture, make_mixture
 from envs import Game, InputError, Policy
@@ -150,9 +150,12 @@ def _make(
 
 def _params_of(player: Policy, network: Network, name: str) -> Any:
     """Returns the parameters of a player's network; raises InputError where they are not those of this network."""
-    found, wanted = network_params(player), jax.eval_shape(network.init, jax.random.key(0))
+    found, wanted = logits_params(player), jax.eval_shape(network.init, jax.random.key(0))
     if found is None:
-        raise InputError(f"algo.start_from={name} is not made of one network; it must be a run or an export that is")
+        raise InputError(
+            f"algo.start_from={name} does not play by the softmax of one network; it must be a run or an export of "
+            "ppo, mmd or behaviour_cloning"
+        )
     shapes = [{jax.tree_util.keystr(path): tuple(x.shape) for path, x in jax.tree.leaves_with_path(tree)}
               for tree in (found, wanted)]  # fmt: skip
     if shapes[0] != shapes[1]:

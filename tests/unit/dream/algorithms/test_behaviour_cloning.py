@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import envs
-from dream import algorithms
+from dream import algorithms, networks
 from dream.algorithms import behaviour_cloning
 from dream.algorithms import ppo as ppo_package
 from dream.algorithms.ppo import PpoConfig
 from dream.algorithms.types import Algorithm, Resources
+from dream.networks.policy import Acts, make_network_policy
 from dream.rollout.recorded import decisions
 from dream.storage.policies import RESOURCES
 from envs import InputError, Policy, records
@@ -175,7 +176,7 @@ def test_learners_below_storage_read_no_file() -> None:
 
 
 def test_ppo_starts_from_a_network() -> None:
-    """Its parameters are the player's; another network, or none, is refused by name."""
+    """Its parameters are the player's; another network, none, or another rule than softmax is refused by name."""
     cloned = _learner(player="random")
     trained = cloned.policies(cloned.init(jax.random.key(5)))["current"]
     players = {"cloned": trained, "rule": BETTOR}
@@ -188,7 +189,12 @@ def test_ppo_starts_from_a_network() -> None:
     jax.tree.map(np.testing.assert_array_equal, again.init(jax.random.key(2)).params, trained.params)
     with pytest.raises(InputError, match=r"algo\.start_from=cloned has another network: .* there and .* here"):
         algorithms.make({**start, "start_from": "cloned"}, {"name": "dueling", "hidden": [8]}, KUHN, resources)
-    with pytest.raises(InputError, match="start_from=rule is not made of one network"):
-        algorithms.make({**start, "start_from": "rule"}, NETWORK, KUHN, resources)
+    regrets = algorithms.make({**start, "name": "dueling_dream"}, NETWORK, KUHN, Resources())
+    players["regrets"] = regrets.policies(regrets.init(jax.random.key(1)))["current"]
+    network, by_regrets = networks.make_network(NETWORK, KUHN), Acts("soft_regret_matching")
+    players["document"] = make_network_policy(KUHN, network, trained.params, by_regrets)
+    for name in ("rule", "regrets", "document"):
+        with pytest.raises(InputError, match=f"start_from={name} does not play by the softmax of one network"):
+            algorithms.make({**start, "start_from": name}, NETWORK, KUHN, resources)
     with pytest.raises(InputError, match="a best response starts from"):
         ppo_package.make_against(PpoConfig(start_from="cloned"), NETWORK, KUHN, None)

@@ -20,29 +20,34 @@ from dream.commands.play import prepare_play
 from dream.config.compose import Composed, compose_config
 from dream.storage.lock import RunLock
 from dream.training import start as training_start
+from dream.training.beginning import Start
 from dream.training.finished import load_run
 from dream.training.start import build_run, prepare_run, with_stored_choices
-from envs import InputError
+from envs import InputError, records
 
 
 @pytest.fixture
 def stored(tmp_path: Path) -> Path:
     """A run of PPO on Leduc that belonged to a sweep; its checkpoint holds the meta alone."""
     composed = compose_config("config", ["algo=ppo", "env=leduc_poker", "iterations=4"])
-    start = prepare_run(composed)
+    _write_meta(tmp_path / "run", prepare_run(composed), group="some_sweep")
+    return tmp_path / "run"
+
+
+def _write_meta(run: Path, start: Start, **more: Any) -> None:
+    """Writes the meta of a run's checkpoint after four iterations."""
     meta = {
         "format": 1,
         "iteration": 4,
         "checksum": 0,
         "config": {name: value for name, value in start.plain.items() if name not in ("devices", "hosts")},
-        "choices": composed.choices,
-        "game": envs.make("leduc_poker").identity,
-        "group": "some_sweep",
+        "choices": start.choices,
+        "game": start.parts.game.identity,
+        **more,
     }
-    folder = tmp_path / "run" / "checkpoints" / "4" / "meta"
+    folder = run / "checkpoints" / "4" / "meta"
     folder.mkdir(parents=True)
     (folder / "metadata").write_text(json.dumps(meta))
-    return tmp_path / "run"
 
 
 def test_settings_of_the_runs_own_algorithm_apply(stored: Path) -> None:
@@ -84,24 +89,121 @@ def test_settings_of_a_network_are_refused_where_there_is_none(algo: str, given:
         assert str(error.value) == f"{given} has no effect with algo={algo}, which has no network; leave it out"
 
 
+def _changed(stored: Path, **changed: Any) -> None:
+    """Changes the meta of the stored run's checkpoint, by dotted name with __ for dots."""
+    meta_file = stored / "checkpoints" / "4" / "meta" / "metadata"
+    meta = json.loads(meta_file.read_text())
+    for name, value in changed.items():
+        *path, last = name.split("__")
+        part = meta
+        for key in path:
+            part = part[key]
+        part[last] = value
+    meta_file.write_text(json.dumps(meta))
+
+
+def _resumed(stored: Path, *given: str) -> Start:
+    return prepare_run(compose_config("config", with_stored_choices([f"resume={stored}", *given])))
+
+
 @pytest.mark.parametrize(("end", "given", "reported"), [(4, 8, True), (3, 8, False), (4, 4, False)])
 def test_a_schedule_that_ended_with_the_run_is_reported(
     end: int, given: int, reported: bool, stored: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A step that fell until the former end has no further to fall; constants of one iteration are no schedules."""
-    meta_file = stored / "checkpoints" / "4" / "meta" / "metadata"
-    meta = json.loads(meta_file.read_text())
-    meta["config"]["algo"]["learning_rate_decay"] = {
-        "start": 1.0,
-        "end": 0.0,
-        "transition_steps": end,
-        "form": "linear",
-    }
-    meta["config"]["algo"]["entropy_decay"]["transition_steps"] = end
-    meta_file.write_text(json.dumps(meta))
-    prepare_run(compose_config("config", with_stored_choices([f"resume={stored}", f"iterations={given}"])))
-    line = "algo.learning_rate_decay.transition_steps=4 was the run's end: it changes no further"
+    """A weight that fell until the former end has no further to fall; constants of one iteration are no schedules."""
+    falls = {"start": 1.0, "end": 0.1, "transition_steps": end, "form": "linear"}
+    _changed(stored, config__algo__entropy_decay=falls)
+    _changed(stored, config__algo__learning_rate_decay=falls | {"end": 0.0, "transition_steps": 8})
+    _resumed(stored, f"iterations={given}")
+    line = "algo.entropy_decay.transition_steps=4 was the run's end: it changes no further"
     assert (line in capsys.readouterr().out) == reported
+
+
+IDLE = "algo.learning_rate_decay is 0 after 4 iterations: "
+
+
+@pytest.mark.parametrize(
+    ("given", "reported"),
+    [
+        (["iterations=4"], ""),
+        (["iterations=9"], f"{IDLE}5 to 9 learn nothing; to learn until the end give "
+         "algo.learning_rate_decay.transition_steps=9"),
+        (["iterations=9", "algo.learning_rate_decay.end=0.1"], ""),
+        (["iterations=9", "budget.nodes=1e6"], ""),
+    ],
+)  # fmt: skip
+def test_iterations_without_a_step_are_reported(
+    given: list[str], reported: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From the start, where the step falls to 0 before the run's end; how many a budget allows is not known."""
+    falls = ["algo.learning_rate_decay.end=0", "algo.learning_rate_decay.transition_steps=4"]
+    prepare_run(compose_config("config", ["algo=ppo", "env=kuhn_poker", *falls, *given]))
+    assert capsys.readouterr().out == (f"{reported}\n" if reported else "")
+
+
+def test_a_run_that_goes_on_without_a_step_says_so(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each time, also where a budget ends it."""
+    falls = {"start": 1.0, "end": 0.0, "transition_steps": 2, "form": "linear"}
+    _changed(stored, config__algo__learning_rate_decay=falls, config__iterations=1000)
+    for given in ([], ["budget.nodes=1e6"]):
+        _resumed(stored, *given)
+        assert "is 0 after 2 iterations: 5 to 1000 learn nothing" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("given", ["algo.learning_rate_decay.end=0", "algo.entropy_decay={start:1,end:0.5}"])
+def test_a_schedule_needs_its_length(given: str) -> None:
+    """An end alone would be reached after one iteration; who means that says so."""
+    usual = ["algo=ppo", "env=dark_hex"]
+    name = given.split("=")[0].removesuffix(".end")
+    with pytest.raises(InputError, match=rf"^{name} would go from 1 to .* in one iteration; give {name}\.transition"):
+        prepare_run(compose_config("config", [*usual, given]))
+    prepare_run(compose_config("config", [*usual, given, f"{name}.transition_steps=1"]))
+    prepare_run(compose_config("config", [*usual, given.replace("}", ",transition_steps:1}"), "iterations=1"]))
+
+
+def test_a_smaller_budget_than_was_spent_is_refused(stored: Path) -> None:
+    """Its result would be that of the larger one; the run's own, which it has reached, is not."""
+    _changed(stored, counters={"nodes": 5040, "episodes": 70}, seconds=9.5, config__budget__nodes=5000.0)
+    _resumed(stored)
+    _resumed(stored, "budget.nodes=1e4", "budget.episodes=null")
+    for given, spent in (("nodes=500", "5,040 nodes"), ("episodes=60", "70 episodes"), ("seconds=9", "10 seconds")):
+        with pytest.raises(InputError, match=rf"^budget\.{given} is less than the {spent} that .*run has spent"):
+            _resumed(stored, f"budget.{given}")
+
+
+def test_more_evaluations_than_averages_are_reported(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where each evaluation had an average of its own: what is resolved once does not follow the other setting."""
+    other = compose_config("config", ["algo=os_sd_cfr", "env=phantom_ttt", "eval.every=4"])
+    config = OmegaConf.to_container(other.node, resolve=True)
+    rules = envs.make("phantom_ttt").identity
+    _changed(stored, choices=dict(other.choices), game=rules)
+    for part in ("algo", "env", "network", "eval", "budget"):
+        _changed(stored, **{f"config__{part}": config[part]})
+    _resumed(stored, "eval.every=1")
+    assert "algo.average.every=4 stays" in capsys.readouterr().out
+    for given in (["eval.every=8"], ["eval.every=1", "algo.average.every=1"], []):
+        _resumed(stored, *given)
+        assert "average" not in capsys.readouterr().out
+
+
+def test_what_is_unseen_stays_unseen(tmp_path: Path) -> None:
+    """Which decisions of records are held out is decided once: neither the share nor the games may change."""
+    file = tmp_path / "games.jsonl"
+    game = envs.make("kuhn_poker")
+    games = [records.record(game, deal, [0, 0], ("anna", "otto")) for deal in ((0, 1, 2), (1, 2, 0), (2, 0, 1))]
+    records.write(file, games)
+    given = ["algo=behaviour_cloning", "env=kuhn_poker", f"algo.records={file}", "algo.held_out=0.5"]
+    start = prepare_run(compose_config("config", given))
+    _write_meta(tmp_path / "run", start, players=start.parts.trained)
+    _resumed(tmp_path / "run")
+    with pytest.raises(InputError, match=r"^algo\.held_out cannot be changed by resume=: .* has 0\.5"):
+        _resumed(tmp_path / "run", "algo.held_out=0.9")
+    with pytest.raises(InputError, match=r"^algo\.records cannot be changed by resume="):
+        _resumed(tmp_path / "run", f"algo.records={tmp_path / 'other.jsonl'}")
+    file.unlink()
+    records.write(file, games[::-1])
+    with pytest.raises(InputError, match=r"games\.jsonl holds other games than when .*run began"):
+        _resumed(tmp_path / "run")
 
 
 def test_a_resumed_job_stays_in_its_sweeps_group(stored: Path) -> None:
