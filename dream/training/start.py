@@ -108,8 +108,8 @@ def _prepared(composed: Composed) -> Start:
     if composed.sweep_dir is not None and has_checkpoint(composed.sweep_dir):
         return _go_on(composed, find(composed.sweep_dir))
     check_names(composed, "env", "algo")
-    _check_schedules(composed)
     parts = _built(composed)
+    _check_schedules(composed)
     config = parts.config
     if not parts.algorithm.has_network and (given := composed.given("network")):
         raise InputError(
