@@ -269,7 +269,7 @@ def _idle_steps(node: DictConfig, done: int) -> str:
 
 def _check_schedules(composed: Composed) -> None:
     """Raises InputError where a schedule changes at once, as the length that an override needs is not given."""
-    flat = settings.flat(OmegaConf.to_container(composed.node.algo), "algo")
+    flat = settings.flat(OmegaConf.to_container(composed.node, resolve=True)["algo"], "algo")
     for key, steps in flat.items():
         path, _, last = key.rpartition(".")
         given = composed.given(path)

@@ -161,6 +161,12 @@ def test_a_schedule_needs_its_length(given: str) -> None:
     prepare_run(compose_config("config", [*usual, given.replace("}", ",transition_steps:1}"), "iterations=1"]))
 
 
+def test_a_constant_schedule_needs_none() -> None:
+    """Also where one end is said to be the other."""
+    given = ["algo.mirror.eta.start=2", "algo.mirror.eta.end=${algo.mirror.eta.start}"]
+    prepare_run(compose_config("config", ["experiment=dueling_dream_critic", "env=kuhn_poker", *given]))
+
+
 def test_a_smaller_budget_than_was_spent_is_refused(stored: Path) -> None:
     """Its result would be that of the larger one; the run's own, which it has reached, is not."""
     _changed(stored, counters={"nodes": 5040, "episodes": 70}, seconds=9.5, config__budget__nodes=5000.0)
