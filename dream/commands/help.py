@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import importlib.metadata
 import platform
 import re
@@ -130,6 +131,8 @@ def command_help(name: str, overrides: list[str]) -> str:
     from dream.config.compose import compose_config, config_dir, groups_of
 
     command, conf = COMMANDS[name], config_dir()
+    groups = groups_of(command.config)
+    _load_learners(groups, overrides)
     composed = compose_config(command.config, overrides)
     primary = conf / f"{command.config}.yaml"
     files = [(primary, "")] + [
@@ -143,7 +146,7 @@ def command_help(name: str, overrides: list[str]) -> str:
     parts = [usage, "\n".join(textwrap.wrap(command.text, width))]
     if examples := _examples(primary):
         parts.append("\n".join(["examples:", *(f"  {line}" for line in examples)]))
-    if groups := groups_of(command.config):
+    if groups:
         chosen = composed.choices
         lines = [line for group, names in groups.items() for line in _group(conf / group, names, chosen[group], width)]
         parts.append("\n".join(["groups, chosen by group=option:", *lines]))
@@ -157,6 +160,18 @@ def command_help(name: str, overrides: list[str]) -> str:
             "Hydra's own flags: --hydra-help; --cfg job prints the whole configuration as YAML."
         )
     return "\n\n".join(parts)
+
+
+def _load_learners(groups: dict[str, list[str]], overrides: list[str]) -> None:
+    """Imports the learners, and so JAX, where an option has no file: its settings and the sizes for its game need them.
+
+    Args:
+      groups: a command's groups with the options that have a file.
+      overrides: of the command line.
+    """
+    chosen = [text.partition("=") for text in overrides]
+    if "algo" in groups and any(option not in groups.get(group, [option]) for group, _, option in chosen):
+        importlib.import_module("dream.algorithms")
 
 
 def _installed(package: str) -> str:
@@ -220,14 +235,26 @@ def _examples(primary: Path) -> list[str]:
 
 
 def _group(folder: Path, options: list[str], chosen: str, width: int) -> list[str]:
-    """Returns the lines of a group: its options with the first sentence of each one's file, the chosen one starred."""
+    """Returns the lines of a group: its options with the first sentence of each one's file, the chosen one starred.
+
+    Options of installed packages come last, with the name of the package.
+    """
+    from dream.config import registered
+
+    abouts = {option: _first_sentence(folder / f"{option}.yaml") for option in options}
+    installed = registered.installed(folder.name)
+    abouts |= {option: f"Of the package {installed[option]}." for option in sorted(installed) if option not in options}
     lines = [f"  {folder.name}"]
-    for option in options:
-        head = re.match(r"(#.*\n)*", (folder / f"{option}.yaml").read_text()).group(0).splitlines()
-        about = " ".join(line.lstrip("# ") for line in head if "@package" not in line and "python -m" not in line)
-        about = re.split(r"(?<=\.) (?=[A-Z])", about)[0]
+    for option, about in abouts.items():
         lines += _in_columns(f"  {'*' if option == chosen else ' '} {option}", about, width)
     return lines
+
+
+def _first_sentence(file: Path) -> str:
+    """Returns the first sentence of the comment that an option's file begins with."""
+    head = re.match(r"(#.*\n)*", file.read_text()).group(0).splitlines()
+    about = " ".join(line.lstrip("# ") for line in head if "@package" not in line and "python -m" not in line)
+    return re.split(r"(?<=\.) (?=[A-Z])", about)[0]
 
 
 def _flat(node: dict[str, Any], prefix: str, blocks: set[str]) -> list[tuple[str, Any]]:

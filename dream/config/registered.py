@@ -6,6 +6,7 @@ configuration stands below the algorithms and does not import them. Hydra reads 
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,6 +14,9 @@ from hydra.core.config_store import ConfigStore
 
 import envs
 from envs.errors import InputError
+
+ENTRY_POINTS = {"env": "dream_rummy.games", "algo": "dream_rummy.algorithms"}
+"""Group of the configuration -> group of the entry points by which packages offer its options."""
 
 Source = Callable[[], Mapping[str, Callable[[], dict[str, Any]]]]
 """Returns, by name, functions that build an option's node."""
@@ -56,6 +60,12 @@ def add_source(group: str, source: Source) -> None:
 def names(group: str) -> list[str]:
     """Returns the options of a group that its source knows."""
     return sorted(_sources[group]()) if group in _sources else []
+
+
+def installed(group: str) -> dict[str, str]:
+    """Returns the options of a group that installed packages offer, each with its distribution; it loads none."""
+    points = importlib.metadata.entry_points(group=ENTRY_POINTS[group]) if group in ENTRY_POINTS else ()
+    return {point.name: point.dist.name if point.dist else "unknown" for point in points}
 
 
 def offer(group: str, option: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import re
 import subprocess
@@ -11,8 +12,11 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 import dream.__main__
+from dream.algorithms import ENTRY_POINTS
 from dream.commands.help import COMMANDS, answered, command_help
+from dream.config import registered
 from dream.config.compose import compose_config, config_dir
+from envs.registry import GROUP
 
 
 def _keys(node: DictConfig, prefix: str = "") -> set[str]:
@@ -102,6 +106,29 @@ def test_the_commands_are_listed(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert "did you mean 'evaluate'" in capsys.readouterr().err
 
 
+OUTSIDE = """
+import dataclasses
+from dream.config.settings import number
+from envs.kuhn_poker import KuhnPoker
+
+@dataclasses.dataclass(frozen=True)
+class Peek(KuhnPoker):
+    name = "peek"
+
+@dataclasses.dataclass(frozen=True)
+class IdleConfig:
+    name: str = "idle"
+    rounds: int = number(10, 1)
+
+def make(*given):
+    raise NotImplementedError
+"""
+OFFERED = """
+[dream_rummy.games]
+peek = outside:Peek
+[dream_rummy.algorithms]
+idle = outside:IdleConfig
+"""
 SCRIPT = """
 import sys
 import importlib
@@ -113,14 +140,51 @@ for name in ("run", "evaluate", "exploit", "ladder", "export"):
     sys.argv = [name, "--help"]
     importlib.import_module(f"dream.{name}").main()
 assert "jax" not in sys.modules and "haiku" not in sys.modules, "JAX was imported"
+for text in ("run --help env=peek algo=ppo", "run --help env=peek algo=idle"):
+    print("from outside")
+    sys.argv = ["dream", *text.split()]
+    dream.__main__.main()
+import jax._src.xla_bridge
+assert not jax._src.xla_bridge.backends_are_initialized(), "a backend was started"
 """
 
 
-def test_no_jax_is_imported(repo: pathlib.Path) -> None:
-    """For help and version of every command; all of them together take the time of composing."""
-    done = subprocess.run([sys.executable, "-c", SCRIPT], cwd=repo, capture_output=True, text=True, check=False)
+@pytest.fixture
+def outside(tmp_path: pathlib.Path) -> pathlib.Path:
+    """A folder in which a package with a game and a learner is installed."""
+    (tmp_path / "outside.py").write_text(OUTSIDE)
+    about = tmp_path / "outside-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(OFFERED)
+    return tmp_path
+
+
+def test_no_jax_is_imported(repo: pathlib.Path, outside: pathlib.Path) -> None:
+    """For help and version of every command; options from outside are listed, and chosen start no backend."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        cwd=repo,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(outside), str(repo)]), "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("usage: python -m dream.") == 7
-    name, version, jax, _, python, _ = (*done.stdout.splitlines()[0].replace(" · ", " ").split(), "")[:6]
+    plain, ppo, idle = done.stdout.split("from outside\n")
+    assert plain.count("usage: python -m dream.") == 7
+    name, version, jax, _, python, _ = (*plain.splitlines()[0].replace(" · ", " ").split(), "")[:6]
     assert (name, jax, python) == ("dream-rummy", "jax", "Python")
     assert version[0].isdigit()
+    for option in ("peek", "idle"):
+        assert re.search(rf"^    {option} +Of the package outside\.$", plain, re.MULTILINE)
+    assert "\n  * peek " in ppo
+    assert re.search(r"^  algo\.batch_size=512 ", ppo, re.MULTILINE)
+    assert re.search(r"^  network\.hidden=\[64,64\] ", ppo, re.MULTILINE)
+    assert "\n  * idle " in idle
+    assert "\n  algo.rounds=10\n" in idle
+
+
+def test_packages_are_found_by_the_groups_that_games_and_algorithms_name() -> None:
+    """Help reads the entry points without the modules that own these names."""
+    assert registered.ENTRY_POINTS == {"env": GROUP, "algo": ENTRY_POINTS}
