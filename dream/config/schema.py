@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from dream.config.settings import choice, number
+from envs.errors import InputError
+
+_MODES = {"online": "online", "offline": "offline", "disabled": "disabled", "dryrun": "offline", "run": "online"}
+"""Value of W&B's own variable WANDB_MODE -> mode; the last two are its older names. A run is never `shared`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,14 +61,26 @@ class EvaluationConfig:
 
 @dataclasses.dataclass(frozen=True)
 class TrackingConfig:
-    """Weights & Biases; losing it never ends a run."""
+    """Weights & Biases; losing it never ends a run. A mode that is not given is that of WANDB_MODE, else offline."""
 
-    mode: str = choice("offline", "online", "offline", "disabled")
+    mode: str | None = choice(None, "online", "offline", "disabled")
     project: str = "dream"
     entity: str | None = None
     group: str | None = None
     job_type: str = "train"
     tags: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Settles a mode that is not given; raises InputError where WANDB_MODE is none that a run can have."""
+        if self.mode is None:
+            object.__setattr__(self, "mode", _mode_of_environment())
+
+
+def _mode_of_environment() -> str:
+    given = os.environ.get("WANDB_MODE", "offline")
+    if given not in _MODES:
+        raise InputError(f"WANDB_MODE={given} is not valid; it must be online, offline or disabled, or not set")
+    return _MODES[given]
 
 
 @dataclasses.dataclass(frozen=True)

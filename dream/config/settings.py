@@ -24,7 +24,7 @@ def number(default: Any, low: float = -math.inf, high: float = math.inf, *, abov
     return dataclasses.field(default=default, metadata={"low": low, "high": high, "above": above})
 
 
-def choice(default: str, *options: str) -> Any:
+def choice(default: str | None, *options: str) -> Any:
     """Returns a dataclass field that holds one of the options, the default among them."""
     return dataclasses.field(default=default, metadata={"options": options})
 

@@ -237,8 +237,9 @@ def test_every_learner_from_games_is_tiny(algo: str) -> None:
 
 
 @pytest.mark.parametrize("tracking", GROUPS["tracking"])
-def test_tracking_composes(tracking: str) -> None:
+def test_tracking_composes(tracking: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Offline unless asked otherwise."""
+    monkeypatch.delenv("WANDB_MODE", raising=False)
     assert build_run(compose_config("config", [f"tracking={tracking}"]).node).config.tracking.mode == "offline"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import threading
@@ -13,9 +14,13 @@ from typing import Any
 
 import pytest
 
+from dream.config.compose import compose_config
 from dream.config.schema import TrackingConfig
+from dream.config.settings import read
 from dream.training import tracking
+from dream.training.start import prepare_run
 from dream.training.tracking import Tracker
+from envs import InputError
 
 
 class Core:
@@ -131,6 +136,42 @@ def test_a_core_that_does_not_finish_is_left(
     tracker(core, "offline").close()
     over.set()
     assert "is left; `wandb sync` sends the rest" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("variable", "overrides", "mode"),
+    [
+        (None, [], "offline"),
+        ("online", [], "online"),
+        ("disabled", [], "disabled"),
+        ("dryrun", [], "offline"),
+        ("run", [], "online"),
+        ("disabled", ["tracking.mode=offline"], "offline"),
+        ("shared", ["tracking.mode=disabled"], "disabled"),
+    ],
+)
+def test_a_mode_that_is_not_given_is_of_the_environment(
+    variable: str | None, overrides: list[str], mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """W&B's own variable, with its older names; what is given, or stored with a run, comes first."""
+    _set(monkeypatch, variable)
+    node = compose_config("config", overrides).node.tracking
+    assert read(TrackingConfig, node, "tracking").mode == mode
+
+
+@pytest.mark.parametrize("variable", ["shared", "ofline", ""])
+def test_a_mode_of_the_environment_that_no_run_has(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line, before a run begins."""
+    _set(monkeypatch, variable)
+    message = f"WANDB_MODE={variable} is not valid; it must be online, offline or disabled, or not set"
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        prepare_run(compose_config("config", ["env=kuhn_poker", "algo=cfr"]))
+
+
+def _set(monkeypatch: pytest.MonkeyPatch, variable: str | None) -> None:
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("WANDB_MODE", variable)
 
 
 SCRIPT = """
