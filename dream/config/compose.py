@@ -73,6 +73,7 @@ def compose_config(name: str, overrides: list[str]) -> Composed:
     groups = groups_of(name)
     overrides = _choosing(name, overrides)
     parsed = _parse(overrides)
+    _refuse_sweeps(parsed)
     _check_options(parsed, groups)
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(config_dir()), version_base="1.3"):
@@ -241,6 +242,18 @@ def _refuse_deletions(overrides: list[Override]) -> None:
     if deleted := next((override for override in overrides if override.is_delete()), None):
         raise InputError(
             f"~{deleted.key_or_group} takes a setting away; give it a value instead, as in {deleted.key_or_group}="
+        )
+
+
+def _refuse_sweeps(overrides: list[Override]) -> None:
+    """Raises InputError where an override gives several values: what is composed is one job."""
+    for override in filter(Override.is_sweep_override, overrides):
+        text = override.input_line
+        hint = ""
+        if override.is_choice_sweep() and override.value().simple_form:
+            hint = f"; a list is [{text.partition('=')[2]}], and text with a comma is in quotes"
+        raise InputError(
+            f"{text} gives several values; -m sweeps over them, in Python call the function once for each{hint}"
         )
 
 

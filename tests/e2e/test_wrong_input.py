@@ -25,7 +25,7 @@ RUN = {
     "added key": (["+algo.foo=1"], "unknown setting 'algo.foo'"),
     "no equals sign": (["iterations"], "iterations"),
     "not Hydra's grammar": (["iterations=[1,2"], "[1,2"),
-    "a sweep without -m": (["iterations=1,2"], "--multirun"),
+    "a sweep without -m": (["iterations=1,2"], "iterations=1,2 gives several values; -m sweeps over them"),
     "text for a whole number": (["iterations=abc"], "iterations='abc' is not valid; it must be a whole number"),
     "fraction for a whole number": (["algo.epochs=1.5"], "algo.epochs=1.5 is not valid; it must be a whole number"),
     "null for a number": (["algo.epochs=null"], "algo.epochs=None is not valid"),

@@ -142,7 +142,10 @@ REFUSED: dict[str, tuple[Callable[[dream.FinishedRun], Any], str]] = {
     "text for a list": (lambda run: dream.train("iterations=2"), "must be a list of strings"),
     "unknown game": (lambda run: dream.train(["env=kuhn"]), "unknown env 'kuhn'"),
     "occupied folder": (lambda run: dream.train([*KUHN, f"run_dir={run}"]), "choose a new folder"),
-    "sweep": (lambda run: dream.train(["seed=1,2"]), "Ambiguous value"),
+    "sweep": (
+        lambda run: dream.train(["seed=1,2"]),
+        "in Python call the function once for each",
+    ),
     "no such run": (lambda run: dream.evaluate("nowhere"), "nowhere does not exist"),
     "no such opponent": (lambda run: dream.evaluate(run, "nobody"), "unknown player 'nobody'"),
     "an opponent that is none": (lambda run: dream.evaluate(run, opponent=3), "3 names no player; it must be a text"),

@@ -85,6 +85,24 @@ def test_an_old_name_is_answered_with_the_new(overrides: list[str], message: str
     assert str(error.value) == message
 
 
+@pytest.mark.parametrize(
+    ("override", "hint"),
+    [
+        ("seed=1,2", "; a list is [1,2], and text with a comma is in quotes"),
+        ("env=kuhn_poker,leduc_poker", "; a list is [kuhn_poker,leduc_poker], and text with a comma is in quotes"),
+        ("seed=range(1,4)", ""),
+        ("seed=choice(1,2)", ""),
+        ("algo.learning_rate=interval(0,1)", ""),
+    ],
+)
+def test_several_values_belong_to_a_sweep(override: str, hint: str) -> None:
+    """Before other faults, as the settings of one job depend on its value."""
+    with pytest.raises(InputError) as error:
+        compose_config("config", [override, "algo.unheard_of=1"])
+    way = "-m sweeps over them, in Python call the function once for each"
+    assert str(error.value) == f"{override} gives several values; {way}{hint}"
+
+
 def test_no_choice_may_be_written_out() -> None:
     """As the primary files have it."""
     for name, nothing in (("config", "experiment=null"), ("exploit", "env=null")):
