@@ -30,11 +30,13 @@ class Command:
       config: its primary file in conf/, without the ending.
       summary: what it does, one line.
       text: the same in a few sentences.
+      sweeps: whether -m runs it for several values of its settings.
     """
 
     config: str
     summary: str
     text: str
+    sweeps: bool = True
 
 
 COMMANDS = {
@@ -61,23 +63,27 @@ COMMANDS = {
         "exploit",
         "measure the exploitability of a policy",
         "Computes exploitability: exact where the game allows it, else a lower bound from a learned or a local "
-        "best response. Writes exploitability/<method>_<policy>_<iteration>.json in the run directory.",
+        "best response. Writes exploitability/<method>_<policy>_<iteration>.json in the run directory. With -m the "
+        "commas in the settings define several jobs.",
     ),
     "ladder": Command(
         "ladder",
         "rate players by cross-play",
-        "Plays every pair of players and rates the players. An interrupted ladder continues in the same run_dir.",
+        "Plays every pair of players and rates the players. An interrupted ladder continues in the same run_dir. With "
+        "-m the commas in the settings define several jobs.",
     ),
     "play": Command(
         "play",
         "play against an agent in the browser",
         "Starts a server on this machine and opens its page: people and players at one table, hints, beliefs and the "
         "review of every round. The address contains a token; whoever knows it can play. Ctrl-C stops the server.",
+        sweeps=False,
     ),
     "export": Command(
         "export",
         "write a policy as safetensors with a JSON card",
-        "Writes a trained policy to a safetensors file with a JSON card, which the other commands read.",
+        "Writes a trained policy to a safetensors file with a JSON card, which the other commands read. With -m the "
+        "commas in the settings define several jobs.",
     ),
 }
 
@@ -142,7 +148,7 @@ def command_help(name: str, overrides: list[str]) -> str:
     ]
     comments, blocks = _comments(files)
     width = min(shutil.get_terminal_size((110, 0)).columns, 130)
-    usage = f"usage: python -m dream.{name} [setting=value ...] [-h] [--version]" + (" [-m]" if name == "run" else "")
+    usage = f"usage: python -m dream.{name} [setting=value ...]{' [-m]' * command.sweeps} [-h] [--version]"
     parts = [usage, "\n".join(textwrap.wrap(command.text, width))]
     if examples := _examples(primary):
         parts.append("\n".join(["examples:", *(f"  {line}" for line in examples)]))

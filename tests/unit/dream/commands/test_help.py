@@ -36,8 +36,10 @@ def _comment(file: str, key: str) -> str:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_setting_is_shown(name: str) -> None:
-    """With its path and value as an override; a mapping in one line counts for what is in it."""
+    """With its path and value as an override, a mapping in one line for what is in it; and -m where it is explained."""
     text = command_help(name, [])
+    usage, about = text.split("\n\n")[:2]
+    assert ("[-m]" in usage) == ("With -m" in " ".join(about.split())) == (name != "play")
     for key in _keys(compose_config(COMMANDS[name].config, []).node):
         parts = key.split(".")
         paths = [".".join(parts[:n]) for n in range(1, len(parts) + 1)]
