@@ -25,7 +25,16 @@ def number(default: Any, low: float = -math.inf, high: float = math.inf, *, abov
 
 
 def choice(default: str | None, *options: str) -> Any:
-    """Returns a dataclass field that holds one of the options, the default among them."""
+    """Returns a dataclass field that holds one of the options.
+
+    Args:
+      default: one of the options, or None for a field that may be left open, of type `str | None`.
+      options: all values that may be given.
+    Raises:
+      ValueError: the default is none of them.
+    """
+    if default is not None and default not in options:
+        raise ValueError(f"choice: the default {default!r} must be among the options, {', '.join(map(repr, options))}")
     return dataclasses.field(default=default, metadata={"options": options})
 
 

@@ -91,6 +91,14 @@ def test_wrong_value(name: str, kind: Any) -> None:
         assert part in text
 
 
+def test_a_default_is_one_of_the_options() -> None:
+    """Said where the field is defined, not with a value that nobody gave; None leaves it open."""
+    message = r"^choice: the default 'gauss' must be among the options, 'uniform', 'beta'$"
+    with pytest.raises(ValueError, match=message):
+        choice("gauss", "uniform", "beta")
+    assert choice(None, "uniform", "beta").default is None
+
+
 def test_missing() -> None:
     """A field without a default must be given."""
     with pytest.raises(InputError, match=r"^a\.needed is missing"):
