@@ -1,8 +1,8 @@
 """Regret minimisation with neural networks in card games.
 
 The public functions are `train`, `load_run`, `load_sweep`, `evaluate`, `exploit`, `load_policy` and `export_policy`.
-They do what the commands do, for notebooks and scripts: they return objects and raise `envs.InputError`; they never
-exit the process.
+They do what the commands do, for notebooks and scripts: they return objects, never exit the process, and raise
+`InputError`, the same as `envs.InputError`, for wrong input.
 
     import dream
 
@@ -31,11 +31,13 @@ if TYPE_CHECKING:
     from dream.storage.policies import load_policy
     from dream.training.finished import FinishedRun, load_run
     from dream.training.sweeps import load_sweep
+    from envs.errors import InputError
 
 __version__ = "0.2.0"
 __all__ = [
     "ExploitReport",
     "FinishedRun",
+    "InputError",
     "MatchReport",
     "evaluate",
     "exploit",
@@ -49,6 +51,7 @@ __all__ = [
 _PLACES = {
     "ExploitReport": "dream.commands.exploit_report",
     "FinishedRun": "dream.training.finished",
+    "InputError": "envs.errors",
     "MatchReport": "dream.evaluation.report",
     "evaluate": "dream.api",
     "exploit": "dream.api",

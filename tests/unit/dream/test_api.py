@@ -248,6 +248,7 @@ def test_every_public_name_is_there() -> None:
     with pytest.raises(AttributeError, match="no attribute 'trian'"):
         dream.trian  # noqa: B018
     assert callable(make_network)
+    assert dream.InputError is InputError
 
 
 @pytest.fixture(scope="module")
