@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from envs.cards import NUM_CARDS
-from envs.errors import InputError, refuse_name, unknown
+from envs.errors import InputError, a_kind, refuse_name, unknown
 from envs.game import Game, Policy, State
 
 GROUP = "dream_rummy.players"
@@ -178,7 +178,11 @@ def make_bot(name: str, game: Game, **options: Any) -> Policy:
             raise
         raise InputError(f"player {name!r} does not take {', '.join(options)}") from error
     if not isinstance(player, Policy):
-        raise InputError(f"player {name!r} of {game.name}: its function returned {player!r}; it must be an envs.Policy")
+        found = "None" if player is None else a_kind(type(player))
+        raise InputError(
+            f"player {name!r} of {game.name}: its function returned {found}; it must return an envs.Policy, as "
+            "envs.Policy(lambda params, view, legal: <probabilities of the actions>)"
+        )
     return dataclasses.replace(player, game=game)
 
 

@@ -222,11 +222,14 @@ class _NotZeroSum(CoinGame):
 
 @pytest.mark.usefixtures("outside")
 def test_a_players_function_that_is_wrong_says_so() -> None:
-    """One that forgets its return is one line; a TypeError of its own is that, and not an option it does not take."""
-    envs.register("coin", make_coin, bots={"none": lambda game: None, "wrong": lambda game: 1 + "1"})
+    """One that returns no Policy is one line; a TypeError of its own is that, and not an option it does not take."""
+    makers = {"none": lambda game: None, "plain": lambda game: lambda view, legal: legal, "wrong": lambda game: 1 + "1"}
+    envs.register("coin", make_coin, bots=makers)
     game = envs.make("coin")
-    text = "player 'none' of coin: its function returned None; it must be an envs.Policy"
-    assert _refusal(lambda: envs.make_bot("none", game)) == text
+    way = "it must return an envs.Policy, as envs.Policy(lambda params, view, legal: <probabilities of the actions>)"
+    for name, found in (("none", "None"), ("plain", "a function")):
+        text = f"player {name!r} of coin: its function returned {found}; {way}"
+        assert _refusal(lambda name=name: envs.make_bot(name, game)) == text
     with pytest.raises(TypeError, match="unsupported operand"):
         envs.make_bot("wrong", game)
 
