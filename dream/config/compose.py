@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 import re
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -267,7 +268,7 @@ def _refused(name: str, overrides: list[Override], groups: dict[str, list[str]],
     for override in overrides:
         key = override.key_or_group
         if not (key in groups or override.is_add() or override.is_force_add() or _holds(node, key)):
-            return _unknown_setting(node, key, override.value())
+            return _unknown_setting(node, key, override.value(), groups)
     return InputError(_one_line(error))
 
 
@@ -278,15 +279,22 @@ def _holds(node: DictConfig, key: str) -> bool:
     return isinstance(inside, ListConfig) or (isinstance(inside, DictConfig) and leaf in inside.keys())  # noqa: SIM118
 
 
-def _unknown_setting(node: DictConfig, key: str, value: object = None) -> InputError:
-    """Builds the error for a key that is not there, against the keys of the deepest part of its path that is."""
+def _unknown_setting(node: DictConfig, key: str, value: object, groups: Iterable[str] = ()) -> InputError:
+    """Builds the error for a key that is not there, against the keys of the deepest part of its path that is.
+
+    Args:
+      node: the configuration, which lacks the groups in which nothing is chosen.
+      key: the key.
+      value: what it was given.
+      groups: those that a user chooses from.
+    """
     parent, _, leaf = key.rpartition(".")
     while parent and not isinstance(OmegaConf.select(node, parent), DictConfig):
         parent, _, leaf = parent.rpartition(".")
     inside = OmegaConf.select(node, parent) if parent else node
     if parent == "algo" and inside.get("name") == "dream" and renamed.KEYS.get(leaf, leaf) in _dueling_dream():
         return InputError(f"algo=dream has no setting {key!r}; the dueling self-play learner is now algo=dueling_dream")
-    return renamed.unknown_setting(parent, leaf, inside, value)
+    return renamed.unknown_setting(parent, leaf, inside if parent else {*inside, *groups}, value)
 
 
 def _dueling_dream() -> DictConfig:

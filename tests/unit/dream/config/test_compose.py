@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 
@@ -101,6 +102,24 @@ def test_several_values_belong_to_a_sweep(override: str, hint: str) -> None:
         compose_config("config", [override, "algo.unheard_of=1"])
     way = "-m sweeps over them, in Python call the function once for each"
     assert str(error.value) == f"{override} gives several values; {way}{hint}"
+
+
+@pytest.mark.parametrize(
+    ("command", "override", "message"),
+    [
+        (
+            "evaluate",
+            "evn=leduc_poker",
+            "unknown setting 'evn'; did you mean 'env'? known: checkpoint, devices, env, games, histories, hosts, "
+            "opponent, policy, records, scoring, seed, target",
+        ),
+        ("config", "experimnt=r42", "unknown setting 'experimnt'; did you mean 'experiment'? known: algo, budget, "),
+    ],
+)
+def test_groups_are_among_the_known_settings(command: str, override: str, message: str) -> None:
+    """Those too in which nothing is chosen by default."""
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+        compose_config(command, [override])
 
 
 def test_no_choice_may_be_written_out() -> None:
