@@ -16,6 +16,7 @@ from dream.config import settings
 from dream.config.compose import Composed
 from dream.storage import checkpoint
 from dream.storage.card import COMPANY
+from dream.storage.checkpoint import Checkpoint
 from dream.storage.files import decoded, write_bytes, write_json, writing
 from dream.storage.policies import PolicyFile, Trained, chosen_name, find, game_of, policies_of, report_dir
 from dream.storage.policy_file import SUFFIX, Card, named, to_bytes, with_checksum
@@ -33,11 +34,12 @@ class ExportConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Export:
-    """What is to be written, and where."""
+    """What is to be written, and where; `run` is the id of the run that it comes from, None where that is unknown."""
 
     card: Card
     arrays: dict[str, np.ndarray]
     path: Path
+    run: str | None
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -57,7 +59,7 @@ def export_policy(
     Returns:
       The .safetensors file's path.
     Raises:
-      InputError: no readable player there, or a path that cannot be written.
+      InputError: no readable player there, or a path that cannot be written or holds something else.
 
     Example:
       >>> path = dream.export_policy("runs/leduc", "agent.safetensors", "average")
@@ -96,29 +98,38 @@ def prepared(config: ExportConfig) -> Export:
     for place in (path, path.with_suffix(".json")):
         if place.is_dir() or not place.parent.is_dir() or not os.access(place.parent, os.W_OK):
             raise InputError(f"{place} cannot be written; it must be a file in an existing folder")
-    there = _card_at(path.with_suffix(".json"), path.name)
+    there = _card_at(path)
     game = game_of(trained)
     policies = policies_of(trained, game)
     name = chosen_name(policies, config.policy)
     arrays = {place: np.asarray(x) for place, x in named(jax.device_get(policies[name].params)).items()}
-    card = _card(trained, game, name, arrays)
-    shared = isinstance(trained, PolicyFile) or trained.path.parent.name != checkpoint.FOLDER
-    if config.out is None and shared and there and (there.get("source"), there.get("policy")) != (card.source, name):
-        raise InputError(f"{path} is the export of another player; choose another name by out=")
-    return Export(card, arrays, path)
+    made = Export(_card(trained, game, name, arrays), arrays, path, trained.meta.get("wandb_id"))
+    own_folder = isinstance(trained, Checkpoint) and trained.path.parent.name == checkpoint.FOLDER
+    if there and not (config.out is None and own_folder) and not _is_own(there, made):
+        raise InputError(f"{path} is the export of another player or policy; choose another name by out=")
+    return made
 
 
-def _card_at(place: Path, file: str) -> dict[str, Any] | None:
-    """Returns the card that is there, None where none is; raises InputError for what is no card of that file."""
+def _card_at(path: Path) -> dict[str, Any] | None:
+    """Returns the card of a file, None where neither is there; raises InputError where either is something else."""
+    place = path.with_suffix(".json")
     if not place.exists():
+        if path.exists():
+            raise InputError(f"{path} is there and has no card {place.name}; choose another name by out=")
         return None
     try:
         there = decoded(place.read_bytes())
     except (OSError, ValueError):
         there = None
-    if not isinstance(there, dict) or there.get("file") != file or "sha256" not in there:
-        raise InputError(f"{place} is there and is not the card of {file}; choose another name by out=")
+    if not isinstance(there, dict) or there.get("file") != path.name or "sha256" not in there:
+        raise InputError(f"{place} is there and is not the card of {path.name}; choose another name by out=")
     return there
+
+
+def _is_own(there: dict[str, Any], made: Export) -> bool:
+    """Returns whether a card is of the same policy of the same player, or of an earlier or later state of its run."""
+    same_run = made.run is not None and there.get("run") == made.run
+    return there.get("policy") == made.card.policy and (same_run or there.get("source") == made.card.source)
 
 
 def write(export: Export) -> Path:
@@ -131,6 +142,7 @@ def write(export: Export) -> Path:
         "file": export.path.name,
         "sha256": sha,
         "arrays": arrays,
+        **({} if export.run is None else {"run": export.run}),
     }
     with writing(export.path):
         write_bytes(export.path, content)

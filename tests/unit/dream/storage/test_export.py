@@ -156,7 +156,7 @@ def test_files_of_one_folder_do_not_replace_each_other(run: pathlib.Path, tmp_pa
     content = to_bytes(dataclasses.replace(find(other).card, source="another run"), load_file(other))
     other.write_bytes(content)
     assert [dream.export_policy(one) for _ in range(2)] == [tmp_path / "policy.safetensors"] * 2
-    with pytest.raises(InputError, match="is the export of another player; choose another name by out="):
+    with pytest.raises(InputError, match="is the export of another player or policy; choose another name by out="):
         dream.export_policy(other)
 
 
@@ -253,6 +253,36 @@ def test_another_programs_json_is_kept(run: pathlib.Path, tmp_path: pathlib.Path
     assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
     path = dream.export_policy(run, tmp_path / "agent.safetensors")
     assert dream.export_policy(run, path) == path
+
+
+def test_what_is_not_its_own_export_is_kept(run: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """A file without a card, and the export of another run or policy, wherever `out` names it."""
+    foreign = tmp_path / "foreign.safetensors"
+    save_file({"x": np.ones(1)}, foreign)
+    agent = dream.export_policy(_run(tmp_path, "sd_cfr", "env=kuhn_poker"), tmp_path / "agent.safetensors", "current")
+    kept = {path: path.read_bytes() for path in (foreign, agent, agent.with_suffix(".json"))}
+    for path, reported in (
+        (foreign, r"foreign\.safetensors is there and has no card foreign\.json; choose another name by out="),
+        (agent, r"agent\.safetensors is the export of another player or policy; choose another name by out="),
+    ):
+        with pytest.raises(InputError, match=reported):
+            dream.export_policy(run, path)
+    with pytest.raises(InputError, match="of another player or policy"):
+        dream.export_policy(tmp_path / "sd_cfr", agent, "average")
+    assert {path: path.read_bytes() for path in kept} == kept
+
+
+def test_a_run_that_went_on_is_exported_again(tmp_path: pathlib.Path) -> None:
+    """To its own file, as the same command did before; another run does not replace it."""
+    runs = [tmp_path / name for name in ("one", "other")]
+    for run, seed in zip(runs, (0, 1), strict=True):
+        dream.train(["env=kuhn_poker", "algo=cfr", "iterations=1", f"seed={seed}", f"run_dir={run}"], quiet=True)
+    path = dream.export_policy(runs[0], tmp_path / "agent.safetensors")
+    dream.train([f"resume={runs[0]}", "iterations=2"], quiet=True)
+    assert dream.export_policy(runs[0], path) == path
+    assert json.loads(path.with_suffix(".json").read_text())["iteration"] == 2
+    with pytest.raises(InputError, match="of another player or policy"):
+        dream.export_policy(runs[1], path)
 
 
 def test_an_unknown_policy_writes_nothing(run: pathlib.Path, tmp_path: pathlib.Path) -> None:
