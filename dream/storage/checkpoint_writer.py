@@ -26,6 +26,9 @@ from dream.storage.quiet import quietly
 _BESIDE = ".rewritten"
 """Among the checkpoints: where one is written whose place is taken."""
 
+_UNFINISHED = ".orbax-checkpoint-tmp"
+"""After an iteration: what Orbax calls a checkpoint that it has begun to write."""
+
 _MOST_TRIES, _CLEAN_TRIES, _PAUSE = 60, 6, 0.05
 """How often a refused write's remains are looked for, how often in a row without any, and seconds in between."""
 
@@ -37,10 +40,10 @@ class CheckpointWriter:
     """Writes a run's checkpoints and keeps the latest few."""
 
     def __init__(self, run_dir: Path, keep: int) -> None:
-        """Opens the run's checkpoint folder.
+        """Opens the run's checkpoint folder, and deletes what a killed process had begun to write there.
 
         Args:
-          run_dir: of the run; created if need be.
+          run_dir: of the run, whose lock is held; created if need be.
           keep: how many to keep, at least 1.
         """
         import orbax.checkpoint as ocp
@@ -48,7 +51,8 @@ class CheckpointWriter:
         self._ocp = ocp
         self._folder = Path(run_dir).absolute() / FOLDER
         self._folder.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(self._folder / _BESIDE, ignore_errors=True)
+        for unfinished in (self._folder / _BESIDE, *self._folder.glob(f"[0-9]*{_UNFINISHED}*")):
+            shutil.rmtree(unfinished, ignore_errors=True)
         replacing.mend(self._folder)
         self._manager = self._manager_of(self._folder, keep)
 
@@ -75,7 +79,7 @@ class CheckpointWriter:
         try:
             quietly(lambda: self._write(iteration, items), _as_os_error)
         except OSError:
-            _clear(self._folder, f"{iteration}.orbax-checkpoint-tmp*")
+            _clear(self._folder, f"{iteration}{_UNFINISHED}*")
             raise
 
     def _write(self, iteration: int, items: Any) -> None:

@@ -69,6 +69,15 @@ def test_a_checkpoint_stays_until_its_replacement_is_whole(tmp_path: Path, monke
     assert [path.name for path in (run_dir / FOLDER).iterdir()] == ["4"]
 
 
+def test_what_a_killed_process_began_to_write_is_deleted(writer: CheckpointWriter, tmp_path: Path) -> None:
+    """When the next one opens the folder; whole checkpoints stay."""
+    writer.save(4, {"x": jnp.ones(4)}, META)
+    unfinished = tmp_path / "run" / FOLDER / "101.orbax-checkpoint-tmp"
+    (unfinished / "state").mkdir(parents=True)
+    CheckpointWriter(tmp_path / "run", keep=2).close()
+    assert [path.name for path in (tmp_path / "run" / FOLDER).iterdir()] == ["4"]
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_a_state_that_is_not_finite_is_not_saved(writer: CheckpointWriter, tmp_path: Path, value: float) -> None:
     """The array is named, what was saved before stays, and nothing new is there."""
