@@ -92,6 +92,12 @@ def scan_lines(path: Path, fits: Callable[[dict[str, Any]], bool] = bool) -> tup
     return records, damaged
 
 
+def ends_cut_off(path: Path) -> bool:
+    """Returns whether a file's last line was cut off, so that it holds no record."""
+    last = _content(path).rpartition(b"\n")[2]
+    return bool(last.strip()) and _record(last) is None
+
+
 def _content(path: Path) -> bytes:
     """Returns what a file holds, nothing where there is none; raises InputError where it cannot be read."""
     try:

@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-from dream.storage.files import append_lines, read_lines, scan_lines, write_text
+from dream.storage.files import append_lines, ends_cut_off, read_lines, scan_lines, write_text
 
 FILE = "metrics.jsonl"
 COUNTERS = ("episodes", "decisions", "nodes", "transitions", "network_rows", "gradient_steps")
@@ -39,13 +39,22 @@ def scan(run_dir: str | Path) -> tuple[list[dict[str, Any]], int]:
     return scan_lines(Path(run_dir) / FILE, _is_sound)
 
 
+def droppable(run_dir: str | Path, iteration: int) -> list[str]:
+    """Returns what `drop_after` drops from a run's file, in words."""
+    records, damaged = scan(run_dir)
+    later = sum(record["iteration"] > iteration for record in records)
+    counts = {"later record": later, "damaged line": damaged}
+    found = [f"{n} {what}{'s' * (n > 1)}" for what, n in counts.items() if n]
+    return [*found, *(["a last line that was cut off"] if ends_cut_off(Path(run_dir) / FILE) else [])]
+
+
 def _is_sound(record: dict[str, Any]) -> bool:
     iteration = record.get("iteration")
     return type(iteration) is int and iteration >= 1  # True is an int too
 
 
 def drop_after(run_dir: Path, iteration: int) -> None:
-    """Drops the records past an iteration, those of work that was lost, and damaged lines."""
+    """Drops the records past an iteration, those of work that was lost, and damaged or cut-off lines."""
     kept = [json.dumps(record) + "\n" for record in scan(run_dir)[0] if record["iteration"] <= iteration]
     write_text(run_dir / FILE, "".join(kept))
 

@@ -104,10 +104,7 @@ class Run:
         self.seconds_before, self.compiled_before = meta["seconds"], meta["compile_seconds"]
         self.iteration = self.saved = meta["iteration"]
         self.wandb_id, self.settled = meta["wandb_id"], meta.get("settled", True)
-        records, damaged = metrics.scan(self.run_dir)
-        later = sum(record["iteration"] > self.iteration for record in records)
-        dropped = [f"{later} later records"] * bool(later) + [f"{damaged} damaged lines"] * bool(damaged)
-        if dropped:
+        if dropped := metrics.droppable(self.run_dir, self.iteration):
             print(f"dropped from {self.run_dir / metrics.FILE}: {' and '.join(dropped)}", flush=True)
 
     @property

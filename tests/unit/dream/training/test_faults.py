@@ -260,7 +260,7 @@ def test_resuming_changes_nothing_until_it_can_go_on(tmp_path: Path, capsys: pyt
     capsys.readouterr()
     train(_resume(run_dir / FOLDER / "2"), NEVER)
     said = capsys.readouterr().out
-    assert "2 later records and 1 damaged lines" in said
+    assert "2 later records and 1 damaged line\n" in said
     assert f"deleted from {run_dir}: the later checkpoints 4\n" in said
     assert [record["iteration"] for record in metrics.read(run_dir)] == [1, 2, 3, 4]
 
@@ -285,6 +285,18 @@ def test_a_crash_while_later_work_is_dropped_leaves_no_gap(
     train(_resume(run_dir), NEVER)
     assert "2 later records" in capsys.readouterr().out
     assert [record["iteration"] for record in metrics.read(run_dir)] == [1, 2, 3, 4]
+
+
+def test_resuming_says_that_a_cut_off_record_is_dropped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As a crash leaves it: the record of an iteration that is not done again is gone for good."""
+    run_dir = tmp_path / "run"
+    train(_start(run_dir, "iterations=2"), NEVER)
+    path = run_dir / metrics.FILE
+    path.write_bytes(path.read_bytes()[:-9])
+    capsys.readouterr()
+    train(_resume(run_dir, "iterations=3"), NEVER)
+    assert f"dropped from {path}: a last line that was cut off\n" in capsys.readouterr().out
+    assert [record["iteration"] for record in metrics.read(run_dir)] == [1, 3]
 
 
 @pytest.mark.parametrize("line", ['{"iteration": null}', '{"iteration": "x"}', '{"iteration": [1]}'])
