@@ -25,10 +25,12 @@ def main() -> None:
 
 def job(start: Start) -> float | None:
     """Trains and returns the objective of the run; the launcher of a sweep may call it in another process."""
+    from dream.training.faults import closed_output_noted
     from dream.training.loop import train
 
     stop = StopRequest.current()
-    run = train(start, stop)
+    with closed_output_noted(start.run_dir):
+        run = train(start, stop)
     if stop.received is not None:
         stop.hand_on()
         sys.exit(stop.exit_code)

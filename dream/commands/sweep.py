@@ -25,6 +25,7 @@ import jax
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 
+from dream.commands.closed_pipe import output_is_closed
 from dream.config.compose import (
     Composed,
     as_value,
@@ -284,6 +285,10 @@ class Sweep:
             self._outcomes.append(Outcome(number, label, None, _STOPPED))
             raise
         except Exception as error:
+            if isinstance(error, BrokenPipeError) and not self._by_hydra and output_is_closed():
+                self._outcomes.append(Outcome(number, label, None, _STOPPED))
+                error.add_note(f"all jobs go on with {self._way_on() or 'the same command'}")
+                raise
             traceback.print_exc()
             objective, failure = None, f"failed: {type(error).__name__}: {_line(error)}"
         self._outcomes.append(Outcome(number, label, objective, failure))

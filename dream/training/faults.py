@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from dream.storage.checkpoint import sound_checkpoint
+from dream.storage.checkpoint import newest, sound_checkpoint
 from dream.storage.files import StorageError, why_not
 from dream.storage.lock import RunLock
 from envs.errors import InputError
@@ -69,6 +69,20 @@ def memory_explained() -> Iterator[None]:
         f"the memory is spent ({line or 'the system gives no detail'}); ask for less at once: in training fewer games "
         "(algo.num_envs, algo.episodes_per_iteration), smaller minibatches, buffers or networks"
     ) from cause
+
+
+@contextlib.contextmanager
+def closed_output_noted(run_dir: Path) -> Iterator[None]:
+    """Adds to the error of an output that nobody reads any more what is saved of a run, and how it goes on."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        kept = newest(run_dir)
+        if kept is None:
+            error.add_note(f"nothing is saved yet; the same command with run_dir={run_dir} starts over")
+        else:
+            error.add_note(f"iteration {kept} is saved; go on with resume={run_dir}")
+        raise
 
 
 def host_lost(run_dir: Path, lock: RunLock) -> str:

@@ -56,14 +56,24 @@ def test_a_run_is_evaluated_and_exported_with_programs_as_users_have_them(tmp_pa
     assert [json.loads(path.read_text())["n"] for path in tmp_path.rglob("evaluations/*.json")] == [4]
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["algo=cfr", "env=kuhn_poker", *TINY]], ids=["help", "run"])
-def test_a_reader_that_leaves_ends_the_command_quietly(tmp_path: pathlib.Path, arguments: list[str]) -> None:
-    """As `| head` does; the exit code is that of other programs."""
+READER_LEFT = {
+    "help": (["--help"], ""),
+    "run": (
+        ["algo=cfr", "env=kuhn_poker", *TINY, "run_dir=run"],
+        "stopped, as its output was closed; nothing is saved yet; the same command with run_dir={} starts over\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READER_LEFT)
+def test_a_reader_that_leaves_ends_the_command(tmp_path: pathlib.Path, name: str) -> None:
+    """As `| head` does; the exit code is that of other programs, and a run says what is saved of it."""
+    arguments, said = READER_LEFT[name]
     process = start("dream.run", *arguments, cwd=tmp_path)
     process.stdout.close()
     process.stdout = None
     _, errors = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, errors) == (128 + signal.SIGPIPE, "")
+    assert (process.returncode, errors) == (128 + signal.SIGPIPE, said.format(tmp_path / "run"))
 
 
 def test_a_reader_that_leaves_later_loses_nothing_of_a_run(tmp_path: pathlib.Path) -> None:
@@ -77,8 +87,10 @@ def test_a_reader_that_leaves_later_loses_nothing_of_a_run(tmp_path: pathlib.Pat
     process.stdout.close()
     process.stdout = None
     _, errors = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, errors) == (128 + signal.SIGPIPE, "")
-    assert find(tmp_path / "run").meta["iteration"] > 0
+    saved = find(tmp_path / "run").meta["iteration"]
+    assert saved > 0
+    way_on = f"iteration {saved} is saved; go on with resume={tmp_path / 'run'}"
+    assert (process.returncode, errors) == (128 + signal.SIGPIPE, f"stopped, as its output was closed; {way_on}\n")
 
 
 def test_record_of_a_run(whole: pathlib.Path) -> None:

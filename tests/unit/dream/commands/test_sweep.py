@@ -216,6 +216,21 @@ def test_a_signal_ends_the_sweep_with_its_table(
     assert [line.split(":")[1] for line in err.splitlines() if line.startswith("error: ")] == [" job 1 (seed=2)"]
 
 
+def test_a_closed_output_ends_the_sweep(sweep: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no fault of the job, and the error says how all of them go on."""
+    jobs = []
+
+    def broken(composed: Composed) -> None:
+        jobs.append(composed)
+        raise BrokenPipeError
+
+    monkeypatch.setattr("dream.commands.sweep.output_is_closed", lambda: True)
+    with pytest.raises(BrokenPipeError) as error:
+        sweep("seed=1,2", "algo=cfr", "run_dir=sweep", job=broken)
+    assert len(jobs) == 1
+    assert error.value.__notes__ == ["all jobs go on with python -m dream.run -m seed=1,2 algo=cfr run_dir=sweep"]
+
+
 @pytest.mark.parametrize("launcher", [(), ("hydra/launcher=basic",)])
 def test_an_interrupted_sweep_goes_on_by_the_command_it_names(
     sweep: Callable[..., Result], launcher: tuple[str, ...]
