@@ -18,9 +18,10 @@ def main() -> None:
         return
     StopRequest()
     from dream.commands.ladder import prepare_ladder
+    from dream.commands.ladder_folder import completed
     from dream.commands.main import run_command
 
-    run_command("ladder", prepare_ladder, job)
+    run_command("ladder", prepare_ladder, job, completed)
 
 
 def job(prepared: Ladder) -> None:

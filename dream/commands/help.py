@@ -69,7 +69,7 @@ COMMANDS = {
     "ladder": Command(
         "ladder",
         "rate players by cross-play",
-        "Plays every pair of players and rates the players. An interrupted ladder continues in the same run_dir. With "
+        "Plays every pair of players and rates the players. run_dir=<folder> alone continues an interrupted ladder. With "
         "-m the commas in the settings define several jobs.",
     ),
     "play": Command(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import envs
-from dream.commands.folders import check_can_be_folder
+from dream.commands.ladder_folder import BY_CODE, SETTINGS, asked, check_folder
 from dream.commands.ladder_play import MATCHES, Rounds
 from dream.commands.ladder_plot import plot_ladder
 from dream.commands.ladder_report import ladder_entries, print_ladder
@@ -25,18 +25,18 @@ from dream.evaluation.standings import Result, Score
 from dream.evaluation.validity import refuse_unopposed
 from dream.search import names as search_names
 from dream.storage import files, levels, solved
-from dream.storage.lock import FILE as LOCK
 from dream.storage.lock import RunLock
 from dream.storage.policies import find, find_player, places_of, player_names
+from dream.training import announce
 from dream.training.signals import StopRequest
 from envs import Game, InputError, MatchRules, Policy
 from envs.errors import naming
 from envs.source_key import player_key
 
-FILE, SETTINGS = "ladder.json", "ladder_settings.json"
+FILE = "ladder.json"
 _ROOT = Path("runs")
-_BY_CODE, _DIGITS = ", source ", 12
-"""What stands before the digest of a player's code, and how much of that is kept."""
+_DIGITS = 12
+"""How much is kept of the digest of a player's code."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +89,7 @@ def prepare_ladder(composed: Composed) -> Ladder:
     identity = {"game": game.identity, "seed": config.seed, "block": min(config.block, config.games)}
     rules = _match_rules(game, config, asked=composed.gives("target"))
     prepared = Ladder(config, game, players, _run_dir(composed, config), identity, places, sources, rules)
-    _check_folder(prepared)
+    check_folder(prepared.run_dir, identity, sources)
     return prepared
 
 
@@ -111,7 +111,7 @@ def _identified(name: str, player: Policy, game: Game) -> str:
     if not _is_code(name, game):
         return source
     solver = solved.MODULES if name == solved.NAME else ()
-    return f"{source}{_BY_CODE}{player_key(player, game, solver)[:_DIGITS]}"
+    return f"{source}{BY_CODE}{player_key(player, game, solver)[:_DIGITS]}"
 
 
 def _is_code(name: str, game: Game) -> bool:
@@ -144,40 +144,6 @@ def _run_dir(composed: Composed, config: LadderConfig) -> Path:
     return (_ROOT / f"{time.strftime('%Y-%m-%d_%H-%M-%S')}_ladder_{config.env.name}").absolute()
 
 
-def _check_folder(prepared: Ladder) -> None:
-    """Raises InputError unless the run directory is new, empty, or holds a ladder of the same settings."""
-    folder = prepared.run_dir
-    check_can_be_folder(folder, f"run_dir={folder}")
-    if not folder.exists() or all(path.name == LOCK for path in folder.iterdir()):
-        return
-    if not (folder / SETTINGS).is_file():
-        raise InputError(f"run_dir={folder} holds something other than a ladder; choose a new folder")
-    try:
-        stored = files.decoded((folder / SETTINGS).read_bytes())
-        sources = dict(stored.pop("players"))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{folder / SETTINGS} cannot be read ({error}); choose a new run_dir") from error
-    if stored != prepared.identity:
-        part = next(part for part in prepared.identity if stored.get(part) != prepared.identity[part])
-        mend = "choose a new folder"
-        if part == "block":
-            mend = f"go on with block={stored.get(part)} and as many games at least, or {mend}"
-        raise InputError(
-            f"run_dir={folder} holds a ladder with {part}={stored.get(part)}, not {prepared.identity[part]}; {mend}"
-        )
-    for name, source in prepared.sources.items():
-        if _BY_CODE in source and _BY_CODE not in sources.get(name, source):
-            raise InputError(
-                f"run_dir={folder} holds results of {name} that do not say by which code it played, as those of older "
-                "versions; choose a new folder"
-            )
-        if sources.get(name, source) != source:
-            raise InputError(
-                f"run_dir={folder} holds results of {name} as a {sources[name]}, which now is a {source}; "
-                "choose a new folder"
-            )
-
-
 def play_ladder(prepared: Ladder, stop: StopRequest | None = None) -> None:
     """Plays what has not been played yet, then rates, prints and writes everything.
 
@@ -196,31 +162,36 @@ def play_ladder(prepared: Ladder, stop: StopRequest | None = None) -> None:
         except OSError as error:
             reason, mend = files.why_not(error)
             raise InputError(f"run_dir={folder} cannot be written ({reason}); {mend}, or choose another") from error
-        _check_folder(prepared)  # another ladder may have been played there since
+        check_folder(folder, prepared.identity, prepared.sources)  # another ladder may have been played there since
         try:
             _play_and_rate(prepared, stop)
-        except BrokenPipeError:
-            raise  # nobody reads the output any more
+        except BrokenPipeError as error:  # nobody reads the output any more
+            error.add_note(_kept(folder))
+            raise
         except OSError as error:
             reason, mend = files.why_not(error)
             raise files.StorageError(
-                f"{folder} cannot be written ({reason}); the blocks in {MATCHES} are safe; {mend}, then run the same "
-                f"command with run_dir={folder}"
+                f"{folder} cannot be written ({reason}); the blocks in {MATCHES} are safe; {mend}, then go on with "
+                f"run_dir={folder}"
             ) from error
 
 
 def _play_and_rate(prepared: Ladder, stop: StopRequest) -> None:
     folder, names = prepared.run_dir, list(prepared.players)
-    print(f"run directory: {folder}; once interrupted, the ladder goes on with run_dir={folder}", flush=True)
+    print(f"run directory: {folder}; once interrupted, go on with {_way_on(folder)}", flush=True)
     known = files.decoded((folder / SETTINGS).read_bytes())["players"] if (folder / SETTINGS).exists() else {}
-    files.write_json(folder / SETTINGS, prepared.identity | {"players": known | prepared.sources})
+    files.write_json(folder / SETTINGS, prepared.identity | {"players": known | prepared.sources} | _asked(prepared))
     if left_out := known.keys() - prepared.sources.keys():
         print(
             f"not rated, as players does not name them; their matches are kept: {', '.join(sorted(left_out))}",
             flush=True,
         )
     block = prepared.identity["block"]
-    played = Rounds(prepared.game, prepared.players, prepared.places, prepared.config, block, folder, stop).play()
+    stop.protect(False, _kept(folder))
+    try:
+        played = Rounds(prepared.game, prepared.players, prepared.places, prepared.config, block, folder, stop).play()
+    finally:
+        stop.protect(False)
     results = {pair: Result(points, prepared.match_rules) for pair, points in played.items()}
     ratings = {"rounds": _rated(names, results, lambda result: result.by_rounds)}
     if prepared.match_rules is not None:
@@ -234,6 +205,24 @@ def _play_and_rate(prepared: Ladder, stop: StopRequest) -> None:
     for path in plot_ladder(entries, prepared.game.unit, title, folder, prepared.config.plot):
         print(path)
     print(folder / FILE)
+
+
+def _way_on(folder: Path) -> str:
+    return f"python -m dream.ladder run_dir={announce.as_argument(folder)}"
+
+
+def _kept(folder: Path) -> str:
+    return f"the blocks in {folder / MATCHES} are kept; go on with {_way_on(folder)}"
+
+
+def _asked(prepared: Ladder) -> dict[str, Any]:
+    """Returns the settings that the folder alone goes on with."""
+    config, names = prepared.config, ("games", "seed", "processes", "plot")
+    settings = {"players": list(prepared.players), "block": prepared.identity["block"]}
+    settings |= {name: getattr(config, name) for name in names}
+    if prepared.match_rules is not None or config.target is None:  # else games are not asked for
+        settings |= {"target": config.target, "scoring": config.scoring}
+    return asked(dataclasses.asdict(config.env), settings)
 
 
 def _rated(names: list[str], results: dict[tuple[str, str], Result], score_of: Callable[[Result], Score]) -> Ratings:

@@ -27,7 +27,7 @@ from envs.errors import InputError, unknown
 
 __all__ = [
     "Composed", "as_value", "beside_recipe", "check_names", "compose_config", "composed_by_hydra", "config_dir",
-    "groups_of", "jobs", "offer_all", "update",
+    "given_values", "groups_of", "jobs", "offer_all", "update",
 ]  # fmt: skip
 
 _PLAIN = re.compile(r"[\w./:@%+-]+( [\w./:@%+-]+)*", re.ASCII)
@@ -299,6 +299,12 @@ def _unknown_setting(node: DictConfig, key: str, value: object, groups: Iterable
 
 def _dueling_dream() -> DictConfig:
     return OmegaConf.load(config_dir() / "algo" / "dueling_dream.yaml")
+
+
+def given_values(overrides: list[str]) -> dict[str, Any]:
+    """Returns the values that overrides give, by key or group; raises InputError where they do not parse."""
+    parsed = [override for override in _parse(overrides) if not override.is_sweep_override()]
+    return {override.key_or_group: override.value() for override in parsed}
 
 
 def jobs(overrides: list[str]) -> list[list[str]]:

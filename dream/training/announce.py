@@ -65,8 +65,7 @@ def next_steps(run_dir: Path, game: Game, rules: Mapping[str, Any], *, finished:
       finished: whether the run came to its end, and was not interrupted.
       wandb: whether there are offline W&B files to send.
     """
-    folder = os.path.relpath(run_dir) if run_dir.is_relative_to(Path.cwd()) else str(run_dir)
-    place = shlex.quote(as_value(folder))
+    place = as_argument(run_dir)
     steps = [] if finished else [("go on", f"python -m dream.run resume={place}")]
     whole = EvaluateConfig.games // game.num_players * game.num_players  # every deal from every seat
     rounds = "" if whole == EvaluateConfig.games else f" games={whole}"
@@ -76,8 +75,18 @@ def next_steps(run_dir: Path, game: Game, rules: Mapping[str, Any], *, finished:
         env = " ".join([f"env={game.name}", *_changed_rules(game.name, rules)])
         steps.append(("rate", f"python -m dream.ladder {env} players=[random,{place}]"))
     if wandb:
-        steps.append(("send to W&B", f"wandb sync {shlex.quote(folder)}/wandb/offline-run-*"))
+        steps.append(("send to W&B", f"wandb sync {shlex.quote(_named(run_dir))}/wandb/offline-run-*"))
     return [f"  {name + ':':<13}{command}" for name, command in steps]
+
+
+def as_argument(folder: Path) -> str:
+    """Returns a folder as the value of a setting on a command line of the shell."""
+    return shlex.quote(as_value(_named(folder)))
+
+
+def _named(folder: Path) -> str:
+    """Returns the shortest path of a folder: from the current one where that holds it."""
+    return os.path.relpath(folder) if folder.is_relative_to(Path.cwd()) else str(folder)
 
 
 def _changed_rules(name: str, rules: Mapping[str, Any]) -> list[str]:

@@ -15,7 +15,8 @@ import pytest
 from command_support import command, finish, snapshot, start, succeed, wait_for
 
 import dream
-from dream.commands.ladder import play_ladder, prepare_ladder
+from dream.commands.ladder import Ladder, play_ladder, prepare_ladder
+from dream.commands.ladder_folder import completed
 from dream.config.compose import compose_config
 from dream.storage import files
 from envs import InputError
@@ -81,7 +82,7 @@ def test_what_is_shown_and_drawn(played: pathlib.Path) -> None:
 
 
 def test_an_interrupted_ladder_is_gone_on_with(played: pathlib.Path) -> None:
-    """With half of the blocks, the last line cut off: the rest is played, and everything comes out the same."""
+    """By its folder alone, half of the blocks played and the last line cut off: everything comes out the same."""
     folder = played / "ladder"
     before = (folder / "ladder.json").read_text()
     records = files.read_lines(folder / "matches.jsonl")
@@ -89,7 +90,8 @@ def test_an_interrupted_ladder_is_gone_on_with(played: pathlib.Path) -> None:
     lines = (folder / "matches.jsonl").read_text().splitlines(keepends=True)
     (folder / "matches.jsonl").write_text("".join(lines[:3]) + lines[3][:40])
     (folder / "ladder.json").unlink()
-    succeed("dream.ladder", *ARGUMENTS, "plot=none", cwd=played)
+    done = succeed("dream.ladder", "run_dir=ladder", cwd=played)
+    assert "; once interrupted, go on with python -m dream.ladder run_dir=ladder\n" in done.stdout
     assert (folder / "ladder.json").read_text() == before
     assert files.read_lines(folder / "matches.jsonl") == records
 
@@ -134,6 +136,8 @@ def test_a_signal_ends_the_processes_too(name: str, tmp_path: pathlib.Path) -> N
         time.sleep(0.05)
     assert "Traceback" not in done.stderr, done.stderr
     assert "KeyboardInterrupt" not in done.stderr
+    kept = f"the blocks in {matches} are kept; go on with python -m dream.ladder run_dir=ladder\n"
+    assert name == "SIGKILL" or kept in done.stderr
     assert (tmp_path / "ladder" / "run.lock").exists() == (name == "SIGKILL")
 
 
@@ -157,6 +161,25 @@ def test_a_run_that_goes_on_is_played_as_it_was(tmp_path: pathlib.Path, monkeypa
         play_ladder(ladder)
     one, two = (json.loads((tmp_path / count / "ladder.json").read_text()) for count in ("by1", "by2"))
     assert one == two
+
+
+def _prepared(*arguments: str) -> Ladder:
+    return prepare_ladder(compose_config("ladder", completed(list(arguments))))
+
+
+def test_a_folder_gives_what_is_not_given(played: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a command gives stands where the ladder can go on with it; else it is named with both values."""
+    monkeypatch.chdir(played)
+    alone = _prepared("run_dir=ladder")
+    assert (alone.game.name, tuple(alone.players), alone.config.games) == ("gin_rummy", PLAYERS, 12)
+    more = _prepared("run_dir=ladder", "games=24", "players=[random,greedy]")
+    assert (tuple(more.players), more.config.games, more.identity["block"]) == (("random", "greedy"), 24, 8)
+    for given, reported in (
+        ("env=kuhn_poker", "holds a ladder with env=gin_rummy, not kuhn_poker; choose a new folder"),
+        ("seed=1", "holds a ladder with seed=0, not 1; choose a new folder"),
+    ):
+        with pytest.raises(InputError, match=reported):
+            _prepared("run_dir=ladder", given)
 
 
 RUMMY = ("env=rummy500", "env.rules.num_players=2", "players=[random,greedy]")
@@ -185,7 +208,7 @@ WRONG = {
         "holds a ladder with block=8, not 4; go on with block=8 and as many games at least",
     ),
     "another seed": (["seed=1", *ARGUMENTS], "holds a ladder with seed=0, not 1"),
-    "other rules": (["env.rules.knock_limit=9", *ARGUMENTS], "holds a ladder with game="),
+    "other rules": (["env.rules.knock_limit=9", *ARGUMENTS], "ladder with env.rules.knock_limit=10, not 9"),
 }
 
 
