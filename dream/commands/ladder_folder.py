@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import envs
 from dream.commands.folders import check_can_be_folder
 from dream.config.compose import given_values
-from dream.storage import files
+from dream.search import names as search_names
+from dream.storage import files, hub, shipped
 from dream.storage.lock import FILE as LOCK
+from dream.storage.policies import find
 from envs import InputError
 
 SETTINGS = "ladder_settings.json"
@@ -21,19 +24,22 @@ _ASKED = "asked"
 
 
 def completed(overrides: list[str]) -> list[str]:
-    """Adds to a command's overrides the settings of the folder that it goes on in.
+    """Adds to a command's overrides the settings of the folder that it goes on in, or else its players' game.
 
     Args:
       overrides: of the command line; what they give stands.
     Raises:
-      InputError: they do not parse, or the folder is of another game or its settings are damaged.
+      InputError: they do not parse, the folder is of another game or its settings are damaged, or the players are of
+        several games.
     """
     given = given_values(overrides)
     if isinstance(folder := given.get("run_dir"), str) and folder:
         path = Path(folder).expanduser().absolute()
         if (path / SETTINGS).is_file() and (asked := _stored(path).get(_ASKED)):
             return _asked_for(asked, given, path) + overrides
-    return overrides
+    if "env" in given or "env.name" in given:
+        return overrides
+    return _game_of_players(given.get("players"), given) + overrides
 
 
 def asked(env: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,6 +66,38 @@ def _game(env: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
     rules = {f"env.rules.{rule}": value for rule, value in env.get("rules", {}).items()}
     named = [] if "env" in given else [f"env={env['name']}"]
     return named + [f"{rule}={json.dumps(value)}" for rule, value in rules.items() if rule not in given]
+
+
+def _game_of_players(players: Any, given: Mapping[str, Any]) -> list[str]:
+    """Returns the overrides for the game that all trained players among some were trained on; none without any."""
+    names = players if isinstance(players, list) else []
+    trained = {name: _env_of(name) for name in names if isinstance(name, str)}
+    trained = {name: env for name, env in trained.items() if env is not None}
+    if not trained:
+        return []
+    (first, env), *others = trained.items()
+    for name, other in others:
+        if other["name"] != env["name"]:
+            raise InputError(
+                f"players: {first} was trained on {env['name']}, {name} on {other['name']}; all must be of one game"
+            )
+    agree = all(other == env for _, other in others)
+    return _game(env if agree else {"name": env["name"]}, given)
+
+
+def _env_of(name: str) -> dict[str, Any] | None:
+    """Returns the game that a player was trained on, its name and rules but for payoffs; None without training."""
+    place = search_names.policy_in(name)
+    by_name = hub.is_reference(place) or shipped.path_of(place) is not None
+    if not place or not (by_name or Path(place).expanduser().exists()):
+        return None
+    try:
+        env = find(place).meta["config"]["env"]
+        game = envs.make(env["name"], **env.get("rules", {}))
+    except InputError:  # it is said where the player is loaded
+        return None
+    decisive = {rule: value for rule, value in env.get("rules", {}).items() if rule not in game.payoff_rules}
+    return {"name": env["name"], "rules": decisive}
 
 
 def _stored(folder: Path) -> dict[str, Any]:

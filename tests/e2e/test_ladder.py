@@ -182,6 +182,21 @@ def test_a_folder_gives_what_is_not_given(played: pathlib.Path, monkeypatch: pyt
             _prepared("run_dir=ladder", given)
 
 
+def test_the_game_is_that_of_the_runs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the rules that they were trained by, where env is not given; runs of two games are refused."""
+    monkeypatch.chdir(tmp_path)
+    arguments = ["algo=cfr", "iterations=1", "eval.opponents=[]", "eval.exact=false", "tracking.mode=disabled"]
+    dream.train(["env=dark_hex", "env.rules.board_size=2", "run_dir=hex", *arguments], quiet=True)
+    dream.train(["env=kuhn_poker", "run_dir=kuhn", *arguments], quiet=True)
+    prepared = _prepared("players=[hex,random]")
+    assert (prepared.game.name, prepared.game.identity["rules"]["board_size"]) == ("dark_hex", 2)
+    assert _prepared("players=['search:kuhn',random]").game.name == "kuhn_poker"
+    with pytest.raises(InputError, match="hex was trained on dark_hex, kuhn on kuhn_poker; all must be of one game"):
+        _prepared("players=[hex,kuhn]")
+    with pytest.raises(InputError, match=r"was trained on dark_hex version \w+, not on kuhn_poker"):
+        _prepared("players=[hex,kuhn]", "env=kuhn_poker")
+
+
 RUMMY = ("env=rummy500", "env.rules.num_players=2", "players=[random,greedy]")
 WRONG = {
     "unknown player": (["players=[random,gredy]"], "unknown player 'gredy'"),
