@@ -70,7 +70,8 @@ COMMANDS = {
         "ladder",
         "rate players by cross-play",
         "Plays every pair of players and rates the players. Without env= the game is that of the runs among them. "
-        "run_dir=<folder> alone continues an interrupted ladder. With -m the commas in the settings define several jobs.",
+        "run_dir=<folder> alone continues an interrupted ladder. With -m the commas in the settings define several "
+        "jobs.",
     ),
     "play": Command(
         "play",
