@@ -18,6 +18,7 @@ import dataclasses
 import functools
 import math
 import time
+import zlib
 from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
 
@@ -41,7 +42,7 @@ from dream.rollout import recorded, self_play
 from dream.rollout.recorded import Shown
 from dream.rollout.summary import masked_mean
 from envs import Game, InputError, Policy
-from envs.records import Record, counted_once
+from envs.records import Record, counted_once, to_line
 
 _JUDGED = 2048
 """Decisions at most that `unseen_accuracy` is a mean of."""
@@ -121,7 +122,14 @@ def make(config: BehaviourCloningConfig, network: Any, game: Game, resources: Re
     return Algorithm(
         learner.init, learner.iterate, learner.policies, learner.value, learner.calls, traceable=True,
         counts=("nodes", "episodes") if records is None else (),
+        fixed={} if records is None else _split(config, records),
     )  # fmt: skip
+
+
+def _split(config: BehaviourCloningConfig, records: Sequence[Record]) -> dict[str, float]:
+    """Returns what decides which decisions are learned and which are unseen: a share, and a checksum of the games."""
+    games = "\n".join(to_line(one) for one in records)
+    return {"held_out": config.held_out, "records": zlib.crc32(games.encode())}
 
 
 def _readable(config: BehaviourCloningConfig, records: Sequence[Record]) -> tuple[Record, ...]:

@@ -58,6 +58,8 @@ class Algorithm:
       counts: which totals a run of it can end by: of `nodes` and `episodes` those that it adds to. Solvers that go
         through all of a game at once count no episodes, learners from records neither.
       has_network: whether it is made of the `network` node; a run of one that is not takes no settings of a network.
+      fixed: settings that a run keeps for its whole length, by name within `algo`: a value, or a checksum of what the
+        setting names; plain numbers or texts.
     """
 
     init: Callable[[Any], TrainState]
@@ -72,6 +74,7 @@ class Algorithm:
     traceable: bool = False
     counts: tuple[str, ...] = ("nodes", "episodes")
     has_network: bool = True
+    fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
     def like(self) -> TrainState:
         """Returns shapes and dtypes of a state, a state itself where `init` cannot be traced: to restore one by."""

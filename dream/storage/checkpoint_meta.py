@@ -113,6 +113,7 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "wandb_id": (_is_text, "text"),
     "group": (_is_text, "text"),
     "name": (_is_text, "text"),
+    "fixed": (lambda value: isinstance(value, dict), "settings by name"),
 }
 """What a part of the meta must be, as a test and in words; of a checkpoint without a checksum of the meta too."""
 

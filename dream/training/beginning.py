@@ -21,8 +21,7 @@ class Parts:
       game: what is played.
       algorithm: the learner.
       opponents: of the evaluation, by name.
-      trained: of these and of the learner's opponents those that were trained, by name: iteration and checksum; of the
-        records that a learner imitates the checksum.
+      trained: of these and of the learner's opponents those that were trained, by name: iteration and checksum.
     """
 
     config: RunConfig

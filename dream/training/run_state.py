@@ -300,6 +300,7 @@ class Run:
             "group": self.start.group,
             "name": self.start.name,
             "players": self.start.parts.trained,
+            "fixed": dict(self.start.parts.algorithm.fixed),
         }
         self.writer.save(self.iteration, state, meta)
         self.saved = self.iteration

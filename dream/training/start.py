@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from dream.storage import files, lock
 from dream.storage.checkpoint import Checkpoint, find, has_checkpoint, newest
 from dream.storage.policies import RESOURCES, check_game, find_opponent, places_of
 from dream.storage.reports import measured_players
-from dream.training import hosts
+from dream.training import cautions, hosts
 from dream.training.beginning import Parts, Start
 from envs import InputError
 from envs.errors import naming
@@ -34,8 +33,6 @@ from envs.errors import naming
 _ROOT = Path("runs")
 _BEGINNING = ("algo.start_from", "algo.initial_scale")
 """Settings that decide nothing but the first weights; the first may become null, where what it names is gone."""
-_SPLIT = ("algo.records", "algo.held_out")
-"""Settings that decide which decisions are learned, and which are unseen."""
 _FREE = {"iterations", "budget", "eval", "checkpoint", "tracking", "hosts", "devices", "resume", "run_dir"}
 """Settings with which a sweep's job may go on otherwise than it was begun: they decide nothing of what is learned."""
 
@@ -69,8 +66,6 @@ def build_run(node: Any) -> Parts:
     if config.algo.get("player") is not None and config.algo.get("records") is None:  # whom behaviour cloning imitates
         met[config.algo["player"]] = config.algo["player"]
     trained = measured_players(met | places, game)
-    if (records := config.algo.get("records")) is not None:
-        trained[records] = {"checksum": zlib.crc32(Path(records).expanduser().read_bytes())}
     return Parts(config, game, algorithm, opponents, trained)
 
 
@@ -109,7 +104,7 @@ def _prepared(composed: Composed) -> Start:
         return _go_on(composed, find(composed.sweep_dir))
     check_names(composed, "env", "algo")
     parts = _built(composed)
-    _check_schedules(composed)
+    cautions.check_lengths(composed)
     config = parts.config
     if not parts.algorithm.has_network and (given := composed.given("network")):
         raise InputError(
@@ -199,13 +194,6 @@ def _resume(composed: Composed) -> Start:
                 f"{name} cannot be changed by resume=: {checkpoint.path} has {then}, and weights learned since; "
                 f"{now} is for a new run"
             )
-    for name in _SPLIT:
-        now, then = OmegaConf.select(node, name), OmegaConf.select(stored, name)
-        if now != then:
-            raise InputError(
-                f"{name} cannot be changed by resume=: {checkpoint.path} has {then}, and what it learned would be "
-                "among the unseen decisions"
-            )
     if node.algo.name != stored.algo.name:
         raise InputError(f"algo.name={node.algo.name} cannot be changed by resume=; the run has {stored.algo.name}")
     if stored.algo.get("rollout_length") is not None and node.algo.opponents != stored.algo.opponents:
@@ -213,73 +201,9 @@ def _resume(composed: Composed) -> Start:
             f"algo.opponents cannot be changed by resume= with algo.rollout_length: {checkpoint.path} holds unfinished "
             f"games against {', '.join(stored.algo.opponents)}"
         )
-    for line in (_ended_schedules(stored, node), _stale_averages(stored, node)):
-        if line:
-            print(line, flush=True)
+    for line in cautions.of_resume(stored, node):
+        print(line, flush=True)
     return _start_from(checkpoint, node, choices)
-
-
-def _ended_schedules(stored: DictConfig, node: DictConfig) -> str:
-    """Returns a line about schedules that were to end with the run and do not reach to its new end; "" for none."""
-    before, now = (settings.flat(OmegaConf.to_container(config.algo), "algo") for config in (stored, node))
-    ends = [
-        name
-        for name, end in now.items()
-        if name.endswith(".transition_steps")
-        and before.get(name) == end == stored.iterations < node.iterations
-        and now[name.replace("transition_steps", "start")] != now[name.replace("transition_steps", "end")]
-        and not (name.endswith("learning_rate_decay.transition_steps") and _idle_steps(node, stored.iterations))
-    ]
-    if not ends:
-        return ""
-    return (
-        f"{', '.join(ends)}={stored.iterations} was the run's end: it changes no further; give a new value if it should"
-    )
-
-
-def _stale_averages(stored: DictConfig, node: DictConfig) -> str:
-    """Returns a line where averages were fitted for each evaluation and evaluations come more often now; "" if not."""
-    before, now = (OmegaConf.select(config, "algo.average.every") for config in (stored, node))
-    if before is None or not before == now == stored.eval.every or node.eval.every % before == 0:
-        return ""
-    return (
-        f"algo.average.every={now} stays, so that evaluations in between are of the average fitted last; give "
-        f"algo.average.every={node.eval.every} for a fit at each"
-    )
-
-
-def _idle_steps(node: DictConfig, done: int) -> str:
-    """Returns a line where a run has iterations before it whose step size is 0; "" where it has none.
-
-    Args:
-      node: the run's configuration.
-      done: how many iterations it has done. How many a budget allows is not known before.
-    """
-    decay = node.algo.get("learning_rate_decay")
-    if not OmegaConf.is_dict(decay) or decay.end != 0 or decay.transition_steps >= node.iterations:
-        return ""
-    if done < decay.transition_steps and any(limit is not None for limit in node.budget.values()):
-        return ""
-    first = max(decay.transition_steps, done) + 1
-    return (
-        f"algo.learning_rate_decay is 0 after {decay.transition_steps} iterations: {first} to {node.iterations} learn "
-        f"nothing; to learn until the end give algo.learning_rate_decay.transition_steps={node.iterations}"
-    )
-
-
-def _check_schedules(composed: Composed) -> None:
-    """Raises InputError where a schedule changes at once, as the length that an override needs is not given."""
-    flat = settings.flat(OmegaConf.to_container(composed.node, resolve=True)["algo"], "algo")
-    for key, steps in flat.items():
-        path, _, last = key.rpartition(".")
-        given = composed.given(path)
-        if last != "transition_steps" or steps != 1 or composed.node.iterations == 1 or any(last in x for x in given):
-            continue
-        if given and flat[f"{path}.start"] != flat[f"{path}.end"]:
-            raise InputError(
-                f"{path} would go from {flat[f'{path}.start']:g} to {flat[f'{path}.end']:g} in one iteration; give "
-                f"{path}.transition_steps too, the iterations that it is to take"
-            )
 
 
 def _go_on(composed: Composed, checkpoint: Checkpoint) -> Start:
@@ -308,31 +232,14 @@ def _start_from(checkpoint: Checkpoint, node: DictConfig, choices: dict[str, str
     check_game(checkpoint, parts.game, payoffs=True)
     done = checkpoint.meta["iteration"]
     for name, earlier in checkpoint.meta.get("players", {}).items():
-        if (now := parts.trained.get(name, earlier)) == earlier:
-            continue
-        if name == config.algo.get("records"):
-            raise InputError(
-                f"algo.records={name} holds other games than when {run_dir} began, and what it learned would be among "
-                "the unseen decisions; start a new run"
-            )
-        print(f"{name} is another player than before: {_stated(now)}, not {_stated(earlier)}", flush=True)
+        if (now := parts.trained.get(name, earlier)) != earlier:
+            print(f"{name} is another player than before: {_stated(now)}, not {_stated(earlier)}", flush=True)
     if config.iterations < done:
         raise InputError(f"iterations={config.iterations} is less than the {done} iterations that {run_dir} has done")
-    _check_budget(checkpoint, node)
+    cautions.check_budget(checkpoint, node)
+    cautions.check_fixed(checkpoint, parts.algorithm.fixed)
     group = checkpoint.meta.get("group", f"{config.algo['name']}_{config.env.name}")
     return _start(node, parts, choices, run_dir, checkpoint, group, checkpoint.meta.get("name", run_dir.name))
-
-
-def _check_budget(checkpoint: Checkpoint, node: DictConfig) -> None:
-    """Raises InputError where a run has spent more than a new budget: its result would be one of another budget."""
-    meta = checkpoint.meta
-    before = meta["config"].get("budget") or {}
-    for name, limit in node.budget.items():
-        spent = meta.get("seconds") if name == "seconds" else meta.get("counters", {}).get(name)
-        if limit is not None and limit != before.get(name) and spent is not None and spent > limit:
-            raise InputError(
-                f"budget.{name}={limit:g} is less than the {spent:,.0f} {name} that {checkpoint.run_dir} has spent"
-            )
 
 
 def _stated(player: Mapping[str, Any]) -> str:
@@ -387,7 +294,7 @@ def _start(
     name: str,
 ) -> Start:
     node = node.copy()
-    if line := _idle_steps(node, 0 if checkpoint is None else checkpoint.meta["iteration"]):
+    if line := cautions.idle_steps(node, 0 if checkpoint is None else checkpoint.meta["iteration"]):
         print(line, flush=True)
     node.run_dir = node.resume = None
     node.hosts = dataclasses.asdict(HostsConfig())  # where a run is at work is no part of it

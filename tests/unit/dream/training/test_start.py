@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -19,6 +20,7 @@ from dream.commands.ladder import prepare_ladder
 from dream.commands.play import prepare_play
 from dream.config.compose import Composed, compose_config
 from dream.storage.lock import RunLock
+from dream.training import cautions
 from dream.training import start as training_start
 from dream.training.beginning import Start
 from dream.training.finished import load_run
@@ -119,15 +121,17 @@ def test_a_schedule_that_ended_with_the_run_is_reported(
     assert (line in capsys.readouterr().out) == reported
 
 
-IDLE = "algo.learning_rate_decay is 0 after 4 iterations: "
+IDLE = (
+    "algo.learning_rate_decay is 0 after 4 iterations: nothing is learned from iteration 5 on; a larger "
+    "algo.learning_rate_decay.transition_steps reaches further"
+)
 
 
 @pytest.mark.parametrize(
     ("given", "reported"),
     [
         (["iterations=4"], ""),
-        (["iterations=9"], f"{IDLE}5 to 9 learn nothing; to learn until the end give "
-         "algo.learning_rate_decay.transition_steps=9"),
+        (["iterations=9"], IDLE),
         (["iterations=9", "algo.learning_rate_decay.end=0.1"], ""),
         (["iterations=9", "budget.nodes=1e6"], ""),
     ],
@@ -147,7 +151,9 @@ def test_a_run_that_goes_on_without_a_step_says_so(stored: Path, capsys: pytest.
     _changed(stored, config__algo__learning_rate_decay=falls, config__iterations=1000)
     for given in ([], ["budget.nodes=1e6"]):
         _resumed(stored, *given)
-        assert "is 0 after 2 iterations: 5 to 1000 learn nothing" in capsys.readouterr().out
+        assert "is 0 after 2 iterations: nothing is learned from iteration 5 on" in capsys.readouterr().out
+    _resumed(stored, "iterations=4")
+    assert "is 0" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("given", ["algo.learning_rate_decay.end=0", "algo.entropy_decay={start:1,end:0.5}"])
@@ -200,16 +206,28 @@ def test_what_is_unseen_stays_unseen(tmp_path: Path) -> None:
     records.write(file, games)
     given = ["algo=behaviour_cloning", "env=kuhn_poker", f"algo.records={file}", "algo.held_out=0.5"]
     start = prepare_run(compose_config("config", given))
-    _write_meta(tmp_path / "run", start, players=start.parts.trained)
-    _resumed(tmp_path / "run")
-    with pytest.raises(InputError, match=r"^algo\.held_out cannot be changed by resume=: .* has 0\.5"):
-        _resumed(tmp_path / "run", "algo.held_out=0.9")
-    with pytest.raises(InputError, match=r"^algo\.records cannot be changed by resume="):
-        _resumed(tmp_path / "run", f"algo.records={tmp_path / 'other.jsonl'}")
-    file.unlink()
+    _write_meta(tmp_path / "run", start, fixed=start.parts.algorithm.fixed)
+    _resumed(tmp_path / "run", f"algo.records={file.rename(tmp_path / 'moved.jsonl')}")
     records.write(file, games[::-1])
-    with pytest.raises(InputError, match=r"games\.jsonl holds other games than when .*run began"):
-        _resumed(tmp_path / "run")
+    message = r"^algo\.{} cannot be changed by resume=: of what .* has learned some would count as unseen"
+    for given, name in (
+        (["algo.held_out=0.9", f"algo.records={tmp_path / 'moved.jsonl'}"], "held_out"),
+        ([], "records"),
+    ):
+        with pytest.raises(InputError, match=message.format(name)):
+            _resumed(tmp_path / "run", *given)
+
+
+@pytest.mark.parametrize(
+    "algo", [{"learning_rate_decay": 3, "average": [1], "warmup": {"transition_steps": 1}, "records": 7}, {"steps": {}}]
+)
+def test_settings_of_other_shapes_are_no_schedules(algo: dict[str, Any]) -> None:
+    """A learner from outside may use these names for something else."""
+    node = OmegaConf.create({"algo": algo, "iterations": 9, "budget": {"nodes": None}, "eval": {"every": 3}})
+    composed = SimpleNamespace(node=node, given=lambda path: ["algo.warmup.factor=2"])
+    cautions.check_lengths(composed)
+    assert cautions.of_resume(node, node) == []
+    assert cautions.idle_steps(node, 4) == ""
 
 
 def test_a_resumed_job_stays_in_its_sweeps_group(stored: Path) -> None:

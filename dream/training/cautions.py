@@ -1,0 +1,117 @@
+"""Settings that are valid and would not do what is meant, at the start of a run and where it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from dream.config.compose import Composed
+from dream.storage.checkpoint import Checkpoint
+from envs import InputError
+
+_STEP = "algo.learning_rate_decay"
+
+
+def check_lengths(composed: Composed) -> None:
+    """Raises InputError where overrides give a schedule's ends without its length, so that it would change at once."""
+    if composed.node.iterations == 1:
+        return
+    for path, schedule in _schedules(composed.node):
+        given, steps = composed.given(path), "transition_steps"
+        if given and schedule[steps] == 1 and schedule["start"] != schedule["end"] and steps not in " ".join(given):
+            raise InputError(
+                f"{path} would go from {schedule['start']:g} to {schedule['end']:g} in one iteration; give "
+                f"{path}.{steps} too, the iterations that it is to take"
+            )
+
+
+def check_budget(checkpoint: Checkpoint, node: DictConfig) -> None:
+    """Raises InputError where a run has spent more than a new budget: its result would be one of another budget."""
+    meta = checkpoint.meta
+    before = meta["config"].get("budget") or {}
+    for name, limit in node.budget.items():
+        spent = meta.get("seconds") if name == "seconds" else meta.get("counters", {}).get(name)
+        if limit is not None and limit != before.get(name) and spent is not None and spent > limit:
+            raise InputError(
+                f"budget.{name}={limit:g} is less than the {spent:,.0f} {name} that {checkpoint.run_dir} has spent"
+            )
+
+
+def check_fixed(checkpoint: Checkpoint, fixed: Mapping[str, Any]) -> None:
+    """Raises InputError where what a learner keeps for all of a run, as `Algorithm.fixed`, is not as it was."""
+    for name, before in checkpoint.meta.get("fixed", {}).items():
+        if fixed.get(name, before) != before:
+            raise InputError(
+                f"algo.{name} cannot be changed by resume=: of what {checkpoint.path} has learned some would count as "
+                "unseen; start a new run"
+            )
+
+
+def of_resume(stored: DictConfig, node: DictConfig) -> list[str]:
+    """Returns lines about settings that follow the end, or the evaluations, that a run was begun with.
+
+    Args:
+      stored: the configuration of the checkpoint.
+      node: the one the run goes on with.
+    """
+    before, lines = dict(_schedules(stored)), []
+    ended = [
+        f"{path}.transition_steps"
+        for path, schedule in _schedules(node)
+        if path in before
+        and before[path]["transition_steps"] == schedule["transition_steps"] == stored.iterations < node.iterations
+        and schedule["start"] != schedule["end"]
+        and not (path == _STEP and schedule["end"] == 0)
+    ]
+    if ended:
+        lines.append(
+            f"{', '.join(ended)}={stored.iterations} was the run's end: it changes no further; give a new value if it "
+            "should"
+        )
+    every = [_average_every(config) for config in (stored, node)]
+    if every[0] == every[1] == stored.eval.every and node.eval.every % stored.eval.every:
+        lines.append(
+            f"algo.average.every={every[0]} stays, so that evaluations in between are of the average fitted last; give "
+            f"algo.average.every={node.eval.every} for a fit at each"
+        )
+    return lines
+
+
+def idle_steps(node: DictConfig, done: int) -> str:
+    """Returns a line where a run has iterations before it whose step size is 0; "" where it has none.
+
+    Args:
+      node: the run's configuration.
+      done: how many iterations it has done. How many a budget allows is not known before.
+    """
+    decay = dict(_schedules(node)).get(_STEP)
+    if decay is None or decay["end"] != 0 or (steps := decay["transition_steps"]) >= node.iterations:
+        return ""
+    budget = any(limit is not None for limit in node.budget.values())
+    if done >= node.iterations or (budget and done < steps):
+        return ""
+    return (
+        f"{_STEP} is 0 after {steps} iterations: nothing is learned from iteration {max(steps, done) + 1} on; a larger "
+        f"{_STEP}.transition_steps reaches further"
+    )
+
+
+def _schedules(node: DictConfig) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields the schedules of a learner with their dotted names, whatever else stands beside them."""
+    yield from _within(OmegaConf.to_container(node, resolve=True)["algo"], "algo")
+
+
+def _within(block: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    if not isinstance(block, dict):
+        return
+    if all(type(block.get(name)) in (int, float) for name in ("start", "end", "transition_steps")):
+        yield path, block
+    for name, part in block.items():
+        yield from _within(part, f"{path}.{name}")
+
+
+def _average_every(node: DictConfig) -> Any:
+    average = node.algo.get("average")
+    return average.get("every") if OmegaConf.is_dict(average) else None
