@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from arguments import Parser, above_zero, at_least, result_file
 from comparison_plots import draw, draw_curves, draw_matches
-from comparison_rows import GAMES, ROWS, cells, train
+from comparison_rows import GAMES, ROWS, cells, check_there, train
 from comparison_tables import lines_of
 from omegaconf import OmegaConf
 from run_records import (
@@ -143,15 +143,17 @@ def run_rows(given: argparse.Namespace) -> int:
     """Trains rows of the table, writes and draws all that is there; returns the exit code.
 
     Raises:
-      InputError: as `cells`, `train` and `collect_rows`.
+      InputError: as `cells` and `check_there`; nothing is trained then.
     """
-    failed = train(cells(given.rows, given.games, given.runs), given.seeds, given.nodes)
+    chosen = cells(given.rows, given.games, given.runs)
+    check_there(given.runs, given.nodes)
+    failed = train(chosen, given.seeds, given.nodes)
     found = collect_rows(given.runs)
     if found:
         out = given.runs / "comparison.json"
         write_json(out, found)
+        print("\n".join([*lines_of(found), str(out)]), flush=True)
         draw(found, out.with_suffix(".svg"))
-        print("\n".join([*lines_of(found), str(out)]))
     for run in failed:
         print(f"error: {run} failed; what it said is above", file=sys.stderr)
     return int(bool(failed))

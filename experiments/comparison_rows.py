@@ -46,7 +46,7 @@ class Row:
     def command(self, game: str, nodes: float) -> list[str]:
         """Returns the overrides of a cell, but for the seed."""
         env, version = game.split()
-        steps = round(GAMES[game] * nodes / 1e6)
+        steps = max(round(GAMES[game] * nodes / 1e6), 1)
         falling = [
             text
             for schedule, end in self.falls.items()
@@ -99,17 +99,21 @@ def _slug(name: str) -> str:
     return name.replace(",", "").replace(" ", "_")
 
 
+def check_there(folder: Path, nodes: float) -> None:
+    """Raises InputError where a run in the folder of the table is not what its place says, or of another budget."""
+    for cell in cells(tuple(ROWS), tuple(GAMES), folder):
+        for run in sorted(path for path in cell.folder.glob("*") if path.name.isdecimal()):
+            if (run / CONFIG_FILE).exists():
+                check_asked(run, [*cell.row.command(cell.game, nodes), f"seed={int(run.name)}"])
+
+
 def train(cells: Sequence[Cell], seeds: Sequence[int], nodes: float) -> list[Path]:
     """Trains what is not finished, each run in a process of its own; returns the runs that failed.
 
     Raises:
-      InputError: a run that is there is not what its folder says; nothing is trained then.
       SystemExit: a run was interrupted, or its command is refused.
     """
     asked = {c.folder / str(seed): [*c.row.command(c.game, nodes), f"seed={seed}"] for c in cells for seed in seeds}
-    for run, overrides in asked.items():
-        if (run / CONFIG_FILE).exists():
-            check_asked(run, overrides)
     left = [run for run in asked if not finished(run)]
     began, failed = time.monotonic(), []
     for number, run in enumerate(left):

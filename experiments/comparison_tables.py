@@ -10,7 +10,7 @@ import result_tables as tables
 
 WITH_A_TREE = {"leduc": "leduc_poker", "liars_dice": "liars_dice", "mini_gin_4x2": "mini_gin_rummy 4x2"}
 """Game in the rows of reproduce/rows.yaml -> its name in other result files."""
-ROWS = {
+REPRODUCED = {
     "deep_cfr": "deep_cfr",
     "dream": "dream",
     "dueling_dream": "dueling_dream_tuned",
@@ -73,7 +73,9 @@ def _cell(learner: dict[str, Any] | None, policy: str, usual: int) -> str:
 def with_a_tree_table() -> list[str]:
     """Returns the lines of the table: each learner on the games with a tree, from the rows of reproduce/rows.yaml."""
     uniform = tables.stored("dueling_dream_ppo_exploitability")
-    found = {game: {name: tables.reproduced(f"{game}_{row}") for name, row in ROWS.items()} for game in WITH_A_TREE}
+    found = {
+        game: {name: tables.reproduced(f"{game}_{row}") for name, row in REPRODUCED.items()} for game in WITH_A_TREE
+    }
     kept = {game: [result for result in rows.values() if result] for game, rows in found.items()}
     budgets = {game: statistics.mode(round(x["nodes"] / 1e6) for x in rows) for game, rows in kept.items()}
     counts = {game: statistics.mode(x["seeds"] for x in rows) for game, rows in kept.items()}
@@ -82,7 +84,7 @@ def with_a_tree_table() -> list[str]:
         for game, name in WITH_A_TREE.items()
     ]
     rows = [["uniform play", "", *(f"{uniform[name]['uniform']:.3f}" for name in WITH_A_TREE.values())]]
-    for name in ROWS:
+    for name in REPRODUCED:
         policy = next((results[name]["policy"] for results in found.values() if results[name]), "")
         cells = [_cell_of_row(results[name], budgets[game], counts[game]) for game, results in found.items()]
         rows.append([f"`{name}`", policy, *cells])

@@ -24,6 +24,7 @@ for _name, _value in (
 ):
     jax.config.update(_name, _value)
     os.environ[_name.upper()] = str(_value)  # for processes that tests start
+os.environ.pop("WANDB_MODE", None)  # of the machine: runs of tests are tracked as their own settings say
 
 _FLAGS = "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1"
 """Half of XLA's time for a program, which then runs as fast; processes that tests start inherit it."""

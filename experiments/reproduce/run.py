@@ -31,7 +31,7 @@ from run_records import read_json, stored_result
 from dream.config import settings
 from dream.config.compose import compose_config
 from dream.config.settings import number
-from dream.storage.checkpoint import FOLDER
+from dream.storage.checkpoint import has_checkpoint
 from dream.storage.files import CONFIG_FILE
 from dream.storage.lock import RunLock
 from dream.training import metrics
@@ -89,8 +89,7 @@ def go_through(spec: Spec, row: Row, seed: int, end: Budget, run_dir: Path) -> i
     node = compose_config("config", overrides).node
     records = metrics.read(run_dir)
     finished = bool(records) and end.reached(records[-1] | {"iterations": records[-1]["iteration"]})
-    saved = (run_dir / FOLDER).is_dir() and any(path.name.isdigit() for path in (run_dir / FOLDER).iterdir())
-    if not saved and not finished:
+    if not has_checkpoint(run_dir) and not finished:
         shutil.rmtree(run_dir, ignore_errors=True)  # nothing was saved, there is nothing to go on from
         return call([*overrides, f"run_dir={run_dir}", *end.overrides()])
     stored, wanted = OmegaConf.load(run_dir / CONFIG_FILE), OmegaConf.to_container(node, resolve=True)

@@ -139,7 +139,7 @@ def test_a_run_of_other_settings_is_refused_before_anything_is_trained(
     """As are rows and games that are not in the table: one line, exit code 2."""
     run = tmp_path / "ppo" / "dark_hex_abrupt" / "3"
     shutil.copytree(sweeps[0] / "0", run)
-    assert called(script, "run", "--runs", tmp_path) == 2
+    assert called(script, "run", "--runs", tmp_path, "--rows", "mmd") == 2
     assert capsys.readouterr().err.startswith(f"error: {run} is not what was asked for: ")
     for option, name in (("--rows", "ppo,mmd"), ("--games", "leduc_poker")):
         assert called(script, "run", "--runs", tmp_path, option, name) == 2
@@ -149,12 +149,28 @@ def test_a_run_of_other_settings_is_refused_before_anything_is_trained(
     assert begun == []
 
 
+def test_runs_of_another_budget_are_refused_before_anything_is_trained(
+    begun: list, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture
+) -> None:
+    """Of any cell of the folder: a table has one budget."""
+    run = tmp_path / "ppo" / "dark_hex_abrupt" / "3"
+    run.mkdir(parents=True)
+    asked = [*rows.ROWS["ppo"].command("dark_hex abrupt", 1e6), "seed=3"]
+    OmegaConf.save(compose_config("config", asked).node, run / "config.yaml", resolve=True)
+    assert called(script, "run", "--runs", tmp_path, "--rows", "mmd", "--nodes", "1e7") == 2
+    line = capsys.readouterr().err
+    assert line.startswith(f"error: {run} is not what was asked for: budget.nodes is 1000000.0 and 10000000.0")
+    assert begun == []
+    rows.check_there(tmp_path, 1e6)
+
+
 def test_all_that_is_there_is_collected(
     begun: list, sweeps: list[pathlib.Path], tmp_path: pathlib.Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture,
 ) -> None:  # fmt: skip
     """Also rows that were not asked for this time; each by its label, in one table and one picture."""
     there = [rows.Cell(rows.Row("x", ()), "", sweeps[0]), rows.Cell(rows.Row("x", (), "annealed"), "", sweeps[0])]
+    monkeypatch.setattr(script, "check_there", lambda *_: None)
     monkeypatch.setattr(script, "cells", lambda asked, *_: there if len(asked) == len(rows.ROWS) else [])
     assert called(script, "run", "--runs", tmp_path, "--rows", "ppo") == 0
     found = json.loads((tmp_path / "comparison.json").read_text())["kuhn_poker"]["learners"]
