@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import envs
 from dream.commands.folders import check_can_be_folder
-from dream.config.compose import given_values
+from dream.config.compose import as_literal, given_values
 from dream.search import names as search_names
 from dream.storage import files, hub, shipped
 from dream.storage.lock import FILE as LOCK
@@ -57,7 +56,7 @@ def _asked_for(asked: Mapping[str, Any], given: Mapping[str, Any], folder: Path)
     env = asked["env"]
     if (game := given.get("env", env["name"])) != env["name"]:
         raise InputError(f"run_dir={folder} holds a ladder with env={env['name']}, not {game}; choose a new folder")
-    others = [f"{name}={json.dumps(value)}" for name, value in asked.items() if name != "env" and name not in given]
+    others = [f"{name}={as_literal(value)}" for name, value in asked.items() if name != "env" and name not in given]
     return [*_game(env, given), *others]
 
 
@@ -65,7 +64,7 @@ def _game(env: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
     """Returns the overrides for a game and its rules, without what is given."""
     rules = {f"env.rules.{rule}": value for rule, value in env.get("rules", {}).items()}
     named = [] if "env" in given else [f"env={env['name']}"]
-    return named + [f"{rule}={json.dumps(value)}" for rule, value in rules.items() if rule not in given]
+    return named + [f"{rule}={as_literal(value)}" for rule, value in rules.items() if rule not in given]
 
 
 def _game_of_players(players: Any, given: Mapping[str, Any]) -> list[str]:

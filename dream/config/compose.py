@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
+import json
 import re
 import shlex
 from collections.abc import Iterable
@@ -26,8 +27,8 @@ from dream.config.tuned import config_dir
 from envs.errors import InputError, unknown
 
 __all__ = [
-    "Composed", "as_value", "beside_recipe", "check_names", "compose_config", "composed_by_hydra", "config_dir",
-    "given_values", "groups_of", "jobs", "offer_all", "update",
+    "Composed", "as_literal", "as_value", "beside_recipe", "check_names", "compose_config", "composed_by_hydra",
+    "config_dir", "given_values", "groups_of", "jobs", "offer_all", "update",
 ]  # fmt: skip
 
 _PLAIN = re.compile(r"[\w./:@%+-]+( [\w./:@%+-]+)*", re.ASCII)
@@ -194,7 +195,22 @@ def _is_readable(override: str) -> bool:
 
 def as_value(text: str) -> str:
     """Returns a text as a value of an override, in quotes where it needs them."""
-    return text if _PLAIN.fullmatch(text) else f'"{text}"'
+    return text if _PLAIN.fullmatch(text) else _quoted(text)
+
+
+def as_literal(value: Any) -> str:
+    """Returns a value of JSON as that of an override; a text is in quotes, and no number or null."""
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(as_literal, value))}]"
+    return json.dumps(value)
+
+
+def _quoted(text: str) -> str:
+    """Returns a text in quotes: Hydra takes a backslash as one, but for those before a quote."""
+    inside = re.sub(r'(\\*)("|$)', lambda found: found[1] * 2 + ('\\"' if found[2] else ""), text)
+    return f'"{inside}"'
 
 
 def _choosing(name: str, overrides: list[str]) -> list[str]:

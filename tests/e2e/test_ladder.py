@@ -17,7 +17,7 @@ from command_support import command, finish, snapshot, start, succeed, wait_for
 import dream
 from dream.commands.ladder import Ladder, play_ladder, prepare_ladder
 from dream.commands.ladder_folder import completed
-from dream.config.compose import compose_config
+from dream.config.compose import compose_config, given_values
 from dream.storage import files
 from envs import InputError
 from envs.gin_rummy.players import rule_based
@@ -180,6 +180,16 @@ def test_a_folder_gives_what_is_not_given(played: pathlib.Path, monkeypatch: pyt
     ):
         with pytest.raises(InputError, match=reported):
             _prepared("run_dir=ladder", given)
+
+
+def test_a_folder_gives_names_as_they_are(tmp_path: pathlib.Path) -> None:
+    """Players' names may hold what JSON and Hydra's grammar write in other ways; a number's text stays a text."""
+    names = ["été", 'a "b"', r"a\b", r"a\"b", "a\\", "[a, b]=c", "it's", "12"]
+    env = {"name": "kuhn_poker", "rules": {}}
+    files.write_json(tmp_path / "ladder_settings.json", {"players": {}, "asked": {"env": env, "players": names}})
+    given = given_values(completed([f"run_dir={tmp_path}"]))
+    assert list(map(str, given["players"])) == names
+    assert not any(isinstance(name, int) for name in given["players"])
 
 
 def test_the_game_is_that_of_the_runs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
