@@ -172,7 +172,7 @@ def play_ladder(prepared: Ladder, stop: StopRequest | None = None) -> None:
             reason, mend = files.why_not(error)
             raise files.StorageError(
                 f"{folder} cannot be written ({reason}); the blocks in {MATCHES} are safe; {mend}, then go on with "
-                f"run_dir={folder}"
+                f"run_dir={announce.as_argument(folder)}"
             ) from error
 
 

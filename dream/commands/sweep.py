@@ -287,6 +287,7 @@ class Sweep:
         except Exception as error:
             if isinstance(error, BrokenPipeError) and not self._by_hydra and output_is_closed():
                 self._outcomes.append(Outcome(number, label, None, _STOPPED))
+                error.__notes__ = [note.partition("; ")[0] for note in getattr(error, "__notes__", ())]  # what is saved
                 error.add_note(f"all jobs go on with {self._way_on() or 'the same command'}")
                 raise
             traceback.print_exc()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from dream.config.compose import as_value
 from dream.storage.checkpoint import newest, sound_checkpoint
 from dream.storage.files import StorageError, why_not
 from dream.storage.lock import RunLock
@@ -26,7 +28,7 @@ def diverged(run_dir: Path, iteration: int, what: str) -> FloatingPointError:
     else:
         after = (
             f"{before.path}, of iteration {before.meta['iteration']}, is sound and from before it: go on from there "
-            f"with other settings, resume={before.path}"
+            f"with other settings, resume={_argument(before.path)}"
         )
     return FloatingPointError(f"iteration {iteration}: {what}; {after}")
 
@@ -47,7 +49,7 @@ def write_failed(run_dir: Path, iteration: int, saved: int, error: OSError) -> S
     safe = "no checkpoint is left there"
     if kept is not None:
         safe = f"safe is {kept.path}, of iteration {kept.meta['iteration']}"
-        mend += f", then go on with resume={run_dir}"
+        mend += f", then go on with resume={_argument(run_dir)}"
     return StorageError(f"after iteration {iteration}: {run_dir} cannot be written ({reason}); {safe}; {mend}")
 
 
@@ -79,9 +81,9 @@ def closed_output_noted(run_dir: Path) -> Iterator[None]:
     except BrokenPipeError as error:
         kept = newest(run_dir)
         if kept is None:
-            error.add_note(f"nothing is saved yet; the same command with run_dir={run_dir} starts over")
+            error.add_note(f"nothing is saved yet; the same command with run_dir={_argument(run_dir)} starts over")
         else:
-            error.add_note(f"iteration {kept} is saved; go on with resume={run_dir}")
+            error.add_note(f"iteration {kept} is saved; go on with resume={_argument(run_dir)}")
         raise
 
 
@@ -90,11 +92,16 @@ def host_lost(run_dir: Path, lock: RunLock) -> str:
     kept = sound_checkpoint(run_dir)
     lock.release()
     if kept is None:
-        return f"no checkpoint was written yet; the same command with run_dir={run_dir} starts over"
-    return f"{kept.path}, of iteration {kept.meta['iteration']}, is sound: go on with resume={run_dir}"
+        return f"no checkpoint was written yet; the same command with run_dir={_argument(run_dir)} starts over"
+    return f"{kept.path}, of iteration {kept.meta['iteration']}, is sound: go on with resume={_argument(run_dir)}"
 
 
 def cannot_begin(run_dir: Path, error: OSError) -> InputError:
     """Returns the error of a run directory that cannot be written to from the start."""
     reason, mend = why_not(error)
     return InputError(f"run_dir={run_dir} cannot be written ({reason}); {mend}, or choose another folder")
+
+
+def _argument(folder: Path) -> str:
+    """Returns a folder as the value of a setting on a command line of the shell."""
+    return shlex.quote(as_value(str(folder)))

@@ -25,6 +25,7 @@ from dream.commands.main import run_command
 from dream.config.compose import Composed, compose_config
 from dream.storage.checkpoint import find
 from dream.training.beginning import Start
+from dream.training.faults import closed_output_noted
 from dream.training.loop import train
 from dream.training.objective import objective
 from dream.training.signals import StopRequest
@@ -217,18 +218,22 @@ def test_a_signal_ends_the_sweep_with_its_table(
 
 
 def test_a_closed_output_ends_the_sweep(sweep: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is no fault of the job, and the error says how all of them go on."""
+    """It is no fault of the job, and the error says how all of them go on, and not that one alone."""
     jobs = []
 
     def broken(composed: Composed) -> None:
         jobs.append(composed)
-        raise BrokenPipeError
+        with closed_output_noted(composed.sweep_dir):
+            raise BrokenPipeError
 
     monkeypatch.setattr("dream.commands.sweep.output_is_closed", lambda: True)
     with pytest.raises(BrokenPipeError) as error:
         sweep("seed=1,2", "algo=cfr", "run_dir=sweep", job=broken)
     assert len(jobs) == 1
-    assert error.value.__notes__ == ["all jobs go on with python -m dream.run -m seed=1,2 algo=cfr run_dir=sweep"]
+    assert error.value.__notes__ == [
+        "nothing is saved yet",
+        "all jobs go on with python -m dream.run -m seed=1,2 algo=cfr run_dir=sweep",
+    ]
 
 
 @pytest.mark.parametrize("launcher", [(), ("hydra/launcher=basic",)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import json
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from dream.config.compose import compose_config
+from dream.config.compose import compose_config, given_values
 from dream.evaluation import match
 from dream.storage import lock
 from dream.storage.checkpoint import FOLDER, Checkpoint, find
@@ -23,6 +24,7 @@ from dream.storage.files import StorageError, write_json, writing
 from dream.storage.lock import RunLock
 from dream.training import loop, metrics
 from dream.training.beginning import Start
+from dream.training.faults import closed_output_noted
 from dream.training.finished import load_run
 from dream.training.loop import train
 from dream.training.signals import StopRequest
@@ -156,6 +158,17 @@ def test_a_checkpoint_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(CheckpointWriter, "save", refuse)
     with pytest.raises(StorageError, match=r"No space left.*no checkpoint is left there; make room"):
         train(_start(tmp_path / "run"), NEVER)
+
+
+@pytest.mark.parametrize("name", ["run", "a run", "a (run)"])
+def test_a_closed_output_names_the_folder_as_a_command_line_takes_it(tmp_path: Path, name: str) -> None:
+    """In the quotes of the shell and of Hydra's grammar, where it needs them."""
+    with pytest.raises(BrokenPipeError) as error, closed_output_noted(tmp_path / name):
+        raise BrokenPipeError
+    (note,) = error.value.__notes__
+    arguments = shlex.split(note)
+    given = [text for text in arguments if text.startswith("run_dir=")]
+    assert given_values(given) == {"run_dir": str(tmp_path / name)}
 
 
 def test_a_run_directory_that_vanishes(tmp_path: Path) -> None:
