@@ -8,11 +8,11 @@ from typing import Any
 
 import envs
 from dream.commands.folders import check_can_be_folder
-from dream.config.compose import as_literal, given_values
+from dream.config.compose import as_literal, default_option, given_values
 from dream.search import names as search_names
 from dream.storage import files, hub, shipped
 from dream.storage.lock import FILE as LOCK
-from dream.storage.policies import find
+from dream.storage.policies import by_name, find
 from envs import InputError
 
 SETTINGS = "ladder_settings.json"
@@ -85,15 +85,22 @@ def _game_of_players(players: Any, given: Mapping[str, Any]) -> list[str]:
 
 
 def _env_of(name: str) -> dict[str, Any] | None:
-    """Returns the game that a player was trained on, its name and rules but for payoffs; None without training."""
+    """Returns the game that a player was trained on, its name and rules but for payoffs; None without training.
+
+    A name of a player of the default game, or of the game of the folder of that name, is that player.
+    """
     place = search_names.policy_in(name)
-    by_name = hub.is_reference(place) or shipped.path_of(place) is not None
-    if not place or not (by_name or Path(place).expanduser().exists()):
+    is_reference = hub.is_reference(place) or shipped.path_of(place) is not None
+    if not place or not (is_reference or Path(place).expanduser().exists()):
+        return None
+    if place in by_name(envs.make(default_option("ladder", "env"))):
         return None
     try:
         env = find(place).meta["config"]["env"]
         game = envs.make(env["name"], **env.get("rules", {}))
     except InputError:  # it is said where the player is loaded
+        return None
+    if place in by_name(game):
         return None
     decisive = {rule: value for rule, value in env.get("rules", {}).items() if rule not in game.payoff_rules}
     return {"name": env["name"], "rules": decisive}

@@ -28,7 +28,7 @@ from envs.errors import InputError, unknown
 
 __all__ = [
     "Composed", "as_literal", "as_value", "beside_recipe", "check_names", "compose_config", "composed_by_hydra",
-    "config_dir", "given_values", "groups_of", "jobs", "offer_all", "update",
+    "config_dir", "default_option", "given_values", "groups_of", "jobs", "offer_all", "update",
 ]  # fmt: skip
 
 _PLAIN = re.compile(r"[\w./:@%+-]+( [\w./:@%+-]+)*", re.ASCII)
@@ -107,6 +107,11 @@ def _defaults(name: str) -> dict[str, Any]:
     """Returns group -> option of the defaults list of a file in conf/, by its name without the ending."""
     items = OmegaConf.to_container(OmegaConf.load(config_dir() / f"{name}.yaml")).get("defaults", [])
     return {key: option for item in items if isinstance(item, dict) for key, option in item.items()}
+
+
+def default_option(name: str, group: str) -> str:
+    """Returns what is chosen in a group of a primary configuration file where nothing is given."""
+    return _defaults(name)[group]
 
 
 def offer_all(name: str) -> None:

@@ -193,7 +193,10 @@ def test_a_folder_gives_names_as_they_are(tmp_path: pathlib.Path) -> None:
 
 
 def test_the_game_is_that_of_the_runs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the rules that they were trained by, where env is not given; runs of two games are refused."""
+    """With the rules that they were trained by, where env is not given; runs of two games are refused.
+
+    A folder that is called as a player is, is no run here.
+    """
     monkeypatch.chdir(tmp_path)
     arguments = ["algo=cfr", "iterations=1", "eval.opponents=[]", "eval.exact=false", "tracking.mode=disabled"]
     dream.train(["env=dark_hex", "env.rules.board_size=2", "run_dir=hex", *arguments], quiet=True)
@@ -205,6 +208,10 @@ def test_the_game_is_that_of_the_runs(tmp_path: pathlib.Path, monkeypatch: pytes
         _prepared("players=[hex,kuhn]")
     with pytest.raises(InputError, match=r"was trained on dark_hex version \w+, not on kuhn_poker"):
         _prepared("players=[hex,kuhn]", "env=kuhn_poker")
+    for name in ("greedy", "solved"):  # of the default game, and of the run's own
+        pathlib.Path("kuhn").rename(name)
+        assert completed([f"players=[random,{name}]"]) == [f"players=[random,{name}]"]
+        pathlib.Path(name).rename("kuhn")
 
 
 RUMMY = ("env=rummy500", "env.rules.num_players=2", "players=[random,greedy]")
