@@ -14,7 +14,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from dream.config import settings
 from dream.config.compose import Composed
-from dream.storage import checkpoint
+from dream.storage import checkpoint, policy_file
 from dream.storage.card import COMPANY
 from dream.storage.checkpoint import Checkpoint
 from dream.storage.files import decoded, write_bytes, write_json, writing
@@ -103,20 +103,34 @@ def prepared(config: ExportConfig) -> Export:
     policies = policies_of(trained, game)
     name = chosen_name(policies, config.policy)
     arrays = {place: np.asarray(x) for place, x in named(jax.device_get(policies[name].params)).items()}
-    made = Export(_card(trained, game, name, arrays), arrays, path, trained.meta.get("wandb_id"))
-    own_folder = isinstance(trained, Checkpoint) and trained.path.parent.name == checkpoint.FOLDER
-    if there and not (config.out is None and own_folder) and not _is_own(there, made):
+    made = Export(_card(trained, game, name, arrays), arrays, path, _run_of(trained))
+    in_run = isinstance(trained, Checkpoint) and trained.path.parent.name == checkpoint.FOLDER
+    if there and not _is_own(there, made, of_run=config.out is None and in_run):
         raise InputError(f"{path} is the export of another player or policy; choose another name by out=")
     return made
 
 
+def _run_of(trained: Trained) -> str | None:
+    """Returns the id of the run that a player comes from; of an export by the card beside it, if it is of that file."""
+    if not isinstance(trained, PolicyFile):
+        return trained.meta.get("wandb_id")
+    try:
+        card = decoded(trained.path.with_suffix(".json").read_bytes())
+        same = card["sha256"] == hashlib.sha256(trained.path.read_bytes()).hexdigest()
+        return card.get("run") if same else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # no card, or another's file
+        return None
+
+
 def _card_at(path: Path) -> dict[str, Any] | None:
-    """Returns the card of a file, None where neither is there; raises InputError where either is something else."""
+    """Returns the card of a file, by the file itself where none is beside it; None where neither is there.
+
+    Raises:
+      InputError: either is something else.
+    """
     place = path.with_suffix(".json")
     if not place.exists():
-        if path.exists():
-            raise InputError(f"{path} is there and has no card {place.name}; choose another name by out=")
-        return None
+        return _card_in(path) if path.exists() else None
     try:
         there = decoded(place.read_bytes())
     except (OSError, ValueError):
@@ -126,9 +140,23 @@ def _card_at(path: Path) -> dict[str, Any] | None:
     return there
 
 
-def _is_own(there: dict[str, Any], made: Export) -> bool:
-    """Returns whether a card is of the same policy of the same player, or of an earlier or later state of its run."""
-    same_run = made.run is not None and there.get("run") == made.run
+def _card_in(path: Path) -> dict[str, Any]:
+    """Returns the card in a file; raises InputError where it is no export."""
+    try:
+        return dataclasses.asdict(policy_file.read(path, path.parent).card)
+    except InputError as error:
+        raise InputError(f"{path} is there and is no export; choose another name by out=") from error
+
+
+def _is_own(there: dict[str, Any], made: Export, *, of_run: bool) -> bool:
+    """Returns whether a card is of the same policy of the same player, or of an earlier or later state of its run.
+
+    Args:
+      there: the card.
+      made: what is to replace its file.
+      of_run: whether it lies where the run's own exports do.
+    """
+    same_run = of_run or (made.run is not None and there.get("run") == made.run)
     return there.get("policy") == made.card.policy and (same_run or there.get("source") == made.card.source)
 
 
@@ -144,9 +172,9 @@ def write(export: Export) -> Path:
         "arrays": arrays,
         **({} if export.run is None else {"run": export.run}),
     }
-    with writing(export.path):
-        write_bytes(export.path, content)
+    with writing(export.path):  # the card first: by it the same command goes on where a crash comes in between
         write_json(export.path.with_suffix(".json"), card)
+        write_bytes(export.path, content)
     return export.path
 
 

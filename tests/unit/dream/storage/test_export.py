@@ -262,7 +262,7 @@ def test_what_is_not_its_own_export_is_kept(run: pathlib.Path, tmp_path: pathlib
     agent = dream.export_policy(_run(tmp_path, "sd_cfr", "env=kuhn_poker"), tmp_path / "agent.safetensors", "current")
     kept = {path: path.read_bytes() for path in (foreign, agent, agent.with_suffix(".json"))}
     for path, reported in (
-        (foreign, r"foreign\.safetensors is there and has no card foreign\.json; choose another name by out="),
+        (foreign, r"foreign\.safetensors is there and is no export; choose another name by out="),
         (agent, r"agent\.safetensors is the export of another player or policy; choose another name by out="),
     ):
         with pytest.raises(InputError, match=reported):
@@ -283,6 +283,44 @@ def test_a_run_that_went_on_is_exported_again(tmp_path: pathlib.Path) -> None:
     assert json.loads(path.with_suffix(".json").read_text())["iteration"] == 2
     with pytest.raises(InputError, match="of another player or policy"):
         dream.export_policy(runs[1], path)
+    copy = dream.export_policy(path, tmp_path / "copy.safetensors")
+    dream.train([f"resume={runs[0]}", "iterations=3"], quiet=True)
+    dream.export_policy(dream.export_policy(runs[0], path), copy)
+    assert json.loads(copy.with_suffix(".json").read_text())["iteration"] == 3
+
+
+def test_a_run_has_one_policy_by_the_default_name(tmp_path: pathlib.Path) -> None:
+    """Another needs a name of its own; a file whose card is lost, as by hand, is told by what it holds."""
+    run = tmp_path / "run"
+    dream.train(["env=kuhn_poker", "algo=cfr", "iterations=1", f"run_dir={run}"], quiet=True)
+    path = dream.export_policy(run, name="average")
+    content = path.read_bytes()
+    for card in (path.with_suffix(".json"), None):
+        with pytest.raises(InputError, match="of another player or policy; choose another name by out="):
+            dream.export_policy(run, name="current")
+        if card is not None:
+            card.unlink()
+    assert path.read_bytes() == content
+    dream.train([f"resume={run}", "iterations=2"], quiet=True)
+    assert dream.export_policy(run) == path
+    assert json.loads(path.with_suffix(".json").read_text())["iteration"] == 2
+
+
+def test_an_export_cut_off_between_its_files_is_written_again(tmp_path: pathlib.Path, monkeypatch: Any) -> None:
+    """By the same command, wherever it is written, after the run went on too."""
+    run, path = tmp_path / "run", tmp_path / "agent.safetensors"
+    dream.train(["env=kuhn_poker", "algo=cfr", "iterations=1", f"run_dir={run}"], quiet=True)
+
+    def killed(*_: Any) -> None:
+        raise SystemExit
+
+    for iterations in (1, 2):
+        with monkeypatch.context() as patch:
+            patch.setattr("dream.commands.export.write_bytes", killed)
+            with pytest.raises(SystemExit):
+                dream.export_policy(run, path)
+        dream.train([f"resume={run}", f"iterations={iterations + 1}"], quiet=True)
+        assert dream.export_policy(run, path) == path
 
 
 def test_an_unknown_policy_writes_nothing(run: pathlib.Path, tmp_path: pathlib.Path) -> None:
