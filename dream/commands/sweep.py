@@ -159,7 +159,7 @@ class Sweep:
         if number in self._ready:
             return self._ready[number]
         if self._by_hydra:
-            composed = compose_config(self._name, overrides)
+            composed = self._completed(compose_config(self._name, overrides))  # Hydra must compose it too
             self._ready[number] = dataclasses.replace(composed, sweep_dir=self._hydras_folder / str(number))
             return self._ready[number]
         composed = compose_config(self._name, self._complete(overrides))
@@ -177,7 +177,9 @@ class Sweep:
             self._outcomes = self._outcomes if os.getpid() == self._process else []
             try:
                 return self._attempt(
-                    number, self._label(composed.overrides), lambda: self._done(number, self._prepare(composed))
+                    number,
+                    self._label(composed.overrides),
+                    lambda: self._done(number, self._prepare(self._completed(composed))),
                 )
             finally:
                 if os.getpid() != self._process:
@@ -185,6 +187,13 @@ class Sweep:
 
         offer_all(self._name)
         hydra.main(version_base="1.3", config_path=str(config_dir()), config_name=self._name)(application)()
+
+    def _completed(self, composed: Composed) -> Composed:
+        """Returns a job's configuration as Hydra composed it, or anew where something follows from its overrides."""
+        given = list(composed.overrides)
+        if (overrides := self._complete(given)) == given:
+            return composed
+        return dataclasses.replace(compose_config(self._name, overrides), sweep_dir=composed.sweep_dir)
 
     def _leave(self, job_dir: Path) -> None:
         """Tells the process that shows the table how the job of this one ended; a refused one leaves no folder."""

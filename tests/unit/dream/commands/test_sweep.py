@@ -217,6 +217,22 @@ def test_a_signal_ends_the_sweep_with_its_table(
     assert [line.split(":")[1] for line in err.splitlines() if line.startswith("error: ")] == [" job 1 (seed=2)"]
 
 
+@pytest.mark.parametrize("launcher", [(), ("hydra/launcher=basic",)])
+def test_what_follows_from_a_jobs_overrides_is_added(sweep: Callable[..., Result], launcher: tuple[str, ...]) -> None:
+    """Whoever runs the jobs, as with the game of a ladder's players; each has its folder all the same."""
+    done = []
+
+    def complete(overrides: list[str]) -> list[str]:
+        return ["env=kuhn_poker" if "seed=1" in overrides else "env=leduc_poker", *overrides]
+
+    def job(composed: Composed) -> None:
+        done.append((composed.node.env.name, composed.node.seed, composed.sweep_dir.name))
+
+    code, _, err = sweep("seed=1,8", "algo=cfr", *launcher, job=job, complete=complete)
+    assert (code, err) == (0, "")
+    assert done == [("kuhn_poker", 1, "0"), ("leduc_poker", 8, "1")]
+
+
 def test_a_closed_output_ends_the_sweep(sweep: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
     """It is no fault of the job, and the error says how all of them go on, and not that one alone."""
     jobs = []
