@@ -256,6 +256,7 @@ def _comparison_rows() -> list[Line]:
         "mmd, annealed, uniform magnet",
         "ppo, annealed",
         "escher",
+        "dueling_dream, annealed",
         "rnad",
         "nfsp",
         "dueling_dream",
@@ -270,6 +271,7 @@ def _comparison_rows() -> list[Line]:
         "mmd",
         "ppo, annealed",
         "ppo",
+        "dueling_dream, annealed",
         "dueling_dream",
         "rnad",
     )
