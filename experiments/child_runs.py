@@ -1,4 +1,4 @@
-"""Runs of dream.run in processes of their own: begun, or gone on with from where they were left."""
+"""Runs of dream.run in processes of their own: started, or resumed from their last checkpoint."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from dream.config.compose import as_value
 from dream.storage.checkpoint import has_checkpoint
 
 
 def go_on(overrides: Sequence[str], run_dir: Path, *also: str) -> int:
-    """Begins a run, or goes on from its last checkpoint; returns the exit code.
+    """Starts a run, or resumes it from its last checkpoint; returns the exit code.
 
     Args:
-      overrides: of a run that begins.
+      overrides: of a run that starts.
       run_dir: its directory.
       *also: overrides in both cases.
     """
-    own = [f"resume={run_dir}"] if has_checkpoint(run_dir) else [*overrides, f"run_dir={run_dir}"]
+    place = as_value(str(run_dir))
+    own = [f"resume={place}"] if has_checkpoint(run_dir) else [*overrides, f"run_dir={place}"]
     return call([*own, *also])
 
 

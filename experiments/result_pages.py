@@ -243,38 +243,16 @@ _PHANTOM_GAMES = {"phantom_ttt": ("phantom tic-tac-toe", 2), "dark_hex": ("Dark 
 def _comparison_rows() -> list[Line]:
     """Returns the lines about all learners on one budget, some of them on one game, and on ten times that budget."""
     at_one = (
-        "ppo",
-        "dueling_dream, accumulating by a critic",
-        "vr_dcfr_plus",
-        "escher",
-        "mmd",
-        "dueling_dream",
-        "dream",
-    )
+        "ppo", "dueling_dream, accumulating by a critic", "vr_dcfr_plus", "escher", "mmd", "dueling_dream", "dream",
+    )  # fmt: skip
     at_ten = (
-        "vr_dcfr_plus",
-        "mmd, annealed, uniform magnet",
-        "ppo, annealed",
-        "escher",
-        "dueling_dream, annealed",
-        "rnad",
-        "nfsp",
-        "dueling_dream",
-        "ppo",
-        "mmd",
-        "dream",
-    )
+        "vr_dcfr_plus", "mmd, annealed, uniform magnet", "ppo, annealed", "escher", "dueling_dream, annealed", "rnad",
+        "nfsp", "dueling_dream", "ppo", "mmd", "dream",
+    )  # fmt: skip
     on_dark_hex = (
-        "vr_dcfr_plus",
-        "ppo, annealed, entropy too",
-        "mmd, annealed, uniform magnet",
-        "mmd",
-        "ppo, annealed",
-        "ppo",
-        "dueling_dream, annealed",
-        "dueling_dream",
-        "rnad",
-    )
+        "vr_dcfr_plus", "ppo, annealed, entropy too", "mmd, annealed, uniform magnet", "mmd", "ppo, annealed", "ppo",
+        "dueling_dream, annealed", "dueling_dream", "rnad",
+    )  # fmt: skip
     return [
         _comparison_row("phantom_ttt", "comparison", 1, at_one),
         _comparison_row("phantom_ttt", "comparison_10m", 10, at_ten),

@@ -44,8 +44,8 @@ def check_fixed(checkpoint: Checkpoint, fixed: Mapping[str, Any]) -> None:
     for name, before in checkpoint.meta.get("fixed", {}).items():
         if fixed.get(name, before) != before:
             raise InputError(
-                f"algo.{name} cannot be changed by resume=: of what {checkpoint.path} has learned some would count as "
-                "unseen; start a new run"
+                f"algo.{name} cannot be changed by resume=: it decides what {checkpoint.path} has learned "
+                "from; start a new run"
             )
 
 

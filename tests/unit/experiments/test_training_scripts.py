@@ -300,6 +300,17 @@ def test_a_player_that_was_left_starts_over_or_goes_on(tmp_path: pathlib.Path, m
     ]
 
 
+def test_any_folder_can_be_trained_in(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its name is a value in Hydra's grammar, where a comma would be two values."""
+    commands = []
+    monkeypatch.setattr(child_runs, "call", commands.append)
+    run = tmp_path / "a, b"
+    child_runs.go_on(["seed=0"], run)
+    (run / "checkpoints" / "20").mkdir(parents=True)
+    child_runs.go_on(["seed=0"], run)
+    assert commands == [["seed=0", f'run_dir="{run}"'], [f'resume="{run}"']]
+
+
 @pytest.fixture
 def solvers(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Calls the script of solvers for CFR+ on phantom tic-tac-toe, which is not solved: a curve of two points."""

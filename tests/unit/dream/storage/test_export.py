@@ -290,7 +290,7 @@ def test_a_run_that_went_on_is_exported_again(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_run_has_one_policy_by_the_default_name(tmp_path: pathlib.Path) -> None:
-    """Another needs a name of its own; a file whose card is lost, as by hand, is told by what it holds."""
+    """Another needs a name of its own; a file whose card was deleted is identified by its content."""
     run = tmp_path / "run"
     dream.train(["env=kuhn_poker", "algo=cfr", "iterations=1", f"run_dir={run}"], quiet=True)
     path = dream.export_policy(run, name="average")

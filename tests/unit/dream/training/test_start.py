@@ -209,7 +209,7 @@ def test_what_is_unseen_stays_unseen(tmp_path: Path) -> None:
     _write_meta(tmp_path / "run", start, fixed=start.parts.algorithm.fixed)
     _resumed(tmp_path / "run", f"algo.records={file.rename(tmp_path / 'moved.jsonl')}")
     records.write(file, games[::-1])
-    message = r"^algo\.{} cannot be changed by resume=: of what .* has learned some would count as unseen"
+    message = r"^algo\.{} cannot be changed by resume=: it decides what .* has learned from; start a new run"
     for given, name in (
         (["algo.held_out=0.9", f"algo.records={tmp_path / 'moved.jsonl'}"], "held_out"),
         ([], "records"),
