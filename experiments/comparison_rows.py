@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+import comparison_benchmark as benchmark
 from child_runs import go_on
 from run_records import check_asked, finished
 
@@ -31,12 +32,16 @@ class Row:
       overrides: of dream.run, but for game, budget, seed and schedules.
       label: what the table adds to the learner's name.
       falls: schedule of `algo` that falls over the run -> the factor at its end.
+      of_game: game -> further overrides.
+      games: game -> games of an iteration, where it is not the 1,024 of conf/tuned.
     """
 
     learner: str
     overrides: tuple[str, ...]
     label: str = ""
     falls: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    of_game: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    games: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -46,13 +51,16 @@ class Row:
     def command(self, game: str, nodes: float) -> list[str]:
         """Returns the overrides of a cell, but for the seed."""
         env, version = game.split()
-        steps = max(round(GAMES[game] * nodes / 1e6), 1)
+        games = self.games.get(game, 1024)
+        steps = max(round(GAMES[game] * nodes / 1e6 * 1024 / games), 1)
         falling = [
             text
             for schedule, end in self.falls.items()
             for text in (f"algo.{schedule}.end={end:g}", f"algo.{schedule}.transition_steps={steps}")
         ]
-        return [f"env={env}", f"env.rules.version={version}", *self.overrides, *falling, f"budget.nodes={nodes:g}"]
+        own = (f"algo.episodes_per_iteration={games}",) if game in self.games else ()
+        recipe = (*self.overrides, *self.of_game.get(game, ()), *own, *falling)
+        return [f"env={env}", f"env.rules.version={version}", *recipe, f"budget.nodes={nodes:g}"]
 
 
 class Cell(NamedTuple):
@@ -78,6 +86,12 @@ ROWS = {
         *(Row(name, (f"algo={name}",), "annealed", _STEP) for name in ("ppo", "mmd", "dueling_dream", "rnad")),
         Row("mmd", ("algo=mmd", "algo.magnet=uniform"), "annealed, uniform magnet", _STEP),
         Row("ppo", ("algo=ppo",), "annealed, entropy too", {**_STEP, "entropy_decay": 0.1}),
+        *(
+            Row(name, (f"algo={name}", *recipe.overrides), "benchmark settings", falls, recipe.of_game, recipe.games)
+            for name, recipe, falls in (
+                ("ppo", benchmark.PPO, _STEP), ("mmd", benchmark.MMD, _STEP), ("rnad", benchmark.RNAD, {}),
+            )
+        ),
     )
 }  # fmt: skip
 """Name in the table -> row."""

@@ -15,6 +15,7 @@ from envs.errors import InputError, unknown
 __all__ = ["Network", "make_history_network", "make_network", "make_policy_network", "read_settings", "settings_of"]
 
 _REGISTRY: dict[str, str] = {
+    "actor_critic": "dream.networks.actor_critic:ActorCriticConfig",
     "card_planes": "dream.networks.card_planes:CardPlanesConfig",
     "dueling": "dream.networks.dueling:DuelingConfig",
     "simba": "dream.networks.simba:SimbaConfig",

@@ -14,13 +14,15 @@ from dream.compiled import devices
 from dream.compiled.bounded import long_loop
 
 
-def adam(*, max_grad_norm: float, l2: float) -> optax.GradientTransformation:
+def adam(*, max_grad_norm: float, l2: float, epsilon: float = 1e-8) -> optax.GradientTransformation:
     """Returns Adam's direction for the gradient of loss + l2 * sum of squared parameters, clipped to a norm first.
 
     Without the learning rate, which `fit` takes as an argument, so that a schedule needs no state.
     """
     return optax.chain(
-        optax.add_decayed_weights(2.0 * l2), optax.clip_by_global_norm(max_grad_norm), optax.scale_by_adam()
+        optax.add_decayed_weights(2.0 * l2),
+        optax.clip_by_global_norm(max_grad_norm),
+        optax.scale_by_adam(eps=epsilon),
     )
 
 

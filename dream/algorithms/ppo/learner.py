@@ -187,7 +187,7 @@ class _Ppo(PlayThenFit):
 
     @functools.cached_property
     def optimizer(self) -> optax.GradientTransformation:
-        return adam(max_grad_norm=self.parts.config.max_grad_norm, l2=0.0)
+        return adam(max_grad_norm=self.parts.config.max_grad_norm, l2=0.0, epsilon=self.parts.config.adam_epsilon)
 
     def init(self, key: Array) -> PpoState:
         """Initialises a network, and deals where games go on from one iteration to the next."""

@@ -91,6 +91,21 @@ def _moved(config: PpoConfig, played: Any, logs: Array, log_ratio: Array) -> dic
     return {"kl": jnp.mean(played.weight * jnp.sum(apart, axis=-1))}
 
 
+def _value_loss(config: PpoConfig, rows: Example, value: Array) -> Array:
+    """Returns the mean of (V - G)^2: float32; or over the variance of G, or with V clipped around the V that played.
+
+    Clipped: the mean of max((V - G)^2, (V_old + clip(V - V_old, -c, c) - G)^2), as in the PPO of OpenAI's baselines;
+    V_old = G - A.
+    """
+    squares = (value - rows.returns) ** 2
+    if config.value_loss == "clipped":
+        old = rows.returns - rows.advantage
+        near = old + jnp.clip(value - old, -config.clip_epsilon, config.clip_epsilon)
+        squares = jnp.maximum(squares, (near - rows.returns) ** 2)
+    mean = jnp.mean(weight_of(rows.played) * squares)
+    return mean / jnp.maximum(jnp.var(rows.returns), 1e-6) if config.value_loss == "relative" else mean
+
+
 def make_loss(
     config: PpoConfig, network: Network, num_actions: int, penalty: Penalty
 ) -> Callable[[Any, Example], tuple[Array, dict[str, Array]]]:
@@ -119,9 +134,7 @@ def make_loss(
         action = rows.action.astype(jnp.int32)[:, None]
         log_ratio = jnp.take_along_axis(logs, action, axis=-1)[:, 0] - jnp.log(jnp.maximum(rows.old_prob, 1e-9))
         policy_loss = _policy_loss(config, rows, legal, logs, log_ratio)
-        value_loss = jnp.mean(weight_of(rows.played) * (value - rows.returns) ** 2)
-        if config.value_loss == "relative":
-            value_loss = value_loss / jnp.maximum(jnp.var(rows.returns), 1e-6)
+        value_loss = _value_loss(config, rows, value)
         regularised, penalty_metrics = penalty(NewPolicy(x, legal, logs, log_ratio, rows.played))
         total = policy_loss + config.value_weight * value_loss + regularised
         total = total + config.auxiliary_weight * metrics.get("loss_auxiliary", 0.0)

@@ -129,6 +129,10 @@ class Parts:
     ) -> Array:
         """Returns the lambda-returns of streams next to each other: float32[T, N]; see `lambda_returns`.
 
+        With `gae_over: all` every decision is a step of them, whoever takes it: V of the other player's decision is
+        bootstrapped from as well, with its sign changed. It is what that player expects from what it sees, which is
+        not what the learner would expect there: a bias that perfect information alone is free of.
+
         Args:
           rewards, ends, players, values: of `lambda_returns`, with N streams as their second axis.
           discounts: float32[T, N]; None: the configured one at every transition.
@@ -138,4 +142,8 @@ class Parts:
         def stream(rewards: Array, ends: Array, players: Array, values: Array, discounts: Array) -> Array:
             return lambda_returns(rewards, ends, players, values, discount=discounts, gae_lambda=self.config.gae_lambda)
 
-        return jax.vmap(stream, in_axes=1, out_axes=1)(rewards, ends, players, values, gammas)
+        streams = jax.vmap(stream, in_axes=1, out_axes=1)
+        if self.config.gae_over == "own":
+            return streams(rewards, ends, players, values, gammas)
+        sign = jnp.where(players == 0, 1.0, -1.0)
+        return sign * streams(rewards[..., :1], ends, jnp.zeros_like(players), sign * values, gammas)

@@ -13,6 +13,7 @@ from dream.equations.schedules import Schedule
 from dream.rollout.opponents import SELF, Mixture
 from dream.rollout.self_play import num_envs_for
 from envs import Game, InputError
+from envs.checks import check_two_player_zero_sum
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +44,7 @@ class PpoConfig:
     learning_rate_decay: Schedule = number(schedules.constant(1.0), 0)
     discount: float = number(1.0, 0, 1)
     gae_lambda: float = number(0.95, 0, 1)
+    gae_over: str = choice("own", "own", "all")
     advantage: str = choice("gae", "gae", "expected_sarsa")
     advantage_unit: str = choice("batch", "batch", "reward")
     objective: str = choice("sampled", "sampled", "all_actions")
@@ -56,9 +58,10 @@ class PpoConfig:
     entropy_weight: float = number(0.01, 0)
     entropy_decay: Schedule = number(schedules.constant(1.0), 0)
     value_weight: float = number(0.5, 0)
-    value_loss: str = choice("absolute", "absolute", "relative")
+    value_loss: str = choice("absolute", "absolute", "relative", "clipped")
     auxiliary_weight: float = number(0.1, 0)
     max_grad_norm: float = number(0.5, 0, above=True)
+    adam_epsilon: float = number(1e-8, 0, above=True)
     play_temperature: float | None = number(None, 0, above=True)
     shaping: ShapingConfig = ShapingConfig(scale=schedules.constant(0.0), tie_penalty=0.0)
 
@@ -69,8 +72,8 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
     Raises:
       InputError: more num_envs than games, rollout_length against itself, keep_inputs without it, an objective over all
         actions without a critic, exploration or optimism without such an objective, optimism without a slow copy, a
-        bonus for wins that rewards do not tell, or opponents that the game's observation cannot name, or that are the
-        learner alone.
+        bonus for wins that rewards do not tell, a clipped value loss or GAE over all decisions where there is no such
+        thing, or opponents that the game's observation cannot name, or that are the learner alone.
     """
     if config.rollout_length is not None and mixture.probabilities[0] > 0:
         raise InputError(
@@ -85,6 +88,7 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
         )
     check_win_bonus(config.shaping, game)
     check_tie_penalty(config.shaping, game)
+    _check_gae(config, game, mixture)
     for name in ("exploration", "optimism"):
         value = getattr(config, name)
         if value and config.objective == "sampled":
@@ -110,6 +114,22 @@ def checked_num_envs(config: PpoConfig, game: Game, mixture: Mixture) -> int:
     if config.rollout_length is None:
         return num_envs_for(config.num_envs, config.episodes_per_iteration)
     return config.num_envs or config.episodes_per_iteration
+
+
+def _check_gae(config: PpoConfig, game: Game, mixture: Mixture) -> None:
+    """Raises InputError where values are asked for that there are not, of others or of before the fit."""
+    if config.value_loss == "clipped" and config.advantage != "gae":
+        raise InputError(
+            f"algo.value_loss=clipped needs the network's own values; algo.advantage={config.advantage} must be gae"
+        )
+    if config.gae_over == "own":
+        return
+    where = "algo.gae_over=all needs the value of every decision in a game for two"
+    if config.advantage != "gae":
+        raise InputError(f"{where}; algo.advantage={config.advantage} must be gae")
+    if mixture.probabilities[0] < 1 or config.assistant is not None:
+        raise InputError(f"{where}; algo.opponents must be [{SELF}] and algo.assistant null")
+    check_two_player_zero_sum(game, "algo.gae_over=all", "use algo.gae_over=own")
 
 
 def _check_names(game: Game, mixture: Mixture) -> None:
