@@ -42,6 +42,28 @@ def lambda_returns(
     return lax.scan(backwards, jnp.zeros(rewards.shape[1], rewards.dtype), stream, reverse=True)[1]
 
 
+def lambda_returns_over_all(
+    rewards: Array, dones: Array, players: Array, values: Array, *, discount: Array | float, gae_lambda: float
+) -> Array:
+    """Returns lambda-returns in a zero-sum game for two whose steps are the decisions of both players.
+
+    With sign 1 where player 0 decides and -1 where player 1 does, and V what the player who decides expects:
+      G(t) = sign(t) G_0(t),
+      G_0(t) = r_0(t) + discount(t) * ((1 - gae_lambda) * sign(t + 1) V(s_(t+1)) + gae_lambda * G_0(t + 1)).
+    V of the other's decision is conditional on what the other sees. Averaged over what a player does not see, it is not
+    that player's expectation: with gae_lambda < 1 exact values leave a bias in games of imperfect information.
+
+    Args:
+      rewards, dones, players, values, discount, gae_lambda: as of `lambda_returns`; every decision's value is known.
+    Returns:
+      float32[T], G to the player who decided at t.
+    Source: Rudolph et al. 2026, "Reevaluating policy gradient methods for imperfect-information games", its code.
+    """
+    sign = jnp.where(players == 0, 1.0, -1.0)
+    of_one = jnp.zeros_like(players)
+    return sign * lambda_returns(rewards[:, :1], dones, of_one, sign * values, discount=discount, gae_lambda=gae_lambda)
+
+
 def expected_sarsa(
     rewards: Array,
     dones: Array,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +12,7 @@ import pytest
 from dream_support import CoinGame, coin_trees, exact_action_values, nodes, random_table, trajectories
 
 from dream.equations.advantage_targets import policy_baseline_targets, value_baseline_targets
-from dream.equations.returns import lambda_returns
+from dream.equations.returns import lambda_returns, lambda_returns_over_all
 
 DISCOUNT = 0.9
 STEPS = 3
@@ -24,11 +25,16 @@ def _trees() -> list:
     return coin_trees(CoinGame())
 
 
-@functools.partial(jax.jit, static_argnums=4)
+@functools.partial(jax.jit, static_argnums=(4, 5))
 def _returns(
-    rewards: jax.Array, dones: jax.Array, players: jax.Array, values: jax.Array, gae_lambda: float
+    rewards: jax.Array,
+    dones: jax.Array,
+    players: jax.Array,
+    values: jax.Array,
+    gae_lambda: float,
+    equation: Callable[..., jax.Array] = lambda_returns,
 ) -> jax.Array:
-    return jax.vmap(lambda r, d, p, v: lambda_returns(r, d, p, v, discount=DISCOUNT, gae_lambda=gae_lambda))(
+    return jax.vmap(lambda r, d, p, v: equation(r, d, p, v, discount=DISCOUNT, gae_lambda=gae_lambda))(
         rewards, dones, players, values
     )
 
@@ -44,7 +50,9 @@ class Exact:
         self.paths = trajectories(_trees(), self.table)
         self.chances = np.array([chance for chance, _ in self.paths])
 
-    def returns(self, values: dict[bytes, float], gae_lambda: float) -> np.ndarray:
+    def returns(
+        self, values: dict[bytes, float], gae_lambda: float, equation: Callable[..., jax.Array] = lambda_returns
+    ) -> np.ndarray:
         """Returns each trajectory's return targets, float[paths, STEPS]; what comes after the end is another game."""
         rewards = np.full((len(self.paths), STEPS, 2), 7.0, np.float32)
         dones = np.ones((len(self.paths), STEPS), bool)
@@ -54,7 +62,7 @@ class Exact:
                 rewards[n, t] = node.children[action][0]
                 dones[n, t] = t + 1 == len(path)
                 players[n, t], predicted[n, t] = node.player, values[node.key]
-        return np.asarray(_returns(rewards, dones, players, predicted, gae_lambda))
+        return np.asarray(_returns(rewards, dones, players, predicted, gae_lambda, equation))
 
     def mean_by_action(self, samples: list[list[np.ndarray]]) -> dict[tuple[bytes, int], np.ndarray]:
         """Returns E[sample | information set, action taken there], each sample weighted by its trajectory's chance."""
@@ -101,6 +109,16 @@ def test_full_trace_needs_no_values(exact: Exact) -> None:
         assert mean == pytest.approx(exact.q[key][action], abs=1e-6)
     biased = exact.mean_by_action(list(exact.returns(wrong, 0.0)))
     assert any(abs(mean - exact.q[key][action]) > 0.1 for (key, action), mean in biased.items())
+
+
+def test_the_other_players_values_are_biased(exact: Exact) -> None:
+    """With both players' decisions as steps exact values are right for lambda = 1 alone: the other sees the coin."""
+    errors = {}
+    for gae_lambda in (0.0, 1.0):
+        means = exact.mean_by_action(list(exact.returns(exact.value, gae_lambda, lambda_returns_over_all)))
+        errors[gae_lambda] = max(abs(mean - exact.q[key][action]) for (key, action), mean in means.items())
+    assert errors[1.0] < 1e-6
+    assert errors[0.0] > 0.01
 
 
 def _targets(exact: Exact, net_q: dict[bytes, np.ndarray], offset: float) -> list[list[np.ndarray]]:

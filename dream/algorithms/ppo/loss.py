@@ -91,7 +91,7 @@ def _moved(config: PpoConfig, played: Any, logs: Array, log_ratio: Array) -> dic
     return {"kl": jnp.mean(played.weight * jnp.sum(apart, axis=-1))}
 
 
-def _value_loss(config: PpoConfig, rows: Example, value: Array) -> Array:
+def value_loss(config: PpoConfig, rows: Example, value: Array) -> Array:
     """Returns the mean of (V - G)^2: float32; or over the variance of G, or with V clipped around the V that played.
 
     Clipped: the mean of max((V - G)^2, (V_old + clip(V - V_old, -c, c) - G)^2), as in the PPO of OpenAI's baselines;
@@ -134,15 +134,15 @@ def make_loss(
         action = rows.action.astype(jnp.int32)[:, None]
         log_ratio = jnp.take_along_axis(logs, action, axis=-1)[:, 0] - jnp.log(jnp.maximum(rows.old_prob, 1e-9))
         policy_loss = _policy_loss(config, rows, legal, logs, log_ratio)
-        value_loss = _value_loss(config, rows, value)
+        of_value = value_loss(config, rows, value)
         regularised, penalty_metrics = penalty(NewPolicy(x, legal, logs, log_ratio, rows.played))
-        total = policy_loss + config.value_weight * value_loss + regularised
+        total = policy_loss + config.value_weight * of_value + regularised
         total = total + config.auxiliary_weight * metrics.get("loss_auxiliary", 0.0)
         metrics |= penalty_metrics
         metrics |= {
             "loss": total,
             "loss_policy": policy_loss,
-            "loss_value": value_loss,
+            "loss_value": of_value,
             "entropy": jnp.mean(-jnp.sum(jnp.where(legal, jnp.exp(logs) * logs, 0.0), axis=-1)),
             **_moved(config, rows.played, logs, log_ratio),
         }

@@ -13,7 +13,7 @@ from dream.algorithms.critic import Critic
 from dream.algorithms.ppo.settings import PpoConfig
 from dream.buffers.replay import Replay
 from dream.equations.regret_matching import masked_softmax
-from dream.equations.returns import lambda_returns
+from dream.equations.returns import lambda_returns, lambda_returns_over_all
 from dream.networks import Network
 from dream.networks.network import Reader
 from dream.rollout.opponents import Mixture
@@ -127,11 +127,7 @@ class Parts:
     def returns(
         self, rewards: Array, ends: Array, players: Array, values: Array, discounts: Array | None = None
     ) -> Array:
-        """Returns the lambda-returns of streams next to each other: float32[T, N]; see `lambda_returns`.
-
-        With `gae_over: all` every decision is a step of them, whoever takes it: V of the other player's decision is
-        bootstrapped from as well, with its sign changed. It is what that player expects from what it sees, which is
-        not what the learner would expect there: a bias that perfect information alone is free of.
+        """Returns the lambda-returns of streams next to each other: float32[T, N]; see dream/equations/returns.py.
 
         Args:
           rewards, ends, players, values: of `lambda_returns`, with N streams as their second axis.
@@ -139,11 +135,9 @@ class Parts:
         """
         gammas = jnp.full(ends.shape, self.config.discount, rewards.dtype) if discounts is None else discounts
 
-        def stream(rewards: Array, ends: Array, players: Array, values: Array, discounts: Array) -> Array:
-            return lambda_returns(rewards, ends, players, values, discount=discounts, gae_lambda=self.config.gae_lambda)
+        equation = lambda_returns if self.config.gae_over == "own" else lambda_returns_over_all
 
-        streams = jax.vmap(stream, in_axes=1, out_axes=1)
-        if self.config.gae_over == "own":
-            return streams(rewards, ends, players, values, gammas)
-        sign = jnp.where(players == 0, 1.0, -1.0)
-        return sign * streams(rewards[..., :1], ends, jnp.zeros_like(players), sign * values, gammas)
+        def stream(rewards: Array, ends: Array, players: Array, values: Array, discounts: Array) -> Array:
+            return equation(rewards, ends, players, values, discount=discounts, gae_lambda=self.config.gae_lambda)
+
+        return jax.vmap(stream, in_axes=1, out_axes=1)(rewards, ends, players, values, gammas)

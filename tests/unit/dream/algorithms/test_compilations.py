@@ -108,7 +108,7 @@ def test_a_run_compiles_no_program_twice(name: str, tmp_path: pathlib.Path) -> N
     assert {_name(text) for text in resumed - begun} <= {"@jit__all_finite"}
 
 
-@pytest.mark.parametrize("network", ["dueling", "simba", "card_planes"])
+@pytest.mark.parametrize("network", ["actor_critic", "dueling", "simba", "card_planes"])
 def test_parameters_have_strong_types(network: str) -> None:
     """A weak type would become strong with the first gradient step, and compile everything again."""
     node = compose_config("config", ["env=gin_rummy", f"network={network}"]).node

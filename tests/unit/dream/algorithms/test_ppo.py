@@ -13,7 +13,8 @@ import pytest
 import envs
 from dream import algorithms
 from dream.algorithms.critic import corrected
-from dream.algorithms.ppo import clipped_loss
+from dream.algorithms.ppo import PpoConfig, clipped_loss
+from dream.algorithms.ppo.loss import Example, value_loss
 from dream.equations.regret_matching import masked_softmax
 from envs import InputError, Policy
 
@@ -33,6 +34,45 @@ def test_the_clip_stops_the_gradient_on_one_side(ratio: float, advantage: float,
     value, gradient = jax.value_and_grad(clipped_loss)(ratio, advantage, 0.2)
     assert float(value) == pytest.approx(loss)
     assert float(gradient) == pytest.approx(slope)
+
+
+@pytest.mark.parametrize(
+    ("value", "loss"),
+    [
+        (0.0, 1.0),  # as it was: (0 - 1)^2
+        (0.1, 0.81),  # within the clip
+        (0.9, 0.64),  # nearer to the return than the clip lets it count
+        (-0.9, 3.61),  # farther away: counts whole
+    ],
+)
+def test_the_clipped_value_loss(value: float, loss: float) -> None:
+    """By hand: return 1, value 0 when played, clip 0.2."""
+    config = PpoConfig(value_loss="clipped", clip_epsilon=0.2)
+    row = Example(None, None, None, None, jnp.float32([1.0]), jnp.float32([1.0]), None)
+    assert float(value_loss(config, row, jnp.float32([value]))) == pytest.approx(loss)
+
+
+@pytest.mark.parametrize("name", ["ppo", "mmd"])
+@pytest.mark.parametrize(
+    ("changes", "game", "message"),
+    [
+        ({"opponents": ["random"]}, "kuhn_poker", r"algo\.opponents must be \[self\]"),
+        ({"advantage": "expected_sarsa"}, "kuhn_poker", r"algo\.advantage=expected_sarsa must be gae"),
+        ({}, "rummy500", "needs a two-player zero-sum game"),
+    ],
+)
+def test_values_of_all_decisions_need_self_play_for_two(
+    name: str, changes: dict[str, Any], game: str, message: str
+) -> None:
+    """Another player's value is minus one's own there alone."""
+    with pytest.raises(InputError, match=message):
+        algorithms.make({"name": name, "gae_over": "all", **changes}, {"hidden": [8]}, envs.make(game))
+
+
+def test_a_clipped_value_loss_needs_the_value_that_played() -> None:
+    """A critic's advantages do not tell it."""
+    with pytest.raises(InputError, match=r"algo\.value_loss=clipped needs the network's own values"):
+        algorithms.make(CRITIC | {"value_loss": "clipped"}, {"hidden": [8]}, envs.make("kuhn_poker"))
 
 
 def test_the_policy_is_a_softmax_over_legal_actions() -> None:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dream.equations.returns import lambda_returns
+from dream.equations.returns import lambda_returns, lambda_returns_over_all
 
 DISCOUNT = 0.9
 
@@ -96,6 +96,21 @@ def test_full_trace_is_the_plain_discounted_return() -> None:
         end = t + int(np.argmax(dones[t:]))
         plain = sum(DISCOUNT ** (u - t) * rewards[u, players[t]] for u in range(t, end + 1))
         assert found[t] == pytest.approx(plain, abs=1e-4)
+
+
+def test_over_all_decisions_is_generalised_advantage_estimation() -> None:
+    """As the benchmark's code has it: player 0's rewards and values, one sum of errors, the sign of who decided."""
+    rewards, dones, players, values = streams(5)
+    rewards[:, 1] = -rewards[:, 0]
+    found = lambda_returns_over_all(rewards, dones, players, values, discount=DISCOUNT, gae_lambda=0.8)
+    sign = np.where(players == 0, 1.0, -1.0)
+    of_zero, advantage, expected = sign * values, 0.0, np.zeros(len(dones))
+    for t in reversed(range(len(dones))):
+        goes_on = not dones[t]
+        after = of_zero[t + 1] if goes_on else 0.0
+        advantage = rewards[t, 0] + DISCOUNT * after - of_zero[t] + DISCOUNT * 0.8 * advantage * goes_on
+        expected[t] = sign[t] * advantage
+    np.testing.assert_allclose(found - values, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_nothing_crosses_the_end_of_a_game() -> None:
