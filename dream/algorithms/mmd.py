@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -40,9 +41,9 @@ from dream.algorithms import ppo
 from dream.algorithms.ppo.regularisation import NewPolicy, Regulariser, negative_entropy
 from dream.algorithms.types import Algorithm, Resources
 from dream.config.settings import choice, number
-from dream.equations import schedules
 from dream.equations.mirror_descent import FLOOR, magnetic_logits
 from dream.equations.regret_matching import masked_log_softmax
+from dream.equations.schedules import Schedule
 from dream.networks import Network
 from envs import Game, InputError
 
@@ -85,14 +86,14 @@ def _regulariser(config: MmdConfig, network: Network) -> Regulariser:
     """Returns the two KL terms; what is carried is the moving average, or nothing."""
     moves = config.magnet == "moving_average"
 
-    def penalty(magnet: Any, iteration: Array, new: NewPolicy) -> tuple[Array, dict[str, Array]]:
+    def penalty(magnet: Any, at: Callable[[Schedule], Array], new: NewPolicy) -> tuple[Array, dict[str, Array]]:
         to_magnet, logs = negative_entropy(new), jnp.zeros_like(new.logs)
         if moves:
             logs = masked_log_softmax(network.apply_inputs(magnet, new.inputs)[0], new.legal)
             to_magnet = kl_divergence(new.logs, lax.stop_gradient(logs), new.legal)
         to_played = sampled_kl(new.log_ratio) if new.played == () else _exact_kl(new)
         attraction, proximity = jnp.mean(new.weight * to_magnet), jnp.mean(new.weight * to_played)
-        factor = schedules.at(config.entropy_decay, iteration)
+        factor = at(config.entropy_decay)
         alpha, beta = config.entropy_weight * factor, config.kl_weight / (factor if config.step_falls else 1.0)
         metrics = {"entropy_weight": alpha, "kl_weight": beta, "reverse_kl": proximity}
         metrics |= {"magnet_kl": attraction} if moves else {}

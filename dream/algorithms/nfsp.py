@@ -114,6 +114,7 @@ class NfspState(NamedTuple):
       average: the average policy, its reservoir of Choice.
       key: not consumed.
       iteration: int32, completed ones.
+      share: float32, of the run's budget that is spent; () where no schedule follows it.
     """
 
     best_response: Learned
@@ -121,6 +122,7 @@ class NfspState(NamedTuple):
     average: Learned
     key: Array
     iteration: Array
+    share: Any = ()
 
 
 def own_steps(rewards: Array, dones: Array, players: Array, *, discount: float) -> tuple[Array, Array, Array]:
@@ -158,7 +160,10 @@ def make(config: NfspConfig, network: Any, game: Game, resources: Resources) -> 
     """
     num_envs = num_envs_for(config.num_envs, config.episodes_per_iteration)
     learner = _Nfsp(config, game, make_network(network, game), num_envs)
-    return Algorithm(learner.init, learner.iterate, learner.policies, calls=learner.calls, traceable=True)
+    return Algorithm(
+        learner.init, learner.iterate, learner.policies, calls=learner.calls, traceable=True,
+        with_share=schedules.share_setter(config),
+    )  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -185,7 +190,8 @@ class _Nfsp(PlayThenFit):
 
         best_response = learned(keys[0], self.config.best_response, moves)
         average = learned(keys[1], self.config.average, choices)
-        return NfspState(best_response, best_response.params, average, key, jnp.int32(0))
+        share = schedules.share_of(self.config)
+        return NfspState(best_response, best_response.params, average, key, jnp.int32(0), share)
 
     def _rows(self) -> tuple[Move, Choice]:
         """Returns the shapes of one row of each buffer."""
@@ -224,7 +230,7 @@ class _Nfsp(PlayThenFit):
     def generate(self, state: NfspState) -> tuple[NfspState, dict[str, Array], Counters]:
         """Plays an iteration's games into the buffers; returns metrics and counters with the state."""
         play_key, add_key, _ = self._keys(state)
-        epsilon = schedules.at(self.config.epsilon, state.iteration)
+        epsilon = schedules.at(self.config.epsilon, state.iteration, state.share)
         games = self.config.episodes_per_iteration
         record = self_play.play(self.game, self._actor(state, epsilon), play_key, games=games, num_envs=self.num_envs)
         d, valid = record.decisions, record.valid
@@ -288,7 +294,7 @@ class _Nfsp(PlayThenFit):
         rows = 2 * config.best_response.steps * config.best_response.batch_size
         counters = Counters(gradient_steps=steps, network_rows=rows + config.average.steps * config.average.batch_size)
         metrics = {"loss_q": first["loss"], "loss_average": second["loss"]}
-        return NfspState(own, target, average, state.key, done), metrics, counters
+        return NfspState(own, target, average, state.key, done, state.share), metrics, counters
 
     def _unpacked(self, legal: Array) -> Array:
         return jnp.unpackbits(legal, axis=-1, count=self.game.num_actions).astype(bool)

@@ -71,6 +71,7 @@ class RnadState(NamedTuple):
       anchor, last_anchor: parameters of rho_m and rho_(m-1).
       key: not consumed; an iteration's keys follow from it and `iteration`.
       iteration: int32, completed ones.
+      share: float32, of the run's budget that is spent; () where no schedule follows it.
     """
 
     params: Any
@@ -80,6 +81,7 @@ class RnadState(NamedTuple):
     last_anchor: Any
     key: Array
     iteration: Array
+    share: Any = ()
 
 
 class Played(NamedTuple):
@@ -118,7 +120,10 @@ def make(config: RnadConfig, network: Any, game: Game, resources: Resources) -> 
             f"algo.episodes_per_iteration={config.episodes_per_iteration}"
         )
     learner = _Rnad(config, game, make_network(network, game))
-    return Algorithm(learner.init, learner.iterate, learner.policies, calls=learner.calls, traceable=True)
+    return Algorithm(
+        learner.init, learner.iterate, learner.policies, calls=learner.calls, traceable=True,
+        with_share=schedules.share_setter(config),
+    )  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -139,7 +144,8 @@ class _Rnad(PlayThenFit):
         """Initialises the network; target and anchors are copies."""
         key, network_key = jax.random.split(key)
         params = self.network.init(network_key)
-        return RnadState(params, self.optimizer.init(params), params, params, params, key, jnp.int32(0))
+        share = schedules.share_of(self.config)
+        return RnadState(params, self.optimizer.init(params), params, params, params, key, jnp.int32(0), share)
 
     def policies(self, state: RnadState) -> dict[str, Policy]:
         return {"current": Policy(self._play, state.params), "average": Policy(self._play, state.target)}
@@ -178,7 +184,7 @@ class _Rnad(PlayThenFit):
         config = self.config
         _, key = jax.random.split(jax.random.fold_in(state.key, state.iteration))
         per_pass = config.episodes_per_iteration // config.batch_games
-        rate = config.learning_rate * schedules.at(config.learning_rate_decay, state.iteration)
+        rate = config.learning_rate * schedules.at(config.learning_rate_decay, state.iteration, state.share)
         share = jnp.minimum(2.0 * (state.iteration % config.period) / config.period, 1.0)
 
         def step(at: tuple[Array, Any, Any, Any, dict, Array]) -> tuple[Array, Any, Any, Any, dict, Array]:
@@ -204,7 +210,7 @@ class _Rnad(PlayThenFit):
             jax.tree.map(lambda new, old: jnp.where(done % config.period == 0, new, old), *pair)
             for pair in ((target, state.anchor), (state.anchor, state.last_anchor))
         )
-        after = RnadState(params, optimizer_state, target, anchor, last, state.key, done)
+        after = RnadState(params, optimizer_state, target, anchor, last, state.key, done, state.share)
         networks = 4  # that learns, its slow copy, and both anchors
         counters = Counters(gradient_steps=steps, network_rows=networks * read)
         return after, {name: x / steps for name, x in sums.items()} | {"learning_rate": rate}, counters

@@ -57,6 +57,8 @@ class Algorithm:
       traceable: whether `init` may be traced: the shapes of a state can then be had without compiling or computing it.
       counts: which totals a run of it can end by: of `nodes` and `episodes` those that it adds to. Solvers that go
         through all of a game at once count no episodes, learners from records neither.
+      with_share: (state, share in [0, 1] of the run's budget that is spent) -> the state with it, for settings that
+        change over the whole run; the run calls it between iterations. None where nothing depends on it.
       has_network: whether it is made of the `network` node; a run of one that is not takes no settings of a network.
       fixed: settings that a run keeps for its whole length, by name within `algo`: a value, or a checksum of what the
         setting names; plain numbers or texts.
@@ -73,6 +75,7 @@ class Algorithm:
     settle: Callable[[TrainState], Generator[None, None, tuple[TrainState, Metrics]]] | None = None
     traceable: bool = False
     counts: tuple[str, ...] = ("nodes", "episodes")
+    with_share: Callable[[TrainState, float], TrainState] | None = None
     has_network: bool = True
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 

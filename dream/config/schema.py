@@ -36,6 +36,11 @@ class BudgetConfig:
         reached = (f"budget.{n}={limit:g}" for n, limit in limits if limit is not None and totals[n] >= limit)
         return next(reached, "")
 
+    def share(self, totals: Mapping[str, float]) -> float:
+        """Returns the largest share of a limit in nodes or episodes that is spent, at most 1; 0 without one."""
+        limits = {"nodes": self.nodes, "episodes": self.episodes}
+        return min(max((totals[n] / limit for n, limit in limits.items() if limit is not None), default=0.0), 1.0)
+
 
 @dataclasses.dataclass(frozen=True)
 class CheckpointConfig:

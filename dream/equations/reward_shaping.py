@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import jax.numpy as jnp
 from jax import Array
@@ -51,12 +52,12 @@ class Shaping:
     win_bonus: Array | float
 
 
-def shaping_at(config: ShapingConfig, iteration: Array) -> Shaping:
-    """Returns what is added in one iteration, counted from 0."""
+def shaping_at(config: ShapingConfig, iteration: Array, share: Any = ()) -> Shaping:
+    """Returns what is added in one iteration, counted from 0; `share` as of `schedules.at`."""
     bonus = config.win_bonus
     if config.win_bonus_after:
         bonus = jnp.where(iteration >= config.win_bonus_after, bonus, 0.0)
-    return Shaping(config.form, schedules.at(config.scale, iteration), config.tie_penalty, bonus)
+    return Shaping(config.form, schedules.at(config.scale, iteration, share), config.tie_penalty, bonus)
 
 
 def shaping_reward(

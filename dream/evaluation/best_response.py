@@ -135,6 +135,8 @@ def learn_best_response(
     for seed in config.seeds:
         state, curve, name = learner.init(jax.random.key(seed)), [], f"seed {seed}"
         for iteration in range(config.iterations):
+            if learner.with_share is not None:
+                state = learner.with_share(state, iteration / config.iterations)
             state, metrics = learner.iterate(state)
             if not np.isfinite(metrics["loss"]):
                 raise FloatingPointError(

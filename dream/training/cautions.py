@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -23,7 +24,20 @@ def check_lengths(composed: Composed) -> None:
         if given and schedule[steps] == 1 and schedule["start"] != schedule["end"] and steps not in " ".join(given):
             raise InputError(
                 f"{path} would go from {schedule['start']:g} to {schedule['end']:g} in one iteration; give "
-                f"{path}.{steps} too, the iterations that it is to take"
+                f"{path}.{steps} too, the iterations that it is to take, or null for all of the run"
+            )
+
+
+def check_whole_run(node: DictConfig) -> None:
+    """Raises InputError where a schedule takes as long as a run that ends by the clock."""
+    if node.budget.seconds is None:
+        return
+    for path, schedule in _schedules(node):
+        if schedule["transition_steps"] is None:
+            raise InputError(
+                f"{path}.transition_steps=null takes as long as the run, whose iterations in "
+                f"budget.seconds={node.budget.seconds:g} nobody knows; give it a number of iterations, or the run a "
+                "budget of nodes or episodes"
             )
 
 
@@ -70,6 +84,9 @@ def of_resume(stored: DictConfig, node: DictConfig) -> list[str]:
             f"{', '.join(ended)}={stored.iterations} was the run's end: it changes no further; give a new value if it "
             "should"
         )
+    follow = [path for path, schedule in _schedules(node) if schedule["transition_steps"] is None]
+    if follow and (stored.iterations, stored.budget) != (node.iterations, node.budget):
+        lines.append(f"{', '.join(follow)} takes as long as the run, and goes on from where the new length has it")
     every = [_average_every(config) for config in (stored, node)]
     if every[0] == every[1] == stored.eval.every and node.eval.every % stored.eval.every:
         lines.append(
@@ -87,7 +104,7 @@ def idle_steps(node: DictConfig, done: int) -> str:
       done: how many iterations it has done. How many a budget allows is not known before.
     """
     decay = dict(_schedules(node)).get(_STEP)
-    if decay is None or decay["end"] != 0 or (steps := decay["transition_steps"]) >= node.iterations:
+    if decay is None or decay["end"] != 0 or (steps := decay["transition_steps"] or math.inf) >= node.iterations:
         return ""
     budget = any(limit is not None for limit in node.budget.values())
     if done >= node.iterations or (budget and done < steps):
@@ -106,10 +123,14 @@ def _schedules(node: DictConfig) -> Iterator[tuple[str, dict[str, Any]]]:
 def _within(block: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
     if not isinstance(block, dict):
         return
-    if all(type(block.get(name)) in (int, float) for name in ("start", "end", "transition_steps")):
+    if all(type(block.get(name)) in (int, float) for name in ("start", "end")) and _is_length(block):
         yield path, block
     for name, part in block.items():
         yield from _within(part, f"{path}.{name}")
+
+
+def _is_length(block: dict[str, Any]) -> bool:
+    return type(block.get("transition_steps", "")) in (int, float, type(None))
 
 
 def _average_every(node: DictConfig) -> Any:

@@ -64,6 +64,7 @@ class Run:
         algorithms.check_policies(name, self.algorithm, self.state)
         if start.checkpoint is not None:
             self._restore(start.checkpoint, start.plain)
+            self._share_budget()
         self.objective: float | None = None
         self.ended, self._batch = self._at_end(), BatchSize(self.algorithm.most)
         before_writing()
@@ -122,6 +123,12 @@ class Run:
         """The limit of the budget that is reached; "" where there is none."""
         return self.config.budget.spent({**self.totals, "seconds": self.seconds})
 
+    def _share_budget(self) -> None:
+        """Tells the learner how much of the run is over, in iterations or of its budget, whichever is more."""
+        if self.algorithm.with_share is not None:
+            share = max(self.config.budget.share(self.totals), self.iteration / self.config.iterations)
+            self.state = self.algorithm.with_share(self.state, share)
+
     def _at_end(self) -> bool:
         """Returns whether the iterations are done or the budget is spent; a run has one iteration at least."""
         return agreed("end", self.iteration >= self.config.iterations or (bool(self.spent) and self.iteration > 0))
@@ -177,6 +184,7 @@ class Run:
         records = self._counted(infos)
         self.state, self.iteration, self.settled = state, records[-1]["iteration"], False
         self.totals = {name: records[-1][name] for name in metrics.COUNTERS}
+        self._share_budget()
         took, compiled = self.seconds - began, round(self.compile_seconds, 3)
         for n, record in enumerate(records[:-1], start=1):
             record |= {"seconds": round(began + took * n / len(records), 3), "compile_seconds": compiled}

@@ -294,6 +294,7 @@ def _start(
     name: str,
 ) -> Start:
     node = node.copy()
+    cautions.check_whole_run(node)
     if line := cautions.idle_steps(node, 0 if checkpoint is None else checkpoint.meta["iteration"]):
         print(line, flush=True)
     node.run_dir = node.resume = None

@@ -63,6 +63,7 @@ class DuelingDreamState(NamedTuple):
       iteration: int32, completed iterations.
       average: the average policy; None without one.
       values: of the critic; () without one.
+      share: float32, of the run's budget that is spent; () where no schedule follows it.
     """
 
     params: Any
@@ -72,6 +73,7 @@ class DuelingDreamState(NamedTuple):
     iteration: Array
     average: Average | None = None
     values: Any = ()
+    share: Any = ()
 
 
 def make(config: DuelingDreamConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
@@ -93,7 +95,10 @@ def make(config: DuelingDreamConfig, network: Any, game: Game, resources: Resour
         history = make_history_network(network, game)
         critic = Critic(config.critic, history, game, config.discount, config.gae_lambda, config.correction_clip)
     learner = _DuelingDream(Parts(config, game, built, make_reader(game, built), mixture, num_envs, critic), average)
-    return Algorithm(learner.init, learner.iterate, learner.policies, calls=learner.calls, traceable=True)
+    return Algorithm(
+        learner.init, learner.iterate, learner.policies, calls=learner.calls, traceable=True,
+        with_share=schedules.share_setter(config),
+    )  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -130,12 +135,15 @@ class _DuelingDream(PlayThenFit):
             params[name] = jax.tree.map(lambda x: self.parts.config.initial_scale * x, params[name])
         critic = self.parts.critic
         values = () if critic is None else critic.init(critic_key)
-        return DuelingDreamState(params, params, self.optimizer.init(params), key, jnp.int32(0), average, values)
+        share = schedules.share_of(self.parts.config)
+        return DuelingDreamState(params, params, self.optimizer.init(params), key, jnp.int32(0), average, values, share)
 
     def policies(self, state: DuelingDreamState) -> dict[str, Policy]:
         average = {"average": Policy(self.average.play, state.average.params)} if self.average else {}
         parts = self.parts
-        temperature = parts.config.play_temperature or jnp.minimum(parts.temperature(state.iteration), _HOTTEST)
+        temperature = parts.config.play_temperature or jnp.minimum(
+            parts.temperature(state.iteration, state.share), _HOTTEST
+        )
         params = {"network": self._playing(state), "temperature": jnp.float32(temperature)}
         return {"current": Policy(parts.play, params), **average}
 
@@ -159,8 +167,8 @@ class _DuelingDream(PlayThenFit):
         parts, (key, _) = self.parts, self._keys(state)
         return play_games(
             parts, self._playing(state), state.values, parts.mixture._replace(players=players), key,
-            temperature=parts.temperature(state.iteration),
-            shaping=shaping_at(parts.config.shaping, state.iteration),
+            temperature=parts.temperature(state.iteration, state.share),
+            shaping=shaping_at(parts.config.shaping, state.iteration, state.share),
         )  # fmt: skip
 
     def _keys(self, state: DuelingDreamState) -> Array:
@@ -182,8 +190,9 @@ class _DuelingDream(PlayThenFit):
                 rows = sample(replay, jax.random.fold_in(key, n), config.batch_size)
             return with_targets(self.parts, state.params, state.target, rows)
 
-        learning_rate = config.learning_rate * schedules.at(config.learning_rate_decay, state.iteration)
-        mirror = {name: schedules.at(getattr(config.mirror, name), state.iteration) for name in ("eta", "alpha")}
+        at = functools.partial(schedules.at, iteration=state.iteration, share=state.share)
+        learning_rate = config.learning_rate * at(config.learning_rate_decay)
+        mirror = {name: at(getattr(config.mirror, name)) for name in ("eta", "alpha")}
         params, optimizer_state, metrics = fit(
             functools.partial(dueling_loss, self.parts, **mirror), self.optimizer, state.params, state.optimizer_state,
             batch, learning_rate=learning_rate, steps=steps,
@@ -194,7 +203,9 @@ class _DuelingDream(PlayThenFit):
         rate = jnp.where(iteration % config.target_update_period == 0, config.tau, 0.0)
         target = optax.incremental_update(params, state.target, rate)
         average, averaged, more = self._averaged(state, replay, jax.random.fold_in(key, steps))
-        after = DuelingDreamState(params, target, optimizer_state, state.key, iteration, average, state.values)
+        after = DuelingDreamState(
+            params, target, optimizer_state, state.key, iteration, average, state.values, state.share
+        )
         counters = Counters(gradient_steps=steps, network_rows=self.parts.reads * read)
         metrics |= {"learning_rate": learning_rate, **(mirror if config.accumulates else {}), **averaged}
         return after, metrics, counters + more
@@ -209,6 +220,6 @@ class _DuelingDream(PlayThenFit):
         rows = Played(held.view, held.legal, held.policy, held.own_reach)
         rows = jax.tree.map(lambda x: x[replay.index], rows)
         valid = np.arange(replay.index.shape[0]) < replay.count
-        decay = schedules.at(self.parts.config.learning_rate_decay, state.iteration)
+        decay = schedules.at(self.parts.config.learning_rate_decay, state.iteration, state.share)
         average, loss = self.average.update(state.average, rows, valid, state.iteration, key, decay=decay)
         return average, {"loss_average": loss}, self.average.counters

@@ -118,10 +118,10 @@ class Parts:
         sampled = self.critic is None
         return 1 + (sampled and self.config.baseline == "value") + (sampled and not self.keeps_advantages)
 
-    def temperature(self, iteration: Array) -> Array:
+    def temperature(self, iteration: Array, share: Any = ()) -> Array:
         """Returns the temperature of self-play: infinite at first, then as scheduled; of a policy head it is 1."""
         config = self.config
-        later = jnp.float32(1.0) if config.accumulates else schedules.at(config.temperature, iteration)
+        later = jnp.float32(1.0) if config.accumulates else schedules.at(config.temperature, iteration, share)
         return jnp.where(iteration < config.uniform_iterations, jnp.inf, later)
 
     def policy(self, outputs: tuple[Array, ...], legal: Array, temperature: Array) -> Array:

@@ -67,6 +67,7 @@ class PpoState(NamedTuple):
       magnet: what the regulariser carries; () for an entropy bonus.
       values: of the critic; () without one.
       average: moving average of the parameters; () where none is kept.
+      share: float32, of the run's budget that is spent; () where no schedule follows it.
     """
 
     params: Any
@@ -78,6 +79,7 @@ class PpoState(NamedTuple):
     magnet: Any = ()
     values: Any = ()
     average: Any = ()
+    share: Any = ()
 
 
 def make(config: PpoConfig, network: Any, game: Game, resources: Resources) -> Algorithm:
@@ -145,7 +147,10 @@ def _make(
         )  # fmt: skip
     parts = Parts(config, game, built, make_reader(game, built), mixture, num_envs, assistant, critic)
     learner = _Ppo(parts, regulariser(built), None if start is None else _params_of(start, built, config.start_from))
-    return Algorithm(learner.init, learner.iterate, learner.policies, learner.value, learner.calls, traceable=True)
+    return Algorithm(
+        learner.init, learner.iterate, learner.policies, learner.value, learner.calls, traceable=True,
+        with_share=schedules.share_setter(config),
+    )  # fmt: skip
 
 
 def _params_of(player: Policy, network: Network, name: str) -> Any:
@@ -204,7 +209,7 @@ class _Ppo(PlayThenFit):
         average = () if parts.config.average_tau is None else jax.tree.map(jnp.copy, params)
         state = PpoState(
             params, self.optimizer.init(params), key, jnp.int32(0), pool=pool, magnet=magnet, values=values,
-            average=average,
+            average=average, share=schedules.share_of(parts.config),
         )  # fmt: skip
         if parts.config.rollout_length is None:
             return state
@@ -258,7 +263,8 @@ class _Ppo(PlayThenFit):
     ) -> tuple[Generated, dict[str, Array], Counters]:
         """Plays an iteration's games and turns the learner's decisions into examples; metrics and counters too."""
         config, (key, _) = self.parts.config, self._keys(state)
-        mixture, shaping = self._opponents(state, players), shaping_at(config.shaping, state.iteration)
+        mixture = self._opponents(state, players)
+        shaping = shaping_at(config.shaping, state.iteration, state.share)
         if config.rollout_length is None:
             return play_games(self.parts, state.params, state.values, mixture, key, shaping)
         generated, metrics, counters = play_rollouts(self.parts, state.params, state.lanes, mixture, key, shaping)
@@ -270,7 +276,8 @@ class _Ppo(PlayThenFit):
         """Fits the network to the examples, `epochs` passes over them; returns state, metrics and counters."""
         config, (_, key) = self.parts.config, self._keys(state)
         steps = config.epochs * batches_per_pass(replay, config.batch_size)
-        learning_rate = config.learning_rate * schedules.at(config.learning_rate_decay, state.iteration)
+        at = functools.partial(schedules.at, iteration=state.iteration, share=state.share)
+        learning_rate = config.learning_rate * at(config.learning_rate_decay)
 
         def batch(n: Array) -> Example:
             return nth_of_passes(replay, key, n, config.batch_size)
@@ -280,7 +287,7 @@ class _Ppo(PlayThenFit):
                 config,
                 self.parts.network,
                 self.parts.game.num_actions,
-                functools.partial(self.regulariser.penalty, state.magnet, state.iteration),
+                functools.partial(self.regulariser.penalty, state.magnet, at),
             ),
             self.optimizer,
             state.params,
@@ -296,6 +303,8 @@ class _Ppo(PlayThenFit):
         average = state.average
         if config.average_tau is not None:
             average = optax.incremental_update(params, average, config.average_tau)
-        after = PpoState(params, optimizer_state, state.key, done, state.lanes, pool, magnet, state.values, average)
+        after = state._replace(
+            params=params, optimizer_state=optimizer_state, iteration=done, pool=pool, magnet=magnet, average=average
+        )
         counters = Counters(gradient_steps=steps, network_rows=config.epochs * replay.count * self.regulariser.networks)
         return after, metrics | {"learning_rate": learning_rate}, counters

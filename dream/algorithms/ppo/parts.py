@@ -108,6 +108,8 @@ class Parts:
         if config.discount != 1 or self.assistant is not None or scale.end or config.shaping.tie_penalty:
             return False
         changes = scale.transition_steps if scale.start else 0
+        if changes is None:
+            return False
         if not (changes or config.shaping.win_bonus_after):
             return True
         return not isinstance(iteration, jax.core.Tracer) and bool(iteration > changes or not changes)

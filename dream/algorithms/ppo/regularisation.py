@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
-from dream.equations import schedules
 from dream.equations.schedules import Schedule
 
 
@@ -51,13 +50,13 @@ class Regulariser:
 
     Attributes:
       init: parameters at the start -> what is carried, a pytree of arrays.
-      penalty: (what is carried, iteration int32, NewPolicy) -> (float32, metrics).
+      penalty: (what is carried, what schedules are at by now, NewPolicy) -> (float32, metrics).
       update: (what is carried, parameters after the fit) -> what is carried on.
       networks: how many networks read a row of a minibatch, the learner's own among them.
     """
 
     init: Callable[[Any], Any]
-    penalty: Callable[[Any, Array, NewPolicy], tuple[Array, dict[str, Array]]]
+    penalty: Callable[[Any, Callable[[Schedule], Array], NewPolicy], tuple[Array, dict[str, Array]]]
     update: Callable[[Any, Any], Any]
     networks: int = 1
 
@@ -69,8 +68,8 @@ def entropy_bonus(weight: float, decay: Schedule) -> Regulariser:
     Source: Schulman et al. 2017, eq. 9.
     """
 
-    def penalty(carried: Any, iteration: Array, new: NewPolicy) -> tuple[Array, dict[str, Array]]:
-        strength = weight * schedules.at(decay, iteration)
+    def penalty(carried: Any, at: Callable[[Schedule], Array], new: NewPolicy) -> tuple[Array, dict[str, Array]]:
+        strength = weight * at(decay)
         return strength * jnp.mean(new.weight * negative_entropy(new)), {"entropy_weight": strength}
 
     return Regulariser(lambda params: (), penalty, lambda carried, params: carried)

@@ -8,8 +8,10 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from dream.algorithms.ppo import PpoConfig
 from dream.config import settings
-from dream.equations.schedules import Schedule, at, constant
+from dream.equations.reward_shaping import ShapingConfig
+from dream.equations.schedules import Schedule, at, constant, follow_run
 from envs import InputError
 
 
@@ -60,3 +62,19 @@ def test_constant() -> None:
         value = at(constant(0.5), jnp.int32(iteration))
         assert value == 0.5
         assert value.dtype == jnp.float32
+
+
+def test_a_schedule_of_the_runs_length() -> None:
+    """It is where the share of the budget has it, whatever the iteration; who has no share is told."""
+    schedule = Schedule(2.0, 0.5, None)
+    for share, expected in ((0.0, 2.0), (0.25, 1.625), (1.0, 0.5)):
+        assert at(schedule, jnp.int32(7), jnp.float32(share)) == pytest.approx(expected)
+    with pytest.raises(InputError, match="transition_steps=null needs a learner that knows its run's budget"):
+        at(schedule, jnp.int32(7))
+
+
+def test_schedules_of_the_runs_length_are_found() -> None:
+    """Also within groups of settings, by their dotted names."""
+    config = PpoConfig(entropy_decay=Schedule(1.0, 0.0, None), shaping=ShapingConfig(scale=Schedule(1.0, 0.0, None)))
+    assert follow_run(config) == ["entropy_decay", "shaping.scale"]
+    assert follow_run(PpoConfig()) == []

@@ -61,6 +61,35 @@ def test_the_iteration_that_reaches_a_budget_is_the_last(
     assert f"budget.{name}={limit:g} ends the run after {iterations} of 9 iterations\n" in capsys.readouterr().out
 
 
+FOLLOWS = {
+    "ppo": ("algo.learning_rate_decay", "learning_rate"),
+    "mmd": ("algo.entropy_decay", "entropy_weight"),
+    "dueling_dream": ("algo.learning_rate_decay", "learning_rate"),
+    "rnad": ("algo.learning_rate_decay", "learning_rate"),
+    "nfsp": ("algo.epsilon", "epsilon"),
+}
+"""Learner -> one of its schedules, and the metric that tells where it is."""
+
+
+@pytest.mark.parametrize("algo", FOLLOWS)
+def test_a_schedule_may_take_as_long_as_the_run(algo: str, tmp_path: Path) -> None:
+    """It falls by the share of the budget that the iterations before have spent, also after a resume, to the bit."""
+    schedule, metric = FOLLOWS[algo]
+    falls = [f"{schedule}={{start: 1.0, end: 0.0, transition_steps: null, form: linear}}", "preset=tiny"]
+    limit = 150.0
+    records = _new(
+        tmp_path, f"algo={algo}", *falls, "iterations=1000", f"budget.nodes={limit}", "checkpoint.every=2",
+        "checkpoint.keep=9",
+    )  # fmt: skip
+    spent = [0.0, *(record["nodes"] / limit for record in records[:-1])]
+    assert len(records) > 2
+    values = [record[metric] / records[0][metric] for record in records]
+    np.testing.assert_allclose(values, [1.0 - share for share in spent], atol=1e-5)
+    before = [without_seconds(record) for record in records]
+    resumed = _records(f"resume={tmp_path / 'run' / 'checkpoints' / '2'}")
+    assert [without_seconds(record) for record in resumed] == before
+
+
 def test_the_first_of_several_budgets_counts(tmp_path: Path) -> None:
     """An iteration of CFR costs the same nodes each time; one and a half times that is reached in the second."""
     one = _new(tmp_path / "one", "algo=cfr", "iterations=1")[0]["nodes"]

@@ -167,6 +167,25 @@ def test_a_schedule_needs_its_length(given: str) -> None:
     prepare_run(compose_config("config", [*usual, given.replace("}", ",transition_steps:1}"), "iterations=1"]))
 
 
+def test_a_schedule_of_the_runs_length_needs_a_length_in_iterations(
+    stored: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not known of seconds; of a run that gets longer it goes on from where the new length has it."""
+    follows = "algo.entropy_decay={end: 0.5, transition_steps: null}"
+    usual = ["algo=ppo", "env=dark_hex", follows]
+    prepare_run(compose_config("config", [*usual, "budget.episodes=1e6"]))
+    with pytest.raises(
+        InputError, match=r"^algo\.entropy_decay\.transition_steps=null takes as long as the run, whose"
+    ):
+        prepare_run(compose_config("config", [*usual, "budget.seconds=60"]))
+    falls = {"start": 1.0, "end": 0.1, "transition_steps": None, "form": "linear"}
+    _changed(stored, config__algo__entropy_decay=falls)
+    line = "algo.entropy_decay takes as long as the run, and goes on from where the new length has it"
+    for given, reported in (([], False), (["iterations=9"], True), (["budget.nodes=1e9"], True)):
+        _resumed(stored, *given)
+        assert (line in capsys.readouterr().out) == reported
+
+
 def test_a_constant_schedule_needs_none() -> None:
     """Also where one end is said to be the other."""
     given = ["algo.mirror.eta.start=2", "algo.mirror.eta.end=${algo.mirror.eta.start}"]
