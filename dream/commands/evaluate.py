@@ -177,7 +177,8 @@ def _named(config: EvaluateConfig) -> _First:
     played = zlib.crc32(repr(game.identity).encode())
     name = search_names.policy_in(config.checkpoint)
     report = f"{game.name}_{name}-{played:08x}".replace(":", "-")
-    return _First(game, find_player(config.checkpoint, game), name, report, Path.cwd())
+    known = measured_player(config.checkpoint, game)  # a level may be a trained player
+    return _First(game, find_player(config.checkpoint, game), name, report, Path.cwd(), measured=known)
 
 
 def _check_rounds(config: EvaluateConfig, game: Game) -> None:

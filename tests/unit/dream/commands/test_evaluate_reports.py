@@ -71,6 +71,14 @@ def test_a_player_by_name_is_measured_on_the_game_that_is_chosen(
         assert report["points_per_hand"]["mean"] > 0
 
 
+def test_a_level_that_is_a_trained_player_is_said_to_be() -> None:
+    """Measured as in the opponent's place: the checksum says which weights the report is of."""
+    given = ["env=gin_rummy", "checkpoint='level:9'", "opponent='level:9'", "games=4"]
+    measured = prepare_match(compose_config("evaluate", given)).measured
+    assert measured["checkpoint"] == measured["opponent"]
+    assert measured["checkpoint"]["iteration"] == 700
+
+
 @pytest.mark.parametrize(
     ("given", "line"),
     [
