@@ -68,7 +68,7 @@ def find(reference: str | os.PathLike[str]) -> Trained:
     if not place_of(reference):
         raise InputError("the name of a trained player is empty; it must be a run directory, a checkpoint or a file")
     if levels.is_level(str(reference)):
-        raise InputError(_NAMED.format(reference))
+        raise InputError(_named_only(str(reference), _games_with(str(reference))))
     if hub.is_reference(reference):
         return policy_file.read(hub.download(str(reference)), Path.cwd())
     if (ours := shipped.path_of(reference)) is not None:
@@ -76,8 +76,7 @@ def find(reference: str | os.PathLike[str]) -> Trained:
     path = Path(reference).expanduser().absolute()
     if not path.exists():
         if games := _games_with(str(reference)):
-            known = " or ".join(f"env={game}" for game in games) if len(games) <= _FEW else "env=<game>"
-            raise InputError(f"{_NAMED.format(reference)}; it is measured where its game is given too, {known}")
+            raise InputError(_named_only(str(reference), games))
         raise InputError(
             f"{reference} does not exist; {did_you_mean(reference, shipped.names())}it must be a run directory, a "
             f"checkpoint's folder, a policy's file or one of {', '.join(shipped.names())}"
@@ -93,6 +92,12 @@ def place_of(reference: object) -> str:
             "folder, a policy's file or a player by name"
         )
     return os.fspath(reference)
+
+
+def _named_only(player: str, games: list[str]) -> str:
+    """Returns what a player by name is good for, and where it has games, how it is measured."""
+    known = " or ".join(f"env={game}" for game in games) if len(games) <= _FEW else "env=<game>"
+    return _NAMED.format(player) + (f"; it is measured where its game is given too, {known}" if games else "")
 
 
 def _games_with(player: str) -> list[str]:

@@ -146,7 +146,7 @@ EVALUATE = {
         "camper is a named player, not a trained one; it can be an opponent, or play in ladders and games; it is "
         "measured where its game is given too, env=gin_rummy",
     ),
-    "a level": (["checkpoint=level:3"], "is a named player, not a trained one"),
+    "a level": (["checkpoint=level:3"], "it is measured where its game is given too, env=gin_rummy"),
     "an empty opponent": (["checkpoint=run", "opponent="], "unknown player ''"),
     "odd number of hands": (["checkpoint=run", "games=7"], "games=7 is not valid; it must be a multiple of 2"),
     "too few hands": (["checkpoint=run", "games=2"], "games=2 is out of range"),
