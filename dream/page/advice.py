@@ -6,6 +6,8 @@ such as players come to (`Game.likely_world`), else all alike.
 - Expected points of an action: the mean over worlds of what the seat wins when it plays the action and everyone then
   plays by a policy. All actions are tried in the same worlds, so that their differences are paired. As each world is
   played out with its cards fixed, but by policies that see only their views, nobody profits from what it cannot know.
+  Where all deals are drawn alike, worlds are resampled by how likely the others' actions so far were by that policy:
+  else a bet would say nothing of a hand, and a fold that is right would seem to lose.
 - Belief: worlds weighted by how likely the others' actions so far were in them, if they play by a policy and with
   probability `MISTAKES` at random. The effective number of worlds is (sum w)^2 / sum w^2; where it would be less than
   `LEAST_EFFECTIVE`, the weights are raised to a power below one.
@@ -28,11 +30,14 @@ from dream.search.playouts import points_after
 from dream.search.worlds import log_likelihood, tempered
 from envs import Game, InputError, Policy, boards
 from envs.batching import QUICK
-from envs.game import View
+from envs.game import State, View
+from envs.sampling import resample
 
 WORLDS, BELIEF_WORLDS = 16, 256
 """Worlds of one batch of values, and of a belief."""
-MISTAKES = 0.2
+MISTAKES, SLIPS = 0.2, 0.02
+"""Share of uniform play in what the others are taken to have done, in beliefs and in values: values go on by the policy
+itself, and have so much alone that no single action rules a world out."""
 LEAST_EFFECTIVE = 48.0
 """Effective worlds of a belief; the weights are softened until there are so many."""
 
@@ -68,6 +73,9 @@ class Adviser:
         self._values = jax.jit(self._batch, compiler_options=QUICK)
         self._belief = jax.jit(self._sampled, static_argnums=2, compiler_options=QUICK)
         self._is_weighted = True
+        kind = type(game)
+        plain, replays = kind.likely_world is Game.likely_world, kind.replay_actions is not Game.replay_actions
+        self._weighs_values = plain and replays
 
     # --- expected points
 
@@ -96,19 +104,35 @@ class Adviser:
         One round after the other, not batched: that compiles sooner, and skips what a round has no need of.
         """
         deal_key, play_key = jax.random.split(key)
+        worlds, sound = self._dealt(view, seat, deal_key)
 
-        def in_world(keys: tuple[Array, Array]) -> Array:
-            world, _ = self.game.likely_world(view, keys[0])
+        def in_world(at: tuple[State, Array]) -> Array:
+            world, world_key = at
             start = (jnp.int32(0), jnp.zeros(len(actions)))
 
             def body(carry: tuple[Array, Array]) -> tuple[Array, Array]:
                 n, points = carry
-                won = points_after(self.game, self._playout, world, actions[n], seat, keys[1])
+                won = points_after(self.game, self._playout, world, actions[n], seat, world_key)
                 return n + 1, points.at[n].set(won)
 
             return lax.while_loop(lambda carry: carry[0] < count, body, start)[1]
 
-        return lax.map(in_world, (jax.random.split(deal_key, WORLDS), jax.random.split(play_key, WORLDS)))
+        points = lax.map(in_world, (worlds, jax.random.split(play_key, WORLDS)))
+        return jnp.where(sound, points, jnp.nan)
+
+    def _dealt(self, view: View, seat: Array, key: Array) -> tuple[State, Array]:
+        """Returns the worlds of a batch [WORLDS], and whether what they were chosen by are numbers."""
+        if not self._weighs_values:
+            return lax.map(lambda one: self.game.likely_world(view, one)[0], jax.random.split(key, WORLDS)), np.True_
+        key, draw_key = jax.random.split(key)
+
+        def weighed(one: Array) -> tuple[State, Array]:
+            world = self.game.determinize(view, one)
+            return world, log_likelihood(self.game, self._playout, world, seat, SLIPS)
+
+        worlds, logs = lax.map(weighed, jax.random.split(key, BELIEF_WORLDS))
+        drawn = resample(draw_key, tempered(logs, LEAST_EFFECTIVE), WORLDS)
+        return jax.tree.map(lambda x: x[drawn], worlds), ~jnp.any(jnp.isnan(logs))
 
     # --- beliefs
 

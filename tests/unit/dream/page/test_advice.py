@@ -17,6 +17,7 @@ from dream.page.catalogue import Catalogue
 from dream.page.compiled import CompiledGame, Player, Position
 from dream.page.hub import Hub
 from dream.page.refusals import RefusedError
+from dream.storage.policies import find_player
 from envs import InputError, Policy, boards
 from envs.boards import gin_insight
 
@@ -47,6 +48,20 @@ def test_expected_points_of_kuhn_poker(trained: bool) -> None:
     assert found[0]["low"] < 1.5 < found[0]["high"]
     assert loss(points, 0).mean == pytest.approx(means[1] - means[0])
     assert loss(points, 1) == (0, 0, 0)
+
+
+def test_expected_points_are_of_deals_in_which_the_others_would_have_played_so() -> None:
+    """A queen that meets a bet in equilibrium loses a chip whether it folds or calls: kings bet three times as often.
+
+    In deals drawn evenly a call would bring nothing, and every fold would be judged to lose a chip.
+    """
+    game = envs.make("kuhn_poker")
+    solved = find_player("solved", game)
+    compiled, adviser = CompiledGame(game), Adviser(game, Player("solved", solved), solved)
+    position = compiled.step(compiled.look(game.from_deck(np.array([0, 1, 2]))), 1)
+    points = np.concatenate([adviser.values(position.views[1], [0, 1], 1, seed) for seed in range(60)])
+    assert np.all(points[:, 0] == -1)
+    assert points[:, 1].mean() == pytest.approx(-1, abs=0.2)
 
 
 @pytest.mark.parametrize("actions", [2, 11])
