@@ -274,9 +274,10 @@ def find_player(reference: str, game: Game) -> Policy:
         return solved.make(game)
     if search_names.is_search(reference):
         place = search_names.policy_in(reference)
-        if place in envs.bot_names(game) and place != "random":
+        certain = levels.player_of(place, game)
+        if certain in envs.bot_names(game) and certain != "random":
             raise InputError(
-                f"{reference} has nothing to compare, as {place} is certain of its actions; name a trained player"
+                f"{reference} has nothing to compare, as {certain} is certain of its actions; name a trained player"
             )
         return searching(reference, find_player(place, game), game)
     if levels.is_level(reference):

@@ -67,3 +67,5 @@ def test_a_search_needs_actions_to_compare() -> None:
     """A rule-based player has one: it would play as without a search, under another name."""
     with pytest.raises(InputError, match="search:greedy:64 has nothing to compare, as greedy is certain of its act"):
         find_player("search:greedy:64", envs.make("gin_rummy"))
+    with pytest.raises(InputError, match="search:level:5:64 has nothing to compare, as lookahead is certain of its ac"):
+        find_player("search:level:5:64", envs.make("gin_rummy"))
