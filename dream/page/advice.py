@@ -35,7 +35,7 @@ from envs.sampling import resample
 
 WORLDS, BELIEF_WORLDS = 16, 256
 """Worlds of one batch of values, and of a belief."""
-MISTAKES, SLIPS = 0.2, 0.02
+MISTAKES, SLIPS = 0.2, 1e-3
 """Share of uniform play in what the others are taken to have done, in beliefs and in values: values go on by the policy
 itself, and have so much alone that no single action rules a world out."""
 LEAST_EFFECTIVE = 48.0
@@ -121,7 +121,10 @@ class Adviser:
         return jnp.where(sound, points, jnp.nan)
 
     def _dealt(self, view: View, seat: Array, key: Array) -> tuple[State, Array]:
-        """Returns the worlds of a batch [WORLDS], and whether what they were chosen by are numbers."""
+        """Returns the worlds of a batch [WORLDS], and whether what they were chosen by are numbers.
+
+        Weights are softened until as many worlds count as are chosen; a few hidden cards are the same in many.
+        """
         if not self._weighs_values:
             return lax.map(lambda one: self.game.likely_world(view, one)[0], jax.random.split(key, WORLDS)), np.True_
         key, draw_key = jax.random.split(key)
@@ -131,7 +134,7 @@ class Adviser:
             return world, log_likelihood(self.game, self._playout, world, seat, SLIPS)
 
         worlds, logs = lax.map(weighed, jax.random.split(key, BELIEF_WORLDS))
-        drawn = resample(draw_key, tempered(logs, LEAST_EFFECTIVE), WORLDS)
+        drawn = resample(draw_key, tempered(logs, WORLDS), WORLDS)
         return jax.tree.map(lambda x: x[drawn], worlds), ~jnp.any(jnp.isnan(logs))
 
     # --- beliefs
