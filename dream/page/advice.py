@@ -90,7 +90,10 @@ class Adviser:
         try:
             points = self._values(view, padded, np.int32(len(actions)), np.int32(seat), jax.random.key(seed))
         except InputError as error:
-            raise RefusedError("cannot_deal", game=self.game.name) from error
+            if not self._weighs_values:
+                raise RefusedError("cannot_deal", game=self.game.name) from error
+            self._weighs_values = False  # by these rules it may not keep its actions
+            return self.values(view, actions, seat, seed)
         return self._numbers(np.asarray(points, float)[:, : len(actions)])
 
     def _numbers(self, found: np.ndarray) -> np.ndarray:

@@ -64,6 +64,21 @@ def test_expected_points_are_of_deals_in_which_the_others_would_have_played_so()
     assert points[:, 1].mean() == pytest.approx(-1, abs=0.2)
 
 
+def test_a_game_that_refuses_to_play_its_actions_again_has_points() -> None:
+    """Of deals drawn evenly, as one that does not know how to: a call of a bet with a queen brings nothing."""
+
+    class Forgetful(type(envs.make("kuhn_poker"))):
+        def replay_actions(self, state: Any) -> Any:
+            raise InputError("not by these rules")
+
+    game = Forgetful()
+    random = envs.make_bot("random", envs.make("kuhn_poker"))
+    compiled, adviser = CompiledGame(game), Adviser(game, Player("random", random), Policy(random.apply, random.params))
+    position = compiled.step(compiled.look(game.from_deck(np.array([0, 1, 2]))), 1)
+    points = np.concatenate([adviser.values(position.views[1], [0, 1], 1, seed) for seed in range(20)])
+    assert points[:, 1].mean() == pytest.approx(0, abs=0.5)
+
+
 @pytest.mark.parametrize("actions", [2, 11])
 def test_actions_of_equal_worth_lose_nothing(actions: int) -> None:
     """The best of eleven noisy means is better than the others by chance: that is no loss, and surely none."""
