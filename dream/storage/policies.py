@@ -68,7 +68,9 @@ def find(reference: str | os.PathLike[str]) -> Trained:
     if not place_of(reference):
         raise InputError("the name of a trained player is empty; it must be a run directory, a checkpoint or a file")
     if levels.is_level(str(reference)):
-        raise InputError(_named_only(str(reference), _games_with(str(reference))))
+        if games := _games_with(str(reference)):
+            raise InputError(_named_only(str(reference), games))
+        levels.level(str(reference), envs.make(next(iter(levels.LEVELS))))  # says which there are
     if hub.is_reference(reference):
         return policy_file.read(hub.download(str(reference)), Path.cwd())
     if (ours := shipped.path_of(reference)) is not None:
@@ -95,9 +97,9 @@ def place_of(reference: object) -> str:
 
 
 def _named_only(player: str, games: list[str]) -> str:
-    """Returns what a player by name is good for, and where it has games, how it is measured."""
+    """Returns what a player by name is good for, and how it is measured."""
     known = " or ".join(f"env={game}" for game in games) if len(games) <= _FEW else "env=<game>"
-    return _NAMED.format(player) + (f"; it is measured where its game is given too, {known}" if games else "")
+    return f"{_NAMED.format(player)}; it is measured where its game is given too, {known}"
 
 
 def _games_with(player: str) -> list[str]:

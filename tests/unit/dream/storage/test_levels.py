@@ -13,7 +13,7 @@ from command_support import REPO
 import dream
 import envs
 from dream.storage.levels import level, names, player_of
-from dream.storage.policies import find_player
+from dream.storage.policies import find, find_player
 from envs import InputError
 
 
@@ -45,6 +45,8 @@ def test_there_is_no_such_level(name: str) -> None:
     """In one line that says which there are, and of another game that there are none."""
     with pytest.raises(InputError, match=f"unknown level '{name}'; it must be level:1 to level:9"):
         find_player(name, envs.make("gin_rummy"))
+    with pytest.raises(InputError, match=f"unknown level '{name}'; it must be level:1 to level:9"):
+        find(name)
     for game in (envs.make("kuhn_poker"), envs.make("gin_rummy", preset="eaai")):
         with pytest.raises(InputError, match=f"{game.name} by these rules has none"):
             find_player(name, game)
