@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dream.buffers.reservoir import counted
 from dream.game_tree.tabular_policy import row_of
 from dream.game_tree.tree import Tree
 
@@ -25,7 +26,7 @@ class Sums(NamedTuple):
     Attributes:
       weights: float32[I], W.
       targets: float32[I, A], S.
-      seen: int32, rows offered so far.
+      seen: int32, rows offered so far, counted to 2^30 and then on from its half.
     """
 
     weights: Array
@@ -78,7 +79,7 @@ def add(sums: Sums, sets: Sets, rows: Any, valid: Array) -> Sums:
     return Sums(
         sums.weights + jnp.zeros_like(sums.weights).at[infoset].add(weight, mode="drop"),
         sums.targets + jnp.zeros_like(sums.targets).at[infoset].add(weight[:, None] * rows.target, mode="drop"),
-        sums.seen + jnp.sum(valid, dtype=jnp.int32),
+        counted(sums.seen + jnp.sum(valid, dtype=jnp.int32), 1),
     )
 
 

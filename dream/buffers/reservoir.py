@@ -80,10 +80,10 @@ def add(buffer: ReservoirBuffer, rows: Any, valid: Array, key: Array, *, kind: s
     is_last = jnp.append(runs[1:] != runs[:-1], True)
     place = place.at[by_place].set(jnp.where(is_last, runs, size))
     kept = jax.tree.map(lambda old, new: old.at[place].set(new.astype(old.dtype), mode="drop"), buffer.rows, rows)
-    return ReservoirBuffer(devices.split(kept), _counted(buffer.seen + jnp.sum(valid, dtype=jnp.int32), size))
+    return ReservoirBuffer(devices.split(kept), counted(buffer.seen + jnp.sum(valid, dtype=jnp.int32), size))
 
 
-def _counted(total: Array, size: int) -> Array:
+def counted(total: Array, size: int) -> Array:
     """Returns the rows offered so far, set back by half at 2^30 to a number with the same place in a FIFO: int32."""
     return jnp.where(total > 2**30, total - 2**29 // size * size, total)
 

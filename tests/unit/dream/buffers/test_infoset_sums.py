@@ -49,6 +49,17 @@ def test_sums_and_what_is_fitted() -> None:
         np.testing.assert_allclose(typical_size(share, means, legal), np.sqrt(square), rtol=1e-5)
 
 
+def test_the_count_of_rows_stays_positive() -> None:
+    """A negative count means no rows, of which no network is fitted."""
+    tree = tree_of("kuhn_poker")
+    sets = infoset_sums.sets_of(tree, table_index(tree))
+    _, rows, valid = _rows(tree, 0)
+    sums = infoset_sums.empty(tree)
+    sums = infoset_sums.add(sums._replace(seen=jnp.int32(2**30 - 2)), sets, rows, jnp.asarray(valid))
+    assert 2**28 < int(sums.seen) < 2**30
+    assert int(infoset_sums.add(sums, sets, rows, jnp.asarray(valid)).seen) == int(sums.seen) + valid.sum()
+
+
 def test_players_of_unequal_numbers_of_sets_are_padded_without_weight() -> None:
     """No padding counts, and no set is left out."""
     tree = tree_of("kuhn_poker")
