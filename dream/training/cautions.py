@@ -41,6 +41,26 @@ def check_whole_run(node: DictConfig) -> None:
             )
 
 
+def check_changed_ends(composed: Composed, node: DictConfig, checkpoint: Checkpoint) -> None:
+    """Raises InputError where overrides change the end of a schedule that is over, so that it would be there at once.
+
+    Args:
+      composed: holds the overrides given with `resume=`.
+      node: the configuration the run goes on with.
+      checkpoint: it goes on from.
+    """
+    done, before = checkpoint.meta["iteration"], dict(_schedules(OmegaConf.create(checkpoint.meta["config"])))
+    for path, schedule in _schedules(node):
+        given, then = composed.given(path), before.get(path, schedule)
+        steps = schedule["transition_steps"] or math.inf
+        if schedule["end"] in (schedule["start"], then["end"]) or steps > done or "transition_steps" in " ".join(given):
+            continue
+        raise InputError(
+            f"{path} would go from {then['end']:g} to {schedule['end']:g} at once, as it ends with iteration {steps} "
+            f"and {checkpoint.run_dir} has done {done}; give {path}.transition_steps too, an iteration yet to come"
+        )
+
+
 def check_budget(checkpoint: Checkpoint, node: DictConfig) -> None:
     """Raises InputError where a run has spent more than a new budget: its result would be one of another budget."""
     meta = checkpoint.meta

@@ -201,6 +201,7 @@ def _resume(composed: Composed) -> Start:
             f"algo.opponents cannot be changed by resume= with algo.rollout_length: {checkpoint.path} holds unfinished "
             f"games against {', '.join(stored.algo.opponents)}"
         )
+    cautions.check_changed_ends(composed, node, checkpoint)
     for line in cautions.of_resume(stored, node):
         print(line, flush=True)
     return _start_from(checkpoint, node, choices)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -184,6 +185,22 @@ def test_a_schedule_of_the_runs_length_needs_a_length_in_iterations(
     for given, reported in (([], False), (["iterations=9"], True), (["budget.nodes=1e9"], True)):
         _resumed(stored, *given)
         assert (line in capsys.readouterr().out) == reported
+
+
+def test_an_end_that_changes_needs_its_length(stored: Path) -> None:
+    """A schedule that is over would be at a new end at once; one that is under way goes there."""
+    name = "algo.entropy_decay"
+    message = (
+        f"{name} would go from 1 to 0.1 at once, as it ends with iteration 1 and {stored} has done 4; give {name}."
+    )
+    with pytest.raises(InputError, match=re.escape(message)):
+        _resumed(stored, "iterations=8", f"{name}.end=0.1")
+    for given in ([f"{name}.transition_steps=8"], [f"{name}.start=0.1"]):
+        _resumed(stored, "iterations=8", f"{name}.end=0.1", *given)
+    _changed(stored, config__algo__entropy_decay={"start": 1.0, "end": 0.5, "transition_steps": 8, "form": "linear"})
+    _resumed(stored, "iterations=8", f"{name}.end=0.1")
+    _changed(stored, config__algo__entropy_decay={"start": 1.0, "end": 0.5, "transition_steps": 3, "form": "linear"})
+    _resumed(stored, "iterations=8")
 
 
 def test_a_constant_schedule_needs_none() -> None:
