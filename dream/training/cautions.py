@@ -116,6 +116,21 @@ def of_resume(stored: DictConfig, node: DictConfig) -> list[str]:
     return lines
 
 
+def late_averages(node: DictConfig) -> str:
+    """Returns a line where evaluations come before the fit of an average network or between two fits; "" elsewhere.
+
+    Args:
+      node: the configuration of a run whose average policy is a network that is fitted every so many iterations.
+    """
+    every, evaluated = _average_every(node), node.eval.every
+    if every is None or evaluated % every == 0 or evaluated >= node.iterations:
+        return ""
+    return (
+        f"algo.average.every={every} does not divide eval.every={evaluated}: evaluations in between are of the average "
+        f"fitted last, of uniform play before the first; give algo.average.every={evaluated} for a fit at each"
+    )
+
+
 def idle_steps(node: DictConfig, done: int) -> str:
     """Returns a line where a run has iterations before it whose step size is 0; "" where it has none.
 

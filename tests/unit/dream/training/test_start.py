@@ -146,6 +146,28 @@ def test_iterations_without_a_step_are_reported(
     assert capsys.readouterr().out == (f"{reported}\n" if reported else "")
 
 
+@pytest.mark.parametrize(
+    ("given", "reported"),
+    [
+        (["algo=deep_cfr", "eval.every=2", "algo.average.every=4"], True),
+        (["algo=deep_cfr", "eval.every=4", "algo.average.every=2"], False),
+        (["algo=deep_cfr", "eval.every=9", "algo.average.every=4"], False),
+        (["algo=dream", "eval.every=2", "algo.average.every=4"], False),
+        (["algo=dream", "eval.every=2", "algo.average.every=4", "algo.average.source=network"], True),
+    ],
+)  # fmt: skip
+def test_evaluations_between_two_fits_of_the_average_are_reported(
+    given: list[str], reported: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where it is a network; the last iteration has a fit of its own, and an exact mixture is never behind."""
+    prepare_run(compose_config("config", ["env=kuhn_poker", "iterations=9", *given]))
+    line = (
+        "algo.average.every=4 does not divide eval.every=2: evaluations in between are of the average fitted last, of "
+        "uniform play before the first; give algo.average.every=2 for a fit at each\n"
+    )
+    assert capsys.readouterr().out == (line if reported else "")
+
+
 def test_a_run_that_goes_on_without_a_step_says_so(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each time, also where a budget ends it."""
     falls = {"start": 1.0, "end": 0.0, "transition_steps": 2, "form": "linear"}
