@@ -33,6 +33,8 @@ from envs.errors import naming
 _ROOT = Path("runs")
 _BEGINNING = ("algo.start_from", "algo.initial_scale")
 """Settings that decide nothing but the first weights; the first may become null, where what it names is gone."""
+_MEANINGS = ("algo.unit", "algo.regrets.head")
+"""Settings that say what the outputs of a network are."""
 _FREE = {"iterations", "budget", "eval", "checkpoint", "tracking", "hosts", "devices", "resume", "run_dir"}
 """Settings with which a sweep's job may go on otherwise than it was begun: they decide nothing of what is learned."""
 
@@ -193,6 +195,12 @@ def _resume(composed: Composed) -> Start:
             raise InputError(
                 f"{name} cannot be changed by resume=: {checkpoint.path} has {then}, and weights learned since; "
                 f"{now} is for a new run"
+            )
+    for name in _MEANINGS:
+        if (then := OmegaConf.select(stored, name)) not in (None, OmegaConf.select(node, name)):
+            raise InputError(
+                f"{name} cannot be changed by resume=: the networks in {checkpoint.path} learned with {name}={then}; "
+                "start a new run"
             )
     if node.algo.name != stored.algo.name:
         raise InputError(f"algo.name={node.algo.name} cannot be changed by resume=; the run has {stored.algo.name}")

@@ -209,6 +209,21 @@ def test_a_schedule_of_the_runs_length_needs_a_length_in_iterations(
         assert (line in capsys.readouterr().out) == reported
 
 
+@pytest.mark.parametrize(
+    ("algo", "name", "then", "now"),
+    [("dueling_dream", "algo.unit", "points", "reward"), ("escher", "algo.regrets.head", "dueling", "plain")],
+)  # fmt: skip
+def test_what_a_networks_outputs_are_stays(algo: str, name: str, then: str, now: str, tmp_path: Path) -> None:
+    """Advantages learned in points are no rewards."""
+    run = tmp_path / "run"
+    _write_meta(run, prepare_run(compose_config("config", [f"algo={algo}", "env=leduc_poker", "iterations=4"])))
+    _resumed(run, "iterations=8", f"{name}={then}")
+    with pytest.raises(
+        InputError, match=rf"^{name} cannot be changed by resume=: .* learned with {name}={then}; start a"
+    ):
+        _resumed(run, "iterations=8", f"{name}={now}")
+
+
 def test_an_end_that_changes_needs_its_length(stored: Path) -> None:
     """A schedule that is over would be at a new end at once; one that is under way goes there."""
     name = "algo.entropy_decay"
