@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -179,7 +180,26 @@ def _policies_of(trained: Trained, game: Game) -> dict[str, Policy]:
         algo["opponents"] = [name if name in (SELF, PAST_SELF) else "random" for name in algo["opponents"]]
     build, _ = algorithms.read_settings(algo)
     learner = _learner(build, json.dumps(algo), json.dumps(config["network"]), game)
+    if learner.settle is not None:
+        _warn_of_late_average(trained)
     return learner.policies(trained.restore(learner.like()))
+
+
+def _warn_of_late_average(trained: Checkpoint) -> None:
+    """Prints a line on stderr where a fitted average is not of the checkpoint's iteration; a run's last one is."""
+    average, done = trained.meta["config"]["algo"].get("average"), trained.meta["iteration"]
+    every = average.get("every") if isinstance(average, dict) else None
+    if every and done % every and not trained.meta.get("settled", True):
+        _warn(
+            f"{trained.path}: its average policy is not of iteration {done}, as it is fitted every {every} iterations "
+            "and plays uniformly before the first fit; go on with the run, or choose policy=current"
+        )
+
+
+@functools.lru_cache(maxsize=64)
+def _warn(text: str) -> None:
+    """Prints a warning, once for each text."""
+    print(f"warning: {text}", file=sys.stderr, flush=True)
 
 
 @functools.lru_cache(maxsize=4)

@@ -20,6 +20,7 @@ from command_support import without_seconds
 import envs
 from dream.config.compose import compose_config
 from dream.storage.checkpoint import find
+from dream.storage.policies import load_policy
 from dream.training import measuring, metrics, run_state
 from dream.training.beginning import Start
 from dream.training.finished import load_run
@@ -249,6 +250,23 @@ def test_what_settles_late_is_measured_and_saved_again(tmp_path: Path, monkeypat
     stored = find(start.run_dir)
     assert (stored.meta["iteration"], stored.meta["counters"]["gradient_steps"]) == (1, 5)
     np.testing.assert_array_equal(stored.restore(algorithm.init(jax.random.key(0))).weights, 1.0)
+
+
+def test_a_checkpoint_before_a_fit_of_the_average_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where it is loaded, once; not that of an iteration with a fit, nor a run's last one."""
+    _new(
+        tmp_path, "algo=deep_cfr", "preset=tiny", "iterations=3", "algo.average.every=2", "checkpoint.every=1",
+        "checkpoint.keep=3", "eval.exact=false",
+    )  # fmt: skip
+    capsys.readouterr()
+    for iteration, warned in ((1, True), (1, False), (2, False), (3, False)):
+        checkpoint = tmp_path / "run" / "checkpoints" / str(iteration)
+        load_policy(checkpoint)
+        line = (
+            f"warning: {checkpoint}: its average policy is not of iteration 1, as it is fitted every 2 iterations and "
+            "plays uniformly before the first fit; go on with the run, or choose policy=current\n"
+        )
+        assert capsys.readouterr().err == (line if warned else "")
 
 
 def test_a_budget_that_the_first_iteration_spends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
