@@ -13,6 +13,8 @@ from dream.storage.checkpoint import Checkpoint
 from envs import InputError
 
 _STEP = "algo.learning_rate_decay"
+_MOST_INITIAL = 0.1
+"""Of an average of parameters, the share of the initial ones that needs no word."""
 
 
 def check_lengths(composed: Composed) -> None:
@@ -128,6 +130,17 @@ def late_averages(node: DictConfig) -> str:
     return (
         f"algo.average.every={every} does not divide eval.every={evaluated}: evaluations in between are of the average "
         f"fitted last, of uniform play before the first; give algo.average.every={evaluated} for a fit at each"
+    )
+
+
+def young_averages(node: DictConfig) -> str:
+    """Returns a line where much of the initial parameters will be left in averaged ones at a run's end; else ""."""
+    tau = node.algo.get("average_tau")
+    if type(tau) not in (int, float) or (left := (1.0 - tau) ** node.iterations) <= _MOST_INITIAL:
+        return ""
+    return (
+        f"algo.average_tau={tau:g}: {node.iterations} iterations leave {100 * left:.0f} % of the initial parameters in "
+        "the average, which matches and exports take by default; a larger one leaves less"
     )
 
 

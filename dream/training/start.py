@@ -306,6 +306,8 @@ def _start(
     cautions.check_whole_run(node)
     if line := cautions.idle_steps(node, 0 if checkpoint is None else checkpoint.meta["iteration"]):
         print(line, flush=True)
+    if line := cautions.young_averages(node):
+        print(line, flush=True)
     if checkpoint is None and parts.algorithm.settle is not None and (line := cautions.late_averages(node)):
         print(line, flush=True)
     node.run_dir = node.resume = None

@@ -168,6 +168,20 @@ def test_evaluations_between_two_fits_of_the_average_are_reported(
     assert capsys.readouterr().out == (line if reported else "")
 
 
+@pytest.mark.parametrize(("iterations", "tau", "left"), [(100, "0.005", 61), (1110, "0.005", 0), (4, "1.0", 0)])
+def test_averages_of_little_but_initial_parameters_are_reported(
+    iterations: int, tau: str, left: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are what commands take of a run; the recipe that has them runs for long enough."""
+    given = ["env=kuhn_poker", "algo=ppo", f"iterations={iterations}", f"algo.average_tau={tau}"]
+    prepare_run(compose_config("config", [*given, "algo.learning_rate_decay.end=1"]))
+    line = (
+        f"algo.average_tau={tau}: {iterations} iterations leave {left} % of the initial parameters in the average, "
+        "which matches and exports take by default; a larger one leaves less\n"
+    )
+    assert capsys.readouterr().out == (line if left else "")
+
+
 def test_a_run_that_goes_on_without_a_step_says_so(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each time, also where a budget ends it."""
     falls = {"start": 1.0, "end": 0.0, "transition_steps": 2, "form": "linear"}
