@@ -304,12 +304,14 @@ def _start(
 ) -> Start:
     node = node.copy()
     cautions.check_whole_run(node)
-    if line := cautions.idle_steps(node, 0 if checkpoint is None else checkpoint.meta["iteration"]):
-        print(line, flush=True)
-    if line := cautions.young_averages(node):
-        print(line, flush=True)
-    if checkpoint is None and parts.algorithm.settle is not None and (line := cautions.late_averages(node)):
-        print(line, flush=True)
+    fits_late = checkpoint is None and parts.algorithm.settle is not None
+    for line in (
+        cautions.idle_steps(node, 0 if checkpoint is None else checkpoint.meta["iteration"]),
+        cautions.young_averages(node),
+        cautions.late_averages(node) if fits_late else "",
+    ):
+        if line:
+            print(line, flush=True)
     node.run_dir = node.resume = None
     node.hosts = dataclasses.asdict(HostsConfig())  # where a run is at work is no part of it
     last = None if checkpoint is None else newest(run_dir)
