@@ -136,7 +136,12 @@ def _translator(game: Game) -> Any:
 
 
 def bot_names(game: Game) -> list[str]:
-    """Returns the names that `make_bot` accepts for a game."""
+    """Returns the names that `make_bot` accepts for a game.
+
+    Raises:
+      InputError: what is no game.
+    """
+    refuse_name(game, "game")
     translator = _translator(game)
     return sorted({*_players(game), *(_players(translator.original(game)) if translator else ())})
 
@@ -200,6 +205,7 @@ def make_host_player(reference: str, game: Game) -> HostPlayer:
     Raises:
       InputError: an unknown library or player, one that does not play the game, or a library that is not installed.
     """
+    refuse_name(game, "game")
     library, _, name = reference.partition(":")
     if library not in _LIBRARIES:
         raise unknown("library of players", library, _LIBRARIES)
@@ -216,6 +222,7 @@ def make_assistant(name: str, game: Game) -> Policy:
     Raises:
       InputError: the game has none of that name.
     """
+    refuse_name(game, "game")
     known = _ASSISTANTS.get(game.name, {})
     if name not in known:
         raise unknown(f"assistant for {game.name}", name, known)
@@ -229,9 +236,14 @@ def check_plays(player: Policy | HostPlayer, game: Game) -> None:
     Rules that change payoffs alone may differ.
 
     Raises:
-      InputError: it is a player of another game, of another version of it, or of other rules.
+      InputError: it is a player of another game, of another version of it, or of other rules; or what is no player or
+        no game.
     """
     refuse_name(player, "player")
+    refuse_name(game, "game")
+    if not isinstance(player, Policy | HostPlayer):
+        way = "; envs.Policy(function), of (params, view, legal), makes one" if callable(player) else ""
+        raise InputError(f"{a_kind(type(player))} is not a player; it must be an envs.Policy{way}")
     own = player.game if isinstance(player, Policy) else None
     if own is None or own == game:
         return

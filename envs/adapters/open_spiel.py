@@ -19,7 +19,7 @@ import numpy as np
 from jax import Array, lax
 
 from envs.adapters.open_spiel_game import DEALS, game_class
-from envs.errors import InputError, whole_number
+from envs.errors import InputError, refuse_name, whole_number
 from envs.game import Game, Policy
 from envs.players import check_plays
 
@@ -34,9 +34,10 @@ def game(game: Game, deals: int = DEALS) -> Any:
       game: with two players or more.
       deals: for a game that cannot be enumerated, the number of deals its chance node offers.
     Raises:
-      InputError: no deals.
+      InputError: no deals, or what is no game.
       ImportError: open_spiel is not installed.
     """
+    refuse_name(game, "game")
     deals = whole_number("deals", deals, "1 or more")
     if deals < 1:
         raise InputError(f"deals={deals} is not valid; it must be at least 1")

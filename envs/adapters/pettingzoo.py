@@ -9,7 +9,7 @@ import numpy as np
 
 from envs.adapters.gymnasium import observation_box
 from envs.adapters.single_game import RENDER_MODES, SingleGame, check_mode
-from envs.errors import InputError, unknown, whole_number
+from envs.errors import InputError, refuse_name, unknown, whole_number
 from envs.game import Game
 
 
@@ -23,9 +23,10 @@ def aec_env(game: Game, render_mode: str | None = None) -> Any:
       game: of any number of players.
       render_mode: "human" prints all cards after every step, "ansi" has render() return them, "svg" a drawing.
     Raises:
-      InputError: an unknown render mode.
+      InputError: an unknown render mode, or what is no game.
       ImportError: pettingzoo is not installed.
     """
+    refuse_name(game, "game")
     return _env_class()(game, check_mode(render_mode))
 
 

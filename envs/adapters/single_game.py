@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from envs.errors import InputError, unknown
+from envs.errors import InputError, refuse_name, unknown
 from envs.game import Game, Policy
 
 RENDER_MODES = ("human", "ansi", "svg")
@@ -93,7 +93,8 @@ class SingleGame:
 
 
 def check_worst_reward(game: Game) -> None:
-    """Raises InputError where a game does not say what an illegal action is to cost."""
+    """Raises InputError where a game does not say what an illegal action is to cost, and for what is no game."""
+    refuse_name(game, "game")
     worst = game.worst_reward
     if isinstance(worst, bool) or not isinstance(worst, int | float | np.number) or not np.isfinite(worst):
         raise InputError(

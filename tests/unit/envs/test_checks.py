@@ -16,8 +16,11 @@ from jax import Array
 import envs
 from dream import algorithms
 from dream.evaluation import match
-from dream.game_tree.tree import build_tree
+from dream.game_tree import build_tree
 from envs import InputError, check_game
+from envs.adapters import open_spiel, pettingzoo, pgx
+from envs.adapters.gymnasium import single_player_env
+from envs.adapters.gymnasium_vector import vector_env
 from envs.chance_check import lists_what_it_plays
 from envs.checks import check_two_player_zero_sum
 from envs.kuhn_poker import KuhnPoker
@@ -350,19 +353,25 @@ def test_a_name_is_no_game_and_no_player() -> None:
         lambda: build_tree("kuhn_poker"),
         lambda: match("kuhn_poker", None, None, games=4),
         lambda: envs.make_bot("random", "kuhn_poker"),
+        lambda: envs.bot_names("kuhn_poker"),
+        lambda: envs.make_assistant("exact_endgame", "kuhn_poker"),
+        lambda: envs.make_host_player("open_spiel:uniform_random", "kuhn_poker"),
+        lambda: envs.check_plays(envs.make_bot("random", game), "kuhn_poker"),
+        lambda: single_player_env("kuhn_poker"),
+        lambda: vector_env("kuhn_poker", num_envs=2),
+        lambda: pettingzoo.aec_env("kuhn_poker"),
+        lambda: pgx.env("kuhn_poker"),
+        lambda: open_spiel.game("kuhn_poker"),
     )
     for call in calls:
         with pytest.raises(InputError, match=r"'kuhn_poker' is not a game; give one, as envs\.make\('kuhn_poker'\)"):
             call()
     with pytest.raises(InputError, match=r"'random' is not a player; give one, as envs\.make_bot\('random', game\)"):
         match(game, envs.make_bot("random", game), "random", games=4)
-
-
-@pytest.mark.parametrize("games", [0, -1, 2.5])
-def test_no_games_are_refused(games: float) -> None:
-    """A check that plays nothing finds nothing."""
-    with pytest.raises(InputError, match=f"games={games} is not valid"):
-        check_game(envs.make("kuhn_poker"), games=games)
+    with pytest.raises(
+        InputError, match=r"^a function is not a player; it must be an envs\.Policy; envs\.Policy\(func"
+    ):
+        match(game, envs.make_bot("random", game), lambda params, view, legal: legal, games=4)
 
 
 def test_games_for_others_than_two_or_not_zero_sum_are_named() -> None:
