@@ -22,7 +22,7 @@ import numpy as np
 from jax import Array
 
 from envs import drawing
-from envs.errors import InputError, whole_number
+from envs.errors import InputError, a_kind, whole_number
 from envs.match_rules import MatchRules
 
 State = Any
@@ -493,5 +493,16 @@ class Policy:
     game: Game | None = None
 
     def __call__(self, view: View, legal: Array) -> Array:
-        """Returns the action probabilities: float32[A]."""
-        return self.apply(self.params, view, legal)
+        """Returns the action probabilities: float32[A].
+
+        Raises:
+          InputError: the function returned what is no array of that shape.
+        """
+        answer = self.apply(self.params, view, legal)
+        if (found := getattr(answer, "shape", None)) != np.shape(legal):
+            what = a_kind(type(answer)) if found is None else f"an array of shape {found}"
+            raise InputError(
+                f"a policy's function returned {what}; it must return the probabilities of all actions, an array of "
+                f"shape {np.shape(legal)}"
+            )
+        return answer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ from jax import Array
 import envs
 from dream import algorithms
 from dream.evaluation import match
-from dream.game_tree import build_tree
+from dream.game_tree import build_tree, tabulate
 from envs import InputError, check_game
 from envs.adapters import open_spiel, pettingzoo, pgx
 from envs.adapters.gymnasium import single_player_env
@@ -372,6 +373,33 @@ def test_a_name_is_no_game_and_no_player() -> None:
         InputError, match=r"^a function is not a player; it must be an envs\.Policy; envs\.Policy\(func"
     ):
         match(game, envs.make_bot("random", game), lambda params, view, legal: legal, games=4)
+
+
+def test_a_policy_answers_for_every_action() -> None:
+    """An action, or an answer of a batch of one, is refused; in Gymnasium it was played as other probabilities."""
+    game = envs.make("kuhn_poker")
+    answers = (jnp.int32(1), jnp.ones(1), jnp.array([[0.0, 1.0]]), jnp.ones((2, 1)))
+    for answer in answers:
+        wrong = envs.Policy(lambda params, view, legal, answer=answer: answer)
+        line = rf"^a policy's function returned an array of shape {re.escape(str(answer.shape))}; it must return the"
+        for play in (
+            lambda wrong=wrong: single_player_env(game, wrong, seat=1).reset(seed=0),
+            lambda wrong=wrong: vector_env(game, wrong, seat=1, num_envs=2).reset(seed=0),
+            lambda wrong=wrong: match(game, wrong, envs.make_bot("random", game), games=4),
+            lambda wrong=wrong: tabulate(build_tree(game), wrong),
+        ):
+            with pytest.raises(InputError, match=line):
+                play()
+    state = game.init(jax.random.key(0))
+    with pytest.raises(InputError, match=r"returned a list; it must return .* an array of shape \(2,\)$"):
+        envs.Policy(lambda params, view, legal: [0.5, 0.5])(game.view(state, 0), game.legal_actions(state))
+
+
+@pytest.mark.parametrize("games", [0, -1, 2.5])
+def test_no_games_are_refused(games: float) -> None:
+    """A check that plays nothing finds nothing."""
+    with pytest.raises(InputError, match=f"games={games} is not valid"):
+        check_game(envs.make("kuhn_poker"), games=games)
 
 
 def test_games_for_others_than_two_or_not_zero_sum_are_named() -> None:
