@@ -327,11 +327,9 @@ def _check_entries(place: str, value: dict[str, Any], deal: str) -> None:
     """Checks what stands in the lists of a record, and in `about`."""
     kinds = {"actions": (int,), deal: (int,) if deal == "deck" else (int, float)}
     for key, kind in kinds.items():
-        wrong = next((x for x in value[key] if type(x) not in kind), None)
-        if wrong is not None:
+        for wrong in (x for x in value[key] if type(x) not in kind):
             raise InputError(f"{place}: {key} holds {_short(wrong)}; it must hold numbers")
-    wrong = next((x for x in value.get("players", ()) if not isinstance(x, str) or len(x) > _MOST_NAME), None)
-    if wrong is not None:
+    for wrong in (x for x in value.get("players", ()) if not isinstance(x, str) or len(x) > _MOST_NAME):
         raise InputError(f"{place}: players holds {_short(wrong)}; it must hold names of {_MOST_NAME} characters")
     for key, text in value.get("about", {}).items():
         values = text if isinstance(text, list) and len(text) <= _MOST["players"] else [text]

@@ -79,6 +79,14 @@ def test_an_action_that_is_no_whole_number_is_refused() -> None:
     assert records.record(game, (2, 0, 1), (np.int8(1), jnp.int32(1))).actions == (1, 1)
 
 
+@pytest.mark.parametrize(("key", "entries"), [("actions", [1, None]), ("deal", [2, None, 1]), ("players", ["a", None])])
+def test_a_null_among_the_entries_is_refused(key: str, entries: list) -> None:
+    """Where the record is read, like any other entry of another kind."""
+    made = records.record(envs.make("kuhn_poker"), (2, 0, 1), (1, 1), ("anna", "otto")).as_json()
+    with pytest.raises(InputError, match=f"text, record 1: {key} holds None; it must hold n"):
+        records.parse(json.dumps(made | {key: entries}))
+
+
 def test_presets_go_by_name(made: records.Record) -> None:
     """Each game's own preset is known, and kept when read back."""
     assert envs.make("gin_rummy").preset == "dream"
