@@ -42,8 +42,17 @@ def to_line(one: Record) -> str:
 
 
 def write(path: str | Path, records: Sequence[Record]) -> None:
-    """Writes a file of records, one per line, whole or not at all."""
+    """Writes a file of records, one per line, whole or not at all.
+
+    Raises:
+      InputError: a single record instead of several, or no such folder.
+      OSError: the disk refused.
+    """
+    if isinstance(records, Record):
+        raise InputError("a single record was given; give a list of them, [record]")
     path = Path(path)
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written; it must be a file in an existing folder")
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text("".join(map(to_line, records)))
     temporary.replace(path)

@@ -16,7 +16,7 @@ from jax import Array, lax
 import envs
 from envs import drawing
 from envs.batching import QUICK
-from envs.errors import InputError, shown, whole_number
+from envs.errors import InputError, refuse_name, shown, whole_number
 from envs.game import Game, State
 from envs.totals import settled
 
@@ -90,9 +90,12 @@ def finished(
       players: who played, by seat.
       about: what else belongs to it.
     Raises:
-      InputError: an action that is no whole number, or names of more or fewer players than the game has.
+      InputError: an action that is no whole number, names of more or fewer players than the game has, or in `about`
+        what a record cannot hold.
     """
-    if isinstance(players, str) or len(players) not in (0, game.num_players):
+    refuse_name(game, "game")
+    named = not isinstance(players, str) and all(isinstance(name, str) for name in players)
+    if not named or len(players) not in (0, game.num_players):
         raise InputError(f"players={shown(repr(players))} is not valid; it must be {game.num_players} names, or none")
     numbers = game.deal_of(deal) if hasattr(deal, "current_player") else deal
     return Record(
@@ -104,8 +107,17 @@ def finished(
         result={"points": rounded(points)},
         players=tuple(players),
         preset=game.preset,
-        about=dict(about or {}),
+        about={name: _plain(name, value) for name, value in (about or {}).items()},
     )
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Returns a value of `about` as JSON holds it, numbers of NumPy and JAX as Python's."""
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    plain = [x.item() if hasattr(x, "item") and np.ndim(x) == 0 else x for x in values]
+    if not all(x is None or isinstance(x, str | int | float) for x in plain):
+        raise InputError(f"about {shown(name)} is {shown(repr(value))}; it must be a text, a number or a few of them")
+    return plain if isinstance(value, list | tuple) else plain[0]
 
 
 def rules_of(game: Game) -> dict[str, Any]:

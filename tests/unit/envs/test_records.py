@@ -87,6 +87,27 @@ def test_a_null_among_the_entries_is_refused(key: str, entries: list) -> None:
         records.parse(json.dumps(made | {key: entries}))
 
 
+def test_what_is_written_can_be_read(tmp_path: pathlib.Path) -> None:
+    """Numbers of NumPy and JAX beside a record are plain ones; what no file can hold is refused when it is made."""
+    game, file = envs.make("kuhn_poker"), tmp_path / "games.jsonl"
+    about = {"pair": np.int64(3), "share": np.float32(0.5), "seat": jnp.int32(1), "scores": (np.int8(1), 2), "by": "me"}
+    one = records.record(game, (2, 0, 1), (1, 1), ("anna", "otto"), about=about)
+    records.write(file, [one])
+    (read,) = records.read(file)
+    assert read.about == {"pair": 3, "share": 0.5, "seat": 1, "scores": [1, 2], "by": "me"}
+    for wrong in ({"x": {"a": 1}}, {"x": np.arange(3)}, {"x": object()}):
+        with pytest.raises(InputError, match=r"^about x is .*; it must be a text, a number or a few of them$"):
+            records.record(game, (2, 0, 1), (1, 1), about=wrong)
+    with pytest.raises(InputError, match=r"^players=\(1, 2\) is not valid; it must be 2 names, or none$"):
+        records.record(game, (2, 0, 1), (1, 1), (1, 2))
+    with pytest.raises(InputError, match=r"^a single record was given; give a list of them, \[record\]$"):
+        records.write(file, one)
+    with pytest.raises(
+        InputError, match=r"none/games.jsonl cannot be written; it must be a file in an existing folder"
+    ):
+        records.write(tmp_path / "none" / "games.jsonl", [one])
+
+
 def test_presets_go_by_name(made: records.Record) -> None:
     """Each game's own preset is known, and kept when read back."""
     assert envs.make("gin_rummy").preset == "dream"
