@@ -43,7 +43,8 @@ from dream.equations.distributions import TOLERANCE
 from dream.game_tree.exact import ExactValues, values_of
 from dream.game_tree.gather_sum import GatherSum, gather_sum, plan_gather_sum
 from dream.game_tree.tree import EMPTY, Tree
-from envs.errors import InputError
+from envs import Game, Policy
+from envs.errors import InputError, whole_number
 from envs.random_play import uniform
 
 
@@ -169,8 +170,10 @@ def sequence_form(tree: Tree) -> SequenceForm:
     """Builds the sequence form of a two-player tree, on the device in float64.
 
     Raises:
-      InputError: not two players, or one of them never decides.
+      InputError: not two players, or one of them never decides; or a game in place of its tree.
     """
+    if isinstance(tree, Game):
+        raise InputError(f"the game {tree.name} is not a tree; build_tree(game) makes one")
     if tree.game.num_players != 2:
         raise InputError(f"{tree.game.name} has {tree.game.num_players} players; exact values are for two players")
     for player in range(2):
@@ -328,7 +331,12 @@ def best_response(tree: Tree, table: np.ndarray, player: int) -> tuple[float, np
       player: who answers.
     Returns:
       (its value to the player, in units of reward; float64[I, A], the table with the player's rows replaced).
+    Raises:
+      InputError: no such player, or as `checked`.
     """
+    player = whole_number("player", player, "0 or 1")
+    if player not in (0, 1):
+        raise InputError(f"player={player} is not valid; it must be 0 or 1")
     with jax.enable_x64(True):
         value, best = _best_response(sequence_form(tree), checked(tree, table), player)
         return float(value), np.asarray(best)
@@ -353,8 +361,10 @@ def checked(tree: Tree, table: np.ndarray) -> Array:
     """Returns a table as float64 on the device, each row divided by its sum.
 
     Raises:
-      InputError: a row that is not a distribution over its legal actions.
+      InputError: a row that is not a distribution over its legal actions, or a policy.
     """
+    if isinstance(table, Policy):
+        raise InputError("a policy is not a table; tabulate(tree, policy) makes one")
     table = np.asarray(table, np.float64)
     if table.shape != tree.legal.shape:
         raise InputError(f"a table of shape {table.shape} does not fit the tree; it must be {tree.legal.shape}")

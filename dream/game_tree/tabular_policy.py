@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import jax
@@ -12,7 +12,8 @@ from jax import Array
 
 from dream.game_tree.sequence_form import checked, realisation, sequence_form
 from dream.game_tree.tree import Tree
-from envs import Game, Policy, check_plays
+from envs import Game, InputError, Policy, check_plays
+from envs.errors import a_kind
 from envs.random_play import uniform
 
 _BATCH = 4096
@@ -124,8 +125,15 @@ def table_policy(index: dict[str, Any], table: Any, game: Game | None = None) ->
       index: of the tree, from `table_index`.
       table: float[I, A].
       game: the tree's, where the policy is to know it.
+    Raises:
+      InputError: a table with another number of rows, or what is no index.
     """
-    return Policy(_look_up, {**index, "table": table}, game)
+    if not isinstance(index, Mapping):
+        raise InputError(f"{a_kind(type(index))} is not an index; table_index(tree) makes one")
+    rows, shape = index["rows"].shape[0], getattr(table, "shape", np.shape(table))
+    if len(shape) != 2 or shape[0] != rows:
+        raise InputError(f"a table of shape {shape} does not fit the index; it must have {rows} rows")
+    return Policy(_look_up, {**index, "table": np.asarray(table) if isinstance(table, list) else table}, game)
 
 
 def row_of(index: dict[str, Any], view: Any) -> tuple[Array, Array]:

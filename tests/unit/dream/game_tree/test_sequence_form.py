@@ -8,7 +8,16 @@ import jax
 import numpy as np
 import pytest
 
-from dream.game_tree import sequence_form
+import envs
+from dream.game_tree import (
+    best_response,
+    build_tree,
+    nash_conv,
+    sequence_form,
+    table_index,
+    table_policy,
+    tabulate,
+)
 from envs import InputError
 
 
@@ -39,3 +48,22 @@ def test_a_player_that_never_decides_is_named() -> None:
     tree = Tree(owner=np.zeros(3, int), game=SimpleNamespace(num_players=2, name="solitaire"))
     with pytest.raises(InputError, match="solitaire: player 1 never decides"):
         sequence_form.sequence_form(tree)
+
+
+def test_what_is_no_table_of_the_tree_is_named() -> None:
+    """A game for its tree, a policy for its table, another player; a table of other rows was played without a word."""
+    game = envs.make("kuhn_poker")
+    tree, policy = build_tree(game), envs.make_bot("random", game)
+    table, index = tree.uniform(), table_index(tree)
+    calls = (
+        (lambda: nash_conv(game, table), r"^the game kuhn_poker is not a tree; build_tree\(game\) makes one$"),
+        (lambda: nash_conv(tree, policy), r"^a policy is not a table; tabulate\(tree, policy\) makes one$"),
+        (lambda: best_response(tree, table, 2), "^player=2 is not valid; it must be 0 or 1$"),
+        (lambda: best_response(tree, table, 1.0), "^player=1.0 is not valid; it must be a whole number, 0 or 1$"),
+        (lambda: table_policy(index, table[:5]), r"^a table of shape \(5, 2\) does not fit .* it must have 12 rows$"),
+        (lambda: table_policy(tree, table), r"^a Tree is not an index; table_index\(tree\) makes one$"),
+    )
+    for call, line in calls:
+        with pytest.raises(InputError, match=line):
+            call()
+    assert nash_conv(tree, tabulate(tree, table_policy(index, table.tolist()))) == pytest.approx(nash_conv(tree, table))
