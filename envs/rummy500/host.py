@@ -257,7 +257,7 @@ class RummyGame:
             self.state = self.rules.from_deck(np.array(ids))
         else:
             self.state = self.rules.init(jax.random.key(seed_of(seed)))
-        self.players = tuple(Player(self, seat) for seat in range(num_players))
+        self.players = tuple(Player(self, seat) for seat in range(self.rules.num_players))
 
     def begin(self, first: int) -> None:
         """Lets another player act first; before anyone has acted.
@@ -265,6 +265,7 @@ class RummyGame:
         Raises:
           InputError: no such player, or someone has acted.
         """
+        first = whole_number("first", first, f"0 to {len(self.players) - 1}")
         if first not in range(len(self.players)):
             raise InputError(f"first={shown(first)} is not valid; it must be 0 to {len(self.players) - 1}")
         if bool(self.state.drew) or int(self.state.turns):

@@ -10,6 +10,7 @@ from envs.errors import InputError
 from envs.rules import build_rules
 from envs.rummy500.host import RummyGame, seed_of
 from envs.rummy500.rules import RummyRules
+from envs.values import read_as
 
 
 class RummyMatch:
@@ -33,12 +34,13 @@ class RummyMatch:
         Raises:
           InputError: too many players, an unknown rule, a target below 1, or no seed of 32 bits.
         """
+        target = read_as(int, target)
         if type(target) is not int or target < 1:
             raise InputError(f"target={target!r} is not valid; it must be a whole number, 1 or more")
         self._rules, self._rng = {"num_players": num_players, **rules}, np.random.default_rng(seed_of(seed))
         checked = build_rules(RummyRules, RummyRules(), self._rules)
-        self.target, self.totals, self.history = target, [0] * num_players, list[list[int]]()
-        self.game = self._dealt(int(self._rng.integers(num_players)) if checked.random_first else 0)
+        self.target, self.totals, self.history = target, [0] * checked.num_players, list[list[int]]()
+        self.game = self._dealt(int(self._rng.integers(checked.num_players)) if checked.random_first else 0)
 
     def _dealt(self, first: int) -> RummyGame:
         self._first = first

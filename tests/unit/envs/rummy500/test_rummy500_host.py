@@ -85,6 +85,11 @@ def test_a_round_of_objects() -> None:
         (lambda: RummyGame(2, seed=0).step(374), "illegal action 374 .no action."),
         (lambda: RummyGame(2, seed=0).begin(2), "first=2 is not valid; it must be 0 to 1"),
         (lambda: RummyGame(2, seed=0).begin(-1), "first=-1 is not valid"),
+        (
+            lambda: RummyGame(2, seed=0).begin(np.array([1])),
+            r"first=array\(\[1\]\) is not valid; .* whole number, 0 to 1",
+        ),
+        (lambda: RummyMatch(target=1.5), "target=1.5 is not valid; it must be a whole number, 1 or more"),
         (lambda: RummyGame(target=500), "unknown rule 'target'"),
         (lambda: RummyGame(reward="shaped"), "unknown rule 'reward'; did you mean 'rewards'"),
         (lambda: RummyGame(seed=2**70), "seed=1180591620717411303424 is not valid; .* 0 to 4294967295"),
@@ -104,6 +109,14 @@ def test_wrong_input_is_named(call: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as raised:
         call()
     assert "\n" not in str(raised.value)
+
+
+def test_whole_numbers_of_any_kind_are_taken() -> None:
+    """Like the rules of `envs.make`: 3.0 players, and a target of NumPy's."""
+    assert len(RummyGame(num_players=3.0, seed=0).players) == 3
+    match = RummyMatch(num_players=np.int64(2), target=np.int64(50), seed=0)
+    assert (match.target, match.totals) == (50, [0, 0])
+    assert repr(RummyMatch(num_players=2.0, target=50, seed=0)) == repr(match)
 
 
 def test_who_begins_is_chosen_before_anyone_acts() -> None:
