@@ -47,13 +47,21 @@ def load_policy(reference: str | os.PathLike[str], name: str | None = None) -> P
       The Policy: `.params`, `.apply(params, view, legal)`, callable as policy(view, legal); of a network's file also
       `.outputs(observations)`, every head's output by name.
     Raises:
-      InputError: no readable player there, one of another game version, or no policy of that name.
+      InputError: no readable player there, one of another game version, or no policy of that name; or a player that is
+        made for a game, a rule-based one or a search: `find_player(reference, game)` makes it.
 
     Example:
       >>> policy = dream.load_policy("runs/leduc", "average")
       >>> policy.game.name
       'leduc_poker'
     """
+    place = place_of(reference)
+    absent = not Path(place).expanduser().exists()
+    if search_names.is_search(place) or levels.is_level(place) or (absent and _games_with(place)):
+        raise InputError(
+            f"{place} is made for a game and not loaded: from dream.storage.policies import find_player; "
+            f"find_player({place!r}, game)"
+        )
     found = find(reference)
     return policy_of(found, game_of(found), name)
 

@@ -150,6 +150,14 @@ REFUSED: dict[str, tuple[Callable[[dream.FinishedRun], Any], str]] = {
     "no such opponent": (lambda run: dream.evaluate(run, "nobody"), "unknown player 'nobody'"),
     "an opponent that is none": (lambda run: dream.evaluate(run, opponent=3), "3 names no player; it must be a text"),
     "a run that is none": (lambda run: dream.load_run(3), "3 names no player; it must be a text or a path"),
+    "a rule-based player to load": (
+        lambda run: dream.load_policy("solved"),
+        "solved is made for a game and not loaded: from dream.storage.policies import find_player; find_player(",
+    ),
+    "a search to load": (
+        lambda run: dream.load_policy("search:gin_rummy/points"),
+        "search:gin_rummy/points is made for",
+    ),
     "odd games": (lambda run: dream.evaluate(run, games=5), "must be a multiple of 2"),
     "games of text": (lambda run: dream.evaluate(run, games="many"), "must be a whole number"),
     "a game by name": (
