@@ -64,7 +64,7 @@ def sets_of(tree: Tree, index: dict[str, np.ndarray]) -> Sets:
 def empty(tree: Tree) -> Sums:
     """Returns sums of nothing."""
     infosets, actions = tree.legal.shape
-    return Sums(jnp.zeros(infosets), jnp.zeros((infosets, actions)), jnp.int32(0))
+    return Sums(jnp.zeros(infosets, jnp.float32), jnp.zeros((infosets, actions), jnp.float32), jnp.int32(0))
 
 
 def add(sums: Sums, sets: Sets, rows: Any, valid: Array) -> Sums:

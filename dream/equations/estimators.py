@@ -15,7 +15,7 @@ from envs.random_play import uniform
 
 def exploring(policy: Array, legal: Array, exploration: Array | float) -> Array:
     """Returns xi(a) = exploration / |A| + (1 - exploration) policy(a) over legal actions: float32[..., A]."""
-    return exploration * uniform(legal) + (1 - exploration) * policy
+    return exploration * uniform(legal).astype(policy.dtype) + (1 - exploration) * policy
 
 
 def corrected_values(

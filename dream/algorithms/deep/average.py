@@ -88,4 +88,4 @@ class NetworkAverage:
     def play(self, params: Any, view: Any, legal: Array) -> Array:
         """Returns the average policy, uniform until it is first fitted: float32[A]."""
         logits, _ = own_outputs(self.network, params["networks"], view, view.seat.astype(jnp.int32))
-        return jnp.where(params["fitted"], masked_softmax(logits, legal), uniform(legal))
+        return jnp.where(params["fitted"], masked_softmax(logits, legal), uniform(legal).astype(logits.dtype))

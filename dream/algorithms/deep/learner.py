@@ -173,7 +173,7 @@ class _Deep:
         else:
             buffers = tuple(reservoir.empty(row, config.average.capacity) for _ in range(2))
             average = AverageNetworks(average_params, jnp.bool_(False), buffers)
-        networks = RegretNetworks(regret_params, jnp.zeros(2, bool), jnp.ones(2))
+        networks = RegretNetworks(regret_params, jnp.zeros(2, bool), jnp.ones(2, jnp.float32))
         buffers = tuple(self.regret_fit.empty(row) for _ in range(2))
         return DeepState(networks, buffers, values, plans, average, key, jnp.int32(0))
 

@@ -106,7 +106,7 @@ def own_policy(
     """
     regrets = combined(config.head, own_outputs(network, networks, view, player), legal)
     matched = regret_matching(regrets, legal, config.fallback).astype(jnp.float32)
-    return jnp.where(jnp.where(player == 1, fitted[1], fitted[0]), matched, uniform(legal))
+    return jnp.where(jnp.where(player == 1, fitted[1], fitted[0]), matched, uniform(legal).astype(matched.dtype))
 
 
 def regret_loss(head: str, outputs: tuple[Array, Array], legal: Array, target: Array, scale: Array) -> Array:

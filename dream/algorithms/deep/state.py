@@ -72,7 +72,7 @@ def row_shapes(game: Game) -> Row:
     def one() -> Row:
         state = game.init(jax.random.key(0))
         view, legal = game.view(state, jnp.int32(0)), jnp.packbits(game.legal_actions(state))
-        return Row(view, legal, jnp.zeros(game.num_actions), jnp.float32(0))
+        return Row(view, legal, jnp.zeros(game.num_actions, jnp.float32), jnp.float32(0))
 
     return jax.eval_shape(one)
 

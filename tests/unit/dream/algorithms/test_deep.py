@@ -186,3 +186,24 @@ def test_the_loss_of_a_baseline_is_the_mean_over_its_fit(monkeypatch: pytest.Mon
     state, metrics = history_values.learn(None, config, state, None, jax.random.key(0))
     assert state.params == 80
     assert metrics["baseline_loss"] == pytest.approx(100 - np.arange(20).mean())
+
+
+@pytest.mark.parametrize("kind", ["reservoir", "infoset_sums"])
+def test_types_stay_with_double_precision(kind: str) -> None:
+    """Under jax_enable_x64 an iteration keeps the types of the state, so that what is stored can be loaded."""
+    game, fit = envs.make("kuhn_poker"), {"steps": 1, "batch_size": 8}
+    memory = {"kind": kind} if kind == "infoset_sums" else {"kind": kind, "capacity": 64}
+    config = {"name": "dream", "traversals": 2, "fit": fit, "values": fit, "memory": memory}
+    learner = algorithms.make(config, {"name": "dueling", "hidden": [4]}, game)
+
+    def kinds(state: Any) -> list[str]:
+        return [f"{jax.tree_util.keystr(path)} {x.dtype}" for path, x in jax.tree_util.tree_leaves_with_path(state)]
+
+    single = kinds(learner.init(jax.random.key(0)))
+    with jax.enable_x64(True):
+        state = learner.init(jax.random.key(0))
+        assert kinds(state) == single
+        state, _ = learner.iterate(state)
+        assert kinds(state) == single
+        view = game.view(game.init(jax.random.key(0)), 0)
+        assert learner.policies(state)["current"](view, np.ones(2, bool)).dtype == np.float32
