@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 from envs import registry
@@ -41,8 +43,21 @@ def register() -> list[str]:
 
 
 def _single(name: str, *, rules: dict[str, Any] | None = None, **settings: Any) -> Any:
+    _check(single_player_env, settings)
     return single_player_env(registry.make(name, **(rules or {})), **settings)
 
 
 def _vector(name: str, *, rules: dict[str, Any] | None = None, **settings: Any) -> Any:
+    _check(vector_env, settings)
     return vector_env(registry.make(name, **(rules or {})), **settings)
+
+
+def _check(make: Callable[..., Any], settings: dict[str, Any]) -> None:
+    """Raises InputError for what is no setting of an environment, as a rule of its game is none."""
+    known = {*inspect.signature(make).parameters, "rules"} - {"game"}
+    for name, value in settings.items():
+        if name not in known:
+            raise InputError(
+                f"{name}={value!r} is no setting of this environment; rules of the game are given as "
+                f"rules={{{name!r}: {value!r}}}; known: {', '.join(sorted(known))}"
+            )
