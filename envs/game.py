@@ -321,13 +321,20 @@ class Game(abc.ABC):
           state: one state.
           viewer: None shows all cards; a seat only what its view shows.
         Raises:
-          InputError: a viewer who is no seat.
+          InputError: a viewer who is no seat, or several states.
         """
-        return drawing.to_text(self.scene(state, self._seat(viewer)))
+        return drawing.to_text(self.scene(self._one(state), self._seat(viewer)))
 
     def render_svg(self, state: State, viewer: int | None = None) -> str:
         """Returns a state as an SVG element (host side); see `render`."""
-        return drawing.to_svg(self.scene(state, self._seat(viewer)))
+        return drawing.to_svg(self.scene(self._one(state), self._seat(viewer)))
+
+    def _one(self, state: State) -> State:
+        if shape := np.shape(state.current_player):
+            raise InputError(
+                f"a batch of states of shape {shape} was given; one is shown, as jax.tree.map(lambda x: x[0], states)"
+            )
+        return state
 
     def _seat(self, viewer: int | None) -> int | None:
         rule = f"a seat from 0 to {self.num_players - 1}, or None for all cards"

@@ -217,12 +217,14 @@ class PhantomGame(Game):
           state: any.
           viewer: whose knowledge is drawn; None: all stones.
         """
-        board = boards.draw(self.symbols(state, viewer), self.columns, slanted=self.slanted)
+        board = boards.draw(self.symbols(self._one(state), viewer), self.columns, slanted=self.slanted)
         return f"{board}\n{self._caption(state, viewer)}"
 
     def render_svg(self, state: PhantomState, viewer: int | None = None) -> str:
         """Draws the same as an SVG document."""
-        return board_svg(self.symbols(state, viewer), self.columns, self._caption(state, viewer), slanted=self.slanted)
+        return board_svg(
+            self.symbols(self._one(state), viewer), self.columns, self._caption(state, viewer), slanted=self.slanted
+        )
 
     def _caption(self, state: PhantomState, viewer: int | None) -> str:
         player = int(state.current_player)

@@ -124,6 +124,16 @@ def test_a_viewer_who_is_no_seat_is_refused(played: tuple[Game, list[tuple[Any, 
             draw(states[0][0], viewer)
 
 
+@pytest.mark.parametrize("name", ["kuhn_poker", "phantom_ttt"])
+def test_a_batch_of_states_is_not_drawn(name: str) -> None:
+    """One line says how one of them is had."""
+    game = envs.make(name)
+    states = jax.vmap(game.init)(jax.random.split(jax.random.key(0), 3))
+    for draw in (game.render, game.render_svg, game.show):
+        with pytest.raises(InputError, match=r"^a batch of states of shape \(3,\) was given; one is shown, as"):
+            draw(states)
+
+
 def test_the_picture_follows_from_the_view(played: tuple[Game, list[tuple[Any, np.ndarray]]]) -> None:
     """Where what a player cannot see is dealt anew, its picture stays the same, to the letter."""
     game, states = played
