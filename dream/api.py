@@ -192,8 +192,9 @@ def _player(policy: Policy | Reference, name: str | None, game: Game | None) -> 
 
 
 def _checked(overrides: Sequence[str]) -> list[str]:
-    """Returns overrides as a list; raises InputError for a single string and for items that are not strings."""
-    if isinstance(overrides, str) or not all(isinstance(override, str) for override in overrides):
+    """Returns overrides as a list; raises InputError for a single string and for what is no list of strings."""
+    listed = isinstance(overrides, Sequence) and not isinstance(overrides, str)
+    if not listed or not all(isinstance(override, str) for override in overrides):
         raise InputError(f"overrides={overrides!r} is not valid; it must be a list of strings, as ['iterations=20']")
     if wrong := next((override for override in overrides if override.startswith("-")), None):
         raise InputError(f"{wrong} is no setting; settings have no dashes, as env=kuhn_poker, and sweeps are commands'")

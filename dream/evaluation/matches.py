@@ -159,6 +159,7 @@ def check_games(game: Game, games: int) -> None:
     """Raises InputError unless `games` rounds can be mirrored: a multiple of the players, of two deals at least."""
     refuse_name(game, "game")
     seats = game.num_players
+    whole_number("games", games, f"a multiple of {seats}")
     if games < 2 * seats or games % seats:
         raise InputError(
             f"games={games} is not valid; it must be a multiple of {seats}, at least {2 * seats}: "

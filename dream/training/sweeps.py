@@ -17,6 +17,7 @@ from dream.storage.reports import ASKED
 from dream.training import metrics
 from dream.training.objective import objective
 from envs import InputError
+from envs.errors import shown
 
 FINISHED, STOPPED, BEGUN = "finished", "stopped", "begun"
 """What became of a job: evaluated at its end; left with a checkpoint, or still running; without a checkpoint yet."""
@@ -37,13 +38,15 @@ def load_sweep(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
       of a run that is not finished `objective` is None and the others are missing.
       Any list of such rows is a data frame: pandas.DataFrame(rows).
     Raises:
-      InputError: there is no run in the folder.
+      InputError: there is no run in the folder, or what is no folder.
 
     Example:
       >>> rows = dream.load_sweep("runs/sweep")
       >>> min(rows, key=lambda row: row["objective"])["job"]
       0
     """
+    if not isinstance(folder, str | os.PathLike):
+        raise InputError(f"{shown(repr(folder))} names no folder; it must be that of a sweep, with its jobs in 0/, 1/")
     folders = sorted((path for path in _children(Path(folder).expanduser()) if _is_job(path)), key=_number)
     if not folders:
         raise InputError(f"{folder} holds no run; it must be a sweep's folder, with its jobs in 0/, 1/ and so on")

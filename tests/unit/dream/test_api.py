@@ -29,6 +29,7 @@ import envs
 from dream.api import _interrupts
 from dream.commands.evaluate import play_match, prepare_match
 from dream.config.compose import compose_config
+from dream.evaluation import match
 from dream.evaluation.recorded import recorded_reports
 from dream.game_tree import build_tree, nash_conv, table_index, table_policy, tabulate
 from dream.networks import make_network
@@ -139,6 +140,14 @@ def test_no_bound_is_a_share_of_nothing() -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[dream.FinishedRun], Any], str]] = {
+    "a dict for a list": (lambda run: dream.train({"iterations": 2}), "must be a list of strings"),
+    "an iterator for a list": (lambda run: dream.train(x for x in ["iterations=2"]), "must be a list of strings"),
+    "nothing for a list": (lambda run: dream.exploit(run, None), "overrides=None is not valid; it must be a list of"),
+    "runs for a sweep": (lambda run: dream.load_sweep([run]), "names no folder; it must be that of a sweep"),
+    "rounds that are no whole number": (
+        lambda run: match(run.game, *[envs.make_bot("random", run.game)] * 2, games=100.0),
+        "games=100.0 is not valid; it must be a whole number, a multiple of 2",
+    ),
     "text for a list": (lambda run: dream.train("iterations=2"), "must be a list of strings"),
     "unknown game": (lambda run: dream.train(["env=kuhn"]), "unknown env 'kuhn'"),
     "occupied folder": (lambda run: dream.train([*KUHN, f"run_dir={run}"]), "choose a new folder"),
