@@ -101,14 +101,14 @@ class Env:
 
         Args:
           state: one state.
-          action: int32 in [0, A), legal or not.
+          action: int32; what is not in [0, A) is illegal too, such as -1.
           key: unused, as a game's chance is decided at the deal.
         Returns:
           The state after it.
         """
         game, player = self.game, state.current_player
         after, paid, done = game.step(state.game_state, action)
-        illegal = ~state.legal_action_mask[action]
+        illegal = ~jnp.any(state.legal_action_mask & (np.arange(game.num_actions) == action))
         worst = np.float32(game.worst_reward)
         fine = jnp.where(np.arange(game.num_players) == player, worst, -worst / (game.num_players - 1))
         over = state.terminated | illegal | done

@@ -366,3 +366,16 @@ def test_pgx_illegal_action_terminates(pgx_env: tuple[pgx.Env, Any, Any]) -> Non
     assert not np.any(later.rewards)
     for ours, theirs in zip(jax.tree.leaves(later.game_state), jax.tree.leaves(wrong.game_state), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("action", [-1, 3, 7])
+def test_pgx_takes_what_is_no_action_for_illegal(action: int) -> None:
+    """Instead of the last action, which an index out of range means in JAX: in Leduc poker it is a raise."""
+    env = pgx.env(envs.make("leduc_poker"))
+    state = env.init(jax.random.key(0))
+    after = env.step(state, jnp.int32(action))
+    assert bool(state.legal_action_mask[-1])
+    assert bool(after.terminated)
+    worst = env.game.worst_reward
+    assert float(after.rewards[state.current_player]) == worst
+    assert float(after.rewards.sum()) == 0
