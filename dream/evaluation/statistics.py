@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
+from envs.errors import InputError
+
 Z95 = 1.959963984540054
 """The 97.5 % point of the standard normal distribution."""
 _MOST = 700.0
@@ -26,9 +28,13 @@ def mean_interval(samples: np.ndarray) -> Interval:
     """Returns the mean and mean +- t s / sqrt(n), s the sample standard deviation, t Student's 97.5 % point.
 
     Args:
-      samples: float[n], independent, about normal where they are few, n >= 2.
+      samples: float[n], independent, about normal where they are few, n >= 2; with one the ends are NaN.
+    Raises:
+      InputError: no sample.
     """
     samples = np.asarray(samples, np.float64)
+    if not samples.size:
+        raise InputError("there are no samples; an interval needs two or more")
     mean = float(samples.mean())
     half = float(t95(samples.size - 1)) * float(samples.std(ddof=1)) / math.sqrt(samples.size)
     return Interval(mean, mean - half, mean + half)
@@ -55,9 +61,13 @@ def positive_interval(samples: np.ndarray) -> Interval:
     Args:
       samples: float[n], independent, n >= 2. Where one is not positive, as a solver's value within rounding of 0 may
         be, there is no logarithm: the interval is `mean_interval` cut off at 0.
+    Raises:
+      InputError: fewer than two samples.
     Source: Olsson 2005, "Confidence intervals for the mean of a log-normal distribution", modified Cox method.
     """
     samples = np.asarray(samples, np.float64)
+    if samples.size < 2:
+        raise InputError(f"{samples.size} samples have no interval; it needs two or more")
     if np.any(samples <= 0):
         mean, low, high = mean_interval(samples)
         return Interval(mean, max(low, 0.0), max(high, 0.0))

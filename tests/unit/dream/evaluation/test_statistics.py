@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dream.evaluation.statistics import Interval, mean_interval, positive_interval, rate_interval, ratio_interval
+from envs import InputError
 
 EXPERIMENTS = 2000
 _SLACK = 4 * math.sqrt(0.95 * 0.05 / EXPERIMENTS)
@@ -183,3 +184,12 @@ def test_positive_interval_covers(n: int, spread: float) -> None:
     truth = math.exp(spread**2 / 2)
     coverage = _coverage(truth, lambda: positive_interval(rng.lognormal(0.0, spread, n)))
     assert abs(coverage - 0.95) < _SLACK + 0.015
+
+
+@pytest.mark.parametrize(
+    ("interval", "samples"), [(mean_interval, []), (positive_interval, []), (positive_interval, [0.5])]
+)
+def test_too_few_samples_are_named(interval: Callable[..., Interval], samples: list[float]) -> None:
+    """One seed, or none, has no interval over seeds."""
+    with pytest.raises(InputError, match=r"two or more$"):
+        interval(samples)
