@@ -28,6 +28,8 @@ from dream.networks import make_network
 from dream.storage.policies import chosen_policy
 from envs import InputError
 
+START = functools.partial(schedules.at, iteration=jnp.int32(0))
+"""What schedules are at in the first iteration."""
 RESOURCES = Resources(find_tree=lambda game: tree_of(game.name))
 OLD = np.array([0.5, 0.25, 0.25, 0.0])
 LEGAL = np.array([True, True, True, False])
@@ -61,7 +63,7 @@ def test_the_least_loss_is_the_exact_step(magnet: str) -> None:
     def loss(logits: jax.Array) -> jax.Array:
         logs = masked_log_softmax(jnp.broadcast_to(logits, (4, actions)), legal)
         log_ratio = jnp.take_along_axis(logs, TAKEN[:, None], axis=1)[:, 0] - np.log(OLD[TAKEN])
-        penalty, _ = regulariser.penalty(carried, jnp.int32(0), NewPolicy(inputs, legal, logs, log_ratio))
+        penalty, _ = regulariser.penalty(carried, START, NewPolicy(inputs, legal, logs, log_ratio))
         return jnp.mean(clipped_loss(jnp.exp(log_ratio), values[TAKEN], 1e9)) + penalty
 
     descend = jax.jit(lambda x: jax.lax.fori_loop(0, 3000, lambda n, x: x - 0.3 * jax.grad(loss)(x), x))
@@ -109,7 +111,7 @@ def test_the_fitted_step_is_of_the_mean_advantages(magnet: str) -> None:
     def loss(logits: jax.Array) -> jax.Array:
         logs = masked_log_softmax(jnp.broadcast_to(logits, (2, actions)), legal)
         new = NewPolicy(inputs, legal, logs, jnp.zeros(2), Played(old, values, weight))
-        return regulariser.penalty(carried, jnp.int32(0), new)[0]
+        return regulariser.penalty(carried, START, new)[0]
 
     descend = jax.jit(lambda x: jax.lax.fori_loop(0, 1000, lambda n, x: x - 0.3 * jax.grad(loss)(x), x))
     found = np.exp(np.asarray(masked_log_softmax(descend(jnp.zeros(actions)), legal[0])))[:3]
@@ -148,7 +150,7 @@ def test_a_weight_of_two_counts_as_two_rows(name: str, objective: str) -> None:
             jax.tree.map(lambda x: x[at], view), legal[at], jnp.zeros(len(at), jnp.int16), old[at, 0],
             advantages[at, 0], returns[at], (), played,
         )  # fmt: skip
-        penalty = functools.partial(regulariser.penalty, (), jnp.int32(0))
+        penalty = functools.partial(regulariser.penalty, (), START)
         return float(make_loss(config, network, game.num_actions, penalty)(params, batch)[0])
 
     assert total([0, 1, 2], [2.0, 0.0, 1.0]) == pytest.approx(total([0, 0, 2], [1.0, 1.0, 1.0]), rel=1e-5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -158,7 +159,8 @@ def test_mmd_steps_fall_with_the_strength(falls: bool) -> None:
     new = NewPolicy(jnp.zeros((1, 1)), jnp.ones((1, 2), bool), jnp.asarray(logs), jnp.log(ratio))
     attraction, proximity = np.sum(np.exp(logs) * logs), np.mean(ratio * np.log(ratio) - (ratio - 1.0))
     for iteration, factor in ((0, 1.0), (1, 0.75)):
-        penalty, metrics = _regulariser(config, None).penalty((), jnp.int32(iteration), new)
+        at = functools.partial(schedules.at, iteration=jnp.int32(iteration))
+        penalty, metrics = _regulariser(config, None).penalty((), at, new)
         alpha, beta = 0.3 * factor, 0.6 / factor if falls else 0.6
         assert (metrics["entropy_weight"], metrics["kl_weight"]) == pytest.approx((alpha, beta))
         assert penalty == pytest.approx(alpha * attraction + beta * proximity, rel=1e-5)
@@ -187,7 +189,8 @@ def test_ppo_loss_written_out(unit: str, value_loss: str) -> None:
         jnp.zeros((3, 1)), jnp.packbits(legal, axis=-1), jnp.asarray(action, jnp.int16),
         jnp.asarray(behaviour, jnp.float32), jnp.asarray(advantage), jnp.asarray(returns), jnp.asarray(auxiliary),
     )  # fmt: skip
-    loss = make_loss(config, network, 3, lambda new: penalty((), jnp.int32(0), new))
+    at = functools.partial(schedules.at, iteration=jnp.int32(0))
+    loss = make_loss(config, network, 3, lambda new: penalty((), at, new))
     total, metrics = loss((), examples)
 
     if unit == "batch":
