@@ -94,6 +94,6 @@ _MAKERS = {"game": "envs.make('kuhn_poker')", "player": "envs.make_bot('random',
 
 
 def refuse_name(value: object, what: str) -> None:
-    """Raises InputError where a name stands for an object, a `game` or a `player`; the message says how that is had."""
-    if isinstance(value, str):
+    """Raises InputError where a name or a number stands for a `game` or a `player`; the message says how one is had."""
+    if value is None or isinstance(value, str | int | float):
         raise InputError(f"{value!r} is not a {what}; give one, as {_MAKERS[what]}")

@@ -139,7 +139,7 @@ def bot_names(game: Game) -> list[str]:
     """Returns the names that `make_bot` accepts for a game.
 
     Raises:
-      InputError: what is no game.
+      InputError: a name in the place of a game.
     """
     refuse_name(game, "game")
     translator = _translator(game)

@@ -58,7 +58,8 @@ class Algorithm:
       counts: which totals a run of it can end by: of `nodes` and `episodes` those that it adds to. Solvers that go
         through all of a game at once count no episodes, learners from records neither.
       with_share: (state, share in [0, 1] of the run's budget that is spent) -> the state with it, for settings that
-        change over the whole run; the run calls it between iterations. None where nothing depends on it.
+        change over the whole run; the run calls it between calls of `several`, or of `iterate`. None where nothing
+        depends on it.
       has_network: whether it is made of the `network` node; a run of one that is not takes no settings of a network.
       fixed: settings that a run keeps for its whole length, by name within `algo`: a value, or a checksum of what the
         setting names; plain numbers or texts.

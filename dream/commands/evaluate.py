@@ -157,7 +157,7 @@ def _trained(config: EvaluateConfig) -> _First:
     checkpoint = find(search_names.policy_in(config.checkpoint))
     game = game_of(checkpoint)
     _check_rounds(config, game)
-    policies = policies_of(checkpoint, game)
+    policies = policies_of(checkpoint, game, config.policy)
     name = chosen_name(policies, config.policy)
     return _First(
         game,

@@ -100,7 +100,7 @@ def prepared(config: ExportConfig) -> Export:
             raise InputError(f"{place} cannot be written; it must be a file in an existing folder")
     there = _card_at(path)
     game = game_of(trained)
-    policies = policies_of(trained, game)
+    policies = policies_of(trained, game, config.policy)
     name = chosen_name(policies, config.policy)
     arrays = {place: np.asarray(x) for place, x in named(jax.device_get(policies[name].params)).items()}
     made = Export(_card(trained, game, name, arrays), arrays, path, _run_of(trained))

@@ -57,7 +57,7 @@ def load_policy(reference: str | os.PathLike[str], name: str | None = None) -> P
     """
     place = place_of(reference)
     absent = not Path(place).expanduser().exists()
-    if search_names.is_search(place) or levels.is_level(place) or (absent and _games_with(place)):
+    if search_names.is_search(place) or (absent and _games_with(place)):
         raise InputError(
             f"{place} is made for a game and not loaded: from dream.storage.policies import find_player; "
             f"find_player({place!r}, game)"
@@ -165,12 +165,13 @@ def _rules(trained: Trained, game: Game) -> dict[str, Any]:
     return rules
 
 
-def policies_of(trained: Trained, game: Game) -> dict[str, Policy]:
+def policies_of(trained: Trained, game: Game, name: str | None = None) -> dict[str, Policy]:
     """Restores a player's policies by name; raises InputError where they cannot be.
 
-    Where the game pays otherwise than the one they were trained on, no value comes with them.
+    Where the game pays otherwise than the one they were trained on, no value comes with them. A warning is printed
+    where the one to play, `name` or else the one the learner is judged by, is an average that is not fitted yet.
     """
-    found = _policies_of(trained, game)
+    found = _policies_of(trained, game, warns=name in (None, "average"))
     rules, wanted = _rules(trained, game), game.identity["rules"]
     # Rules that the game lacks are of other payoffs too, as the weights of rummy 500's shaped reward.
     if any(rules.get(name) != wanted.get(name) for name in {*game.payoff_rules, *(rules.keys() - wanted.keys())}):
@@ -178,7 +179,7 @@ def policies_of(trained: Trained, game: Game) -> dict[str, Policy]:
     return found
 
 
-def _policies_of(trained: Trained, game: Game) -> dict[str, Policy]:
+def _policies_of(trained: Trained, game: Game, *, warns: bool) -> dict[str, Policy]:
     if isinstance(trained, PolicyFile):
         return {trained.card.policy: trained.make(game)}
     config = trained.meta["config"]
@@ -188,7 +189,7 @@ def _policies_of(trained: Trained, game: Game) -> dict[str, Policy]:
         algo["opponents"] = [name if name in (SELF, PAST_SELF) else "random" for name in algo["opponents"]]
     build, _ = algorithms.read_settings(algo)
     learner = _learner(build, json.dumps(algo), json.dumps(config["network"]), game)
-    if learner.settle is not None:
+    if warns and learner.settle is not None:
         _warn_of_late_average(trained)
     return learner.policies(trained.restore(learner.like()))
 
@@ -225,7 +226,7 @@ def _learner(build: Any, algo: str, network: str, game: Game) -> Algorithm:
 
 def policy_of(trained: Trained, game: Game, name: str | None = None) -> Policy:
     """Restores one of a player's policies; raises InputError where it cannot be."""
-    return chosen_policy(policies_of(trained, game), name)
+    return chosen_policy(policies_of(trained, game, name), name)
 
 
 def report_dir(trained: Trained) -> Path:

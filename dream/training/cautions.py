@@ -8,6 +8,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from dream.algorithms.types import Algorithm
 from dream.config.compose import Composed
 from dream.storage.checkpoint import Checkpoint
 from envs import InputError
@@ -30,12 +31,17 @@ def check_lengths(composed: Composed) -> None:
             )
 
 
-def check_whole_run(node: DictConfig) -> None:
-    """Raises InputError where a schedule takes as long as a run that ends by the clock."""
-    if node.budget.seconds is None:
-        return
+def check_whole_run(node: DictConfig, algorithm: Algorithm) -> None:
+    """Raises InputError where a schedule takes as long as a run whose length it cannot know."""
     for path, schedule in _schedules(node):
-        if schedule["transition_steps"] is None:
+        if schedule["transition_steps"] is not None or schedule["start"] == schedule["end"]:
+            continue
+        if algorithm.with_share is None:
+            raise InputError(
+                f"{path}.transition_steps=null needs a learner that knows its run's budget, and algo={node.algo.name} "
+                "does not; give it a number of iterations"
+            )
+        if node.budget.seconds is not None:
             raise InputError(
                 f"{path}.transition_steps=null takes as long as the run, whose iterations in "
                 f"budget.seconds={node.budget.seconds:g} nobody knows; give it a number of iterations, or the run a "
@@ -53,13 +59,12 @@ def check_changed_ends(composed: Composed, node: DictConfig, checkpoint: Checkpo
     """
     done, before = checkpoint.meta["iteration"], dict(_schedules(OmegaConf.create(checkpoint.meta["config"])))
     for path, schedule in _schedules(node):
-        given, then = composed.given(path), before.get(path, schedule)
-        steps = schedule["transition_steps"] or math.inf
-        if schedule["end"] in (schedule["start"], then["end"]) or steps > done or "transition_steps" in " ".join(given):
+        then, steps = before.get(path, schedule), schedule["transition_steps"] or math.inf
+        if not composed.given(path) or schedule["end"] in (schedule["start"], then["end"]) or steps > done:
             continue
         raise InputError(
             f"{path} would go from {then['end']:g} to {schedule['end']:g} at once, as it ends with iteration {steps} "
-            f"and {checkpoint.run_dir} has done {done}; give {path}.transition_steps too, an iteration yet to come"
+            f"and {checkpoint.path} is of {done}; give {path}.transition_steps too, an iteration yet to come"
         )
 
 
@@ -106,7 +111,11 @@ def of_resume(stored: DictConfig, node: DictConfig) -> list[str]:
             f"{', '.join(ended)}={stored.iterations} was the run's end: it changes no further; give a new value if it "
             "should"
         )
-    follow = [path for path, schedule in _schedules(node) if schedule["transition_steps"] is None]
+    follow = [
+        path
+        for path, schedule in _schedules(node)
+        if path in before and before[path]["transition_steps"] is schedule["transition_steps"] is None
+    ]
     if follow and (stored.iterations, stored.budget) != (node.iterations, node.budget):
         lines.append(f"{', '.join(follow)} takes as long as the run, and goes on from where the new length has it")
     every = [_average_every(config) for config in (stored, node)]
@@ -128,13 +137,17 @@ def late_averages(node: DictConfig) -> str:
     if every is None or evaluated % every == 0 or evaluated >= node.iterations:
         return ""
     return (
-        f"algo.average.every={every} does not divide eval.every={evaluated}: evaluations in between are of the average "
-        f"fitted last, of uniform play before the first; give algo.average.every={evaluated} for a fit at each"
+        f"algo.average.every={every:g} does not divide eval.every={evaluated:g}: evaluations in between are of the "
+        f"average fitted last, of uniform play before the first; give algo.average.every={evaluated:g} for a fit at "
+        "each"
     )
 
 
 def young_averages(node: DictConfig) -> str:
-    """Returns a line where much of the initial parameters will be left in averaged ones at a run's end; else ""."""
+    """Returns a line where much of the initial parameters is left in averaged ones after all iterations; else "".
+
+    A budget may end the run before, and leave more.
+    """
     tau = node.algo.get("average_tau")
     if type(tau) not in (int, float) or (left := (1.0 - tau) ** node.iterations) <= _MOST_INITIAL:
         return ""

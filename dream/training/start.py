@@ -36,7 +36,7 @@ _BEGINNING = ("algo.start_from", "algo.initial_scale")
 _MEANINGS = ("algo.unit", "algo.regrets.head")
 """Settings that say what the outputs of a network are."""
 _FREE = {"iterations", "budget", "eval", "checkpoint", "tracking", "hosts", "devices", "resume", "run_dir"}
-"""Settings with which a sweep's job may go on otherwise than it was begun: they decide nothing of what is learned."""
+"""Settings with which a sweep's job may go on otherwise than it was begun: how long, where and how it is measured."""
 
 
 def build_run(node: Any) -> Parts:
@@ -231,6 +231,8 @@ def _go_on(composed: Composed, checkpoint: Checkpoint) -> Start:
             f"run_dir={start.run_dir.parent} holds a job {start.run_dir.name} with {other[0]}={stored[other[0]]}, "
             f"not {asked[other[0]]}; choose a new folder"
         )
+    for line in cautions.of_resume(OmegaConf.create(checkpoint.meta["config"]), composed.node):
+        print(line, flush=True)
     return start
 
 
@@ -303,7 +305,7 @@ def _start(
     name: str,
 ) -> Start:
     node = node.copy()
-    cautions.check_whole_run(node)
+    cautions.check_whole_run(node, parts.algorithm)
     fits_late = checkpoint is None and parts.algorithm.settle is not None
     for line in (
         cautions.idle_steps(node, 0 if checkpoint is None else checkpoint.meta["iteration"]),

@@ -10,7 +10,8 @@ from typing import Any
 from envs import registry
 from envs.adapters.gymnasium import single_player_env
 from envs.adapters.gymnasium_vector import vector_env
-from envs.errors import InputError
+from envs.errors import InputError, unknown
+from envs.game import Game
 
 NAMESPACE = "dream_rummy"
 """Of the registered environments."""
@@ -43,21 +44,24 @@ def register() -> list[str]:
 
 
 def _single(name: str, *, rules: dict[str, Any] | None = None, **settings: Any) -> Any:
-    _check(single_player_env, settings)
-    return single_player_env(registry.make(name, **(rules or {})), **settings)
+    game = registry.make(name, **(rules or {}))
+    _check(single_player_env, game, settings)
+    return single_player_env(game, **settings)
 
 
 def _vector(name: str, *, rules: dict[str, Any] | None = None, **settings: Any) -> Any:
-    _check(vector_env, settings)
-    return vector_env(registry.make(name, **(rules or {})), **settings)
+    game = registry.make(name, **(rules or {}))
+    _check(vector_env, game, settings)
+    return vector_env(game, **settings)
 
 
-def _check(make: Callable[..., Any], settings: dict[str, Any]) -> None:
+def _check(make: Callable[..., Any], game: Game, settings: dict[str, Any]) -> None:
     """Raises InputError for what is no setting of an environment, as a rule of its game is none."""
     known = {*inspect.signature(make).parameters, "rules"} - {"game"}
     for name, value in settings.items():
-        if name not in known:
+        if name in game.identity["rules"]:
             raise InputError(
-                f"{name}={value!r} is no setting of this environment; rules of the game are given as "
-                f"rules={{{name!r}: {value!r}}}; known: {', '.join(sorted(known))}"
+                f"{name}={value!r} is a rule of {game.name}; it must be given as rules={{{name!r}: {value!r}}}"
             )
+        if name not in known:
+            raise unknown("setting of this environment", name, known)

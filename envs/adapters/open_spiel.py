@@ -34,7 +34,7 @@ def game(game: Game, deals: int = DEALS) -> Any:
       game: with two players or more.
       deals: for a game that cannot be enumerated, the number of deals its chance node offers.
     Raises:
-      InputError: no deals, or what is no game.
+      InputError: no deals, or a name in the place of a game.
       ImportError: open_spiel is not installed.
     """
     refuse_name(game, "game")

@@ -23,7 +23,7 @@ def aec_env(game: Game, render_mode: str | None = None) -> Any:
       game: of any number of players.
       render_mode: "human" prints all cards after every step, "ansi" has render() return them, "svg" a drawing.
     Raises:
-      InputError: an unknown render mode, or what is no game.
+      InputError: an unknown render mode, or a name in the place of a game.
       ImportError: pettingzoo is not installed.
     """
     refuse_name(game, "game")

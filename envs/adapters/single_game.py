@@ -93,7 +93,7 @@ class SingleGame:
 
 
 def check_worst_reward(game: Game) -> None:
-    """Raises InputError where a game does not say what an illegal action is to cost, and for what is no game."""
+    """Raises InputError where a game does not say what an illegal action is to cost, and for a name."""
     refuse_name(game, "game")
     worst = game.worst_reward
     if isinstance(worst, bool) or not isinstance(worst, int | float | np.number) or not np.isfinite(worst):

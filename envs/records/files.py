@@ -37,8 +37,10 @@ _DECODER = json.JSONDecoder()
 
 
 def to_line(one: Record) -> str:
-    """Returns a record as a line of JSON."""
-    return json.dumps(one.as_json()) + "\n"
+    """Returns a record as a line of JSON; raises InputError for what could not be read again."""
+    value = one.as_json()
+    _check_entries("the record", value, "deal")
+    return json.dumps(value) + "\n"
 
 
 def write(path: str | Path, records: Sequence[Record]) -> None:

@@ -130,6 +130,12 @@ def _check_gae(config: PpoConfig, game: Game, mixture: Mixture) -> None:
     if mixture.probabilities[0] < 1 or config.assistant is not None:
         raise InputError(f"{where}; algo.opponents must be [{SELF}] and algo.assistant null")
     check_two_player_zero_sum(game, "algo.gae_over=all", "use algo.gae_over=own")
+    shaping = config.shaping
+    if shaping.scale.start or shaping.scale.end or shaping.tie_penalty:
+        raise InputError(
+            "algo.gae_over=all takes a player's rewards for minus the other's; algo.shaping.scale and "
+            "algo.shaping.tie_penalty must be 0"
+        )
 
 
 def _check_names(game: Game, mixture: Mixture) -> None:

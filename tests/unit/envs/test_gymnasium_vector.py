@@ -287,10 +287,13 @@ def test_registered_names() -> None:
     assert many.reset(seed=0)[1]["action_mask"].shape == (3, 2)
     with pytest.raises(InputError, match="did you mean 'NextStep'"):
         gymnasium.make_vec(name, num_envs=3, autoreset_mode="NextSteps")
-    line = r"^num_cards=9 is no setting of this environment; rules .* as rules=\{'num_cards': 9\}; known: "
+    rummy = f"dream_rummy/rummy500-v{envs.make('rummy500').version}"
+    line = r"^num_players=3 is a rule of rummy500; it must be given as rules=\{'num_players': 3\}$"
     for make, more in ((gymnasium.make, {}), (gymnasium.make_vec, {"num_envs": 2})):
         with pytest.raises(InputError, match=line):
-            make(name, num_cards=9, **more)
+            make(rummy, num_players=3, **more)
+        with pytest.raises(InputError, match="did you mean 'opponent'"):
+            make(name, opponnt="random", **more)
     for settings, message in (
         ({"seat": 2}, "seat=2"),
         ({"opponent": "rando"}, "did you mean 'random'"),

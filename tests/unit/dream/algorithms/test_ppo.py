@@ -59,12 +59,17 @@ def test_the_clipped_value_loss(value: float, loss: float) -> None:
         ({"opponents": ["random"]}, "kuhn_poker", r"algo\.opponents must be \[self\]"),
         ({"advantage": "expected_sarsa"}, "kuhn_poker", r"algo\.advantage=expected_sarsa must be gae"),
         ({}, "rummy500", "needs a two-player zero-sum game"),
+        (
+            {"shaping": {"tie_penalty": -5.0}},
+            "kuhn_poker",
+            r"algo\.shaping\.scale and algo\.shaping\.tie_penalty must be 0",
+        ),
     ],
 )
 def test_values_of_all_decisions_need_self_play_for_two(
     name: str, changes: dict[str, Any], game: str, message: str
 ) -> None:
-    """Another player's value is minus one's own there alone."""
+    """Another player's value, and its rewards, are minus one's own there alone."""
     with pytest.raises(InputError, match=message):
         algorithms.make({"name": name, "gae_over": "all", **changes}, {"hidden": [8]}, envs.make(game))
 

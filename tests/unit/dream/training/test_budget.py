@@ -72,20 +72,21 @@ FOLLOWS = {
 """Learner -> one of its schedules, and the metric that tells where it is."""
 
 
-@pytest.mark.parametrize("algo", FOLLOWS)
-def test_a_schedule_may_take_as_long_as_the_run(algo: str, tmp_path: Path) -> None:
-    """It falls by the share of the budget that the iterations before have spent, also after a resume, to the bit."""
+@pytest.mark.parametrize(
+    ("algo", "end"),
+    [*((algo, "budget.nodes=150") for algo in FOLLOWS), ("ppo", "budget.episodes=70"), ("ppo", "iterations=4")],
+)
+def test_a_schedule_may_take_as_long_as_the_run(algo: str, end: str, tmp_path: Path) -> None:
+    """It falls by the share of the run that the iterations before have taken, also after a resume, to the bit."""
     schedule, metric = FOLLOWS[algo]
     falls = [f"{schedule}={{start: 1.0, end: 0.0, transition_steps: null, form: linear}}", "preset=tiny"]
-    limit = 150.0
-    records = _new(
-        tmp_path, f"algo={algo}", *falls, "iterations=1000", f"budget.nodes={limit}", "checkpoint.every=2",
-        "checkpoint.keep=9",
-    )  # fmt: skip
-    spent = [0.0, *(record["nodes"] / limit for record in records[:-1])]
+    often = ("checkpoint.every=2", "checkpoint.keep=9")
+    records = _new(tmp_path, f"algo={algo}", *falls, *often, *(["iterations=1000"] if "budget" in end else []), end)
+    name, limit = end.split(".")[-1].split("=")
+    spent = [0.0, *(record[name.removesuffix("s") if name == "iterations" else name] for record in records[:-1])]
     assert len(records) > 2
     values = [record[metric] / records[0][metric] for record in records]
-    np.testing.assert_allclose(values, [1.0 - share for share in spent], atol=1e-5)
+    np.testing.assert_allclose(values, [1.0 - total / float(limit) for total in spent], atol=1e-5)
     before = [without_seconds(record) for record in records]
     resumed = _records(f"resume={tmp_path / 'run' / 'checkpoints' / '2'}")
     assert [without_seconds(record) for record in resumed] == before
@@ -253,15 +254,16 @@ def test_what_settles_late_is_measured_and_saved_again(tmp_path: Path, monkeypat
 
 
 def test_a_checkpoint_before_a_fit_of_the_average_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where it is loaded, once; not that of an iteration with a fit, nor a run's last one."""
+    """Where it is loaded to play, once; not that of an iteration with a fit, nor a run's last one."""
     _new(
         tmp_path, "algo=deep_cfr", "preset=tiny", "iterations=3", "algo.average.every=2", "checkpoint.every=1",
         "checkpoint.keep=3", "eval.exact=false",
     )  # fmt: skip
     capsys.readouterr()
-    for iteration, warned in ((1, True), (1, False), (2, False), (3, False)):
+    cases = ((1, "current", False), (1, None, True), (1, None, False), (2, None, False), (3, "average", False))
+    for iteration, name, warned in cases:
         checkpoint = tmp_path / "run" / "checkpoints" / str(iteration)
-        load_policy(checkpoint)
+        load_policy(checkpoint, name)
         line = (
             f"warning: {checkpoint}: its average policy is not of iteration 1, as it is fitted every 2 iterations and "
             "plays uniformly before the first fit; go on with the run, or choose policy=current\n"

@@ -215,6 +215,8 @@ def test_a_schedule_of_the_runs_length_needs_a_length_in_iterations(
         InputError, match=r"^algo\.entropy_decay\.transition_steps=null takes as long as the run, whose"
     ):
         prepare_run(compose_config("config", [*usual, "budget.seconds=60"]))
+    with pytest.raises(InputError, match=r"^algo\.shaping\.scale\.transition_steps=null needs .* algo=dream does not"):
+        prepare_run(compose_config("config", ["algo=dream", "algo.shaping.scale={end: 0.0, transition_steps: null}"]))
     falls = {"start": 1.0, "end": 0.1, "transition_steps": None, "form": "linear"}
     _changed(stored, config__algo__entropy_decay=falls)
     line = "algo.entropy_decay takes as long as the run, and goes on from where the new length has it"
@@ -242,10 +244,13 @@ def test_an_end_that_changes_needs_its_length(stored: Path) -> None:
     """A schedule that is over would be at a new end at once; one that is under way goes there."""
     name = "algo.entropy_decay"
     message = (
-        f"{name} would go from 1 to 0.1 at once, as it ends with iteration 1 and {stored} has done 4; give {name}."
+        f"{name} would go from 1 to 0.1 at once, as it ends with iteration 1 and {stored / 'checkpoints' / '4'} "
+        f"is of 4; give {name}."
     )
     with pytest.raises(InputError, match=re.escape(message)):
         _resumed(stored, "iterations=8", f"{name}.end=0.1")
+    with pytest.raises(InputError, match="at once, as it ends with iteration 4 and"):
+        _resumed(stored, "iterations=8", f"{name}.end=0.1", f"{name}.transition_steps=4")
     for given in ([f"{name}.transition_steps=8"], [f"{name}.start=0.1"]):
         _resumed(stored, "iterations=8", f"{name}.end=0.1", *given)
     _changed(stored, config__algo__entropy_decay={"start": 1.0, "end": 0.5, "transition_steps": 8, "form": "linear"})
@@ -313,6 +318,7 @@ def test_settings_of_other_shapes_are_no_schedules(algo: dict[str, Any]) -> None
     node = OmegaConf.create({"algo": algo, "iterations": 9, "budget": {"nodes": None}, "eval": {"every": 3}})
     composed = SimpleNamespace(node=node, given=lambda path: ["algo.warmup.factor=2"])
     cautions.check_lengths(composed)
+    cautions.check_whole_run(node, SimpleNamespace(with_share=None))
     assert cautions.of_resume(node, node) == []
     assert cautions.idle_steps(node, 4) == ""
 
