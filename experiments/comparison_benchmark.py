@@ -3,8 +3,8 @@
 PPO and MMD learn there from 8 games at a time, `steps` decisions of each, in `batches` minibatches; here from whole
 games, as many as have 95 % of these decisions on average, so that they fill as many minibatches. Its value loss is
 halved, ours is not. R-NaD learns from each batch of games once, and its period is counted in gradient steps.
-Source: best_hyperparameters/ of the benchmark's repository, commit 591d35d. Deviations: whole games; R-NaD's gradients
-are clipped by their norm.
+Source: best_hyperparameters/ of the benchmark's repository, commit 591d35d. Deviations: whole games; the step
+size falls over the iterations that games of the length of PPO's take; R-NaD's gradients are clipped by their norm.
 """
 
 from __future__ import annotations
