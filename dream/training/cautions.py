@@ -34,14 +34,14 @@ def check_lengths(composed: Composed) -> None:
 def check_whole_run(node: DictConfig, algorithm: Algorithm) -> None:
     """Raises InputError where a schedule takes as long as a run whose length it cannot know."""
     for path, schedule in _schedules(node):
-        if schedule["transition_steps"] is not None or schedule["start"] == schedule["end"]:
+        if schedule["transition_steps"] is not None:
             continue
         if algorithm.with_share is None:
             raise InputError(
                 f"{path}.transition_steps=null needs a learner that knows its run's budget, and algo={node.algo.name} "
                 "does not; give it a number of iterations"
             )
-        if node.budget.seconds is not None:
+        if node.budget.seconds is not None and schedule["start"] != schedule["end"]:
             raise InputError(
                 f"{path}.transition_steps=null takes as long as the run, whose iterations in "
                 f"budget.seconds={node.budget.seconds:g} nobody knows; give it a number of iterations, or the run a "

@@ -33,6 +33,7 @@ def test_choice_and_measurements_are_on_deals_of_their_own(monkeypatch: pytest.M
         return {"points_per_hand": types.SimpleNamespace(mean=EARNS[player.params])}
 
     learner = types.SimpleNamespace(
+        with_share=None,
         init=lambda key: int(jax.random.key_data(key)[-1]),
         iterate=lambda state: (state, {"loss": 0.0, "learner_reward": 0.0}),
         policies=lambda state: {"current": _player(state)},

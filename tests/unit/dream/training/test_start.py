@@ -217,6 +217,8 @@ def test_a_schedule_of_the_runs_length_needs_a_length_in_iterations(
         prepare_run(compose_config("config", [*usual, "budget.seconds=60"]))
     with pytest.raises(InputError, match=r"^algo\.shaping\.scale\.transition_steps=null needs .* algo=dream does not"):
         prepare_run(compose_config("config", ["algo=dream", "algo.shaping.scale={end: 0.0, transition_steps: null}"]))
+    with pytest.raises(InputError, match=r"^algo\.shaping\.scale\.transition_steps=null needs .* algo=dream does not"):
+        prepare_run(compose_config("config", ["algo=dream", "algo.shaping.scale.transition_steps=null"]))
     falls = {"start": 1.0, "end": 0.1, "transition_steps": None, "form": "linear"}
     _changed(stored, config__algo__entropy_decay=falls)
     line = "algo.entropy_decay takes as long as the run, and goes on from where the new length has it"
