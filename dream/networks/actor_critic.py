@@ -18,9 +18,9 @@ from jax import Array
 
 from dream.config.settings import choice, number
 from dream.networks import inputs
-from dream.networks.layers import SMALL, linear
+from dream.networks.layers import SMALL, check_widths, linear
 from dream.networks.network import Network
-from envs import Game, InputError
+from envs import Game
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,8 +44,7 @@ def make(config: ActorCriticConfig, game: Game) -> Network:
     Raises:
       InputError: no hidden layer.
     """
-    if not config.hidden:
-        raise InputError("network.hidden=[] is empty; it must hold the width of at least one layer")
+    check_widths(config.hidden)
     seen, compute = inputs.whole(game), jnp.dtype(config.dtype)
 
     def tower(x: Array, name: str) -> Array:

@@ -23,9 +23,9 @@ from jax import Array
 
 from dream.config.settings import choice, number
 from dream.networks import inputs
-from dream.networks.layers import linear
+from dream.networks.layers import check_widths, linear
 from dream.networks.network import Network
-from envs import Game, InputError
+from envs import Game
 
 SUITS, RANKS = 4, 13
 _REACH = 3
@@ -57,8 +57,7 @@ def make(config: CardPlanesConfig, game: Game) -> Network:
     Raises:
       InputError: no trunk layer.
     """
-    if not config.hidden:
-        raise InputError("network.hidden=[] is empty; it must hold the width of at least one layer")
+    check_widths(config.hidden)
     seen, planes = inputs.whole(game), game.card_planes
     compute = jnp.dtype(config.dtype)
 

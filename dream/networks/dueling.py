@@ -19,7 +19,7 @@ from jax import Array
 
 from dream.config.settings import choice, number
 from dream.networks import card_scorer, inputs
-from dream.networks.layers import POLICY, SMALL, linear
+from dream.networks.layers import POLICY, SMALL, check_widths, linear
 from dream.networks.network import Network
 from envs import Game, InputError
 
@@ -59,8 +59,7 @@ def make(config: DuelingConfig, game: Game, *, of_history: bool = False, policy_
       InputError: no layer, a window longer than the game's log, or a card scorer for a game without card features.
     """
     hidden, window = config.hidden, config.log_window
-    if not hidden:
-        raise InputError("network.hidden=[] is empty; it must hold the width of at least one layer")
+    check_widths(hidden)
     log_slots = 0 if game.event_log is None else game.event_log.slots
     if window is not None and window > log_slots:
         raise InputError(f"network.log_window={window} is out of range; {game.name} has {log_slots} log slots")

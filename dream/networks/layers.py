@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import haiku as hk
@@ -11,11 +11,18 @@ import numpy as np
 from jax import Array
 
 from dream.networks.products import product
+from envs.errors import InputError
 
 POLICY = "policy"
 """The name of a policy head."""
 SMALL = 0.01
 """Of the first weights of a head whose outputs are to start near 0, against what its inputs would have them be."""
+
+
+def check_widths(hidden: Sequence[int]) -> None:
+    """Raises InputError where a network has no hidden layer."""
+    if not hidden:
+        raise InputError("network.hidden=[] is empty; it must hold the width of at least one layer")
 
 
 def linear(
