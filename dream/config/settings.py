@@ -71,7 +71,10 @@ def read(schema: type[T], node: Any, path: str, defaults: Mapping[str, Any] = ty
     for key, value in node.items():
         within = defaults.get(key) if isinstance(defaults.get(key), Mapping) else {}
         values[key] = _value(hints[key], fields[key], value, _join(path, key), within)
-    return schema(**values)
+    try:
+        return schema(**values)
+    except InputError as error:  # of values that each may be there, but not together
+        raise InputError(f"{path}: {error}" if path else str(error)) from None
 
 
 def as_read(node: Any, found: Any) -> Any:

@@ -11,6 +11,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from dream.config.settings import as_read, choice, number, read
+from dream.equations import schedules
+from dream.equations.schedules import Schedule
 from envs import InputError
 
 
@@ -38,6 +40,7 @@ class Outer:
     names: tuple[str, ...] = ()
     rules: dict[str, Any] = dataclasses.field(default_factory=dict)
     inner: Inner = Inner()
+    decay: Schedule = schedules.constant(1.0)
     anything: Any = None
 
 
@@ -105,6 +108,13 @@ def test_missing() -> None:
         read(Outer, {}, "a")
     with pytest.raises(InputError, match=r"^needed is missing"):
         read(Outer, {}, "")
+
+
+def test_values_that_contradict_each_other() -> None:
+    """What settings find wrong with themselves names where they stand, too."""
+    node = {"needed": 1, "decay": {"start": 0.0, "end": 1.0, "form": "inverse_sqrt"}}
+    with pytest.raises(InputError, match=r"^a\.decay: a schedule of form inverse_sqrt cannot go from 0\.0 to 1\.0"):
+        read(Outer, node, "a")
 
 
 def test_right_values() -> None:

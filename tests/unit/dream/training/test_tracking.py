@@ -163,7 +163,7 @@ def test_a_mode_that_is_not_given_is_of_the_environment(
 def test_a_mode_of_the_environment_that_no_run_has(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line, before a run begins."""
     _set(monkeypatch, variable)
-    message = f"WANDB_MODE={variable} is not valid; it must be online, offline or disabled, or not set"
+    message = f"tracking: WANDB_MODE={variable} is not valid; it must be online, offline or disabled, or not set"
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         prepare_run(compose_config("config", ["env=kuhn_poker", "algo=cfr"]))
 
