@@ -28,7 +28,7 @@ from envs.errors import InputError, unknown
 
 __all__ = [
     "Composed", "as_literal", "as_value", "beside_recipe", "check_names", "compose_config", "composed_by_hydra",
-    "config_dir", "default_option", "given_values", "groups_of", "jobs", "offer_all", "update",
+    "config_dir", "default_option", "given_values", "groups_of", "jobs", "mixed_recipe", "offer_all", "update",
 ]  # fmt: skip
 
 _PLAIN = re.compile(r"[\w./:@%+-]+( [\w./:@%+-]+)*", re.ASCII)
@@ -254,9 +254,26 @@ def _check_recipe(overrides: list[Override]) -> None:
 
 def beside_recipe(composed: Composed) -> str:
     """Returns a note for a message where another game was chosen than an experiment is a recipe of; else ""."""
+    experiment, env, own = _recipe(composed)
+    return "" if own == env else f"; experiment={experiment} is a recipe of env={own}, and env={env} was chosen"
+
+
+def mixed_recipe(composed: Composed) -> str:
+    """Returns a line where an experiment's numbers replace those of a game that its file does not name; else ""."""
+    experiment, env, own = _recipe(composed)
+    if own == env or env in tuned.named_in(experiment, "env"):
+        return ""
+    return (
+        f"experiment={experiment} is a recipe of env={own}: with env={env} its numbers replace those tuned for "
+        f"env={env}, where it has any; without the experiment all are those of env={env}"
+    )
+
+
+def _recipe(composed: Composed) -> tuple[str, str, str]:
+    """Returns the chosen experiment and game, and the game that the experiment is a recipe of."""
     experiment, env = (composed.choices.get(group, "null") for group in ("experiment", "env"))
     own = env if experiment in ("null", "None") else _defaults(f"experiment/{experiment}").get("override /env", env)
-    return "" if own == env else f"; experiment={experiment} is a recipe of env={own}, and env={env} was chosen"
+    return experiment, env, own
 
 
 def _refuse_deletions(overrides: list[Override]) -> None:

@@ -78,9 +78,13 @@ def tuned_settings(owner: str, choices: Mapping[str, str]) -> DictConfig:
 
 def presets_of(experiment: str) -> list[str]:
     """Returns the presets that go with an experiment: "none", and those that its file names."""
+    return ["none", *sorted(named_in(experiment, "preset"))]
+
+
+def named_in(experiment: str, group: str) -> set[str]:
+    """Returns the options of a group that the sections of an experiment's file name."""
     sections = _sections(config_dir() / FOLDER / f"{experiment}.yaml")
-    named = {option for conditions, _ in sections for option in conditions.get("preset", ())}
-    return ["none", *sorted(named)]
+    return {option for conditions, _ in sections for option in conditions.get(group, ())}
 
 
 def _check_preset(choices: Mapping[str, str]) -> None:

@@ -16,6 +16,8 @@ from envs import InputError
 _STEP = "algo.learning_rate_decay"
 _MOST_INITIAL = 0.1
 """Of an average of parameters, the share of the initial ones that needs no word."""
+_OF_ONE_ITERATION = "vr_dcfr_plus"
+"""The learner whose regret networks are fitted to the samples of one iteration, which all have the same policy."""
 
 
 def check_lengths(composed: Composed) -> None:
@@ -143,18 +145,59 @@ def late_averages(node: DictConfig) -> str:
     )
 
 
-def young_averages(node: DictConfig) -> str:
-    """Returns a line where much of the initial parameters is left in averaged ones after all iterations; else "".
+def young_averages(algo: Mapping[str, Any], iterations: int) -> str:
+    """Returns a line where much of the initial parameters is left in averaged ones after some iterations; else "".
 
-    A budget may end the run before, and leave more.
+    Args:
+      algo: the learner's settings.
+      iterations: of the whole run; a budget may end it before, which is known only then.
     """
-    tau = node.algo.get("average_tau")
-    if type(tau) not in (int, float) or (left := (1.0 - tau) ** node.iterations) <= _MOST_INITIAL:
+    tau = algo.get("average_tau")
+    if type(tau) not in (int, float) or (left := (1.0 - tau) ** iterations) <= _MOST_INITIAL:
         return ""
     return (
-        f"algo.average_tau={tau:g}: {node.iterations} iterations leave {100 * left:.0f} % of the initial parameters in "
+        f"algo.average_tau={tau:g}: {iterations} iterations leave {100 * left:.0f} % of the initial parameters in "
         "the average, which matches and exports take by default; a larger one leaves less"
     )
+
+
+def leaning_regrets(algo: Mapping[str, Any]) -> str:
+    """Returns a line where regrets are weighted by a sampling reach that changes with the policy; else "".
+
+    Samples of all iterations meet in one fit, and an information set has as many of an iteration as its policy makes it
+    likely to come there. With uniform play alone, exploration 1, that is the same in every iteration.
+    """
+    share, weights = algo.get("exploration"), algo.get("weights")
+    if type(share) not in (int, float) or not 0 < share < 1 or algo.get("name") == _OF_ONE_ITERATION:
+        return ""
+    if not isinstance(weights, Mapping) or weights.get("importance") is not False:
+        return ""
+    return (
+        f"algo.exploration={share:g} with algo.weights.importance=false: an iteration's regrets count by how likely "
+        "its own policy was to come to a decision; algo.exploration=1 or algo.weights.importance=true counts all alike"
+    )
+
+
+def long_schedules(composed: Composed, node: DictConfig) -> str:
+    """Returns a line where a schedule takes longer than the run, so that it does not come to its end; else "".
+
+    Only where overrides give the schedule or the run's iterations: a recipe may mean it so.
+
+    Args:
+      composed: holds the overrides.
+      node: the run's configuration.
+    """
+    long = [
+        f"{path}.transition_steps={schedule['transition_steps']}"
+        for path, schedule in _schedules(node)
+        if schedule["start"] != schedule["end"]
+        and (schedule["transition_steps"] or 0) > node.iterations
+        and (composed.given(path) or composed.given("iterations"))
+    ]
+    if not long:
+        return ""
+    few = f"{node.iterations} iteration{'s' if node.iterations != 1 else ''}"
+    return f"{', '.join(long)}: longer than the run of {few}, which ends before the schedule's end"
 
 
 def idle_steps(node: DictConfig, done: int) -> str:

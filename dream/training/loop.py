@@ -17,7 +17,7 @@ from dream.storage import files
 from dream.storage.checkpoint import find, newest
 from dream.storage.lock import RunLock
 from dream.storage.reports import iteration_of
-from dream.training import announce, faults, hosts, metrics
+from dream.training import announce, cautions, faults, hosts, metrics
 from dream.training.beginning import Start
 from dream.training.objective import objective
 from dream.training.pictures import draw_run
@@ -184,6 +184,13 @@ def _say_limit(run: Run) -> None:
     """Says what ended a run before its iterations were done."""
     if run.iteration < run.config.iterations and hosts.leads():
         print(f"{run.spent} ends the run after {run.iteration:,} of {run.config.iterations:,} iterations", flush=True)
+        _say_young(run)
+
+
+def _say_young(run: Run) -> None:
+    """Says how much of the initial parameters is left in averaged ones where a budget ends the run early."""
+    if line := cautions.young_averages(run.start.plain["algo"], run.iteration):
+        print(line, flush=True)
 
 
 def _left(run: Run, stop: StopRequest) -> None:
@@ -202,6 +209,7 @@ def _left(run: Run, stop: StopRequest) -> None:
             "smaller, by algo.episodes_per_iteration for instance"
         )
     print(f"{limit} is spent: the iteration under way is left", flush=True)
+    _say_young(run)
     run.ended = True
     _finish(run, stop)
 

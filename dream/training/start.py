@@ -18,7 +18,7 @@ import envs
 from dream import algorithms, networks
 from dream.compiled.agreement import agreed
 from dream.config import settings
-from dream.config.compose import Composed, beside_recipe, check_names, update
+from dream.config.compose import Composed, beside_recipe, check_names, mixed_recipe, update
 from dream.config.schema import HostsConfig, RunConfig
 from dream.rollout.opponents import PAST_SELF, SELF
 from dream.storage import files, lock
@@ -120,6 +120,8 @@ def _prepared(composed: Composed) -> Start:
         raise InputError(f"run_dir={run_dir} cannot be made: {blocked} is a file; choose another folder")
     group = run_dir.parent.name if composed.sweep_dir else f"{config.algo['name']}_{config.env.name}"
     name = job_name(composed.overrides) if composed.sweep_dir else run_dir.name
+    for line in filter(None, (mixed_recipe(composed), cautions.long_schedules(composed, composed.node))):
+        print(line, flush=True)
     start = _start(composed.node, parts, composed.choices, run_dir, None, group, name)
     if run_dir.exists() and (not run_dir.is_dir() or any(path.name != lock.FILE for path in run_dir.iterdir())):
         _check_start_over(start)
@@ -210,7 +212,7 @@ def _resume(composed: Composed) -> Start:
             f"games against {', '.join(stored.algo.opponents)}"
         )
     cautions.check_changed_ends(composed, node, checkpoint)
-    for line in cautions.of_resume(stored, node):
+    for line in filter(None, (*cautions.of_resume(stored, node), cautions.long_schedules(composed, node))):
         print(line, flush=True)
     return _start_from(checkpoint, node, choices)
 
@@ -309,7 +311,8 @@ def _start(
     fits_late = checkpoint is None and parts.algorithm.settle is not None
     for line in (
         cautions.idle_steps(node, 0 if checkpoint is None else checkpoint.meta["iteration"]),
-        cautions.young_averages(node),
+        cautions.young_averages(node.algo, node.iterations),
+        cautions.leaning_regrets(OmegaConf.to_container(node.algo, resolve=True)),
         cautions.late_averages(node) if fits_late else "",
     ):
         if line:

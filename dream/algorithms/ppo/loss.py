@@ -94,6 +94,8 @@ def _moved(config: PpoConfig, played: Any, logs: Array, log_ratio: Array) -> dic
 def value_loss(config: PpoConfig, rows: Example, value: Array) -> Array:
     """Returns the mean of (V - G)^2: float32; or over the variance of G, or with V clipped around the V that played.
 
+    G is `rows.returns`; where games explore these are the critic's values, and the variance is theirs.
+
     Clipped: the mean of max((V - G)^2, (V_old + clip(V - V_old, -c, c) - G)^2), as in the PPO of OpenAI's baselines;
     V_old = G - A.
     """

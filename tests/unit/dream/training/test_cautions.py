@@ -12,8 +12,8 @@ from omegaconf import OmegaConf
 from stored_run import changed, resumed, write_meta
 
 import envs
-from dream.config.compose import compose_config
-from dream.training import cautions
+from dream.config.compose import compose_config, mixed_recipe
+from dream.training import cautions, loop
 from dream.training.start import prepare_run
 from envs import InputError, records
 
@@ -89,6 +89,105 @@ def test_averages_of_little_but_initial_parameters_are_reported(
         "which matches and exports take by default; a larger one leaves less\n"
     )
     assert capsys.readouterr().out == (line if left else "")
+
+
+@pytest.mark.parametrize(("tau", "left"), [(0.005, 82), (0.5, 0)])
+def test_so_are_those_that_a_budget_cut_short(tau: float, left: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """How many iterations a budget allows is known at its end."""
+    config = SimpleNamespace(iterations=1110, budget=SimpleNamespace(seconds=9.0))
+    start = SimpleNamespace(plain={"algo": {"average_tau": tau}})
+    run = SimpleNamespace(config=config, start=start, iteration=40, spent="budget.nodes=5000")
+    loop._say_limit(run)
+    reported = f": 40 iterations leave {left} % of the initial parameters in the average"
+    assert (reported in capsys.readouterr().out) == bool(left)
+    run.iteration = 1110
+    loop._say_limit(run)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "share"),
+    [
+        (["algo=escher", "algo.exploration=0.8"], "0.8"),
+        (["algo=escher"], ""),
+        (["algo=escher", "algo.exploration=0.8", "algo.weights.importance=true"], ""),
+        (["algo=dream", "algo.weights.importance=false"], "0.5"),
+        (["algo=vr_dcfr_plus"], ""),
+        (["algo=deep_cfr"], ""),
+        (["algo=outcome_mccfr"], ""),
+    ],
+)
+def test_regrets_that_lean_to_what_the_policy_plays_are_reported(given: list[str], share: str) -> None:
+    """Samples of several iterations are fitted at once, each drawn as often as its policy came there."""
+    algo = compose_config("config", ["env=kuhn_poker", *given]).node.algo
+    line = (
+        f"algo.exploration={share} with algo.weights.importance=false: an iteration's regrets count by how likely its "
+        "own policy was to come to a decision; algo.exploration=1 or algo.weights.importance=true counts all alike"
+    )
+    assert cautions.leaning_regrets(OmegaConf.to_container(algo, resolve=True)) == (line if share else "")
+
+
+@pytest.mark.parametrize(
+    ("given", "reported"),
+    [
+        (["iterations=20"], "learning_rate_decay.transition_steps=870: longer than the run of 20 iterations"),
+        (["iterations=1"], "learning_rate_decay.transition_steps=870: longer than the run of 1 iteration"),
+        (
+            ["algo.entropy_decay={start:1,end:0,transition_steps:5000}"],
+            "entropy_decay.transition_steps=5000: longer than the run of 870 iterations",
+        ),
+        (["iterations=870"], ""),
+        (["iterations=20", "algo.learning_rate_decay.end=1"], ""),
+        (["iterations=20", "algo.learning_rate_decay.transition_steps=null"], ""),
+        (["preset=tiny"], ""),
+    ],
+)
+def test_a_schedule_longer_than_the_run_is_reported(given: list[str], reported: str) -> None:
+    """Where the overrides make it so; what a recipe ships is meant."""
+    composed = compose_config("config", ["env=kuhn_poker", "algo=ppo", *given])
+    line = f"algo.{reported}, which ends before the schedule's end" if reported else ""
+    assert cautions.long_schedules(composed, composed.node) == line
+
+
+def test_so_is_one_of_a_run_that_goes_on(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As its new length, or the schedule's, has it."""
+    for given, reported in (([], False), (["iterations=8"], True), (["iterations=1120"], False)):
+        resumed(stored, *given)
+        assert ("transition_steps=1120: longer than the run of" in capsys.readouterr().out) == reported
+
+
+@pytest.mark.parametrize(
+    ("given", "own"),
+    [
+        (["experiment=ppo_dense", "env=kuhn_poker"], "gin_rummy"),
+        (["experiment=ppo_dense"], ""),
+        (["env=kuhn_poker"], ""),
+        (["experiment=mmd_critic", "env=kuhn_poker"], ""),
+        (["experiment=ppo_gin_rummy", "env=gin_rummy_mdp"], ""),
+        (["experiment=dueling_dream_critic", "env=liars_dice"], "leduc_poker"),
+    ],
+)
+def test_a_recipe_of_another_game_is_reported(given: list[str], own: str) -> None:
+    """But for the games that it has numbers for."""
+    experiment, env = given[0], given[-1]
+    line = (
+        f"{experiment} is a recipe of env={own}: with {env} its numbers replace those tuned for {env}, where it has "
+        f"any; without the experiment all are those of {env}"
+    )
+    assert mixed_recipe(compose_config("config", given)) == (line if own else "")
+
+
+def test_a_new_run_says_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """One line for each; of a recipe on its own game, as it is, nothing."""
+    prepare_run(compose_config("config", ["experiment=mmd_critic", "env=liars_dice", "iterations=200"]))
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split(" ")[0].split(":")[0] for line in said] == [
+        "experiment=mmd_critic", "algo.learning_rate_decay.transition_steps=1110,", "algo.average_tau=0.005",
+    ]  # fmt: skip
+    prepare_run(compose_config("config", ["env=kuhn_poker", "algo=escher", "algo.exploration=0.8"]))
+    assert capsys.readouterr().out.startswith("algo.exploration=0.8 with algo.weights.importance=false")
+    prepare_run(compose_config("config", ["experiment=mmd_critic"]))
+    assert capsys.readouterr().out == ""
 
 
 def test_a_run_that_goes_on_without_a_step_says_so(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -231,4 +330,5 @@ def test_settings_of_other_shapes_are_no_schedules(algo: dict[str, Any]) -> None
     cautions.check_lengths(composed)
     cautions.check_whole_run(node, SimpleNamespace(with_share=None))
     assert cautions.of_resume(node, node) == []
-    assert cautions.idle_steps(node, 4) == ""
+    assert cautions.idle_steps(node, 4) == cautions.leaning_regrets(algo | {"exploration": 0.5, "weights": 3}) == ""
+    assert cautions.long_schedules(composed, node) == ""
