@@ -43,8 +43,8 @@ def bradley_terry(score: np.ndarray, games: np.ndarray, trials: np.ndarray, ties
 
     Where some players never got a point from some others the likelihood has no maximum. One tied round more for every
     pairing that was played (`ties`) gives it one, and moves other ratings hardly at all. The interval is the sandwich
-    H^+ V H^+ at the maximum: H the information of the games, V that of the effective trials, as the rounds of one deal
-    are not independent.
+    H^+ V H^+ at the maximum: H the model's information, of n p (1 - p) of each pairing, V the variance of what was won,
+    n^2 s (1 - s) / m of a share s won in m independent trials. Where players win in a circle, s is not the model's p.
 
     Args:
       score: float[N, N], wins of i against j and half the ties; score + score.T = games.
@@ -63,9 +63,9 @@ def bradley_terry(score: np.ndarray, games: np.ndarray, trials: np.ndarray, ties
     total = np.where(played, games + ties, 0.0)
     strength = _maximum(fixed, total)
     chance = _chances(strength)
-    spread = np.where(played, chance * (1 - chance), 0.0)
-    inverse = np.linalg.pinv(_laplacian(total * spread))
-    noise = _laplacian(np.where(played, total**2 * spread / np.maximum(trials + ties, 1e-9), 0.0))
+    inverse = np.linalg.pinv(_laplacian(total * chance * (1 - chance)))
+    share = fixed / np.where(played, total, 1.0)
+    noise = _laplacian(total**2 * share * (1 - share) / np.maximum(trials + ties, 1e-9))
     half = Z95 * SCALE * np.sqrt(np.maximum(np.diag(inverse @ noise @ inverse), 0.0))
     rating = SCALE * strength
     return Ratings(rating, rating - half, rating + half, _levels(score))

@@ -52,6 +52,23 @@ def test_intervals_cover_the_truth() -> None:
     assert 0.93 < np.mean(held) < 0.97
 
 
+def test_intervals_of_players_that_win_in_a_circle() -> None:
+    """Each wins 90 % against one other: equal by the model, whose p (1 - p) is 0.25 where a share varies by 0.09.
+
+    Of three players a rating is a third of the sum of two pairings' log odds, whose slope is 4 at p = 1/2.
+    """
+    games = 200.0 * (1 - np.eye(3))
+    wins = np.array([[0.0, 0.9, 0.1], [0.1, 0.0, 0.9], [0.9, 0.1, 0.0]])
+    fit = bradley_terry(games * wins, games, games, ties=0.0)
+    half = 1.959964 * SCALE * np.sqrt(2 * 0.09 / 200) * 4 / 3
+    np.testing.assert_allclose(fit.high - fit.rating, half, rtol=1e-6)
+    rng, drawn = np.random.default_rng(5), []
+    for _ in range(400):
+        upper = np.triu(rng.binomial(200, wins), 1).astype(float)
+        drawn.append(bradley_terry(upper + np.tril(200 - upper.T, -1), games, games, ties=0.0).rating)
+    assert 1.959964 * np.std(drawn) == pytest.approx(half, rel=0.1)
+
+
 def test_a_player_that_wins_everything_stays_finite_and_is_told() -> None:
     """One above all, two that share, one below all: finite, in that order, on three levels."""
     games = 100.0 * (1 - np.eye(4))
