@@ -94,6 +94,6 @@ _MAKERS = {"game": "envs.make('kuhn_poker')", "player": "envs.make_bot('random',
 
 
 def refuse_name(value: object, what: str) -> None:
-    """Raises InputError where a name or a number stands for a `game` or a `player`; the message says how one is had."""
-    if value is None or isinstance(value, str | int | float):
+    """Raises InputError where plain data, as a name, stands for a `game` or a `player`; it says how one is had."""
+    if value is None or isinstance(value, str | bytes | int | float) or type(value) in (list, tuple, dict, set):
         raise InputError(f"{value!r} is not a {what}; give one, as {_MAKERS[what]}")

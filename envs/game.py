@@ -22,7 +22,7 @@ import numpy as np
 from jax import Array
 
 from envs import drawing
-from envs.errors import InputError, a_kind, whole_number
+from envs.errors import InputError, a_kind, shown, whole_number
 from envs.match_rules import MatchRules
 
 State = Any
@@ -276,7 +276,15 @@ class Game(abc.ABC):
 
     def action_name(self, action: int) -> str:
         """Returns the name of an action, unique among the legal actions of a state (host side)."""
-        return str(int(action))
+        return str(self.action_id(action))
+
+    def action_id(self, action: Any) -> int:
+        """Returns an action's number as an int (host side); raises InputError where the game has no such action."""
+        rule = f"one of 0 to {self.num_actions - 1}"
+        number = whole_number("action", action, rule)
+        if not 0 <= number < self.num_actions:
+            raise InputError(f"action={shown(number)} is not one of {self.name}; it must be {rule}")
+        return number
 
     def describe_action(self, state: State, action: int, viewer: int | None = None) -> str:
         """Returns the name of an action of `state.current_player`, which may depend on the state (host side).

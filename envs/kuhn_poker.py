@@ -180,7 +180,7 @@ class KuhnPoker(EnumerableGame):
 
     def action_name(self, action: int) -> str:
         """Returns "pass" or "bet"."""
-        return _ACTIONS[action]
+        return _ACTIONS[self.action_id(action)]
 
     def situation(self, view: KuhnView) -> tuple[str, str]:
         """Returns the actions so far, and the card held."""

@@ -246,7 +246,7 @@ class LeducPoker(EnumerableGame):
 
     def action_name(self, action: int) -> str:
         """Returns "fold", "call" (or check) or "raise"."""
-        return _ACTIONS[action]
+        return _ACTIONS[self.action_id(action)]
 
     def situation(self, view: LeducView) -> tuple[str, str]:
         """Returns the actions so far, and the ranks held and turned."""

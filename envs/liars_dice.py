@@ -182,6 +182,7 @@ class LiarsDice(EnumerableGame):
 
     def action_name(self, action: int) -> str:
         """Returns e.g. "bid 2-5", at least two dice showing a five or a six, or "call liar"."""
+        action = self.action_id(action)
         return "call liar" if action == LIAR else f"bid {_bid(action)}"
 
     def scene(self, state: LiarsState, viewer: int | None = None) -> drawing.Scene:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jax
 import numpy as np
 
 _LARGEST_WHOLE = 2**53
@@ -16,11 +17,11 @@ def read_as(kind: type, value: Any) -> Any:
 
     Args:
       kind: of the rule or setting, such as int.
-      value: as it was given; a NumPy scalar counts as the Python number that it holds.
+      value: as it was given; a scalar of NumPy or JAX counts as the Python number that it holds.
     Returns:
       The value, of another type than `kind` where it cannot be read as one, which is for the caller to refuse.
     """
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic | np.ndarray | jax.Array) and value.ndim == 0:
         value = value.item()
     if kind is float and type(value) is int:
         try:

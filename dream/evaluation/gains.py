@@ -61,7 +61,7 @@ def play_for_gains(
     check_two_player_zero_sum(game, "a gain over a policy")
     if playouts < 1:
         raise InputError(f"playouts={playouts} is not valid; it must be at least 1")
-    check_games(game, games)
+    games = check_games(game, games)
     check_once(game)
     for one in (player, policy):
         check_plays(one, game)

@@ -18,6 +18,7 @@ import numpy as np
 from dream.evaluation.matches import CHUNK, hands_report, match_key, play_hands
 from dream.evaluation.statistics import mean_interval, rate_interval, ratio_interval
 from envs import Game, HostPlayer, InputError, MatchRules, Policy
+from envs.errors import whole_number
 from envs.match_rules import Standing, after_round, final_points, is_shutout, winner_of
 
 _DEALS_PER_PAIR = 12
@@ -111,7 +112,7 @@ def match_games(
       InputError: as `play_hands`; a wrong number of games; points that are no whole numbers; or players that tie so
         often that games do not end.
     """
-    check_pairs(game, games)
+    games = check_pairs(game, games)
     composer, pairs, parts = Composer(rules), games // 2, []
     deals = min(CHUNK, max(_FEWEST_DEALS, _DEALS_PER_PAIR * pairs))
     while len(composer.finished) < pairs:
@@ -157,12 +158,14 @@ def game_rules(game: Game, target: int | None, scoring: str | None) -> MatchRule
     return dataclasses.replace(game.match_rules(scoring), target=target)
 
 
-def check_pairs(game: Game, games: int) -> None:
-    """Raises InputError unless games come in pairs, two at least, of a game of two players."""
+def check_pairs(game: Game, games: int) -> int:
+    """Returns a number of games as an int; raises InputError unless they are pairs, two at least, of a game for two."""
     if game.num_players != 2:
         raise InputError(f"{game.name} has {game.num_players} players; games to a target need two")
+    games = whole_number("games", games, "even and at least 4")
     if games < 4 or games % 2:
         raise InputError(f"games={games} is not valid; it must be even, at least 4: games to a target come in pairs")
+    return games
 
 
 def whole_points(points: np.ndarray) -> np.ndarray:

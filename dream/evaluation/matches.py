@@ -90,7 +90,7 @@ def play_hands(
         asked on the host in a game for more than two; a policy that gives no distribution over the legal actions
         somewhere; or a game that does not keep what it promises.
     """
-    check_games(game, games)
+    games = check_games(game, games)
     check_once(game)
     for player in (policy, opponent):
         check_plays(player, game)
@@ -127,7 +127,7 @@ def play_blocks(
       game, policy, opponent, games, seed: as of `play_hands`.
       block: deals in a block.
     """
-    check_games(game, games)
+    games = check_games(game, games)
     pairs, key = games // game.num_players, match_key(seed)
     for chunk in range(-(-pairs // CHUNK)):
         size, chunk_key = min(CHUNK, pairs), jax.random.fold_in(key, chunk)
@@ -155,16 +155,20 @@ def match_key(seed: int | Array) -> Array:
     return jax.random.key(number)
 
 
-def check_games(game: Game, games: int) -> None:
-    """Raises InputError unless `games` rounds can be mirrored: a multiple of the players, of two deals at least."""
+def check_games(game: Game, games: int) -> int:
+    """Returns a number of rounds as an int; raises InputError unless they can be mirrored.
+
+    That is a multiple of the players, of two deals at least.
+    """
     refuse_name(game, "game")
     seats = game.num_players
-    whole_number("games", games, f"a multiple of {seats}")
+    games = whole_number("games", games, f"a multiple of {seats}")
     if games < 2 * seats or games % seats:
         raise InputError(
             f"games={games} is not valid; it must be a multiple of {seats}, at least {2 * seats}: "
             "every deal is played from every seat"
         )
+    return games
 
 
 def interval(name: str, values: np.ndarray) -> Interval:

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from envs import cards
 from envs.errors import InputError, shown
 
@@ -52,7 +54,7 @@ def options_of(values: Sequence[int] | None, joker_value: int, ace_high: bool) -
       joker_value: dump points of a joker.
       ace_high: as of `Options`.
     Raises:
-      InputError: dump points that are no whole numbers from 0 to MAX_VALUE, or not of 13 ranks.
+      InputError: dump points that are no whole numbers from 0 to MAX_VALUE, or not of 13 ranks; ace_high is no bool.
     """
     try:
         table = list(Options().values if values is None else values)
@@ -63,7 +65,14 @@ def options_of(values: Sequence[int] | None, joker_value: int, ace_high: bool) -
         raise InputError(f"values={shown(values)} is not valid; it must be {right}")
     if not _is_value(joker_value):
         raise InputError(f"joker_value={shown(joker_value)} is not valid; it must be a whole number, 0 to {MAX_VALUE}")
-    return Options(tuple(int(value) for value in table), int(joker_value), bool(ace_high))
+    return Options(tuple(int(value) for value in table), int(joker_value), yes_or_no("ace_high", ace_high))
+
+
+def yes_or_no(name: str, given: Any) -> bool:
+    """Returns a switch as a bool; raises InputError where it is none, as a number of jokers."""
+    if not isinstance(given, bool | np.bool_):
+        raise InputError(f"{name}={shown(repr(given))} is not valid; it must be True or False")
+    return bool(given)
 
 
 def _is_value(value: Any) -> bool:

@@ -27,6 +27,7 @@ from envs.hand_evaluator.combo import (
     read_card,
     read_cards,
     unpack,
+    yes_or_no,
 )
 
 METHODS = ("exact", "article", "control_points")
@@ -136,7 +137,7 @@ class HandEvaluator:
           InputError: an unknown card, a third copy, a joker where there are none, or values that are no table.
         """
         self._options = options_of(values, joker_value, ace_high)
-        self._wild, self._memo = bool(jokers), search.new_memo()
+        self._wild, self._memo = yes_or_no("jokers", jokers), search.new_memo()
         code, wild = pack(read_cards(cards) if isinstance(cards, str) else cards)
         if wild and not jokers:
             raise InputError("a joker in a hand without jokers; pass jokers=True")

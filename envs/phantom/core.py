@@ -199,7 +199,7 @@ class PhantomGame(Game):
 
     def action_name(self, action: int) -> str:
         """Returns the name of a cell: its column as a letter and its row, "a1" for cell 0."""
-        return boards.cell_name(int(action), self.columns)
+        return boards.cell_name(self.action_id(action), self.columns)
 
     def symbols(self, state: PhantomState, viewer: int | None = None) -> str:
         """Returns "x", "o" or "." of each cell, as `viewer` knows it; None: as it is."""

@@ -16,7 +16,7 @@ import numpy as np
 from envs.errors import InputError, a_kind, shown
 from envs.game import Game
 from envs.records import openspiel
-from envs.records.record import FORMAT, Record
+from envs.records.record import FORMAT, Record, a_record, listed
 
 MAX_BYTES, MAX_WHOLE, MAX_LINE = 2**28, 2**24, 2**20
 """Of a file, of one that is a single JSON value, and of a line."""
@@ -24,6 +24,7 @@ MOST_ACTIONS = 100_000
 """Of a game, beyond any: a match of rummy 500 has up to 90,400."""
 _MOST = {"deal": 2**16, "deck": 52, "actions": MOST_ACTIONS, "players": 16, "about": 64}
 """Entries, beyond any game's."""
+_RECORDS = "a list of records"
 _MOST_NAME = 1000
 """Characters in a player's name, or in a text of `about`."""
 _FIRST = 1
@@ -38,7 +39,7 @@ _DECODER = json.JSONDecoder()
 
 def to_line(one: Record) -> str:
     """Returns a record as a line of JSON; raises InputError for what could not be read again."""
-    value = one.as_json()
+    value = a_record(one).as_json()
     _check_entries("the record", value, "deal")
     return json.dumps(value) + "\n"
 
@@ -52,11 +53,10 @@ def write(path: str | Path, records: Sequence[Record]) -> None:
     """
     if isinstance(records, Record):
         raise InputError("a single record was given; give a list of them, [record]")
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise InputError(f"{path} cannot be written; it must be a file in an existing folder")
+    path = _to_write(path)
+    text = "".join(map(to_line, records if isinstance(records, Sequence) else listed("records", records, _RECORDS)))
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text("".join(map(to_line, records)))
+    temporary.write_text(text)
     temporary.replace(path)
 
 
@@ -64,14 +64,16 @@ def append(path: str | Path, one: Record) -> None:
     """Adds a record, whole or not at all, to a file of one per line; its line is its own even after one without an end.
 
     Raises:
+      InputError: no record, or no such folder.
       OSError: the disk refused.
     """
-    with Path(path).open("a+b", buffering=0) as file:
+    line = to_line(one).encode()
+    with _to_write(path).open("a+b", buffering=0) as file:
         end = file.seek(0, os.SEEK_END)
         if end:
             file.seek(end - 1)
         begins = b"" if not end or file.read(1) == b"\n" else b"\n"
-        rest = memoryview(begins + to_line(one).encode())
+        rest = memoryview(begins + line)
         try:
             while rest:  # a disk that fills up takes a part, and refuses the next
                 rest = rest[file.write(rest) :]
@@ -80,9 +82,24 @@ def append(path: str | Path, one: Record) -> None:
             raise
 
 
+def _file(path: Any) -> Path:
+    """Returns the path of a file; raises InputError for what is none, as a number or bytes."""
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+        raise InputError(f"path={shown(repr(path))} is not valid; it must be the path of a file of records")
+    return Path(path)
+
+
+def _to_write(path: Any) -> Path:
+    """Returns the path of a file to be written; raises InputError where its folder does not exist."""
+    path = _file(path)
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written; it must be a file in an existing folder")
+    return path
+
+
 def check_lines(path: str | Path) -> None:
     """Raises InputError where a file is there that does not hold one record per line, judged by its first line."""
-    path = Path(path)
+    path = _file(path)
     if not path.exists():
         return
     wrong = InputError(f"{path} is there already and does not hold one record per line; choose another file")
@@ -112,7 +129,7 @@ def read(path: str | Path, game: Game | str | None = None) -> list[Record]:
     Raises:
       InputError: the file cannot be read, or a record is not as it must be; record and reason are named.
     """
-    path = Path(path)
+    path = _file(path)
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):
@@ -140,7 +157,14 @@ def parse(text: str, game: Game | str | None = None, place: str = "text") -> lis
     Raises:
       InputError: as `read`.
     """
-    return [_read_one(place, n, text[start:end], game) for n, start, end in _places(place, text)]
+    return [_read_one(place, n, text[start:end], game) for n, start, end in _places(place, _text(text))]
+
+
+def _text(given: Any) -> str:
+    """Returns a text of records; raises InputError for what is none, as bytes."""
+    if not isinstance(given, str):
+        raise InputError(f"text={shown(repr(given))} is not valid; it must be what a file of records holds, a str")
+    return given
 
 
 class LazyRecords(Sequence[Record]):
@@ -161,7 +185,7 @@ class LazyRecords(Sequence[Record]):
         Raises:
           InputError: JSON that nests too deep, a record that is too long, or more than `most`.
         """
-        self._game, self._place = game, place
+        self._game, self._place, text = game, place, _text(text)
         found = list(itertools.islice(_places(place, text), None if most is None else most + 1))
         if most is not None and len(found) > most:
             raise InputError(f"{place} holds more than {most} records; split it into several files")

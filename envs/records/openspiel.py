@@ -23,14 +23,15 @@ import jax
 
 import envs
 from envs.dealing import whole_deck
-from envs.errors import InputError, shown, unknown
+from envs.errors import InputError, shown, unknown, whole_number
 from envs.game import Game
-from envs.records.record import Record, record
+from envs.records.record import Record, a_record, listed, record
 
 _GIN_STOCK = 53
 """OpenSpiel's action of drawing from the stock; the card follows it."""
 _CALL = 1
 """Of Leduc poker; the second in a row of a round's actions, or one after a raise, ends the round."""
+_NUMBERS = "a list of whole numbers"
 _GAME_TEXT = re.compile(r"([a-z_]\w*)(?:\((.*)\))?", re.DOTALL)
 _SERIALISED = re.compile(r"\[Game\]\n(.*?)\n+\[State\]\n(.*)", re.DOTALL)
 
@@ -69,7 +70,8 @@ def of_history(
     try:
         ours = game if isinstance(game, Game) else game_of(game)
         kind = _kind_of(ours)
-        deal, actions = kind.split(ours, list(history))
+        numbers = [whole_number("a number", x, "of chance or an action") for x in listed("history", history, _NUMBERS)]
+        deal, actions = kind.split(ours, numbers)
         return record(ours, deal, actions, players)
     except InputError as error:
         raise InputError(f"{place}: {str(error).removeprefix('record: ')}") from error
@@ -77,7 +79,7 @@ def of_history(
 
 def to_history(given: Record) -> list[int]:
     """Returns OpenSpiel's history of a record; raises InputError where it has no such game."""
-    game = envs.make(given.game, **given.rules)
+    game = envs.make(a_record(given).game, **given.rules)
     return _kind_of(game).joined(game, [int(x) for x in given.deal], given.actions)
 
 
@@ -87,6 +89,8 @@ def game_of(text: str) -> Game:
     Raises:
       InputError: there is none, or it has not the parameters.
     """
+    if not isinstance(text, str):
+        raise InputError(f"game={shown(repr(text))} is not a game; give one, or OpenSpiel's name of it")
     found = _GAME_TEXT.fullmatch(text.strip())
     if found is None or found[1] not in _KINDS:
         raise unknown("game of OpenSpiel", shown(text), _KINDS)

@@ -94,25 +94,54 @@ def finished(
         what a record cannot hold.
     """
     refuse_name(game, "game")
-    named = not isinstance(players, str) and all(isinstance(name, str) for name in players)
-    if not named or len(players) not in (0, game.num_players):
+    names = listed("players", players, f"{game.num_players} names, or none")
+    if not all(isinstance(name, str) for name in names) or len(names) not in (0, game.num_players):
         raise InputError(f"players={shown(repr(players))} is not valid; it must be {game.num_players} names, or none")
-    numbers = game.deal_of(deal) if hasattr(deal, "current_player") else deal
+    numbers = game.deal_of(deal) if hasattr(deal, "current_player") else listed("deal", deal, "a list of numbers")
+    if about is not None and not isinstance(about, Mapping):
+        raise InputError(f"about={shown(repr(about))} is not valid; it must be a dict, names to texts and numbers")
     return Record(
         game=game.name,
         version=game.version,
         rules=rules_of(game),
-        deal=tuple(number if isinstance(number, float) else int(number) for number in numbers),
-        actions=tuple(whole_number("action", action, "one of the game's") for action in actions),
+        deal=tuple(map(_number, numbers)),
+        actions=tuple(
+            whole_number("action", action, "one of the game's")
+            for action in listed("actions", actions, "a list of whole numbers")
+        ),
         result={"points": rounded(points)},
-        players=tuple(players),
+        players=tuple(names),
         preset=game.preset,
         about={name: _plain(name, value) for name, value in (about or {}).items()},
     )
 
 
+def a_record(given: Any) -> Record:
+    """Returns a record; raises InputError for what is none, as the path of a file of records."""
+    if not isinstance(given, Record):
+        raise InputError(f"{shown(repr(given))} is not a record; give one, as envs.records.read(path)[0]")
+    return given
+
+
+def listed(name: str, given: Any, right: str) -> list[Any]:
+    """Returns values as a list; raises InputError where they are none, as a text or a single number."""
+    if isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping) and getattr(given, "ndim", 1):
+        return list(given)
+    raise InputError(f"{name}={shown(repr(given))} is not valid; it must be {right}")
+
+
+def _number(given: Any) -> int | float:
+    """Returns a number of a deal as Python's; raises InputError where it is none."""
+    value = given.item() if hasattr(given, "item") and np.ndim(given) == 0 else given
+    if not isinstance(value, int | float):
+        raise InputError(f"deal holds {shown(repr(given))}; it must hold numbers")
+    return value if isinstance(value, float) else int(value)
+
+
 def _plain(name: str, value: Any) -> Any:
     """Returns a value of `about` as JSON holds it, numbers of NumPy and JAX as Python's."""
+    if not isinstance(name, str):
+        raise InputError(f"about names a value {shown(repr(name))}; the name must be a text")
     values = list(value) if isinstance(value, list | tuple) else [value]
     plain = [x.item() if hasattr(x, "item") and np.ndim(x) == 0 else x for x in values]
     if not all(x is None or isinstance(x, str | int | float) for x in plain):
@@ -122,6 +151,7 @@ def _plain(name: str, value: Any) -> Any:
 
 def rules_of(game: Game) -> dict[str, Any]:
     """Returns the rules that `envs.make` takes to make a game again."""
+    refuse_name(game, "game")
     fields = _settable(game)
     rules = fields.pop("rules", None)
     return (_settable(rules) if dataclasses.is_dataclass(rules) else dict(rules or {})) | fields
@@ -135,8 +165,12 @@ def _settable(given: Any) -> dict[str, Any]:
 
 
 def rounded(points: Sequence[float]) -> list[float]:
-    """Returns points as records hold them, to four digits."""
-    return [round(float(x), 4) + 0.0 for x in points]
+    """Returns points as records hold them, to four digits; raises InputError for what are no numbers."""
+    right = "a list of numbers"
+    try:
+        return [round(float(x), 4) + 0.0 for x in listed("points", points, right)]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"points={shown(repr(points))} is not valid; it must be {right}") from error
 
 
 def record(
@@ -187,6 +221,7 @@ def replay(given: Record) -> tuple[Game, State]:
 
 def game_of(given: Record) -> Game:
     """Returns the game a record is of; raises InputError where there is none such."""
+    a_record(given)
     try:
         game = envs.make(given.game, **given.rules)
     except InputError as error:
@@ -225,8 +260,10 @@ def counted_once(rounds: Iterable[Record]) -> Iterator[Record]:
     The games of a pair have the numbers 2 k and 2 k + 1 as `about["game"]`.
     """
     met: dict[str, int] = {}
+    if not isinstance(rounds, Iterable):
+        raise InputError(f"rounds={shown(repr(rounds))} is not valid; it must be a list of records")
     for one in rounds:
-        game = one.about.get("game")
+        game = a_record(one).about.get("game")
         if isinstance(game, int) and "pair" in one.about:
             place = [game // 2, one.about["pair"], one.about.get("seat")]
             same = json.dumps(
@@ -246,7 +283,7 @@ def points_of(game: Game, state: State, rewards: Array) -> Array:
 
 def stored_points(given: Record) -> list[float]:
     """Returns what a record says that each player won, unchecked; [] where it says no such numbers."""
-    points = given.result.get("points")
+    points = a_record(given).result.get("points")
     known = isinstance(points, list) and all(type(x) in (int, float) and abs(x) < _MOST_POINTS for x in points)
     return [float(x) for x in points] if known else []
 
@@ -358,7 +395,7 @@ def scene(given: Record, *, checked: bool = True) -> drawing.Scene:
 def player_names(given: Record, num_players: int, *, whole: bool = False) -> list[str]:
     """Returns who played by seat, "player 0" and so on where that is not known; long names are cut unless `whole`."""
     seats = range(num_players)
-    if not given.players:
+    if not a_record(given).players:
         return [f"player {seat}" for seat in seats]
     if whole:
         return list(given.players)

@@ -378,7 +378,7 @@ class Rummy500(Game):
 
     def action_name(self, action: int) -> str:
         """Returns what an action does, e.g. "lay 4C at the high end"."""
-        return actions.action_name(int(action))
+        return actions.action_name(self.action_id(action))
 
     def describe_action(self, state: RummyState, action: int, viewer: int | None = None) -> str:
         """Returns an action's name; of a draw that ends the round, that it does."""

@@ -227,9 +227,10 @@ class GinRummy(TableGame):
 
     def action_name(self, action: int) -> str:
         """Returns what an action does, e.g. "discard 7H"."""
+        action = self.action_id(action)
         if action < _DISCARDS:
             return ("draw from the stock", "take the top of the pile", "pass")[action]
-        knocks, card = divmod(int(action) - _DISCARDS, self.rules.num_cards)
+        knocks, card = divmod(action - _DISCARDS, self.rules.num_cards)
         return f"{'knock, discarding' if knocks else 'discard'} {cards.card_name(card, self.rules.num_ranks)}"
 
     def scene(self, state: GinState, viewer: int | None = None) -> drawing.Scene:

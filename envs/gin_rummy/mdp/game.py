@@ -294,16 +294,18 @@ class MdpGinRummy(TableGame):
 
     def action_name(self, action: int) -> str:
         """Returns what an action does, e.g. "discard card 3" of the own hand in the order of the ids."""
+        action = self.action_id(action)
         if DISCARDS <= action < CONTINUE:
-            return f"discard card {int(action) - DISCARDS + 1}"
-        return _ACTION_NAMES[int(action)]
+            return f"discard card {action - DISCARDS + 1}"
+        return _ACTION_NAMES[action]
 
     def describe_action(self, state: MdpState, action: int, viewer: int | None = None) -> str:
         """Returns what an action does, a discard with the name of its card."""
+        action = self.action_id(action)
         if not DISCARDS <= action < CONTINUE:
             return self.action_name(action)
         held = cards.cards_in(jax.device_get(state.table.hands[state.current_player]))
-        return f"discard {cards.card_name(held[int(action) - DISCARDS])}"
+        return f"discard {cards.card_name(held[action - DISCARDS])}"
 
     def scene(self, state: MdpState, viewer: int | None = None) -> drawing.Scene:
         """Returns both hands with their melds and deadwood, the stock and the pile."""

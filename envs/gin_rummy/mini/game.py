@@ -321,10 +321,11 @@ class MiniGinRummy(GinRummy, EnumerableGame):
 
     def describe_action(self, state: MiniState, action: int, viewer: int | None = None) -> str:
         """Returns what an action does, its card as the viewer names it, or as the table does."""
+        action = self.action_id(action)
         if action < _DISCARDS or not self.rules.suit_symmetry:
             return self.action_name(action)
         actor, *_ = names = jax.device_get((state.labels[state.current_player], state.labels))
-        knocks, card = divmod(int(action) - _DISCARDS, self.rules.num_cards)
+        knocks, card = divmod(action - _DISCARDS, self.rules.num_cards)
         suit, rank = divmod(card, self.rules.num_ranks)
         suit = int(np.argsort(actor)[suit])
         named = (suit if viewer is None else int(names[1][viewer][suit])) * self.rules.num_ranks + rank

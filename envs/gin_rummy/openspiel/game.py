@@ -258,11 +258,11 @@ class OpenSpielGinRummy(Game):
 
     def action_name(self, action: int) -> str:
         """Returns what an action does, e.g. "put down 7H", which is a discard or a card laid off."""
-        return words.action_name(self.rules, int(action))
+        return words.action_name(self.rules, self.action_id(action))
 
     def describe_action(self, state: OpenSpielState, action: int, viewer: int | None = None) -> str:
         """Returns what an action does in a state, e.g. "discard 7H" or "lay off 7H"."""
-        return words.action_in(self.rules, jax.device_get(state), int(action))
+        return words.action_in(self.rules, jax.device_get(state), self.action_id(action))
 
     def scene(self, state: OpenSpielState, viewer: int | None = None) -> drawing.Scene:
         """Returns both hands, the melds laid, the cards laid off, the stock, the upcard and the pile."""

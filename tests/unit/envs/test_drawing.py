@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -68,6 +69,18 @@ def test_names_of_legal_actions_are_unique(played: tuple[Game, list[tuple[Any, n
             named = [game.describe_action(state, action, viewer) for action in allowed]
             assert len(set(named)) == len(named)
             assert not any(name.isdigit() for name in named)
+
+
+@pytest.mark.parametrize("name", envs.names())
+def test_actions_that_a_game_does_not_have_are_refused(name: str) -> None:
+    """-1 was the last one's name, and what comes after the last that of another."""
+    game = envs.make(name)
+    assert game.action_name(jnp.int32(game.num_actions - 1)) == game.action_name(game.num_actions - 1)
+    for wrong in (-1, game.num_actions):
+        with pytest.raises(InputError, match=rf"^action={wrong} is not one of {name}; it must be one of 0 to \d+$"):
+            game.action_name(wrong)
+    with pytest.raises(InputError, match=r"^action=0.5 is not valid; it must be a whole number, one of 0 to"):
+        game.action_name(0.5)
 
 
 def test_all_cards_are_in_the_open_picture(played: tuple[Game, list[tuple[Any, np.ndarray]]]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -44,3 +45,10 @@ def test_numbers_beyond_those_of_a_float_are_infinite() -> None:
     assert (read_as(float, 10**400), read_as(float, -(10**400))) == (math.inf, -math.inf)
     assert (read_as(int, 2.0**53), read_as(int, 2.0**54)) == (2**53, 2.0**54)
     assert type(read_as(int, 2.0**54)) is float
+
+
+@pytest.mark.parametrize("value", [np.int64(20), np.array(20), jnp.int32(20), jnp.float32(20)])
+def test_scalars_of_numpy_and_jax_are_numbers(value: Any) -> None:
+    """As Python's are; a truth value is none, whoever made it."""
+    assert (read_as(int, value), type(read_as(int, value))) == (20, int)
+    assert read_as(int, jnp.bool_(True)) is True

@@ -15,6 +15,8 @@ from jax.sharding import AbstractMesh, AxisType
 
 from dream.compiled import devices
 from dream.evaluation import Interval, match, matches
+from dream.evaluation.games import check_pairs
+from dream.evaluation.matches import check_games
 from envs import Game, InputError, Policy, make, make_bot
 
 GAME = CoinGame()
@@ -144,6 +146,16 @@ def test_odd_or_too_few_hands(games: int) -> None:
     """Said in one line."""
     with pytest.raises(InputError, match=f"games={games} is not valid; it must be a multiple of 2, at least 4"):
         match(GAME, make_bot("random", GAME), make_bot("random", GAME), games=games)
+
+
+@pytest.mark.parametrize("games", [np.int64(8), jnp.int32(8)])
+def test_numbers_of_games_may_be_scalars_of_numpy_and_jax(games: Any) -> None:
+    """Which a match cannot be compiled for as they are."""
+    assert check_games(GAME, games) == 8
+    assert check_pairs(GAME, games) == 8
+    assert type(check_games(GAME, games)) is type(check_pairs(GAME, games)) is int
+    with pytest.raises(InputError, match=r"^games='8' is not valid; it must be a whole number, even and at least 4$"):
+        check_pairs(GAME, "8")
 
 
 @pytest.mark.parametrize("num_players", [2, 3])

@@ -14,7 +14,7 @@ from jax import Array
 
 from dream.config.compose import compose_config
 from dream.equations.sampling import sample_action
-from dream.networks import Network, make_network
+from dream.networks import Network, make_history_network, make_network, make_policy_network
 from dream.networks.network import dense_reader, make_reader
 from dream.rollout import self_play
 from envs import Game, InputError
@@ -180,3 +180,13 @@ def test_wrong_configuration(config: Any, reported: str) -> None:
         make_network(config)
     assert reported in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("make", [make_network, make_history_network, make_policy_network])
+@pytest.mark.parametrize("game", ["kuhn_poker", 3])
+def test_a_game_by_name_is_refused(make: Any, game: Any) -> None:
+    """By an AttributeError of what reads its observations, until then."""
+    with pytest.raises(
+        InputError, match=rf"^game={game!r} is not a game; give one, as game=envs.make\('kuhn_poker'\)$"
+    ):
+        make(SMALL, game)
