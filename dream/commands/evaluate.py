@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from dream.evaluation.matches import check_games
 from dream.evaluation.recorded import print_reports, recorded_reports
 from dream.evaluation.report import report_table
 from dream.search import names as search_names
+from dream.storage import levels
 from dream.storage.files import write_json, write_text, writing
 from dream.storage.policies import (
     at_checkpoint,
@@ -38,7 +39,7 @@ from dream.storage.policies import (
     report_name,
     searching,
 )
-from dream.storage.reports import EVALUATIONS, measured, measured_player
+from dream.storage.reports import EVALUATIONS, measured, stated_player
 from dream.training import announce, hosts
 from dream.training.objective import objective
 from dream.training.progress import Lines
@@ -132,9 +133,10 @@ def prepared(config: EvaluateConfig) -> Match:
     with naming("opponent"):
         place = at_checkpoint(config.opponent, first.game)
         opponent = find_opponent(place, first.game)
-    players = {"checkpoint": first.measured, "opponent": measured_player(place, first.game)}
+    players = {"checkpoint": first.measured, "opponent": stated_player(place, first.game)}
     of_run = players["opponent"]["iteration"] if place != config.opponent else None
-    path = first.folder / FOLDER / _file_name(first.report_name, config, of_run)
+    of_level = players["opponent"] if levels.is_level(place) else None
+    path = first.folder / FOLDER / _file_name(first.report_name, config, of_run, of_level)
     check_can_be_folder(path.parent, f"the folder {path.parent}")
     recorded = config.checkpoint if config.policy is None else f"{config.checkpoint} ({first.policy_name})"
     config = dataclasses.replace(config, policy=first.policy_name)
@@ -174,10 +176,9 @@ def _named(config: EvaluateConfig) -> _First:
     """Finds a player by name on the game that `env` chooses, whose report is of the current folder."""
     game = game_of_named(config.checkpoint, config.env, config.policy)
     _check_rounds(config, game)
-    played = zlib.crc32(repr(game.identity).encode())
-    name = search_names.policy_in(config.checkpoint)
-    report = f"{game.name}_{name}-{played:08x}".replace(":", "-")
-    known = measured_player(config.checkpoint, game)  # a level may be a trained player
+    name, known = search_names.policy_in(config.checkpoint), stated_player(config.checkpoint, game)
+    played = game.identity if known is None else (game.identity, known)  # a level is what it stands for
+    report = f"{game.name}_{name}-{zlib.crc32(repr(played).encode()):08x}".replace(":", "-")
     return _First(game, find_player(config.checkpoint, game), name, report, Path.cwd(), measured=known)
 
 
@@ -280,20 +281,24 @@ def write_report(prepared: Match, report: dict[str, Any]) -> None:
         write_json(prepared.path, {**record, **report})
 
 
-def _file_name(player: str, config: EvaluateConfig, iteration: int | None) -> str:
+def _file_name(
+    player: str, config: EvaluateConfig, iteration: int | None, level: Mapping[str, Any] | None = None
+) -> str:
     """Returns "<opponent>_<player>.json", with what searches, and target, scoring, games and seed if not usual.
 
     Args:
       player: that is measured.
       config: of the match.
       iteration: of the opponent's checkpoint, where it is a run or in one.
+      level: whom the opponent stands for, where it is a level.
     """
     if search_names.is_search(config.checkpoint):
         worlds = search_names.parse(config.checkpoint).worlds
         player += f"_search_{'usual' if worlds is None else worlds}"
     plain = re.sub(r"[^\w.-]+", "-", config.opponent).strip("-.")[-60:]
     if plain != config.opponent:  # a path; the sum keeps different ones apart
-        plain += f"-{zlib.crc32(config.opponent.encode()):08x}"
+        whole = config.opponent if level is None else f"{config.opponent} {dict(level)}"
+        plain += f"-{zlib.crc32(whole.encode()):08x}"
     plain += "" if iteration is None else f"-{iteration}"
     target = "" if config.target is None else f"_to_{config.target}"
     scoring = "" if config.scoring is None else f"_{config.scoring}"

@@ -40,6 +40,21 @@ def measured_player(reference: str, game: Game) -> dict[str, Any] | None:
     return measured(find(reference))
 
 
+def stated_player(reference: str, game: Game) -> dict[str, Any] | None:
+    """Returns who a report is of: as `measured_player`, and of a level which player it is and its share of mistakes.
+
+    A level's number alone says neither, and may stand for another player in another version.
+
+    Raises:
+      InputError: nothing readable there.
+    """
+    found = measured_player(reference, game)
+    inside = search_names.policy_in(reference) if search_names.is_search(reference) else reference
+    if not levels.is_level(inside):
+        return found
+    return levels.level(inside, game)._asdict() | (found or {})
+
+
 def measured_players(places: Mapping[str, str], game: Game) -> dict[str, dict[str, Any]]:
     """Returns the same of those of several players that were trained, by name, from where each is found."""
     found = {name: measured_player(place, game) for name, place in places.items()}

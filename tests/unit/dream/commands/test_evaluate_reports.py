@@ -17,6 +17,7 @@ from dream.commands.evaluate import play_match, prepare_match, prepared
 from dream.config.compose import compose_config
 from dream.config.schema import EvaluateConfig
 from dream.evaluation.statistics import Interval
+from dream.storage import levels
 from dream.storage.files import StorageError
 from dream.storage.policies import find
 from envs import InputError
@@ -77,6 +78,20 @@ def test_a_level_that_is_a_trained_player_is_said_to_be() -> None:
     measured = prepare_match(compose_config("evaluate", given)).measured
     assert measured["checkpoint"] == measured["opponent"]
     assert measured["checkpoint"]["iteration"] == 700
+    assert measured["checkpoint"]["player"] == "gin_rummy/points"
+
+
+def test_a_level_that_stands_for_another_player_has_another_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In another version of the package; its number is the same. The report says whom it is of."""
+    given = ["env=gin_rummy", "games=4"]
+    at_first = [["checkpoint='level:2'", "opponent=random"], ["checkpoint=random", "opponent='level:2'"]]
+    first = [prepare_match(compose_config("evaluate", [*given, *players])) for players in at_first]
+    assert first[0].measured["checkpoint"] == {"player": "greedy", "mistakes": 0.4}
+    assert first[1].measured["opponent"] == {"player": "greedy", "mistakes": 0.4}
+    random, _, *others = levels.LEVELS["gin_rummy"]
+    monkeypatch.setitem(levels.LEVELS, "gin_rummy", (random, levels.Level("greedy", 0.3), *others))
+    second = [prepare_match(compose_config("evaluate", [*given, *players])) for players in at_first]
+    assert len({match.path for match in (*first, *second)}) == 4
 
 
 @pytest.mark.parametrize(
