@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import envs
-from dream.commands.ladder_folder import BY_CODE, SETTINGS, asked, check_folder
+from dream.commands.ladder_folder import BY_CODE, SETTINGS, asked, check_folder, paths_of
 from dream.commands.ladder_play import MATCHES, Rounds
 from dream.commands.ladder_plot import plot_ladder
 from dream.commands.ladder_report import ladder_entries, print_ladder
@@ -26,7 +26,7 @@ from dream.evaluation.validity import refuse_unopposed
 from dream.search import names as search_names
 from dream.storage import files, levels, solved
 from dream.storage.lock import RunLock
-from dream.storage.policies import find, find_player, places_of, player_names
+from dream.storage.policies import absolute, find, find_player, places_of, player_names
 from dream.training import announce
 from dream.training.signals import StopRequest
 from envs import Game, InputError, MatchRules, Policy
@@ -82,13 +82,15 @@ def prepare_ladder(composed: Composed) -> Ladder:
     if len(names) < 2 or twice:
         wrong = f"names {twice[0]!r} twice; name each once" if twice else f"names {len(names)}; name at least two"
         raise InputError(f"players={list(names)} {wrong}")
+    run_dir = _run_dir(composed, config)
+    paths = paths_of(run_dir)
     with naming("players"):
-        places = places_of(names, game)
+        places = places_of(names, game, paths)
         players = {name: find_player(place, game) for name, place in places.items()}
     sources = {name: _identified(places[name], player, game) for name, player in players.items()}
     identity = {"game": game.identity, "seed": config.seed, "block": min(config.block, config.games)}
     rules = _match_rules(game, config, asked=composed.gives("target"))
-    prepared = Ladder(config, game, players, _run_dir(composed, config), identity, places, sources, rules)
+    prepared = Ladder(config, game, players, run_dir, identity, places, sources, rules)
     check_folder(prepared.run_dir, identity, sources)
     return prepared
 
@@ -222,7 +224,9 @@ def _asked(prepared: Ladder) -> dict[str, Any]:
     settings |= {name: getattr(config, name) for name in names}
     if prepared.match_rules is not None or config.target is None:  # else games are not asked for
         settings |= {"target": config.target, "scoring": config.scoring}
-    return asked(dataclasses.asdict(config.env), settings)
+    found = {name: absolute(name, prepared.game) for name in prepared.players}
+    paths = {name: path for name, path in found.items() if path != name}
+    return asked(dataclasses.asdict(config.env), settings, paths_of(prepared.run_dir) | paths)
 
 
 def _rated(names: list[str], results: dict[tuple[str, str], Result], score_of: Callable[[Result], Score]) -> Ratings:

@@ -20,6 +20,8 @@ BY_CODE = ", source "
 """What stands before the digest of a player's code, in what a player is."""
 _ASKED = "asked"
 """In the settings: what the last command asked for; folders of older versions have none."""
+_PATHS = "paths"
+"""Beside it: where players were found whose names are relative paths, for commands in another working folder."""
 
 
 def completed(overrides: list[str]) -> list[str]:
@@ -41,14 +43,22 @@ def completed(overrides: list[str]) -> list[str]:
     return _game_of_players(given.get("players"), given) + overrides
 
 
-def asked(env: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+def asked(env: Mapping[str, Any], settings: Mapping[str, Any], paths: Mapping[str, str]) -> dict[str, Any]:
     """Returns what a folder keeps of a command's settings.
 
     Args:
       env: the game's name and rules.
       settings: the others, by name.
+      paths: what `paths_of` is to give.
     """
-    return {_ASKED: {"env": dict(env), **settings}}
+    return {_ASKED: {"env": dict(env), **settings}, _PATHS: dict(paths)}
+
+
+def paths_of(folder: Path) -> dict[str, str]:
+    """Returns where a folder's players were found whose names are relative paths; {} in a new folder."""
+    stored = _stored(folder).get(_PATHS) if (folder / SETTINGS).is_file() else None
+    known = stored if isinstance(stored, dict) else {}
+    return {name: path for name, path in known.items() if isinstance(path, str)}
 
 
 def _asked_for(asked: Mapping[str, Any], given: Mapping[str, Any], folder: Path) -> list[str]:

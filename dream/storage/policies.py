@@ -7,8 +7,9 @@ import functools
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import envs
@@ -343,13 +344,27 @@ def at_checkpoint(reference: str, game: Game) -> str:
     return f"{before}{find(place).path}{reference.removeprefix(before + place)}"
 
 
-def places_of(names: Iterable[str], game: Game) -> dict[str, str]:
+def absolute(reference: str, game: Game) -> str:
+    """Returns a reference that means the same player in every working folder, where it names one by a path."""
+    place = search_names.policy_in(reference)
+    if not place or place in by_name(game) or not (path := Path(place).expanduser()).exists():
+        return reference
+    before = search_names.PREFIX if search_names.is_search(reference) else ""
+    return f"{before}{path.absolute()}{reference.removeprefix(before + place)}"
+
+
+def places_of(names: Iterable[str], game: Game, paths: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """Returns what `at_checkpoint` gives for each name.
 
+    Args:
+      names: of players.
+      game: what they play.
+      paths: where those were found whose names are relative paths; used where nothing is there any more.
     Raises:
       InputError: two names are of the same player, or a folder holds no readable checkpoint.
     """
-    places, known = {name: at_checkpoint(name, game) for name in names}, {}
+    there = {name: paths[name] if name in paths and absolute(name, game) == name else name for name in names}
+    places, known = {name: at_checkpoint(place, game) for name, place in there.items()}, {}
     for name, place in places.items():
         path = Path(place).expanduser()
         is_path = place not in by_name(game) and path.exists()
