@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import dataclasses
 import functools
 import importlib
 import importlib.metadata
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -176,6 +178,8 @@ def make_bot(name: str, game: Game, **options: Any) -> Policy:
             maker = getattr(importlib.import_module(module), function)
         except (ImportError, AttributeError) as error:
             raise InputError(f"player {name!r} of {game.name} ({given}) cannot be loaded: {error}") from error
+    if name in _from_outside(game.name):
+        _check_maker(name, game, maker, options)
     try:
         player = maker(game, **options) if takes_game else maker(**options)
     except TypeError as error:
@@ -189,6 +193,25 @@ def make_bot(name: str, game: Game, **options: Any) -> Policy:
             "envs.Policy(lambda params, view, legal: <probabilities of the actions>)"
         )
     return dataclasses.replace(player, game=game)
+
+
+def _check_maker(name: str, game: Game, maker: Any, options: Mapping[str, Any]) -> None:
+    """Raises InputError unless what makes a third-party player can be called with the game, as no player can."""
+    takes = None
+    if callable(maker) and not isinstance(maker, Policy):
+        try:
+            takes = inspect.signature(maker)
+        except ValueError:  # compiled code may not say what it takes
+            return
+        for given in (options, {}):  # options that it does not take are another fault
+            with contextlib.suppress(TypeError):
+                takes.bind(game, **given)
+                return
+    found = a_kind(type(maker)) if takes is None else f"a function of {takes}"
+    raise InputError(
+        f"player {name!r} of {game.name} is {found}; it must be a function that takes the game and returns an "
+        "envs.Policy"
+    )
 
 
 def is_foreign(reference: str) -> bool:

@@ -235,6 +235,19 @@ def test_a_players_function_that_is_wrong_says_so() -> None:
 
 
 @pytest.mark.usefixtures("outside")
+def test_a_player_in_the_place_of_its_function_says_so() -> None:
+    """Called with the game it lacked an argument."""
+    bots = {"itself": _always_first(None), "plain": lambda view, legal: legal, "number": 3}
+    envs.register("coin", make_coin, bots=bots | {"first": _always_first, "needs": lambda game, action: None})
+    game = envs.make("coin")
+    for name, found in (("itself", "a Policy"), ("plain", "a function of (view, legal)"), ("number", "an int")):
+        text = f"player {name!r} of coin is {found}; it must be a function that takes the game and returns an envs."
+        assert _refusal(lambda name=name: envs.make_bot(name, game)) == f"{text}Policy"
+    assert "does not take speed" in _refusal(lambda: envs.make_bot("first", game, speed=3))
+    assert "its function returned None" in _refusal(lambda: envs.make_bot("needs", game, action=1))
+
+
+@pytest.mark.usefixtures("outside")
 def test_a_taken_name_is_refused_unless_it_is_the_same_function() -> None:
     """The message says who has it; a function and its reference are one."""
     envs.register("coin", make_coin)
