@@ -34,12 +34,11 @@ class ExportConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Export:
-    """What is to be written, and where; `run` is the id of the run that it comes from, None where that is unknown."""
+    """What is to be written, and where."""
 
     card: Card
     arrays: dict[str, np.ndarray]
     path: Path
-    run: str | None
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -103,7 +102,7 @@ def prepared(config: ExportConfig) -> Export:
     policies = policies_of(trained, game, config.policy)
     name = chosen_name(policies, config.policy)
     arrays = {place: np.asarray(x) for place, x in named(jax.device_get(policies[name].params)).items()}
-    made = Export(_card(trained, game, name, arrays), arrays, path, _run_of(trained))
+    made = Export(_card(trained, game, name, arrays), arrays, path)
     in_run = isinstance(trained, Checkpoint) and trained.path.parent.name == checkpoint.FOLDER
     if there and not _is_own(there, made, of_run=config.out is None and in_run):
         raise InputError(f"{path} is the export of another player or policy; choose another name by out=")
@@ -111,9 +110,11 @@ def prepared(config: ExportConfig) -> Export:
 
 
 def _run_of(trained: Trained) -> str | None:
-    """Returns the id of the run that a player comes from; of an export by the card beside it, if it is of that file."""
+    """Returns the id of the run that a player comes from; of an older export by the card beside it, if its own."""
     if not isinstance(trained, PolicyFile):
         return trained.meta.get("wandb_id")
+    if trained.card.run is not None:
+        return trained.card.run
     try:
         card = decoded(trained.path.with_suffix(".json").read_bytes())
         same = card["sha256"] == hashlib.sha256(trained.path.read_bytes()).hexdigest()
@@ -156,7 +157,7 @@ def _is_own(there: dict[str, Any], made: Export, *, of_run: bool) -> bool:
       made: what is to replace its file.
       of_run: whether it lies where the run's own exports do.
     """
-    same_run = of_run or (made.run is not None and there.get("run") == made.run)
+    same_run = of_run or (made.card.run is not None and there.get("run") == made.card.run)
     return there.get("policy") == made.card.policy and (same_run or there.get("source") == made.card.source)
 
 
@@ -166,11 +167,10 @@ def write(export: Export) -> Path:
     arrays = {name: {"dtype": str(x.dtype), "shape": list(x.shape)} for name, x in export.arrays.items()}
     sha = hashlib.sha256(content).hexdigest()
     card = {
-        **dataclasses.asdict(with_checksum(export.card, export.arrays)),
+        **with_checksum(export.card, export.arrays).as_json(),
         "file": export.path.name,
         "sha256": sha,
         "arrays": arrays,
-        **({} if export.run is None else {"run": export.run}),
     }
     with writing(export.path):  # the card first: by it the same command goes on where a crash comes in between
         write_json(export.path.with_suffix(".json"), card)
@@ -181,7 +181,7 @@ def write(export: Export) -> Path:
 def _card(trained: Trained, game: Game, name: str, arrays: dict[str, np.ndarray]) -> Card:
     parameters = sum(array.size for array in arrays.values())
     if isinstance(trained, PolicyFile):
-        return dataclasses.replace(trained.card, parameters=parameters)
+        return dataclasses.replace(trained.card, parameters=parameters, run=_run_of(trained))
     config, meta = _plain(trained.meta["config"]), trained.meta
     return Card(
         env={"name": config["env"]["name"], "rules": config["env"].get("rules", {})},
@@ -192,6 +192,7 @@ def _card(trained: Trained, game: Game, name: str, arrays: dict[str, np.ndarray]
         iteration=meta["iteration"],
         source=f"a run of this project, seed {config.get('seed')}, checkpoint checksum {meta['checksum']}",
         parameters=parameters,
+        run=_run_of(trained),
     )
 
 

@@ -64,6 +64,7 @@ class Card:
       parameters: numbers in all arrays.
       format: of the card.
       checksum: CRC-32 of the arrays in the order of their names, in hexadecimal digits; empty in older exports.
+      run: id of the run it comes from; None where that is unknown, as in older exports.
     """
 
     env: dict[str, Any]
@@ -77,6 +78,11 @@ class Card:
     parameters: int = 0
     format: int = FORMAT
     checksum: str = ""
+    run: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the JSON object, without a run that is unknown."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if name != "run" or value is not None}
 
 
 def parse(text: str) -> Card:

@@ -222,7 +222,7 @@ def to_bytes(card: Card, arrays: dict[str, np.ndarray]) -> bytes:
     from safetensors.numpy import save
 
     plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    return save(plain, metadata={_KEY: json.dumps(dataclasses.asdict(with_checksum(card, plain)))})
+    return save(plain, metadata={_KEY: json.dumps(with_checksum(card, plain).as_json())})
 
 
 def with_checksum(card: Card, arrays: Mapping[str, np.ndarray]) -> Card:

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import pathlib
+import shutil
 from typing import Any
 
 import jax
@@ -283,10 +284,13 @@ def test_a_run_that_went_on_is_exported_again(tmp_path: pathlib.Path) -> None:
     assert json.loads(path.with_suffix(".json").read_text())["iteration"] == 2
     with pytest.raises(InputError, match="of another player or policy"):
         dream.export_policy(runs[1], path)
-    copy = dream.export_policy(path, tmp_path / "copy.safetensors")
+    alone = tmp_path / "alone.safetensors"  # the file says itself which run it is of
+    shutil.copy(path, alone)
+    copy = dream.export_policy(alone, tmp_path / "copy.safetensors")
     dream.train([f"resume={runs[0]}", "iterations=3"], quiet=True)
-    dream.export_policy(dream.export_policy(runs[0], path), copy)
-    assert json.loads(copy.with_suffix(".json").read_text())["iteration"] == 3
+    for place in (copy, alone):
+        dream.export_policy(dream.export_policy(runs[0], path), place)
+        assert json.loads(place.with_suffix(".json").read_text())["iteration"] == 3
 
 
 def test_a_run_has_one_policy_by_the_default_name(tmp_path: pathlib.Path) -> None:
