@@ -26,12 +26,13 @@ def go_on(overrides: Sequence[str], run_dir: Path, *also: str) -> int:
 
 
 def call(overrides: Sequence[str]) -> int:
-    """Calls dream.run; returns the exit code. A signal lets the run save first."""
+    """Calls dream.run; returns the exit code, 128 and its number of a signal, as a shell. The run saves first."""
     child = subprocess.Popen([sys.executable, "-m", "dream.run", *overrides])
     taken = {signal.SIGINT: lambda *_: None, signal.SIGTERM: lambda *_: child.terminate()}
     before = {number: signal.signal(number, handler) for number, handler in taken.items()}
     try:
-        return child.wait()
+        code = child.wait()
+        return code if code >= 0 else 128 - code
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

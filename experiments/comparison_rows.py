@@ -137,7 +137,7 @@ def train(cells: Sequence[Cell], seeds: Sequence[int], nodes: float) -> list[Pat
         if code == 1:
             failed.append(run)
         elif code:
-            sys.exit(code if code > 0 else 128 - code)
+            sys.exit(code)
     return failed
 
 

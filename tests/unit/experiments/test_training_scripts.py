@@ -300,6 +300,14 @@ def test_a_player_that_was_left_starts_over_or_goes_on(tmp_path: pathlib.Path, m
     ]
 
 
+@pytest.mark.parametrize(("code", "ends"), [(0, 0), (2, 2), (-15, 143), (-9, 137)])
+def test_a_run_that_a_signal_ended_is_told_as_by_a_shell(code: int, ends: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code of Python's child is minus the signal, of which a script would make 241 for SIGTERM."""
+    child = SimpleNamespace(wait=lambda: code, terminate=lambda: None)
+    monkeypatch.setattr(child_runs.subprocess, "Popen", lambda words: child)
+    assert child_runs.call(["seed=0"]) == ends
+
+
 def test_any_folder_can_be_trained_in(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its name is a value in Hydra's grammar, where a comma would be two values."""
     commands = []
