@@ -181,18 +181,19 @@ def leaning_regrets(algo: Mapping[str, Any]) -> str:
 def long_schedules(composed: Composed, node: DictConfig) -> str:
     """Returns a line where a schedule takes longer than the run, so that it does not come to its end; else "".
 
-    Only where overrides give the schedule or the run's iterations: a recipe may mean it so.
+    Only where overrides give the schedule, or a new run's iterations: a recipe, and a run that goes on, may mean it so.
 
     Args:
       composed: holds the overrides.
       node: the run's configuration.
     """
+    shorter = composed.node.get("resume") is None and composed.given("iterations")
     long = [
         f"{path}.transition_steps={schedule['transition_steps']}"
         for path, schedule in _schedules(node)
         if schedule["start"] != schedule["end"]
         and (schedule["transition_steps"] or 0) > node.iterations
-        and (composed.given(path) or composed.given("iterations"))
+        and (shorter or composed.given(path))
     ]
     if not long:
         return ""
