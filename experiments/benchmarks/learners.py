@@ -21,8 +21,10 @@ from common import Parser, run, spread
 from dream.training import metrics
 from envs import InputError
 
+_PPO = ["env=leduc_poker", "algo=ppo", "algo.learning_rate_decay.transition_steps=2240"]
 LEARNERS = {
-    "ppo": (10_000_000, ["env=leduc_poker", "algo=ppo", "algo.learning_rate_decay.transition_steps=2240"]),
+    "ppo": (10_000_000, _PPO),
+    "ppo_one_pass": (10_000_000, [*_PPO, "algo.epochs=1", "algo.learning_rate=2e-3"]),
     "dream": (5_000_000, ["env=leduc_poker", "algo=dream"]),
 }
 """Nodes, and what is run: PPO's step falls over as many iterations as it makes of these nodes."""
