@@ -24,7 +24,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -176,16 +176,21 @@ def _of_learner(jobs: list[Job]) -> dict[str, Any]:
     rows = [job.row for job in jobs]
     _check_exact(jobs)
     values = {key.removeprefix(POLICIES): [row[key] for row in rows] for key in rows[0] if key.startswith(POLICIES)}
-    config = OmegaConf.to_container(OmegaConf.load(jobs[0].run.path / CONFIG_FILE), resolve=True)
     made = [sitting for job in jobs for sitting in sittings(job.run.path)]
     return {
         "seeds": [job.run.seed for job in jobs],
         "exploitability": {policy: _over_seeds(found) for policy, found in values.items()},
         **{key: float(np.mean([row[key] for row in rows])) for key in COUNTED if key in rows[0]},
-        "recipe": {part: config[part] for part in ("algo", "network")},
+        "recipe": _recipe(jobs[0]),
         "budget": jobs[0].run.budget,
         "machine": {key: sorted({str(one[key]) for one in made}) for key in ("device", "cores", "jax")},
     }
+
+
+def _recipe(job: Job) -> dict[str, Any]:
+    """Returns a job's settings of algorithm and network."""
+    config = OmegaConf.to_container(OmegaConf.load(job.run.path / CONFIG_FILE), resolve=True)
+    return {part: config[part] for part in ("algo", "network")}
 
 
 def _check_exact(jobs: list[Job]) -> None:
@@ -237,13 +242,24 @@ def _same_budget(stored: dict[str, Any], found: dict[str, Any]) -> bool:
     return all(abs(before - now) <= 0.1 * before for before, now in spent[:1])
 
 
-def _more_seeds(stored: dict[str, Any], found: dict[str, Any], name: str) -> dict[str, Any]:
-    if recipe_of(stored["recipe"]) != recipe_of(found["recipe"]):
+def _check_more(stored: dict[str, Any], found: dict[str, Any], name: str) -> None:
+    """Raises InputError where stored seeds are by another recipe or budget; older curves have overrides alone."""
+    settings = [[text for text in one.get("overrides", ()) if not text.startswith("seed=")] for one in (stored, found)]
+    recipes = [recipe_of(one["recipe"]) for one in (stored, found)] if "recipe" in stored else settings
+    if recipes[0] != recipes[1]:
         raise InputError(f"{name}: the stored seeds were run by another recipe; collect all seeds without --keep")
     if not _same_budget(stored, found):
         raise InputError(f"{name}: the stored seeds had another budget; collect all seeds without --keep")
-    if again := set(stored["seeds"]) & set(found["seeds"]):
+
+
+def _check_seeds(stored: Iterable[int], found: Iterable[int], name: str) -> None:
+    if again := set(stored) & set(found):
         raise InputError(f"{name}: seed {min(again)} is stored already; collect it without --keep")
+
+
+def _more_seeds(stored: dict[str, Any], found: dict[str, Any], name: str) -> dict[str, Any]:
+    _check_more(stored, found, name)
+    _check_seeds(stored["seeds"], found["seeds"], name)
     if stored["exploitability"].keys() != found["exploitability"].keys():
         raise InputError(f"{name}: the stored seeds have exact values of other policies; collect all without --keep")
     seeds = stored["seeds"] + found["seeds"]
@@ -337,13 +353,18 @@ def curves(folders: list[Path], label: str = "", stored: Mapping[str, Any] = Map
     Args:
       folders: of sweeps.
       label: what is added to the learners' names.
-      stored: earlier curves, of which the other learners of these games stay.
+      stored: earlier curves, of which the other learners and seeds of these games stay.
     Raises:
-      InputError: as `_by_game`, a run that was evaluated at its end alone, or stored curves of other rules.
+      InputError: as `_by_game`, a run that was evaluated at its end alone, stored curves of other rules, a learner's by
+        another recipe, budget or of other policies, or a seed that is stored already.
     """
     found = {name: _curves_of_game(learners) for name, learners in _by_game(folders, label).items()}
     for name, game in found.items():
-        game["learners"] = _kept(name, game, stored) | game["learners"]
+        kept = _kept(name, game, stored)
+        game["learners"] = kept | {
+            learner: _more_curves(kept[learner], one, f"{learner} on {name}") if learner in kept else one
+            for learner, one in game["learners"].items()
+        }
     return found
 
 
@@ -361,11 +382,22 @@ def _curves_of_game(learners: dict[str, list[Job]]) -> dict[str, Any]:
         name: {
             "runs": [{"seed": job.run.seed, "policies": curve(job.run.path)} for job in jobs],
             "overrides": overrides(jobs[0].run.path),
+            "recipe": _recipe(jobs[0]),
             "budget": jobs[0].run.budget,
         }
         for name, jobs in learners.items()
     }
     return {"game": game.identity, "unit": game.unit, "uniform": uniform_exploitability(game), "learners": found}
+
+
+def _more_curves(stored: dict[str, Any], found: dict[str, Any], name: str) -> dict[str, Any]:
+    """Returns a learner's curves with those of its stored seeds."""
+    _check_more(stored, found, name)
+    _check_seeds(*([run["seed"] for run in one["runs"]] for one in (stored, found)), name)
+    policies = [run["policies"].keys() for one in (stored, found) for run in one["runs"]]
+    if any(one != policies[0] for one in policies):
+        raise InputError(f"{name}: the stored seeds have exact values of other policies; collect all without --keep")
+    return found | {"runs": sorted([*stored["runs"], *found["runs"]], key=lambda run: run["seed"])}
 
 
 def curve(run_dir: Path) -> dict[str, dict[str, list[float]]]:

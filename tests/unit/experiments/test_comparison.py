@@ -350,6 +350,30 @@ def test_a_label_names_learners_apart(sweeps: list[pathlib.Path]) -> None:
         script.curves(sweeps, "annealed", before)
 
 
+def test_stored_curves_keep_their_seeds(sweeps: list[pathlib.Path]) -> None:
+    """Stored seeds stay beside new ones of the same recipe and budget; others are refused, and a seed twice."""
+    now = script.curves(sweeps)
+    before = json.loads(json.dumps(now))
+    stored = before["kuhn_poker"]["learners"]["outcome_mccfr"]
+    for run in stored["runs"]:
+        run["seed"] += 2
+    del before["kuhn_poker"]["learners"]["cfr"]
+    joint = script.curves(sweeps, stored=before)["kuhn_poker"]["learners"]
+    assert [run["seed"] for run in joint["outcome_mccfr"]["runs"]] == [3, 4, 5, 6]
+    assert joint["cfr"] == now["kuhn_poker"]["learners"]["cfr"]
+    with pytest.raises(InputError, match="outcome_mccfr on kuhn_poker: seed 3 is stored already"):
+        script.curves(
+            sweeps, stored={"kuhn_poker": now["kuhn_poker"] | {"learners": {"outcome_mccfr": joint["outcome_mccfr"]}}}
+        )
+    for part, why in (("budget", "had another budget"), ("overrides", "were run by another recipe")):
+        other = json.loads(json.dumps(before))
+        changed = other["kuhn_poker"]["learners"]["outcome_mccfr"]
+        del changed["recipe"]
+        changed[part] = {"iterations": 7} if part == "budget" else ["algo.exploration=0.1"]
+        with pytest.raises(InputError, match=why):
+            script.curves(sweeps, stored=other)
+
+
 def test_a_mean_curve_is_within_all_seeds() -> None:
     """At the first seed's places and where the shortest seed ends, linear between points."""
     one = {"nodes": [1, 2, 3, 9], "exploitability": [8.0, 6.0, 4.0, 2.0]}
