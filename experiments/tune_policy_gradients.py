@@ -38,6 +38,7 @@ from dream.game_tree.tabular_policy import tabulate
 from dream.game_tree.tree import build_tree
 from dream.storage.files import why_not, write_json
 from envs import InputError
+from envs.errors import unknown
 
 VARIED = (
     "learning_rate", "entropy_weight", "kl_weight", "clip_epsilon", "gae_lambda", "value_weight", "max_grad_norm",
@@ -56,12 +57,12 @@ class Group:
 
     def __init__(self, env: str, node: dict[str, Any]) -> None:
         """Composes the configuration and builds the game's tree."""
-        self.node = compose_config("config", [f"env={env}", f"algo={node['algorithm']}", *node["settings"]]).node
+        self.node = composed(env, node)
         rules = OmegaConf.to_container(self.node.env.rules)
         self.game = envs.make(self.node.env.name, **rules)
         self.build, config = algorithms.read_settings(self.node.algo)
         self.config = dataclasses.replace(config, **dict.fromkeys(SCHEDULES, schedules.constant(1.0)))
-        self.varied = [name for name in VARIED if hasattr(self.config, name)]
+        self.varied = varied(self.config)
         self.tree, self.first = build_tree(self.game), self.learner({})
 
     def learner(self, changes: dict[str, Any]) -> Any:
@@ -107,6 +108,30 @@ class Group:
                 "seconds": seconds, "seed": seed}  # fmt: skip
 
 
+def composed(env: str, node: dict[str, Any]) -> Any:
+    """Returns the configuration that all trials of a group share."""
+    return compose_config("config", [f"env={env}", f"algo={node['algorithm']}", *node["settings"]]).node
+
+
+def varied(config: Any) -> list[str]:
+    """Returns those of VARIED that an algorithm has."""
+    return [name for name in VARIED if hasattr(config, name)]
+
+
+def check_trials(env: str, groups: dict[str, dict[str, Any]]) -> None:
+    """Raises InputError where a trial changes what its group's program does not vary, or to no number."""
+    for name, node in groups.items():
+        known = [*varied(algorithms.read_settings(composed(env, node).algo)[1]), *ENDS]
+        for trial in node["trials"]:
+            if not isinstance(trial, dict):
+                raise InputError(f"group {name}: trial {trial!r} is not valid; it must name settings and their values")
+            for key, value in trial.items():
+                if key not in known:
+                    raise unknown(f"setting of a trial in group {name}", key, known)
+                if type(value) not in (int, float):
+                    raise InputError(f"group {name}: a trial has {key}={value!r}; it must be a number")
+
+
 def chosen(path: Path, names: list[str]) -> dict[str, dict[str, Any]]:
     """Returns the groups of a file of trials that are named, all of them where none is.
 
@@ -139,10 +164,11 @@ def tried(given: argparse.Namespace) -> None:
     """Runs the groups asked for, one after the other, and stores each trial when it is done, a stored group whole.
 
     Raises:
-      InputError: as `chosen`; a game, an algorithm or a setting that is not there, stored results that are damaged, or
-        a stored group of more decisions.
+      InputError: as `chosen` and `check_trials`; a game, an algorithm or a setting that is not there, stored results
+        that are damaged, or a stored group of more decisions.
     """
     groups = chosen(given.trials, given.groups)
+    check_trials(given.env, groups)
     known = stored_result(given.out).get(given.env, {})  # damage is refused before anything is run
     spent = {name: int(group["decisions"]) for name, group in known.items()}
     check_as_many(given.out, "decisions of group", spent, dict.fromkeys(groups, int(given.decisions)))

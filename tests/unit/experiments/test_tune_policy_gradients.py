@@ -27,7 +27,7 @@ def tune(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..
     return call
 
 
-_GROUPS = "{a: {algorithm: ppo, settings: [], trials: [{x: 1}, {x: 2}]}, b: {algorithm: mmd}}"
+_GROUPS = "{a: {algorithm: ppo, settings: [], trials: [{learning_rate: 1}, {learning_rate: 2}]}, b: {algorithm: mmd}}"
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,18 @@ _GROUPS = "{a: {algorithm: ppo, settings: [], trials: [{x: 1}, {x: 2}]}, b: {alg
             [],
             "group a of {} sets algo.entropy_decay.end=0.1; its trials must have learning_rate_end or entropy_end "
             "instead",
+        ),
+        (
+            "a: {algorithm: ppo, settings: [], trials: [{learning_rate: 1}, {learnign_rate: 1}]}",
+            [],
+            "unknown setting of a trial in group a 'learnign_rate'; did you mean 'learning_rate'? known: clip_epsilon, "
+            "correction_clip, entropy_end, entropy_weight, epochs, gae_lambda, learning_rate, learning_rate_end, "
+            "max_grad_norm, value_weight",
+        ),
+        (
+            "a: {algorithm: ppo, settings: [], trials: [{entropy_weight: high}]}",
+            [],
+            "group a: a trial has entropy_weight='high'; it must be a number",
         ),
     ],
 )
@@ -96,8 +108,8 @@ def test_trials_are_stored_whole_or_not_at_all(
     trials.write_text(_GROUPS)
     assert tune("--groups", "a") == 0
     first = json.loads(out.read_text())["kuhn_poker"]["a"]
-    assert [one["trial"] for one in first["trials"]] == [{"x": 1}, {"x": 2}]
-    trials.write_text("c: {algorithm: ppo, settings: [], trials: [{x: 3}]}")
+    assert [one["trial"] for one in first["trials"]] == [{"learning_rate": 1}, {"learning_rate": 2}]
+    trials.write_text("c: {algorithm: ppo, settings: [], trials: [{learning_rate: 3}]}")
     assert tune() == 0
     stored = json.loads(out.read_text())["kuhn_poker"]
     assert (list(stored), stored["a"]) == (["a", "c"], first)
@@ -131,7 +143,7 @@ def test_a_group_that_is_cut_off_leaves_the_stored_one(
     before = json.loads(out.read_text())["kuhn_poker"]["a"]
 
     def interrupted(trial: dict[str, int], decisions: float, seed: int) -> dict[str, float]:
-        if trial["x"] != 1:
+        if trial["learning_rate"] != 1:
             raise KeyboardInterrupt
         return {"last": 0.25, "mean_of_last_3": 0.25, "seconds": 1.0}
 
@@ -139,7 +151,7 @@ def test_a_group_that_is_cut_off_leaves_the_stored_one(
     with pytest.raises(KeyboardInterrupt):
         tune("--groups", "a")
     assert json.loads(out.read_text())["kuhn_poker"] == {"a": before}
-    trials.write_text("{c: {algorithm: ppo, settings: [], trials: [{x: 1}, {x: 2}]}}")
+    trials.write_text("{c: {algorithm: ppo, settings: [], trials: [{learning_rate: 1}, {learning_rate: 2}]}}")
     with pytest.raises(KeyboardInterrupt):
         tune()
     assert len(json.loads(out.read_text())["kuhn_poker"]["c"]["trials"]) == 1
@@ -159,7 +171,7 @@ def test_a_group_is_not_replaced_by_fewer_decisions(
 ) -> None:
     """One line, before anything is run; as many replace it, and other groups may have fewer."""
     trials, out = tmp_path / "trials.yaml", tmp_path / "results" / "out.json"
-    trials.write_text("{a: &a {algorithm: ppo, settings: [], trials: [{x: 1}]}, b: *a}")
+    trials.write_text("{a: &a {algorithm: ppo, settings: [], trials: [{learning_rate: 1}]}, b: *a}")
     assert tune("--groups", "a") == 0
     before = out.read_bytes()
     capsys.readouterr()
