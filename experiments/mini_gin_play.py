@@ -10,9 +10,10 @@ import dataclasses
 import json
 from typing import Any
 
+import jax
 import numpy as np
 from arguments import Parser, result_file
-from run_records import read_json
+from run_records import stored_result
 
 from dream.game_tree.sequence_form import expected_value, nash_conv
 from dream.game_tree.tabular_policy import tabulate
@@ -23,6 +24,7 @@ from dream.storage.policies import game_of, policy_of
 from dream.storage.tree_cache import stored_tree
 from envs import InputError
 from envs.gin_rummy.core.rules import MINI_PRESETS, MiniRules
+from envs.gin_rummy.melding import melds
 
 _DRAWS = {0: "first_offer", 1: "second_offer", 3: "draw"}
 _SIZES = ("num_ranks", "num_suits")
@@ -65,14 +67,28 @@ def endings(tree: Tree, reach: np.ndarray) -> dict[str, float]:
     knocked = over & (tree.action >= _FIRST_CARD + rules.num_cards)
     knocker = np.maximum(tree.player[before], 0)
     points = np.round(tree.payoff[np.arange(len(over)), knocker] * tree.game.reward_scale)
+    gin = np.zeros(len(over), bool)
+    gin[knocked] = goes_gin(tree, tree.infoset[before[knocked]], tree.action[knocked])
     kinds = {
-        "knock": knocked & (points > 0) & (points < rules.gin_bonus),
-        "gin": knocked & (points >= rules.gin_bonus),
+        "knock": knocked & ~gin & (points > 0),
+        "gin": gin,
         "undercut": knocked & (points < 0),
-        "tie": knocked & (points == 0),
+        "tie": knocked & ~gin & (points == 0),
         "dead": over & ~knocked,
     }
     return {name: float(reach[kind].sum()) for name, kind in kinds.items()}
+
+
+def goes_gin(tree: Tree, infosets: np.ndarray, actions: np.ndarray) -> np.ndarray:
+    """Returns whether knocks leave no deadwood, by the hand and the discard: bool[N], from int[N] each."""
+    rules, card = tree.game.rules, actions - _FIRST_CARD - tree.game.rules.num_cards
+    if rules.knock_form == "best_discard":
+        return tree.views.deadwood[infosets] == 0
+    chosen, place = np.unique(np.stack([infosets, card]), axis=1, return_inverse=True)
+    suit, rank = np.divmod(chosen[1], rules.num_ranks)
+    hands = tree.views.hand[chosen[0]].astype(np.int32)
+    hands[np.arange(len(suit)), suit] &= ~(1 << rank)
+    return np.asarray(jax.jit(jax.vmap(melds.deadwood))(hands) == 0)[place.reshape(-1)]
 
 
 def _mean(values: np.ndarray, weights: np.ndarray) -> float | None:
@@ -138,7 +154,7 @@ def main() -> None:
     parser.add_argument("--out", type=result_file, help="a JSON file; other decks and rules in it are kept")
     arguments = parser.parse_args()
     try:
-        kept = read_json(arguments.out) if arguments.out and arguments.out.exists() else {}
+        kept = stored_result(arguments.out) if arguments.out else {}
         found = reports(arguments.runs)
     except InputError as error:
         parser.exit(2, f"error: {error}\n")

@@ -18,7 +18,7 @@ from typing import Any
 
 import blocks
 from arguments import Parser, at_least, result_file
-from run_records import difference, flat, read_json
+from run_records import difference, flat, stored_result
 
 import envs
 from dream.evaluation import match
@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--out", type=result_file, help="file of rows to add to")
     arguments = parser.parse_args()
     try:
-        rows = read_json(arguments.out) if arguments.out and arguments.out.exists() else {}
+        rows = _stored(arguments.out) if arguments.out else {}
         pairings = list(_pairings(arguments.runs, arguments.counts))
         asked = [_asked(game, name, opponent, arguments) for game, name, _, opponent in pairings]
         for one in asked:
@@ -77,6 +77,14 @@ def _play(
                 "score": f"{score.mean:.1f} ({score.low:.1f} to {score.high:.1f})",
             }
             print(_ROW.format(players=one["num_players"], player=one["player"], opponent=opponent, **texts), flush=True)
+
+
+def _stored(path: Path) -> dict[str, Any]:
+    """Returns the rows of a file; nothing where there is none. Raises InputError where it is of something else."""
+    rows = stored_result(path)
+    if not all(isinstance(row, dict) and {"player", "opponent"} <= row.keys() for row in rows.values()):
+        raise InputError(f"{path} holds something else than these results; give another --out")
+    return rows
 
 
 def _asked(game: Game, name: str, opponent: str, arguments: argparse.Namespace) -> dict[str, Any]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import pathlib
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import correction_tables
 import gin_levels
 import mini_gin_play
+import numpy as np
 import player_tables
 import pytest
 import rummy500_players
@@ -78,6 +80,18 @@ def test_a_match_that_is_refused_is_one_line(
     assert seats() == 2
     assert capsys.readouterr().err == "error: games=2 is not valid\n"
     assert not (tmp_path / "out.json").exists()
+
+
+@pytest.mark.parametrize("content", ["[]", '{"3/seed0": {"final_by_opponent": {}}}'])
+def test_rows_of_rummy_are_not_added_to_something_else(
+    seats: Callable[..., int], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], content: str
+) -> None:
+    """One line, whether it is a list or the results of the shaped reward."""
+    out = tmp_path / "out.json"
+    out.write_text(content)
+    assert seats() == 2
+    line = f"error: {out} holds something else than these results; give another --out\n"
+    assert (capsys.readouterr().err, out.read_text()) == (line, content)
 
 
 @pytest.fixture
@@ -182,3 +196,20 @@ def test_each_deck_and_rules_are_a_result_of_their_own(
     assert called(mini_gin_play, "a", "b", "c", "--out", str(out)) == 2
     assert capsys.readouterr().err == "error: a and c are both of 4x2; give one run of each\n"
     assert out.read_bytes() == before
+
+
+def test_an_ending_is_gin_by_the_hand_and_not_by_its_points() -> None:
+    """A-2-3 and a four: without the four it is gin, whatever that pays; without the ace a knock that pays more."""
+    game = envs.make("mini_gin_rummy", gin_bonus=1)
+    knock = 3 + game.rules.num_cards
+    tree = SimpleNamespace(
+        game=game,
+        views=SimpleNamespace(hand=np.array([[0b111, 0b1000, 0, 0]], np.uint16)),
+        player=np.array([0, -1, -1, -1]),
+        parent=np.array([-1, 0, 0, 0]),
+        infoset=np.array([0, -1, -1, -1]),
+        action=np.array([0, knock + 7, knock + 0, 3]),
+        payoff=np.array([[0, 0], [2, -2], [3, -3], [0, 0]]) / game.reward_scale,
+    )
+    found = mini_gin_play.endings(tree, np.array([1.0, 0.5, 0.25, 0.25]))
+    assert found == {"knock": 0.25, "gin": 0.5, "undercut": 0, "tie": 0, "dead": 0.25}
