@@ -89,7 +89,23 @@ def test_a_sweep_of_a_learner_without_an_average_is_read(
     monkeypatch.setattr(dream, "load_run", _recorded)
     if exact:
         run_cells(FOLDER / "reading_sweeps.ipynb")
-        assert "plain scale: 0.5000 chips per hand" in capsys.readouterr().out
+        shown = capsys.readouterr().out
+        assert "plain scale: 0.5000 chips per hand" in shown
+        assert "seeds have" not in shown
     else:
         with pytest.raises(SystemExit, match=r"0 has no exact values; it must be"):
             run_cells(FOLDER / "reading_sweeps.ipynb")
+
+
+def test_a_sweep_with_an_unfinished_run_says_where_its_values_are(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All seeds are taken where the shortest run ends, and a line says so."""
+    for seed, values in enumerate(([0.9, 0.4, 0.1], [0.9, 0.6])):
+        write_run(tmp_path / str(seed), values, "current", overrides=DICE)
+    monkeypatch.setenv("DREAM_NOTEBOOK_SWEEP", str(tmp_path))
+    monkeypatch.setattr(dream, "load_run", _recorded)
+    namespace = run_cells(FOLDER / "reading_sweeps.ipynb")
+    shown, nodes = capsys.readouterr().out, namespace["values_of"](namespace["runs"])[0][-1]
+    assert f": seeds have 2 to 3 values; all are taken at {nodes:,.0f} nodes\n" in shown
+    assert "plain scale: 0.5000 chips per hand" in shown
