@@ -94,11 +94,20 @@ def believed(game: Game, policy: Policy, key: Array, state: Any) -> dict[str, Ar
 def looked_at(
     game: Game, player: Policy, opponent: Policy, time: int, decisions: int, seed: int
 ) -> dict[str, np.ndarray]:
-    """Returns by name what is true and believed at so many decisions at most: float32[decisions, 1 + len(KINDS)]."""
+    """Returns by name what is true and believed at so many decisions at most: float32[decisions, 1 + len(KINDS)].
+
+    Raises:
+      InputError: fewer than two rounds come to such a decision, so that there is no interval.
+    """
     keys = jax.random.split(jax.random.key(seed), 2 * decisions)
     play = jax.jit(jax.vmap(functools.partial(stopped, game, player, opponent, time)))
     states, asked = play(keys)
     chosen = np.flatnonzero(asked)[:decisions]
+    if len(chosen) < 2:
+        raise InputError(
+            f"{len(chosen)} of {2 * decisions} rounds came to a decision after {time} actions; there must be two at "
+            "least: give more --decisions"
+        )
     states = jax.tree.map(lambda x: x[chosen], states)
     look = jax.jit(lambda keys, states: jax.lax.map(lambda at: believed(game, player, *at), (keys, states)))
     return jax.device_get(look(jax.random.split(jax.random.key(seed + 1), len(chosen)), states))

@@ -185,7 +185,7 @@ def main() -> None:
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("runs/gin_losses"))
     parser.add_argument("--out", type=result_file, default=RESULT)
     arguments = parser.parse_args()
-    for name, least in (("deals", 1), ("block", 1)):
+    for name, least in (("deals", 2), ("block", 1)):
         if getattr(arguments, name) < least:
             parser.exit(2, f"error: --{name} {getattr(arguments, name)} is not valid; it must be at least {least}\n")
     game, label = envs.make("gin_rummy"), arguments.label or pathlib.Path(arguments.player).name

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import blocks
 import numpy as np
-from arguments import Parser, at_least_one, result_file
+from arguments import Parser, at_least, result_file
 from run_records import difference, flat, stored_result
 
 import envs
@@ -213,8 +213,8 @@ def main() -> None:
     parser = Parser(__doc__.splitlines()[0])
     parser.add_argument("--policy", default="gin_rummy/points", help="any player by name, run or file")
     parser.add_argument("--preset", default="dream", help="rules of the rounds")
-    parser.add_argument("--deals", type=at_least_one, default=1024, help="of each pairing")
-    parser.add_argument("--block", type=at_least_one, default=128, help="deals played at once")
+    parser.add_argument("--deals", type=at_least(2), default=1024, help="of each pairing")
+    parser.add_argument("--block", type=at_least(2), default=128, help="deals played at once")
     parser.add_argument("--seconds", type=float, default=3600, help="no block is begun after so many")
     parser.add_argument("--only", nargs="*", help="players to be played; all by default")
     parser.add_argument("--against", nargs="*", help="opponents to be played; all by default")

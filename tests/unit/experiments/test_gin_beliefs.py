@@ -9,13 +9,14 @@ from types import ModuleType
 
 import gin_beliefs
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from script_support import called
 
 import envs
 from dream.storage.policies import find_player
-from envs import Game, Policy
+from envs import Game, InputError, Policy
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,13 @@ def test_likely_deals_are_nearer_to_the_truth(script: ModuleType, game: Game, gr
         assert off[0] < off[1] - 5
     assert all(0 < found["log_score"][kind][0] < 1 for kind in script.KINDS)
     assert found["log_score"]["likely deals"][0] < found["log_score"]["uniform deals"][0]
+
+
+def test_a_mean_of_one_decision_is_refused(script: ModuleType, game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no interval; the line says how many rounds there were."""
+    monkeypatch.setattr(script, "stopped", lambda *arguments: (arguments[-1], jnp.bool_(False)))
+    with pytest.raises(InputError, match="0 of 4 rounds came to a decision after 28 actions; there must be two"):
+        script.looked_at(game, None, None, 28, 2, 3)
 
 
 def test_an_interrupted_table_goes_on_and_replaces_none_of_more_decisions(
