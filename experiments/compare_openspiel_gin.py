@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from arguments import Parser
+from arguments import Parser, at_least_one
 
 import envs
 
@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"
 def main() -> None:
     """Reads the arguments, plays in batches and prints one JSON object; exit code 1 if anything differs."""
     parser = Parser(__doc__)
-    parser.add_argument("--hands", type=int, default=100_000, help="rounds (default %(default)s)")
-    parser.add_argument("--batch", type=int, default=1_000, help="rounds at once (default %(default)s)")
+    parser.add_argument("--hands", type=at_least_one, default=100_000, help="rounds (default %(default)s)")
+    parser.add_argument("--batch", type=at_least_one, default=1_000, help="rounds at once (default %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of deals and players (default %(default)s)")
     arguments = parser.parse_args()
     totals: dict[str, int] = {"hands": 0}

@@ -16,9 +16,9 @@ import time
 from typing import Any
 
 import numpy as np
-from arguments import Parser, at_least_one, result_file
+from arguments import Parser, above_zero, at_least_one, result_file
 from omegaconf import OmegaConf
-from run_records import read_json
+from run_records import stored_result
 
 import envs
 from dream.algorithms.tabular.cfr import CfrConfig, CfrState, run_updates_without_tree
@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--algo", choices=ALGORITHMS, nargs="+", default=list(ALGORITHMS))
     parser.add_argument("--target", type=float, default=0.01, help="stop at this exploitability (default %(default)s)")
     parser.add_argument("--iterations", type=at_least_one, help="stop after so many (default %(default)s)")
-    parser.add_argument("--seconds", type=float, help="of the processor, at most (default %(default)s)")
+    parser.add_argument("--seconds", type=above_zero, help="of the processor, at most (default %(default)s)")
     parser.add_argument(
         "--every", type=at_least_one, default=5, help="iterations between measurements (default %(default)s)"
     )
@@ -69,15 +69,26 @@ def command(algo: str, arguments: argparse.Namespace) -> str:
     return " ".join(["python experiments/phantom_solvers.py", *(f"--{name} {x}" for name, x in settings.items())])
 
 
-def stored_results(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Returns what the file holds of the game, by algorithm; raises InputError where it is damaged."""
-    results = read_json(arguments.out) if arguments.out.exists() else {}
-    return results.get(f"{arguments.env} {arguments.version}", {})
+def stored_results(path: pathlib.Path) -> dict[str, dict[str, Any]]:
+    """Returns what a file holds by game and algorithm; raises InputError where it is damaged, or of something else."""
+    results = stored_result(path)
+    games = [game for game in results.values() if isinstance(game, dict)]
+    records = [record for game in games for record in game.values()]
+    if len(games) < len(results) or not all(
+        isinstance(one, dict) and {"command", "curve"} <= one.keys() for one in records
+    ):
+        raise InputError(f"{path} holds something else than these results; give another --out")
+    return results
+
+
+def of_game(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Returns what the file holds of the game, by algorithm; raises InputError as `stored_results`."""
+    return stored_results(arguments.out).get(f"{arguments.env} {arguments.version}", {})
 
 
 def check_stored(arguments: argparse.Namespace) -> None:
     """Raises InputError where a result is stored that other settings made."""
-    for algo, record in stored_results(arguments).items():
+    for algo, record in of_game(arguments).items():
         if algo in arguments.algo and record["command"] != command(algo, arguments):
             raise InputError(
                 f"{arguments.out} holds what came of {record['command']}; ask for that, or give another --out"
@@ -95,7 +106,7 @@ def solve(form: PlacementForm, algo: str, setup: float, arguments: argparse.Name
         "target": arguments.target,
         "curve": [],
     }
-    game, known = f"{arguments.env} {arguments.version}", algo in stored_results(arguments)
+    game, known = f"{arguments.env} {arguments.version}", algo in of_game(arguments)
     for point in curve(config, form, arguments):
         record["curve"].append(point)
         if not known:
@@ -132,7 +143,7 @@ def curve(config: CfrConfig, form: PlacementForm, arguments: argparse.Namespace)
 
 def merge(path: pathlib.Path, game: str, algo: str, record: dict[str, Any]) -> None:
     """Puts a run's record in the file of all of them."""
-    stored = read_json(path) if path.exists() else {}
+    stored = stored_results(path)
     stored.setdefault(game, {})[algo] = record
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, json.dumps(stored, indent=1) + "\n")

@@ -366,6 +366,19 @@ def test_a_stored_result_is_replaced_by_one_of_its_settings(
     assert " ".join(other) in json.loads(out.read_text())["phantom_ttt abrupt"]["cfr_plus"]["command"]
 
 
+@pytest.mark.parametrize("content", ["[]", '{"phantom_ttt classical": {"unit": "points", "learners": {}}}'])
+def test_curves_of_solvers_are_not_added_to_something_else(
+    solvers: Callable[..., int], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], content: str
+) -> None:
+    """One line, whether it is a list or the comparison of learners, which has the same games."""
+    out = tmp_path / "results" / "out.json"
+    out.parent.mkdir()
+    out.write_text(content)
+    assert solvers() == 2
+    line = f"error: {out} holds something else than these results; give another --out\n"
+    assert (capsys.readouterr().err, out.read_text()) == (line, content)
+
+
 def test_wrong_input_is_one_line(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -382,6 +395,9 @@ def test_wrong_input_is_one_line(
         ("gin_search", ["--block", "1", "--out", "o"], "argument --block: '1' is not valid"),
         ("rummy500_players", ["--deals", "1", "--out", "o"], "argument --deals: '1' is not valid; it must be a whole"),
         ("rummy500_shaped", ["--deals", "1", "--out", "o"], "argument --deals: '1' is not valid"),
+        ("compare_openspiel_gin", ["--hands", "0"], "argument --hands: '0' is not valid"),
+        ("compare_openspiel_gin", ["--batch", "0"], "argument --batch: '0' is not valid"),
+        ("phantom_solvers", ["--seconds", "0", "--out", "o"], "argument --seconds: '0' is not valid"),
         ("phantom_solvers", ["--every", "0", "--out", "o"], "argument --every: '0' is not valid"),
         ("phantom_solvers", ["--iterations", "0", "--out", "o"], "argument --iterations: '0' is not valid"),
     ):
