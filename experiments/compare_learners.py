@@ -24,14 +24,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from arguments import Parser, result_file
 from comparison import uniform_exploitability
+from result_tables import over_samples
 from run_records import Run, check_alike, check_distinct, check_games, check_paths, overrides, read_run
 
 import envs
 from dream.evaluation import match
-from dream.evaluation.statistics import Interval, mean_interval, positive_interval
+from dream.evaluation.statistics import positive_interval
 from dream.storage.checkpoint import FOLDER
 from dream.storage.files import write_json, writing
 from dream.storage.policies import check_game, chosen_name, find, game_of, policy_of
@@ -198,13 +198,6 @@ def check_pairs(pairs: list[tuple[Run, Run]]) -> None:
         check_alike(side)
 
 
-def over_pairs(values: list[float], interval: Callable[[np.ndarray], Interval]) -> dict[str, float | None]:
-    """Returns the mean and its interval; one pair has none: null."""
-    if len(values) < 2:
-        return {"mean": float(values[0]), "low": None, "high": None}
-    return interval(np.array(values))._asdict()
-
-
 def _of_game(pairs: list[tuple[Run, Run]]) -> dict[str, Any]:
     points, header = side_by_side([(one.path, other.path) for one, other in pairs], evaluations)
     game = pairs[0][0].game
@@ -216,7 +209,7 @@ def _of_game(pairs: list[tuple[Run, Run]]) -> dict[str, Any]:
         "policies": {key: judged_by(run.path) for key, run in zip(("one", "other"), pairs[0], strict=True)},
         "by_pair": {key: at and [point.found for point in at] for key, at in points.items()},
         "over_pairs": {
-            key: at and over_pairs([point.found["exploitability"] for point in at], positive_interval)
+            key: at and over_samples([point.found["exploitability"] for point in at], positive_interval)
             for key, at in points.items()
         },
     }
@@ -250,7 +243,7 @@ def compare(one: list[Path], other: list[Path], opponents: list[str], games: int
     over = {
         name: against
         and {
-            opponent: {key: over_pairs([means[key] for means in runs], mean_interval) for key in MEANS}
+            opponent: {key: over_samples([means[key] for means in runs]) for key in MEANS}
             for opponent, runs in against.items()
         }
         for name, against in rows.items()

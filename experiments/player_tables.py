@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from result_tables import decided, percent, renamed, signed, stored, table
+from result_tables import decided, over_samples, percent, renamed, signed, stored, table
 
 import envs
-from dream.evaluation.statistics import mean_interval
 from dream.storage import levels
 
 LAPTOP, BY_POINTS, BY_ROUNDS = "gin_rummy/laptop", "gin_rummy/laptop_points", "gin_rummy/laptop_rounds"
@@ -50,10 +49,10 @@ def laptop_field_table(name: str = LAPTOP) -> list[str]:
 
 
 def _points_and_won(runs: list[dict[str, Any]], opponent: str, reports: str = "strength") -> tuple[str, str]:
-    """Returns points per hand against an opponent over seeds, with the 95 % t-interval, and rounds won."""
+    """Returns points per hand against an opponent over seeds, with the 95 % t-interval of several, and rounds won."""
     results = [run[reports][opponent] for run in runs]
-    points = np.array([x["points_per_hand"]["mean"] for x in results])
-    return signed(mean_interval(points)._asdict()), f"{100 * np.mean([x['win_rate']['mean'] for x in results]):.1f} %"
+    points = over_samples([x["points_per_hand"]["mean"] for x in results])
+    return signed(points), f"{100 * np.mean([x['win_rate']['mean'] for x in results]):.1f} %"
 
 
 def population_table() -> list[str]:
@@ -148,7 +147,7 @@ def _over_seeds(runs: list[dict[str, Any]]) -> list[str]:
     """Returns the row of means over runs, with 95 % t-intervals."""
 
     def mean(opponent: str, of: Callable[[dict[str, Any]], float], text: Callable[[dict[str, float]], str]) -> str:
-        return text(mean_interval(np.array([of(run["final_by_opponent"][opponent]) for run in runs]))._asdict())
+        return text(over_samples([of(run["final_by_opponent"][opponent]) for run in runs]))
 
     def won(report: dict[str, Any]) -> float:
         return report["win_rate"]["mean"]

@@ -113,12 +113,12 @@ def _minutes(name: str) -> str:
 def _rounds_line(name: str, title: str) -> Line:
     """Returns the line about a trained player: rounds won against OpenSpiel's simple bot, over seeds."""
     runs = [run for _, run in by_seed(tables.stored("shipped_weights")[name])]
-    won = mean_interval(np.array([100 * run["strength"]["simple_bot"]["win_rate"]["mean"] for run in runs]))
-    return (
-        f"{title}, against OpenSpiel's simple bot",
-        f"{won.mean:.1f} % of rounds ({won.low:.1f} to {won.high:.1f}), {len(runs)} seeds",
-        GIN,
-    )
+    rates = [100 * run["strength"]["simple_bot"]["win_rate"]["mean"] for run in runs]
+    if len(rates) == 1:
+        value = f"{rates[0]:.1f} % of rounds, one seed"
+    else:
+        value = "{:.1f} % of rounds ({:.1f} to {:.1f}), {} seeds".format(*mean_interval(np.array(rates)), len(rates))
+    return (f"{title}, against OpenSpiel's simple bot", value, GIN)
 
 
 def _games_line(name: str, opponents: tuple[str, ...]) -> Line:

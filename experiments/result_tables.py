@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+
+from dream.evaluation.statistics import Interval, mean_interval
 
 RESULTS = Path(__file__).resolve().parent / "results"
 REPRODUCED = Path(__file__).resolve().parent / "reproduce" / "results"
@@ -53,15 +57,32 @@ def table(head: str, rows: Iterable[Iterable[Any]], before: str = "") -> list[st
     return [*([before, ""] if before else []), first, "|---" * (head.count(" | ") + 1) + "|", *others]
 
 
-def percent(interval: dict[str, float]) -> str:
-    """Returns a rate and its 95 % interval, cut to between 0 and 1."""
+def over_samples(
+    values: Sequence[float], interval: Callable[[np.ndarray], Interval] = mean_interval
+) -> dict[str, float | None]:
+    """Returns the mean and its interval over runs, or over pairs of them; one alone has none: null."""
+    if len(values) < 2:
+        return {"mean": float(values[0]), "low": None, "high": None}
+    return interval(np.array(values))._asdict()
+
+
+def percent(interval: dict[str, float | None]) -> str:
+    """Returns a rate and its 95 % interval, cut to between 0 and 1, where it has one."""
+    mean = f"{100 * interval['mean']:.2f} %"
+    if interval["low"] is None:
+        return mean
     low, high = max(interval["low"], 0.0), min(interval["high"], 1.0)
-    return f"{100 * interval['mean']:.2f} % ({100 * low:.2f} to {100 * high:.2f})"
+    return f"{mean} ({100 * low:.2f} to {100 * high:.2f})"
 
 
-def signed(interval: dict[str, float]) -> str:
-    """Returns points and their 95 % interval, with signs."""
-    return "{mean:+.2f} ({low:+.2f} to {high:+.2f})".format(**interval)
+def signed(interval: dict[str, float | None]) -> str:
+    """Returns points and their 95 % interval, where they have one, with signs."""
+    return _written(interval, "+.2f")
+
+
+def _written(interval: dict[str, float | None], form: str) -> str:
+    mean, low, high = (None if x is None else format(x, form) for x in map(interval.get, ("mean", "low", "high")))
+    return mean if low is None else f"{mean} ({low} to {high})"
 
 
 def decided(report: dict[str, Any]) -> float:
@@ -214,7 +235,7 @@ def exploitability_table() -> list[str]:
             pairs = zip(*(result["by_pair"][name] for name in both), strict=True)
             spent = [max(x[limit] for x in pair) for pair in pairs]
             cells.append(f"{sum(spent) / len(spent) / unit:.3g} {text}")
-            cells += ["{mean:.3f} ({low:.3f} to {high:.3f})".format(**result["over_pairs"][name]) for name in both]
+            cells += [_written(result["over_pairs"][name], ".3f") for name in both]
         rows.append(cells)
     kinds = " or ".join(sorted(set(map(_seconds, results.values()))))
     return table(

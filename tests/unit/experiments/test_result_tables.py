@@ -11,7 +11,9 @@ import accelerator_targets
 import benchmark_tables
 import comparison_tables
 import phantom_tables
+import player_tables
 import pytest
+import result_pages
 import result_tables as tables
 
 
@@ -46,6 +48,18 @@ def test_exploitability_is_of_the_policies_that_were_stored(monkeypatch: pytest.
         "| `leduc_poker`, chips, dueling DREAM's average and PPO's current policy",
         "| `kuhn_poker`, chips, the current policies",
     ]
+
+
+def test_one_run_has_no_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its mean stands alone, of a recipe's first seed and of one pair of runs, whose interval is stored as null."""
+    strength = {"simple_bot": {"points_per_hand": {"mean": 1.25}, "win_rate": {"mean": 0.5}}}
+    assert player_tables._points_and_won([{"strength": strength}], "simple_bot") == ("+1.25", "50.0 %")
+    _given(monkeypatch, {"player": {"0": {"strength": strength}}})
+    assert result_pages._rounds_line("player", "It")[1] == "50.0 % of rounds, one seed"
+    assert tables.percent({"mean": 0.5, "low": None, "high": None}) == "50.00 %"
+    one = _compared(over_pairs=dict.fromkeys(_compared()["by_pair"], tables.over_samples([0.25])))
+    _given(monkeypatch, {"leduc_poker": one})
+    assert "| 1 | 1 M | 0.250 | 0.250 | 60 s | 0.250 | 0.250 |" in tables.exploitability_table()[-1]
 
 
 def test_what_is_equal_to_some_per_cent_alone_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
