@@ -2,10 +2,11 @@
 
     python experiments/reproduce/run.py --list
     python experiments/reproduce/run.py leduc_cfr
-    python experiments/reproduce/run.py leduc_dream seeds=0 seconds=600    # shorter, and the result says so
+    python experiments/reproduce/run.py leduc_dream seeds=0 seconds=600 --results out    # shorter; the result says so
     python experiments/reproduce/run.py leduc_dream seeds=3,4 --keep       # the stored seeds stay in the result
 
-What is done already is not done again: a finished seed is read, an interrupted one goes on from its last checkpoint.
+What is done already is not done again: a finished seed is read, an interrupted one goes on from its last checkpoint. No
+stored result is replaced by one without its seeds, or with shorter runs of them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import math
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +126,32 @@ def listed(spec: Spec) -> str:
     return "\n".join(lines)
 
 
+def check_kept(path: Path, earlier: dict[str, Any], seeds: Iterable[int]) -> None:
+    """Raises InputError where a stored result has seeds that what would replace it has not."""
+    if lost := sorted({run["seed"] for run in earlier.get("runs", ())} - {*seeds}):
+        raise InputError(f"{path} holds seed {lost[0]}, which would be lost; add --keep, or give another --results")
+
+
+def check_not_shorter(path: Path, row: Row, earlier: dict[str, Any], result: dict[str, Any]) -> None:
+    """Raises InputError where a seed whose stored run went to the row's end would be replaced by a shorter run."""
+    whole = {run["seed"] for run in earlier.get("runs", ()) if row.budget.reached(run["ended"])}
+    for run in result["runs"]:
+        if run["seed"] in whole and not row.budget.reached(run["ended"]):
+            raise InputError(
+                f"{path} holds seed {run['seed']} run to the end of the row, here it is shorter; give another --results"
+            )
+
+
+def _stored(path: Path, *, kept: bool) -> dict[str, Any]:
+    """Returns the stored result of a row; nothing of a damaged one that is not to be kept."""
+    try:
+        return stored_result(path)
+    except InputError:
+        if kept:
+            raise
+        return {}
+
+
 def _check_folder(folder: Path) -> None:
     """Raises InputError where a folder of results is not there and cannot be made, as a file has its place."""
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
@@ -160,13 +188,17 @@ def main() -> None:
         folder = given.runs / (row.run or given.row)
         _check_folder(given.results)
         stored = given.results / f"{given.row}.json"
-        earlier = stored_result(stored) if given.keep else None
-        if earlier:
-            check_earlier(spec, given.row, earlier)
+        earlier = _stored(stored, kept=given.keep)
+        kept = earlier if given.keep else {}
+        if kept:
+            check_earlier(spec, given.row, kept)
+        else:
+            check_kept(stored, earlier, seeds)
         for seed in () if given.collect else seeds:
             if code := go_through(spec, row, seed, end, folder / f"seed{seed}"):
                 sys.exit(code)
-        result = measured(spec, given.row, {seed: folder / f"seed{seed}" for seed in seeds}, earlier)
+        result = measured(spec, given.row, {seed: folder / f"seed{seed}" for seed in seeds}, kept)
+        check_not_shorter(stored, row, earlier, result)
     except InputError as error:
         parser.error(str(error))
     given.results.mkdir(parents=True, exist_ok=True)

@@ -311,6 +311,30 @@ def test_seeds_are_added_to_a_stored_result(scripts: SimpleNamespace, spec: obje
     assert (both["seeds"], both["mean"]) == (3, pytest.approx(200 / 3, rel=1e-5))
 
 
+def test_stored_seeds_are_not_lost(
+    scripts: SimpleNamespace, spec: object, result: dict, tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Nor replaced by shorter runs: one line that says how they stay; runs to the row's end replace them."""
+    path, row = tmp_path / "results" / "long.json", spec.row("long")
+    path.parent.mkdir()
+    path.write_text(json.dumps(result))
+    before = path.read_bytes()
+    monkeypatch.setattr(scripts.run, "read_spec", lambda: spec)
+    monkeypatch.setattr(scripts.run, "call", lambda overrides: pytest.fail("something runs"))
+    monkeypatch.setattr(sys, "argv", ["run.py", "long", "seeds=0,2", "--results", str(path.parent)])
+    with pytest.raises(SystemExit) as end:
+        scripts.run.main()
+    line = f"error: {path} holds seed 1, which would be lost; add --keep, or give another --results\n"
+    assert (end.value.code, capsys.readouterr().err, path.read_bytes()) == (2, line, before)
+    write_run(tmp_path / "short" / "seed1", [0.07] * 5)
+    short = scripts.measured.measured(spec, "long", {1: tmp_path / "short" / "seed1"}, result)
+    with pytest.raises(InputError, match="holds seed 1 run to the end of the row, here it is shorter"):
+        scripts.run.check_not_shorter(path, row, result, short)
+    scripts.run.check_not_shorter(path, row, result, result)
+    scripts.run.check_not_shorter(path, row, short, short)
+
+
 @pytest.mark.parametrize(
     ("overrides", "reported"),
     [
