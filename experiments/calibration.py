@@ -50,6 +50,14 @@ def measured(game: str, iterations: int, overrides: list[str]) -> dict[str, Any]
     return found | {"overrides": overrides}
 
 
+def stored_bounds(path: Path) -> dict[str, Any]:
+    """Returns what a result file holds; raises InputError where it is damaged, or of something else."""
+    stored = stored_result(path)
+    if not all(isinstance(one, dict) and {"exact", *KEPT} <= one.keys() for one in stored.values()):
+        raise InputError(f"{path} holds something else than these results; give another --out")
+    return stored
+
+
 def check(overrides: list[str]) -> None:
     """Raises InputError where a setting is of neither bound."""
     prefixes = tuple(prefix for prefix, _ in METHODS.values())
@@ -68,7 +76,7 @@ def main() -> None:
     arguments = parser.parse_args()
     try:
         check(arguments.settings)
-        stored = stored_result(arguments.out)
+        stored = stored_bounds(arguments.out)
         for game in arguments.games:
             stored[f"{game} {arguments.iterations}"] = measured(game, arguments.iterations, arguments.settings)
             files.write_json(arguments.out, stored)

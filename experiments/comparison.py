@@ -418,6 +418,22 @@ def curve(run_dir: Path) -> dict[str, dict[str, list[float]]]:
     return found
 
 
+def check_form(path: Path, command: str) -> None:
+    """Raises InputError where a result file is damaged, or holds what another command writes."""
+    if not all(_is_of(command, one) for one in stored_result(path).values()):
+        raise InputError(f"{path} holds something else than these results; give another --out")
+
+
+def _is_of(command: str, one: Any) -> bool:
+    """Returns whether what stands under a key of a result file is what a command writes."""
+    if command == "trials" or not isinstance(one, dict):
+        return command == "trials" and isinstance(one, list)
+    if command == "matches":
+        return "earned" in one
+    part = "exploitability" if command == "collect" else "runs"
+    return "learners" in one and all(part in learner for learner in one["learners"].values())
+
+
 def _stored(given: argparse.Namespace) -> dict[str, Any]:
     """Returns what the file to write holds already, where it is to be kept."""
     return stored_result(given.out) if given.keep else {}
@@ -462,6 +478,7 @@ def main() -> None:
             for name, picture in PICTURES.items():
                 picture(json.loads((RESULTS / f"{name}.json").read_text()), RESULTS / f"{name}.svg")
             return
+        check_form(given.out, given.command)
         if given.command == "collect":
             merge(joined(collect(given.folders, given.label), _stored(given)), given.out)
         elif given.command == "trials":

@@ -149,7 +149,7 @@ def _played_for(
     for one in RELATIONS:
         for path in _blocks(work, one):
             blocks.check(path, made[one])
-    before = stored_result(out)
+    before = stored_result(out, "relations")
     earlier = before.get("relations", [])
     most = {one[:2]: one.deals if one in relations else _played(work, one) for one in RELATIONS}
     blocks.check_not_fewer(out, earlier, {pairing: deals for pairing, deals in most.items() if deals})

@@ -74,6 +74,14 @@ def tried(kind: str, count: int, seed: int) -> dict[str, Any]:
     }
 
 
+def stored_kinds(path: Path) -> dict[str, Any]:
+    """Returns what a result file holds by kind; raises InputError where it is damaged, or of something else."""
+    stored = stored_result(path)
+    if stored.keys() - KINDS.keys():
+        raise InputError(f"{path} holds something else than these results; give another --out")
+    return stored
+
+
 def page(results: dict[str, Any]) -> str:
     """Returns the docs page."""
     rows = [
@@ -107,7 +115,7 @@ def main() -> int:
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     counts = {kind: KINDS[kind][0] if given.count is None else given.count for kind in given.kinds}
     try:
-        results = stored_result(given.out)
+        results = stored_kinds(given.out)
         before = {kind: results[kind]["tried"] for kind in KINDS if kind in results}
         if not given.table:
             check_as_many(given.out, "trials of", before, {kind: count for kind, count in counts.items() if count})
@@ -116,7 +124,7 @@ def main() -> int:
     given.out.parent.mkdir(parents=True, exist_ok=True)
     for kind, count in {}.items() if given.table else counts.items():
         done = tried(kind, count, given.seed)
-        results = {**stored_result(given.out), kind: done}  # read again: others may be run at the same time
+        results = {**stored_kinds(given.out), kind: done}  # read again: others may be run at the same time
         print(f"{kind}: {results[kind]['tried']} tried, {results[kind]['held']} held", flush=True)
         for one in results[kind]["failed"]:
             print(f"  {one['name']}: {one['why']}", flush=True)

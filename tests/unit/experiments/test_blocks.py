@@ -258,6 +258,18 @@ def test_no_pairing_is_replaced_by_one_of_fewer_deals(
     assert out.read_bytes() != before
 
 
+def test_pairings_do_not_replace_something_else(
+    relations: Callable[..., int], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Such as the results of searches: one line, and they are still there."""
+    out = tmp_path / "result.json"
+    out.write_text('{"seed": 195, "pairings": []}')
+    before = out.read_bytes()
+    assert relations() == 2
+    line = f"error: {out} holds something else than these results; give another --out\n"
+    assert (capsys.readouterr().err, out.read_bytes()) == (line, before)
+
+
 def test_games_that_would_not_end_are_no_rate(
     relations: Callable[..., int], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,3 +58,15 @@ def test_a_setting_of_neither_bound_is_refused(
     assert called(script, "--out", tmp_path / "calibration.json", "iterations=3") == 2
     assert "'iterations=3' is of neither bound; settings begin with best_response. or local." in capsys.readouterr().err
     assert asked == []
+
+
+def test_bounds_are_not_added_to_something_else(
+    asked: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line, before anything is trained."""
+    out = tmp_path / "comparison.json"
+    out.write_text('{"leduc_poker": {"unit": "chips", "learners": {}}}')
+    before = out.read_bytes()
+    assert called(script, "--games", "leduc_poker", "--out", out) == 2
+    line = f"error: {out} holds something else than these results; give another --out\n"
+    assert (capsys.readouterr().err, out.read_bytes(), asked) == (line, before, [])

@@ -438,3 +438,19 @@ def test_games_with_a_tree_tell_what_is_unusual(monkeypatch: pytest.MonkeyPatch)
     assert cells["| `mmd`"][:2] == ["current", "0.386 (0.193 to 0.772), n 10"]
     assert cells["| `nfsp`"][1] == "0.990, n 1"
     assert "".join(cells["| `rnad`"]).strip("| ") == ""
+
+
+def test_results_of_one_command_are_not_added_to_those_of_another(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line, before a sweep is read; the stored files are each of the command that writes them."""
+    files = {"collect": "comparison", "trials": "comparison_trials", "matches": "comparison_matches"}
+    for command, name in (files | {"curves": "comparison_curves"}).items():
+        script.check_form(script.RESULTS / f"{name}.json", command)
+        other = script.RESULTS / f"{'comparison_curves' if command == 'collect' else 'comparison'}.json"
+        out = tmp_path / "out.json"
+        shutil.copy(other, out)
+        env = ["--env", "kuhn_poker"] if command == "matches" else []
+        assert called(script, command, tmp_path / "nowhere", *env, "--out", out) == 2
+        line = f"error: {out} holds something else than these results; give another --out\n"
+        assert (capsys.readouterr().err, out.read_bytes()) == (line, other.read_bytes())

@@ -55,6 +55,19 @@ def test_no_kind_is_replaced_by_one_of_fewer_trials(
     assert called(script, "--kinds", "kills", "attacks", "--count", "21") == 0
 
 
+def test_results_of_something_else_stay(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line, before anything is tried."""
+    monkeypatch.setattr(script, "tried", _never)
+    out = tmp_path / "comparison.json"
+    out.write_text('{"dark_hex classical": {"learners": {}}}')
+    before = out.read_bytes()
+    assert called(script, "--kinds", "kills", "--out", str(out)) == 2
+    line = f"error: {out} holds something else than these results; give another --out\n"
+    assert (capsys.readouterr().err, out.read_bytes()) == (line, before)
+
+
 def test_another_file_has_no_table(script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The docs and the stored results stay; the table of another file is refused."""
     other = tmp_path / "new" / "other.json"
