@@ -53,8 +53,8 @@ class SearchSettings:
     """What a search player takes into account.
 
     Attributes:
-      worlds: rounds played on in every round of halving, over all brackets; a multiple of `pulls` or less than it;
-        0: the policy's most probable action is played.
+      worlds: rounds played on in every round of halving, over all brackets; a multiple of `pulls` or less than it, and
+        never fewer than two for each candidate; 0: the policy's most probable action is played.
       pulls: of one round of one bracket.
       particles: worlds that are drawn and weighed.
       candidates: actions that are compared, at most.
@@ -229,8 +229,9 @@ def make_search(
       settings: what it takes into account.
       opponent: whom it takes the other player for; one that plays by `policy` too, if None.
     Raises:
-      InputError: a setting out of range, a game of another kind, a bonus for wins in a game that pays before its end,
-        a policy or opponent that is a search player, or one of another game or of other rules than payoffs.
+      InputError: a setting out of range, worlds that are no whole brackets, a game of another kind, a bonus for wins in
+        a game that pays before its end, a policy or opponent that is a search player, or one of another game or of
+        other rules than payoffs.
     """
     settings = checked.read(SearchSettings, dataclasses.asdict(settings), "search")
     check_two_player_zero_sum(game, "a search player")
@@ -253,6 +254,12 @@ def make_search(
     # Few worlds make a smaller program; none at all are a matter of parameters.
     pulls = min(settings.pulls, settings.worlds or settings.pulls)
     pulls = max(pulls, 2 * min(settings.candidates, game.num_actions))
+    if settings.worlds > pulls and (beyond := settings.worlds % pulls):
+        less = settings.worlds - beyond
+        raise InputError(
+            f"search.worlds={settings.worlds} is not valid; it must be a multiple of {pulls}, the worlds of a bracket, "
+            f"or less: {less} or {less + pulls}"
+        )
     params = SearchParams(
         policy=policy,
         opponent=opponent,

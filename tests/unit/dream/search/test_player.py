@@ -211,6 +211,16 @@ def test_settings_out_of_range_are_refused(name: str) -> None:
         make_search(Policy(_first), envs.make("kuhn_poker"), SearchSettings(**{name: -1}))
 
 
+def test_worlds_are_whole_brackets_or_less_than_one() -> None:
+    """100 of 64 would be 128, and two players of other names the same one."""
+    game = envs.make("kuhn_poker")
+    for worlds, pulls, brackets in ((40, 40, 1), (64, 64, 1), (192, 64, 3), (0, 64, 0)):
+        player = make_search(Policy(_first), game, SearchSettings(worlds=worlds))
+        assert (player.apply.pulls, int(player.params.brackets)) == (pulls, brackets)
+    with pytest.raises(InputError, match=r"search\.worlds=100 is not valid; .* multiple of 64, .* or less: 64 or 128"):
+        make_search(Policy(_first), game, SearchSettings(worlds=100))
+
+
 @pytest.mark.parametrize("missing", ["determinize", "replay_actions"])
 def test_a_game_without_worlds_is_refused(missing: str) -> None:
     """One that cannot redeal; and one that does not keep its actions, unless worlds are not weighed."""
