@@ -61,6 +61,8 @@ RESULTS = Path(__file__).resolve().parent / "results"
 COUNTED = ("decisions", "nodes", "episodes", "gradient_steps", "seconds", "compile_seconds")
 ROUNDING = 1e-6
 """An exploitability below this is 0: probabilities are float32."""
+NOT_TRIED = ("env.", "eval.", "checkpoint.", "tracking.", "hosts.", "devices")
+"""How settings begin that are no trial of a learner."""
 POLICIES = "exploitability/"
 """What a row's exact values begin with; the name of the policy follows."""
 
@@ -312,7 +314,8 @@ def with_other_games(found: dict[str, Any], stored: Mapping[str, Any]) -> dict[s
 
 
 def _tried(job: Job) -> dict[str, Any]:
-    return {name: value for name, value in settings_in(job.row).items() if name.startswith("algo.")}
+    """Returns the settings in which a sweep's jobs differ, but for the game's and those that learning does not know."""
+    return {name: value for name, value in settings_in(job.row).items() if not name.startswith(NOT_TRIED)}
 
 
 def _given(job: Job) -> list[str]:

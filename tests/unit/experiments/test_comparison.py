@@ -307,6 +307,13 @@ def test_what_was_tried_is_kept(sweeps: list[pathlib.Path]) -> None:
     assert group["trials"][0]["objective"] == group["trials"][1]["objective"] > 0
 
 
+def test_a_trial_is_told_by_all_that_differs() -> None:
+    """The network's settings and the seed too, else two trials would have one name; not what learning does not know."""
+    varied = {"algo.clip": 0.1, "network.hidden": [8], "seed": 3, "iterations": 2}
+    row = {"job": 0, "objective": 0.5, "nodes": 9, "env.rules.version": "abrupt", "eval.every": 2, **varied}
+    assert script._trial(script.Job(row, None))["settings"] == varied
+
+
 def test_trials_on_other_games_are_kept(sweeps: list[pathlib.Path], tmp_path: pathlib.Path) -> None:
     """Of the same learner too; those on the games of the sweeps are replaced."""
     out, other = tmp_path / "out.json", {"game": "leduc_poker", "given": [], "trials": []}
