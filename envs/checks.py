@@ -25,6 +25,8 @@ RESERVED_RESULTS = frozenset(
 )
 """Names that matches and self-play report of every game; `Game.result` adds others."""
 _NEVER = np.int32(2**31 - 1)
+_MOST_ACTIONS = 2**15 - 1
+"""Of a game: decisions and matches are recorded with their actions as int16."""
 _TOLERANCE = 1e-5
 """By which the rewards of one step may miss a sum of 0, as a part of the largest of them (or of 1)."""
 _CHANCE_TOLERANCE = 1e-3
@@ -154,6 +156,8 @@ def _check_attributes(game: Game) -> None:
         value = _read(game, name)
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise _fault(game, f"{name} is {value!r}; it must be a whole number of 1 or more")
+    if game.num_actions > _MOST_ACTIONS:
+        raise _fault(game, f"num_actions is {game.num_actions}; it must be at most {_MOST_ACTIONS}: records hold int16")
     scale, phases = _read(game, "reward_scale"), _read(game, "phases")
     if not isinstance(scale, int | float | np.number) or not np.isfinite(scale) or scale <= 0:
         raise _fault(game, f"reward_scale is {scale!r}; it must be a number above 0")

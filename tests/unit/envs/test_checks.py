@@ -82,6 +82,7 @@ def _stepped(change: Callable[..., tuple]) -> Any:
 
 SHAPES = {
     "no size": (lambda: _with(num_actions=0), "num_actions is 0; it must be a whole number of 1 or more"),
+    "more actions than int16": (lambda: _with(num_actions=2**15), "num_actions is 32768; it must be at most 32767"),
     "no phases": (lambda: _with(phases=()), "phases is (); it must be a tuple of names"),
     "worst reward": (lambda: _with(worst_reward="-1"), "worst_reward is '-1'; it must be a number"),
     "a rule that fails": (
