@@ -62,6 +62,10 @@ def main() -> None:
         for player in players:
             find_player(player, game)
         stored = stored_result(arguments.out, "field", "players") or {"field": FIELD, "players": {}}
+        if tuple(stored["field"]) != FIELD:
+            raise envs.InputError(
+                f"{arguments.out} holds means over another field, {', '.join(stored['field'])}; give another --out"
+            )
         before = {player: row["games"] for player, row in stored["players"].items()}
         check_as_many(arguments.out, "rounds of", before, dict.fromkeys(players, arguments.games))
         made = {player: blocks.made_by(game, (player, *FIELD)) for player in players}

@@ -129,6 +129,22 @@ def test_no_row_of_a_player_is_replaced_by_one_of_fewer_rounds(
     assert "2,000 to 4,000 mirrored rounds per pairing;" in "\n".join(player_tables.levels_table())
 
 
+def test_means_over_another_field_are_not_added_to(
+    gin_rows: Callable[..., int], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """One table would hold both; one line, before anything is played."""
+    out = tmp_path / "gin_levels.json"
+    assert gin_rows("--players", "greedy") == 0
+    before = out.read_bytes()
+    monkeypatch.setattr(gin_levels, "FIELD", gin_levels.FIELD[:2])
+    capsys.readouterr()
+    assert gin_rows("--players", "camper") == 2
+    field = "simple_bot, greedy, heuristic, marjj, camper, lookahead"
+    line = f"error: {out} holds means over another field, {field}; give another --out\n"
+    assert (capsys.readouterr().err, out.read_bytes()) == (line, before)
+
+
 def test_a_file_of_something_else_is_not_replaced(
     gin_rows: Callable[..., int], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
