@@ -246,9 +246,12 @@ def _same_budget(stored: dict[str, Any], found: dict[str, Any]) -> bool:
 
 def _check_more(stored: dict[str, Any], found: dict[str, Any], name: str) -> None:
     """Raises InputError where stored seeds are by another recipe or budget; older curves have overrides alone."""
-    settings = [[text for text in one.get("overrides", ()) if not text.startswith("seed=")] for one in (stored, found)]
-    recipes = [recipe_of(one["recipe"]) for one in (stored, found)] if "recipe" in stored else settings
-    if recipes[0] != recipes[1]:
+    if "recipe" in stored:
+        recipes = [recipe_of(one["recipe"]) for one in (stored, found)]
+    else:
+        given = [one.get("overrides", ()) for one in (stored, found)]
+        recipes = [[text for text in texts if not text.startswith("seed=")] for texts in given]
+    if not {"recipe", "overrides"} & stored.keys() or recipes[0] != recipes[1]:
         raise InputError(f"{name}: the stored seeds were run by another recipe; collect all seeds without --keep")
     if not _same_budget(stored, found):
         raise InputError(f"{name}: the stored seeds had another budget; collect all seeds without --keep")

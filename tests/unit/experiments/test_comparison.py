@@ -372,11 +372,17 @@ def test_stored_curves_keep_their_seeds(sweeps: list[pathlib.Path]) -> None:
         script.curves(
             sweeps, stored={"kuhn_poker": now["kuhn_poker"] | {"learners": {"outcome_mccfr": joint["outcome_mccfr"]}}}
         )
-    for part, why in (("budget", "had another budget"), ("overrides", "were run by another recipe")):
+    for change, why in (
+        ({"budget": {"iterations": 7}}, "had another budget"),
+        ({"overrides": ["algo.exploration=0.1"]}, "were run by another recipe"),
+        ({"overrides": None}, "were run by another recipe"),
+    ):
         other = json.loads(json.dumps(before))
         changed = other["kuhn_poker"]["learners"]["outcome_mccfr"]
         del changed["recipe"]
-        changed[part] = {"iterations": 7} if part == "budget" else ["algo.exploration=0.1"]
+        changed |= change
+        if changed["overrides"] is None:
+            del changed["overrides"]
         with pytest.raises(InputError, match=why):
             script.curves(sweeps, stored=other)
 
