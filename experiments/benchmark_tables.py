@@ -69,7 +69,7 @@ BENCHMARKS = (
     ("first_record", "first_record_warm_s", "`preset=laptop`: command to first record, filled cache", "s", "3"),
     ("learners", "ppo run_s", "PPO on Leduc poker, 10 M decisions, whole command, one run", "s", "30"),
     ("learners_one_pass", "ppo run_s", "... two runs of another day", "s", "30"),
-    ("learners_one_pass", "ppo_one_pass run_s", "... of that day, reading its decisions once, not four times", "s", "30"),
+    ("learners_one_pass", "ppo_one_pass run_s", "... of that day, decisions read once, not four times", "s", "30"),
     ("learners", "dream run_s", "DREAM on Leduc poker, 5 M nodes, whole command, one run", "s", "300"),
     ("search", "batch_1 compile_seconds", "search with a policy on `gin_rummy`: compilation", "s", "30"),
     ("search", "batch_1 lv7_compile_seconds", "`lv7`: compilation", "s", ""),
