@@ -65,9 +65,10 @@ def train(overrides: Sequence[str] = (), *, quiet: bool = False) -> FinishedRun:
       >>> run.exact["average"]["exploitability"] < 0.05
       True
     """
-    start = prepare_run(compose_config("config", with_stored_choices(_checked(overrides))))
-    with _interrupts() as stop, contextlib.redirect_stdout(io.StringIO()) if quiet else contextlib.nullcontext():
-        loop.train(start, stop)
+    with contextlib.redirect_stdout(io.StringIO()) if quiet else contextlib.nullcontext():
+        start = prepare_run(compose_config("config", with_stored_choices(_checked(overrides))))
+        with _interrupts() as stop:
+            loop.train(start, stop)
     if stop.received is not None:
         raise KeyboardInterrupt(f"the run is saved; go on with resume={start.run_dir}")
     return load_run(start.run_dir)

@@ -207,6 +207,15 @@ def _check_maker(name: str, game: Game, maker: Any, options: Mapping[str, Any]) 
             with contextlib.suppress(TypeError):
                 takes.bind(game, **given)
                 return
+        with contextlib.suppress(TypeError):
+            takes.bind_partial(game)
+            needed = [
+                one.name
+                for one in takes.parameters.values()
+                if one.kind is one.KEYWORD_ONLY and one.default is one.empty
+            ]
+            if missing := [name for name in needed if name not in options]:
+                raise InputError(f"player {name!r} of {game.name} needs {', '.join(missing)}, which nobody gave")
     found = a_kind(type(maker)) if takes is None else f"a function of {takes}"
     raise InputError(
         f"player {name!r} of {game.name} is {found}; it must be a function that takes the game and returns an "

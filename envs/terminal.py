@@ -131,8 +131,12 @@ def _keep(table: _Table, file: str | os.PathLike[str], one: records.Record) -> N
     """Adds a round to a file; where the disk refuses, says so and lets the match go on."""
     try:
         records.append(file, one)
-    except OSError as error:
-        table.write(f"the round was not kept: {file} cannot be written ({error.strerror})")
+    except (OSError, InputError) as error:
+        table.write(f"the round was not kept: {file} cannot be written ({records.why_not(error)})")
+
+
+def _told(game: Game, action: int) -> str:
+    return f"{action} {game.action_name(action)}" if 0 <= action < game.num_actions else str(action)
 
 
 def _seating(game: Game, number: int) -> list[int]:
@@ -172,8 +176,8 @@ def _round(table: _Table) -> records.Record:
             action = int(player.choose(0))
         else:
             action = play.sample(player, table.rng)
-        if not play.legal()[action]:
-            raise InputError(f"{table.names[seat]} chose {action} {table.game.action_name(action)}, which is not legal")
+        if not 0 <= action < table.game.num_actions or not play.legal()[action]:
+            raise InputError(f"{table.names[seat]} chose {_told(table.game, action)}, which is not legal")
         for host, _ in hosts.values():
             host.see(0, seat, action)
         _tell(table, seat, action)

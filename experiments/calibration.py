@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from arguments import Parser, at_least_one, result_file
-from run_records import stored_result
+from run_records import holds, stored_result
 
 import dream
 from dream.storage import files
@@ -52,10 +52,7 @@ def measured(game: str, iterations: int, overrides: list[str]) -> dict[str, Any]
 
 def stored_bounds(path: Path) -> dict[str, Any]:
     """Returns what a result file holds; raises InputError where it is damaged, or of something else."""
-    stored = stored_result(path)
-    if not all(isinstance(one, dict) and {"exact", *KEPT} <= one.keys() for one in stored.values()):
-        raise InputError(f"{path} holds something else than these results; give another --out")
-    return stored
+    return stored_result(path, each=holds("exact", *KEPT))
 
 
 def check(overrides: list[str]) -> None:

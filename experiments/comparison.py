@@ -426,8 +426,7 @@ def curve(run_dir: Path) -> dict[str, dict[str, list[float]]]:
 
 def check_form(path: Path, command: str) -> None:
     """Raises InputError where a result file is damaged, or holds what another command writes."""
-    if not all(_is_of(command, one) for one in stored_result(path).values()):
-        raise InputError(f"{path} holds something else than these results; give another --out")
+    stored_result(path, each=lambda one: _is_of(command, one))
 
 
 def _is_of(command: str, one: Any) -> bool:

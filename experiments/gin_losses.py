@@ -23,7 +23,7 @@ import blocks
 import jax
 import jax.numpy as jnp
 import numpy as np
-from arguments import Parser, result_file
+from arguments import Parser, at_least, result_file
 from jax import Array, lax
 from run_records import check_as_many, stored_result
 
@@ -180,14 +180,11 @@ def main() -> None:
     parser.add_argument("--player", default="gin_rummy/strong", help="any player by name, run or file")
     parser.add_argument("--label", help="what the results call it; by default its name")
     parser.add_argument("--opponents", nargs="+", default=["lookahead", "camper"])
-    parser.add_argument("--deals", type=int, default=4096)
-    parser.add_argument("--block", type=int, default=1024, help="deals played at once")
+    parser.add_argument("--deals", type=at_least(2), default=4096)
+    parser.add_argument("--block", type=at_least(2), default=1024, help="deals played at once")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("runs/gin_losses"))
     parser.add_argument("--out", type=result_file, default=RESULT)
     arguments = parser.parse_args()
-    for name, least in (("deals", 2), ("block", 1)):
-        if getattr(arguments, name) < least:
-            parser.exit(2, f"error: --{name} {getattr(arguments, name)} is not valid; it must be at least {least}\n")
     game, label = envs.make("gin_rummy"), arguments.label or pathlib.Path(arguments.player).name
     try:
         stored = stored_result(arguments.out, "players") or {"seed": SEED, "players": {}}

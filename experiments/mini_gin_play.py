@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 from arguments import Parser, result_file
-from run_records import stored_result
+from run_records import holds, stored_result
 
 from dream.game_tree.sequence_form import expected_value, nash_conv
 from dream.game_tree.tabular_policy import tabulate
@@ -154,7 +154,7 @@ def main() -> None:
     parser.add_argument("--out", type=result_file, help="a JSON file; other decks and rules in it are kept")
     arguments = parser.parse_args()
     try:
-        kept = stored_result(arguments.out) if arguments.out else {}
+        kept = stored_result(arguments.out, each=holds("play", "uniform_play")) if arguments.out else {}
         found = reports(arguments.runs)
     except InputError as error:
         parser.exit(2, f"error: {error}\n")

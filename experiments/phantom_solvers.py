@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from arguments import Parser, above_zero, at_least_one, result_file
 from omegaconf import OmegaConf
-from run_records import stored_result
+from run_records import holds, stored_result
 
 import envs
 from dream.algorithms.tabular.cfr import CfrConfig, CfrState, run_updates_without_tree
@@ -71,14 +71,8 @@ def command(algo: str, arguments: argparse.Namespace) -> str:
 
 def stored_results(path: pathlib.Path) -> dict[str, dict[str, Any]]:
     """Returns what a file holds by game and algorithm; raises InputError where it is damaged, or of something else."""
-    results = stored_result(path)
-    games = [game for game in results.values() if isinstance(game, dict)]
-    records = [record for game in games for record in game.values()]
-    if len(games) < len(results) or not all(
-        isinstance(one, dict) and {"command", "curve"} <= one.keys() for one in records
-    ):
-        raise InputError(f"{path} holds something else than these results; give another --out")
-    return results
+    solved = holds("command", "curve")
+    return stored_result(path, each=lambda game: isinstance(game, dict) and all(map(solved, game.values())))
 
 
 def of_game(arguments: argparse.Namespace) -> dict[str, Any]:

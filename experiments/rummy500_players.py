@@ -18,7 +18,7 @@ from typing import Any
 
 import blocks
 from arguments import Parser, at_least, result_file
-from run_records import difference, flat, stored_result
+from run_records import difference, flat, holds, stored_result
 
 import envs
 from dream.evaluation import match
@@ -81,10 +81,7 @@ def _play(
 
 def _stored(path: Path) -> dict[str, Any]:
     """Returns the rows of a file; nothing where there is none. Raises InputError where it is of something else."""
-    rows = stored_result(path)
-    if not all(isinstance(row, dict) and {"player", "opponent"} <= row.keys() for row in rows.values()):
-        raise InputError(f"{path} holds something else than these results; give another --out")
-    return rows
+    return stored_result(path, each=holds("player", "opponent"))
 
 
 def _asked(game: Game, name: str, opponent: str, arguments: argparse.Namespace) -> dict[str, Any]:

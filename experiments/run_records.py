@@ -6,7 +6,7 @@ import dataclasses
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,21 +89,28 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path} is damaged ({error}); it must be JSON") from error
 
 
-def stored_result(path: Path, *parts: str) -> dict[str, Any]:
+def stored_result(path: Path, *parts: str, each: Callable[[Any], bool] = lambda one: True) -> dict[str, Any]:
     """Returns what a result file holds; nothing where there is none.
 
     Args:
       path: the file.
       *parts: names of what it must hold.
+      each: whether what stands under a name is of these results.
     Raises:
       InputError: it is damaged, or of something else.
     """
     if not path.exists():
         return {}
     stored = read_json(path)
-    if not isinstance(stored, dict) or any(part not in stored for part in parts):
+    is_whole = isinstance(stored, dict) and all(part in stored for part in parts)
+    if not is_whole or not all(each(one) for one in stored.values()):
         raise InputError(f"{path} holds something else than these results; give another --out")
     return stored
+
+
+def holds(*names: str) -> Callable[[Any], bool]:
+    """Returns what says whether something is an object with these names, for `each` of `stored_result`."""
+    return lambda one: isinstance(one, dict) and one.keys() >= {*names}
 
 
 def check_as_many(path: Path, unit: str, stored: Mapping[str, int], found: Mapping[str, int]) -> None:

@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from arguments import Parser, above_zero, result_file
 from omegaconf import OmegaConf
-from run_records import check_as_many, stored_result
+from run_records import check_as_many, holds, stored_result
 from yaml import YAMLError
 
 import envs
@@ -127,7 +127,7 @@ def check_trials(env: str, groups: dict[str, dict[str, Any]]) -> None:
                 raise InputError(f"group {name}: trial {trial!r} is not valid; it must name settings and their values")
             for key, value in trial.items():
                 if key not in known:
-                    raise unknown(f"setting of a trial in group {name}", key, known)
+                    raise unknown(f"setting of group {name},", key, known)
                 if type(value) not in (int, float):
                     raise InputError(f"group {name}: a trial has {key}={value!r}; it must be a number")
 
@@ -160,6 +160,12 @@ def chosen(path: Path, names: list[str]) -> dict[str, dict[str, Any]]:
     return {name: groups[name] for name in names or groups}
 
 
+def stored_trials(path: Path) -> dict[str, Any]:
+    """Returns what a result file holds by game and group; raises InputError where it is damaged, or of others."""
+    tuned = holds("decisions", "trials")
+    return stored_result(path, each=lambda game: isinstance(game, dict) and all(map(tuned, game.values())))
+
+
 def tried(given: argparse.Namespace) -> None:
     """Runs the groups asked for, one after the other, and stores each trial when it is done, a stored group whole.
 
@@ -169,7 +175,7 @@ def tried(given: argparse.Namespace) -> None:
     """
     groups = chosen(given.trials, given.groups)
     check_trials(given.env, groups)
-    known = stored_result(given.out).get(given.env, {})  # damage is refused before anything is run
+    known = stored_trials(given.out).get(given.env, {})  # damage is refused before anything is run
     spent = {name: int(group["decisions"]) for name, group in known.items()}
     check_as_many(given.out, "decisions of group", spent, dict.fromkeys(groups, int(given.decisions)))
     given.out.parent.mkdir(parents=True, exist_ok=True)
@@ -180,7 +186,7 @@ def tried(given: argparse.Namespace) -> None:
             print(name, trial, found[-1]["last"], found[-1]["mean_of_last_3"], found[-1]["seconds"], flush=True)
             if name in known and len(found) < len(node["trials"]):
                 continue
-            stored = stored_result(given.out)
+            stored = stored_trials(given.out)
             stored.setdefault(given.env, {})[name] = {**node, "decisions": given.decisions, "trials": found}
             write_json(given.out, stored)
 

@@ -135,7 +135,7 @@ def prepared(config: EvaluateConfig) -> Match:
         opponent = find_opponent(place, first.game)
     players = {"checkpoint": first.measured, "opponent": stated_player(place, first.game)}
     of_run = players["opponent"]["iteration"] if place != config.opponent else None
-    of_level = players["opponent"] if levels.is_level(place) else None
+    of_level = players["opponent"] if levels.is_level(search_names.policy_in(place)) else None
     path = first.folder / FOLDER / _file_name(first.report_name, config, of_run, of_level)
     check_can_be_folder(path.parent, f"the folder {path.parent}")
     recorded = config.checkpoint if config.policy is None else f"{config.checkpoint} ({first.policy_name})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import types
@@ -13,7 +14,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from dream.config import renamed
-from envs.errors import InputError
+from envs.errors import InputError, naming
 from envs.values import read_as
 
 T = typing.TypeVar("T")
@@ -71,10 +72,8 @@ def read(schema: type[T], node: Any, path: str, defaults: Mapping[str, Any] = ty
     for key, value in node.items():
         within = defaults.get(key) if isinstance(defaults.get(key), Mapping) else {}
         values[key] = _value(hints[key], fields[key], value, _join(path, key), within)
-    try:
+    with naming(path) if path else contextlib.nullcontext():  # values that each may be there, but not together
         return schema(**values)
-    except InputError as error:  # of values that each may be there, but not together
-        raise InputError(f"{path}: {error}" if path else str(error)) from None
 
 
 def as_read(node: Any, found: Any) -> Any:

@@ -55,16 +55,17 @@ class Controlled(NamedTuple):
     variance_ratio: float
 
 
-def _check(game: Game, games: int, samples: int, fresh: int) -> None:
-    """Raises InputError for a game of more than two players, and for numbers that are too small."""
+def _check(game: Game, games: int, samples: int, fresh: int) -> int:
+    """Returns `games` as an int; raises InputError for a game of more than two players, and for too small numbers."""
     if game.num_players != 2:
         raise InputError(f"{game.name} has {game.num_players} players; control variates are for two players")
-    check_games(game, games)
+    games = check_games(game, games)
     if games < FEWEST_GAMES:
         raise InputError(f"games={games} is too small for control variates; it must be at least {FEWEST_GAMES}")
     for name, given, least in (("samples", samples, 1), ("fresh", fresh, 2)):
         if given < least:
             raise InputError(f"{name}={given} is too small; it must be at least {least}")
+    return games
 
 
 def controlled_match(
@@ -92,7 +93,7 @@ def controlled_match(
       InputError: a game for more players, games is odd or too small, samples or fresh is too small, a player of another
         game, a policy gives no distribution over the legal actions, or a reward or the value is not finite.
     """
-    _check(game, games, samples, fresh)
+    games = _check(game, games, samples, fresh)
     for player in (policy, opponent):
         check_plays(player, game)
     pairs, key = games // 2, match_key(seed)

@@ -257,8 +257,9 @@ def make_search(
     if settings.worlds > pulls and (beyond := settings.worlds % pulls):
         less = settings.worlds - beyond
         raise InputError(
-            f"search.worlds={settings.worlds} is not valid; it must be a multiple of {pulls}, the worlds of a bracket, "
-            f"or less: {less} or {less + pulls}"
+            f"search.worlds={settings.worlds} is not valid; it must be a multiple of {pulls}, the worlds of a bracket "
+            f"(the greater of pulls={settings.pulls} and two for each of at most {settings.candidates} candidates), or "
+            f"less: {less} or {less + pulls}"
         )
     params = SearchParams(
         policy=policy,

@@ -8,6 +8,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from dream import algorithms
 from dream.algorithms.types import Algorithm
 from dream.config.compose import Composed
 from dream.storage.checkpoint import Checkpoint
@@ -16,8 +17,6 @@ from envs import InputError
 _STEP = "algo.learning_rate_decay"
 _MOST_INITIAL = 0.1
 """Of an average of parameters, the share of the initial ones that needs no word."""
-_OF_ONE_ITERATION = "vr_dcfr_plus"
-"""The learner whose regret networks are fitted to the samples of one iteration, which all have the same policy."""
 
 
 def check_lengths(composed: Composed) -> None:
@@ -168,14 +167,18 @@ def leaning_regrets(algo: Mapping[str, Any]) -> str:
     likely to come there. With uniform play alone, exploration 1, that is the same in every iteration.
     """
     share, weights = algo.get("exploration"), algo.get("weights")
-    if type(share) not in (int, float) or not 0 < share < 1 or algo.get("name") == _OF_ONE_ITERATION:
+    if type(share) not in (int, float) or not 0 < share < 1:
         return ""
-    if not isinstance(weights, Mapping) or weights.get("importance") is not False:
+    if not isinstance(weights, Mapping) or weights.get("importance") is not False or _fits_one_iteration(algo):
         return ""
     return (
         f"algo.exploration={share:g} with algo.weights.importance=false: an iteration's regrets count by how likely "
         "its own policy was to come to a decision; algo.exploration=1 or algo.weights.importance=true counts all alike"
     )
+
+
+def _fits_one_iteration(algo: Mapping[str, Any]) -> bool:
+    return getattr(algorithms.settings_of(str(algo.get("name"))), "fits_one_iteration", False)
 
 
 def long_schedules(composed: Composed, node: DictConfig) -> str:
@@ -198,7 +201,7 @@ def long_schedules(composed: Composed, node: DictConfig) -> str:
     if not long:
         return ""
     few = f"{node.iterations} iteration{'s' if node.iterations != 1 else ''}"
-    return f"{', '.join(long)}: longer than the run of {few}, which ends before the schedule's end"
+    return f"{', '.join(long)}: longer than the run of {few}, which ends before; null takes as long as the run"
 
 
 def idle_steps(node: DictConfig, done: int) -> str:

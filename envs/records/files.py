@@ -82,6 +82,11 @@ def append(path: str | Path, one: Record) -> None:
             raise
 
 
+def why_not(error: OSError | InputError) -> str:
+    """Returns in a few words why `append` kept nothing, without the file's path."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else "its folder does not exist"
+
+
 def _file(path: Any) -> Path:
     """Returns the path of a file; raises InputError for what is none, as a number or bytes."""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):

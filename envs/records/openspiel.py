@@ -70,7 +70,10 @@ def of_history(
     try:
         ours = game if isinstance(game, Game) else game_of(game)
         kind = _kind_of(ours)
-        numbers = [whole_number("a number", x, "of chance or an action") for x in listed("history", history, _NUMBERS)]
+        numbers = [
+            whole_number("an entry", x, "an outcome of chance or an action")
+            for x in listed("history", history, _NUMBERS)
+        ]
         deal, actions = kind.split(ours, numbers)
         return record(ours, deal, actions, players)
     except InputError as error:

@@ -135,7 +135,7 @@ def _number(given: Any) -> int | float:
     value = given.item() if hasattr(given, "item") and np.ndim(given) == 0 else given
     if not isinstance(value, int | float):
         raise InputError(f"deal holds {shown(repr(given))}; it must hold numbers")
-    return value if isinstance(value, float) else int(value)
+    return value if isinstance(value, float) and not value.is_integer() else int(value)
 
 
 def _plain(name: str, value: Any) -> Any:

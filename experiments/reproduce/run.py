@@ -132,9 +132,21 @@ def check_kept(path: Path, earlier: dict[str, Any], seeds: Iterable[int]) -> Non
         raise InputError(f"{path} holds seed {lost[0]}, which would be lost; add --keep, or give another --results")
 
 
+def check_end(path: Path, row: Row, earlier: dict[str, Any], end: Budget, seeds: tuple[int, ...]) -> None:
+    """Raises InputError where a seed whose stored run went to the row's end is asked for with an earlier one."""
+    if end != row.budget and (whole := _whole(row, earlier) & {*seeds}):
+        raise InputError(
+            f"{path} holds seed {min(whole)} run to the row's end; ask for no earlier end, or give another --results"
+        )
+
+
+def _whole(row: Row, earlier: dict[str, Any]) -> set[int]:
+    return {run["seed"] for run in earlier.get("runs", ()) if row.budget.reached(run["ended"])}
+
+
 def check_not_shorter(path: Path, row: Row, earlier: dict[str, Any], result: dict[str, Any]) -> None:
     """Raises InputError where a seed whose stored run went to the row's end would be replaced by a shorter run."""
-    whole = {run["seed"] for run in earlier.get("runs", ()) if row.budget.reached(run["ended"])}
+    whole = _whole(row, earlier)
     for run in result["runs"]:
         if run["seed"] in whole and not row.budget.reached(run["ended"]):
             raise InputError(
@@ -194,6 +206,7 @@ def main() -> None:
             check_earlier(spec, given.row, kept)
         else:
             check_kept(stored, earlier, seeds)
+        check_end(stored, row, earlier, end, seeds)
         for seed in () if given.collect else seeds:
             if code := go_through(spec, row, seed, end, folder / f"seed{seed}"):
                 sys.exit(code)

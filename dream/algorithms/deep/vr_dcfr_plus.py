@@ -14,7 +14,7 @@ lowest minibatch loss; gradients are clipped to a norm of 1; outputs do not star
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 from jax import Array
@@ -32,6 +32,9 @@ from envs import Game
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VrDcfrPlusConfig(HistoryConfig):
     """Settings of VR-DeepDCFR+; conf/algo/vr_dcfr_plus.yaml says what each does."""
+
+    fits_one_iteration: ClassVar[bool] = True
+    """Regret networks are fitted to the samples of one iteration, which all have the same policy."""
 
     name: str = "vr_dcfr_plus"
     traversals: int = number(10_000, 1)

@@ -47,13 +47,16 @@ def test_a_hand_of_kuhn_by_name_number_and_hint(tmp_path: pathlib.Path) -> None:
     assert scores == one.result["points"]
 
 
-def test_a_disk_that_refuses_does_not_end_a_match(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize(
+    ("place", "reason"), [(".", "Is a directory"), ("missing/x.jsonl", "its folder does not exist")]
+)
+def test_a_disk_that_refuses_does_not_end_a_match(tmp_path: pathlib.Path, place: str, reason: str) -> None:
     """The person reads it, and the rounds go on."""
     game, shown = envs.make("kuhn_poker"), []
     read, _ = _person([])
     bot = envs.make_bot("random", game)
-    play_in_terminal(game, [None, bot], rounds=2, seed=2, keep=tmp_path, read=read, write=shown.append)
-    assert sum("the round was not kept" in text for text in shown) == 2
+    play_in_terminal(game, [None, bot], rounds=2, seed=2, keep=tmp_path / place, read=read, write=shown.append)
+    assert sum("the round was not kept" in text and reason in text for text in shown) == 2
 
 
 def test_the_other_hand_is_hidden_until_the_end() -> None:

@@ -201,7 +201,10 @@ def test_each_deck_and_rules_are_a_result_of_their_own(
     out = tmp_path / "out.json"
     rules = {"a": {}, "b": {"gin_bonus": 9}, "c": {}, "d": {"preset": "5x2"}, "e": {"num_ranks": 5, "preset": "4x2"}}
     games = {name: envs.make("mini_gin_rummy", **one) for name, one in rules.items()}
-    monkeypatch.setattr(mini_gin_play, "report", lambda run: (mini_gin_play.named(games[run].rules), {"run": run}))
+    played = {"play": {}, "uniform_play": {}}
+    monkeypatch.setattr(
+        mini_gin_play, "report", lambda run: (mini_gin_play.named(games[run].rules), {"run": run, **played})
+    )
     assert called(mini_gin_play, "a", "d", "--out", str(out)) == 0
     assert called(mini_gin_play, "b", "--out", str(out)) == 0
     found = {deck: one["run"] for deck, one in json.loads(out.read_text()).items()}

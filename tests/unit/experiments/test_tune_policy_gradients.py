@@ -48,7 +48,7 @@ _GROUPS = "{a: {algorithm: ppo, settings: [], trials: [{learning_rate: 1}, {lear
         (
             "a: {algorithm: ppo, settings: [], trials: [{learning_rate: 1}, {learnign_rate: 1}]}",
             [],
-            "unknown setting of a trial in group a 'learnign_rate'; did you mean 'learning_rate'? known: clip_epsilon, "
+            "unknown setting of group a, 'learnign_rate'; did you mean 'learning_rate'? known: clip_epsilon, "
             "correction_clip, entropy_end, entropy_weight, epochs, gae_lambda, learning_rate, learning_rate_end, "
             "max_grad_norm, value_weight",
         ),

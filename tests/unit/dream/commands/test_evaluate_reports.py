@@ -85,11 +85,16 @@ def test_a_level_that_stands_for_another_player_has_another_report(monkeypatch: 
     """In another version of the package; its number is the same. The report says whom it is of."""
     given = ["env=gin_rummy", "games=4"]
     at_first = [["checkpoint='level:2'", "opponent=random"], ["checkpoint=random", "opponent='level:2'"]]
+    searched = ["checkpoint=random", "opponent='search:level:8:4'"]
     first = [prepare_match(compose_config("evaluate", [*given, *players])) for players in at_first]
     assert first[0].measured["checkpoint"] == {"player": "greedy", "mistakes": 0.4}
     assert first[1].measured["opponent"] == {"player": "greedy", "mistakes": 0.4}
+    before = prepare_match(compose_config("evaluate", [*given, *searched])).path
     random, _, *others = levels.LEVELS["gin_rummy"]
+    *others, eighth, ninth = others
+    others = [*others, eighth._replace(mistakes=0.01), ninth]
     monkeypatch.setitem(levels.LEVELS, "gin_rummy", (random, levels.Level("greedy", 0.3), *others))
+    assert prepare_match(compose_config("evaluate", [*given, *searched])).path != before
     second = [prepare_match(compose_config("evaluate", [*given, *players])) for players in at_first]
     assert len({match.path for match in (*first, *second)}) == 4
 

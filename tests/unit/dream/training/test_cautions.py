@@ -145,7 +145,7 @@ def test_regrets_that_lean_to_what_the_policy_plays_are_reported(given: list[str
 def test_a_schedule_longer_than_the_run_is_reported(given: list[str], reported: str) -> None:
     """Where the overrides make it so; what a recipe ships is meant."""
     composed = compose_config("config", ["env=kuhn_poker", "algo=ppo", *given])
-    line = f"algo.{reported}, which ends before the schedule's end" if reported else ""
+    line = f"algo.{reported}, which ends before; null takes as long as the run" if reported else ""
     assert cautions.long_schedules(composed, composed.node) == line
 
 
@@ -154,9 +154,8 @@ def test_so_is_one_that_is_given_to_a_run_that_goes_on(stored: Path, capsys: pyt
     name = "algo.entropy_decay"
     for given, reported in (([], False), ([f"{name}={{start:1,end:0.5,transition_steps:900}}"], True)):
         resumed(stored, "iterations=8", *given)
-        line = (
-            f"{name}.transition_steps=900: longer than the run of 8 iterations, which ends before the schedule's end\n"
-        )
+        line = f"{name}.transition_steps=900: longer than the run of 8 iterations, which ends before; "
+        line += "null takes as long as the run\n"
         assert capsys.readouterr().out == (line if reported else "")
 
 
