@@ -10,7 +10,7 @@ import envs
 from dream.config import settings
 from dream.networks import dueling
 from dream.networks.network import Network
-from envs.errors import InputError, shown, unknown
+from envs.errors import InputError, refuse_name, unknown
 
 __all__ = ["Network", "make_history_network", "make_network", "make_policy_network", "read_settings", "settings_of"]
 
@@ -43,14 +43,9 @@ def make_network(config: Any, game: envs.Game | None = None) -> Network:
       InputError: an unknown network or setting, or a value out of range.
     """
     make, chosen = read_settings(config)
-    return make(chosen, _checked(envs.make("gin_rummy") if game is None else game))
-
-
-def _checked(game: Any) -> envs.Game:
-    """Returns a game; raises InputError for what is none, as a game's name."""
-    if not isinstance(game, envs.Game):
-        raise InputError(f"game={shown(repr(game))} is not a game; give one, as game=envs.make('kuhn_poker')")
-    return game
+    game = envs.make("gin_rummy") if game is None else game
+    refuse_name(game, "game")
+    return make(chosen, game)
 
 
 def read_settings(config: Any) -> tuple[Callable[..., Network], Any]:
@@ -78,10 +73,11 @@ def make_policy_network(config: Any, game: envs.Game) -> Network:
     Raises:
       InputError: as make_network; or a network without such a head.
     """
+    refuse_name(game, "game")
     name = config.get("name", "dueling") if hasattr(config, "get") else "dueling"
     if name != "dueling":
         raise InputError(f"network={name} has no policy head next to its advantages; it must be network=dueling")
-    return dueling.make(settings.read(dueling.DuelingConfig, config, "network"), _checked(game), policy_head=True)
+    return dueling.make(settings.read(dueling.DuelingConfig, config, "network"), game, policy_head=True)
 
 
 def make_history_network(config: Any, game: envs.Game) -> Network:
@@ -95,8 +91,9 @@ def make_history_network(config: Any, game: envs.Game) -> Network:
     Raises:
       InputError: as make_network; or a network that reads one player's observation only.
     """
+    refuse_name(game, "game")
     name = config.get("name", "dueling") if hasattr(config, "get") else "dueling"
     if name != "dueling":
         raise InputError(f"network={name} reads one player's observation; a value of histories needs network=dueling")
     schema = settings.read(dueling.DuelingConfig, config, "network")
-    return dueling.make(schema, _checked(game), of_history=True)
+    return dueling.make(schema, game, of_history=True)

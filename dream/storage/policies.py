@@ -340,8 +340,7 @@ def at_checkpoint(reference: str, game: Game) -> str:
     place = search_names.policy_in(reference)
     if not place or place in by_name(game) or not Path(place).expanduser().is_dir():
         return reference
-    before = search_names.PREFIX if search_names.is_search(reference) else ""
-    return f"{before}{find(place).path}{reference.removeprefix(before + place)}"
+    return _with_place(reference, place, find(place).path)
 
 
 def absolute(reference: str, game: Game) -> str:
@@ -349,8 +348,13 @@ def absolute(reference: str, game: Game) -> str:
     place = search_names.policy_in(reference)
     if not place or place in by_name(game) or not (path := Path(place).expanduser()).exists():
         return reference
+    return _with_place(reference, place, path.absolute())
+
+
+def _with_place(reference: str, place: str, path: Path) -> str:
+    """Returns a reference with a path for the place it names, which may be of a player that searches."""
     before = search_names.PREFIX if search_names.is_search(reference) else ""
-    return f"{before}{path.absolute()}{reference.removeprefix(before + place)}"
+    return f"{before}{path}{reference.removeprefix(before + place)}"
 
 
 def places_of(names: Iterable[str], game: Game, paths: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:

@@ -331,6 +331,9 @@ def test_stored_seeds_are_not_lost(
     short = scripts.measured.measured(spec, "long", {1: tmp_path / "short" / "seed1"}, result)
     with pytest.raises(InputError, match="holds seed 1 run to the end of the row, here it is shorter"):
         scripts.run.check_not_shorter(path, row, result, short)
+    with pytest.raises(InputError, match="holds seed 1 run to the row's end; ask for no earlier end"):
+        scripts.run.check_end(path, row, result, dataclasses.replace(row.budget, seconds=1), (1,))
+    scripts.run.check_end(path, row, result, row.budget, (1,))
     scripts.run.check_not_shorter(path, row, result, result)
     scripts.run.check_not_shorter(path, row, short, short)
 

@@ -186,7 +186,5 @@ def test_wrong_configuration(config: Any, reported: str) -> None:
 @pytest.mark.parametrize("game", ["kuhn_poker", 3])
 def test_a_game_by_name_is_refused(make: Any, game: Any) -> None:
     """By an AttributeError of what reads its observations, until then."""
-    with pytest.raises(
-        InputError, match=rf"^game={game!r} is not a game; give one, as game=envs.make\('kuhn_poker'\)$"
-    ):
+    with pytest.raises(InputError, match=rf"^{game!r} is not a game; give one, as envs.make\('kuhn_poker'\)$"):
         make(SMALL, game)
