@@ -50,7 +50,7 @@ def train(overrides: Sequence[str] = (), *, quiet: bool = False) -> FinishedRun:
 
     Args:
       overrides: as on the command line, one setting each, for instance ["env=leduc_poker", "iterations=20"].
-      quiet: whether to suppress progress and tables.
+      quiet: whether to suppress progress and tables; what is said of the settings before the run begins is printed.
     Returns:
       The FinishedRun: `directory`, `metrics`, `columns()`, `policies`, `evaluation` and `exact`.
     Raises:
@@ -65,10 +65,9 @@ def train(overrides: Sequence[str] = (), *, quiet: bool = False) -> FinishedRun:
       >>> run.exact["average"]["exploitability"] < 0.05
       True
     """
-    with contextlib.redirect_stdout(io.StringIO()) if quiet else contextlib.nullcontext():
-        start = prepare_run(compose_config("config", with_stored_choices(_checked(overrides))))
-        with _interrupts() as stop:
-            loop.train(start, stop)
+    start = prepare_run(compose_config("config", with_stored_choices(_checked(overrides))))
+    with _interrupts() as stop, contextlib.redirect_stdout(io.StringIO()) if quiet else contextlib.nullcontext():
+        loop.train(start, stop)
     if stop.received is not None:
         raise KeyboardInterrupt(f"the run is saved; go on with resume={start.run_dir}")
     return load_run(start.run_dir)

@@ -48,11 +48,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> dream.FinishedRun:
     return dream.train([*KUHN, "tracking.mode=disabled", f"run_dir={folder}"], quiet=True)
 
 
-def test_a_quiet_run_prints_nothing(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Neither before it begins, as of a schedule that is longer than it, nor later."""
+def test_a_quiet_run_says_what_its_settings_mean(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As that a schedule is longer than it: only progress and tables are left out."""
     longer = ["algo=ppo", "preset=tiny", "iterations=1", "algo.entropy_decay={start:1,end:0.5,transition_steps:9}"]
     dream.train(["env=kuhn_poker", *longer, "tracking.mode=disabled", f"run_dir={tmp_path / 'run'}"], quiet=True)
-    assert capsys.readouterr().out == ""
+    assert "algo.entropy_decay.transition_steps=9: longer than the run of 1 iteration" in capsys.readouterr().out
 
 
 def test_a_finished_run_holds_what_was_written(run: dream.FinishedRun) -> None:
