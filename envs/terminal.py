@@ -131,8 +131,8 @@ def _keep(table: _Table, file: str | os.PathLike[str], one: records.Record) -> N
     """Adds a round to a file; where the disk refuses, says so and lets the match go on."""
     try:
         records.append(file, one)
-    except (OSError, InputError) as error:
-        table.write(f"the round was not kept: {file} cannot be written ({records.why_not(error)})")
+    except OSError as error:
+        table.write(f"the round was not kept: {file} cannot be written ({error.strerror})")
 
 
 def _told(game: Game, action: int) -> str:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -33,6 +33,16 @@ import numpy as np
 from arguments import Parser, above_zero, at_least, result_file
 from comparison_plots import draw, draw_curves, draw_matches
 from comparison_rows import GAMES, ROWS, cells, check_there, train
+from comparison_stored import (
+    COUNTED,
+    check_form,
+    joined,
+    kept_learners,
+    merge,
+    more_curves,
+    over_seeds,
+    with_other_games,
+)
 from comparison_tables import lines_of
 from omegaconf import OmegaConf
 from run_records import (
@@ -43,24 +53,19 @@ from run_records import (
     finished,
     overrides,
     read_run,
-    recipe_of,
     sittings,
     stored_result,
 )
 
-from dream.evaluation.statistics import positive_interval
 from dream.game_tree.exact import round_robin
 from dream.game_tree.forms import exact_form
-from dream.storage.files import CONFIG_FILE, write_json, writing
+from dream.storage.files import CONFIG_FILE, write_json
 from dream.storage.policies import find, policy_of
 from dream.training import metrics
 from dream.training.sweeps import FINISHED, load_sweep, settings_in
 from envs import Game, InputError, make_bot
 
 RESULTS = Path(__file__).resolve().parent / "results"
-COUNTED = ("decisions", "nodes", "episodes", "gradient_steps", "seconds", "compile_seconds")
-ROUNDING = 1e-6
-"""An exploitability below this is 0: probabilities are float32."""
 NOT_TRIED = ("env.", "eval.", "checkpoint.", "tracking.", "hosts.", "devices")
 """How settings begin that are no trial of a learner."""
 POLICIES = "exploitability/"
@@ -181,7 +186,7 @@ def _of_learner(jobs: list[Job]) -> dict[str, Any]:
     made = [sitting for job in jobs for sitting in sittings(job.run.path)]
     return {
         "seeds": [job.run.seed for job in jobs],
-        "exploitability": {policy: _over_seeds(found) for policy, found in values.items()},
+        "exploitability": {policy: over_seeds(found) for policy, found in values.items()},
         **{key: float(np.mean([row[key] for row in rows])) for key in COUNTED if key in rows[0]},
         "recipe": _recipe(jobs[0]),
         "budget": jobs[0].run.budget,
@@ -205,90 +210,6 @@ def _check_exact(jobs: list[Job]) -> None:
             raise InputError(f"{job.run.path} has exact values of other policies than {jobs[0].run.path}")
 
 
-def _over_seeds(values: list[float]) -> dict[str, Any]:
-    """Returns mean, interval and values; no interval of one seed, or where a seed is 0 to rounding."""
-    if len(values) < 2 or min(values) < ROUNDING:
-        return {"mean": float(np.mean(values)), "low": None, "high": None, "values": values}
-    return positive_interval(np.array(values))._asdict() | {"values": values}
-
-
-def joined(found: dict[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what was collected, with the stored learners and seeds of the same games.
-
-    Raises:
-      InputError: a game by other rules, a learner by another recipe or budget, or a seed that is stored already.
-    """
-    joint = {}
-    for name, game in found.items():
-        kept = _kept(name, game, stored)
-        learners = {
-            learner: _more_seeds(kept[learner], one, f"{learner} on {name}") if learner in kept else one
-            for learner, one in game["learners"].items()
-        }
-        joint[name] = game | {"learners": kept | learners}
-    return joint
-
-
-def _same_game(stored: dict[str, Any], found: dict[str, Any]) -> bool:
-    """Returns whether two results are of one game; an older one tells it by what uniform play loses alone."""
-    if "game" in stored:
-        return stored["game"] == json.loads(json.dumps(found["game"]))
-    return stored["unit"] == found["unit"] and bool(np.isclose(stored["uniform"], found["uniform"], rtol=1e-4))
-
-
-def _same_budget(stored: dict[str, Any], found: dict[str, Any]) -> bool:
-    """Returns whether two results are of one budget; an older one tells it by what was spent alone."""
-    if "budget" in stored:
-        return stored["budget"] == found["budget"]
-    spent = [(stored[key], found[key]) for key in ("nodes", "episodes") if stored.get(key) and found.get(key)]
-    return all(abs(before - now) <= 0.1 * before for before, now in spent[:1])
-
-
-def _check_more(stored: dict[str, Any], found: dict[str, Any], name: str) -> None:
-    """Raises InputError where stored seeds are by another recipe or budget; older curves have overrides alone."""
-    if "recipe" in stored:
-        recipes = [recipe_of(one["recipe"]) for one in (stored, found)]
-    else:
-        given = [one.get("overrides", ()) for one in (stored, found)]
-        recipes = [[text for text in texts if not text.startswith("seed=")] for texts in given]
-    if not {"recipe", "overrides"} & stored.keys() or recipes[0] != recipes[1]:
-        raise InputError(f"{name}: the stored seeds were run by another recipe; collect all seeds without --keep")
-    if not _same_budget(stored, found):
-        raise InputError(f"{name}: the stored seeds had another budget; collect all seeds without --keep")
-
-
-def _check_seeds(stored: Iterable[int], found: Iterable[int], name: str) -> None:
-    if again := set(stored) & set(found):
-        raise InputError(f"{name}: seed {min(again)} is stored already; collect it without --keep")
-
-
-def _more_seeds(stored: dict[str, Any], found: dict[str, Any], name: str) -> dict[str, Any]:
-    _check_more(stored, found, name)
-    _check_seeds(stored["seeds"], found["seeds"], name)
-    if stored["exploitability"].keys() != found["exploitability"].keys():
-        raise InputError(f"{name}: the stored seeds have exact values of other policies; collect all without --keep")
-    seeds = stored["seeds"] + found["seeds"]
-    order = np.argsort(seeds)
-    values = {
-        policy: np.array(one["values"] + found["exploitability"][policy]["values"])[order].tolist()
-        for policy, one in stored["exploitability"].items()
-    }
-    weights = [len(stored["seeds"]), len(found["seeds"])]
-    counted = {key: float(np.average([stored[key], found[key]], weights=weights)) for key in COUNTED if key in stored}
-    machine = {key: sorted({*one, *found["machine"][key]}) for key, one in stored["machine"].items()}
-    return (
-        stored
-        | counted
-        | {
-            "seeds": sorted(seeds),
-            "recipe": found["recipe"],
-            "budget": found["budget"],
-            "exploitability": {policy: _over_seeds(of_seeds) for policy, of_seeds in values.items()},
-            "machine": machine,
-        }
-    )
-
-
 def trials(folders: list[Path]) -> dict[str, Any]:
     """Returns learner -> the sweeps in which its settings were tried: what all jobs were given, and what each came to.
 
@@ -305,15 +226,6 @@ def trials(folders: list[Path]) -> dict[str, Any]:
             group = {"game": game, "given": _given(jobs[0]), "trials": [_trial(job) for job in jobs]}
             tried.setdefault(learner, []).append(group)
     return tried
-
-
-def with_other_games(found: dict[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns trials, with those that are stored of the same learners on other games."""
-    games = {learner: {group["game"] for group in groups} for learner, groups in found.items()}
-    return {
-        learner: [group for group in stored.get(learner, ()) if group["game"] not in games[learner]] + groups
-        for learner, groups in found.items()
-    }
 
 
 def _tried(job: Job) -> dict[str, Any]:
@@ -366,20 +278,12 @@ def curves(folders: list[Path], label: str = "", stored: Mapping[str, Any] = Map
     """
     found = {name: _curves_of_game(learners) for name, learners in _by_game(folders, label).items()}
     for name, game in found.items():
-        kept = _kept(name, game, stored)
+        kept = kept_learners(name, game, stored)
         game["learners"] = kept | {
-            learner: _more_curves(kept[learner], one, f"{learner} on {name}") if learner in kept else one
+            learner: more_curves(kept[learner], one, f"{learner} on {name}") if learner in kept else one
             for learner, one in game["learners"].items()
         }
     return found
-
-
-def _kept(name: str, game: dict[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the learners that are stored of a game; an InputError if that is of other rules."""
-    before = stored.get(name, {})
-    if before and not _same_game(before, game):
-        raise InputError(f"{name}: the stored values are of other rules; collect all learners without --keep")
-    return before.get("learners", {})
 
 
 def _curves_of_game(learners: dict[str, list[Job]]) -> dict[str, Any]:
@@ -394,16 +298,6 @@ def _curves_of_game(learners: dict[str, list[Job]]) -> dict[str, Any]:
         for name, jobs in learners.items()
     }
     return {"game": game.identity, "unit": game.unit, "uniform": uniform_exploitability(game), "learners": found}
-
-
-def _more_curves(stored: dict[str, Any], found: dict[str, Any], name: str) -> dict[str, Any]:
-    """Returns a learner's curves with those of its stored seeds."""
-    _check_more(stored, found, name)
-    _check_seeds(*([run["seed"] for run in one["runs"]] for one in (stored, found)), name)
-    policies = [run["policies"].keys() for one in (stored, found) for run in one["runs"]]
-    if any(one != policies[0] for one in policies):
-        raise InputError(f"{name}: the stored seeds have exact values of other policies; collect all without --keep")
-    return found | {"runs": sorted([*stored["runs"], *found["runs"]], key=lambda run: run["seed"])}
 
 
 def curve(run_dir: Path) -> dict[str, dict[str, list[float]]]:
@@ -424,33 +318,9 @@ def curve(run_dir: Path) -> dict[str, dict[str, list[float]]]:
     return found
 
 
-def check_form(path: Path, command: str) -> None:
-    """Raises InputError where a result file is damaged, or holds what another command writes."""
-    stored_result(path, each=lambda one: _is_of(command, one))
-
-
-def _is_of(command: str, one: Any) -> bool:
-    """Returns whether what stands under a key of a result file is what a command writes."""
-    if command == "trials" or not isinstance(one, dict):
-        return command == "trials" and isinstance(one, list)
-    if command == "matches":
-        return "earned" in one
-    part = "exploitability" if command == "collect" else "runs"
-    return "learners" in one and all(part in learner for learner in one["learners"].values())
-
-
 def _stored(given: argparse.Namespace) -> dict[str, Any]:
     """Returns what the file to write holds already, where it is to be kept."""
     return stored_result(given.out) if given.keep else {}
-
-
-def merge(found: dict[str, Any], path: Path) -> None:
-    """Writes results into a file; what it holds under other keys, games or learners, is kept."""
-    before = stored_result(path)
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_json(path, before | found)
-    print(path)
 
 
 def main() -> None:

@@ -177,5 +177,5 @@ class Keeper:
         try:
             with self._lock:
                 records.append(self._path, kept)
-        except (OSError, InputError) as error:
-            raise RefusedError("not_kept", file=self._path.name, reason=records.why_not(error)) from error
+        except OSError as error:
+            raise RefusedError("not_kept", file=self._path.name, reason=error.strerror) from error

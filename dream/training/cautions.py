@@ -163,8 +163,8 @@ def young_averages(algo: Mapping[str, Any], iterations: int) -> str:
 def leaning_regrets(algo: Mapping[str, Any]) -> str:
     """Returns a line where regrets are weighted by a sampling reach that changes with the policy; else "".
 
-    Samples of all iterations meet in one fit, and an information set has as many of an iteration as its policy makes it
-    likely to come there. With uniform play alone, exploration 1, that is the same in every iteration.
+    Samples of all iterations meet in one fit, and an information set has as many of each iteration as its policy makes
+    likely. With uniform play alone, exploration 1, that is the same in every iteration.
     """
     share, weights = algo.get("exploration"), algo.get("weights")
     if type(share) not in (int, float) or not 0 < share < 1:
@@ -172,7 +172,7 @@ def leaning_regrets(algo: Mapping[str, Any]) -> str:
     if not isinstance(weights, Mapping) or weights.get("importance") is not False or _fits_one_iteration(algo):
         return ""
     return (
-        f"algo.exploration={share:g} with algo.weights.importance=false: an iteration's regrets count by how likely "
+        f"algo.exploration={share:g} with algo.weights.importance=false: each iteration's regrets count by how likely "
         "its own policy was to come to a decision; algo.exploration=1 or algo.weights.importance=true counts all alike"
     )
 

@@ -16,7 +16,7 @@ A file holds one record per line (.jsonl), or one record or a list of them (.jso
 rummy, calls the deal `deck`; it can also be read, as can OpenSpiel's histories, see `envs.records.openspiel`.
 """
 
-from envs.records.files import MOST_ACTIONS, LazyRecords, append, check_lines, parse, read, to_line, why_not, write
+from envs.records.files import MOST_ACTIONS, LazyRecords, append, check_lines, parse, read, to_line, write
 from envs.records.openspiel import of_history, to_history
 from envs.records.record import (
     FORMAT,
@@ -61,6 +61,5 @@ __all__ = [
     "stored_points",
     "to_history",
     "to_line",
-    "why_not",
     "write",
 ]

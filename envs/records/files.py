@@ -53,7 +53,9 @@ def write(path: str | Path, records: Sequence[Record]) -> None:
     """
     if isinstance(records, Record):
         raise InputError("a single record was given; give a list of them, [record]")
-    path = _to_write(path)
+    path = _file(path)
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written; it must be a file in an existing folder")
     text = "".join(map(to_line, records if isinstance(records, Sequence) else listed("records", records, _RECORDS)))
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(text)
@@ -64,11 +66,11 @@ def append(path: str | Path, one: Record) -> None:
     """Adds a record, whole or not at all, to a file of one per line; its line is its own even after one without an end.
 
     Raises:
-      InputError: no record, or no such folder.
-      OSError: the disk refused.
+      InputError: no record.
+      OSError: there is no such folder, or the disk refused.
     """
     line = to_line(one).encode()
-    with _to_write(path).open("a+b", buffering=0) as file:
+    with _file(path).open("a+b", buffering=0) as file:
         end = file.seek(0, os.SEEK_END)
         if end:
             file.seek(end - 1)
@@ -82,24 +84,11 @@ def append(path: str | Path, one: Record) -> None:
             raise
 
 
-def why_not(error: OSError | InputError) -> str:
-    """Returns in a few words why `append` kept nothing, without the file's path."""
-    return error.strerror if isinstance(error, OSError) and error.strerror else "its folder does not exist"
-
-
 def _file(path: Any) -> Path:
     """Returns the path of a file; raises InputError for what is none, as a number or bytes."""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
         raise InputError(f"path={shown(repr(path))} is not valid; it must be the path of a file of records")
     return Path(path)
-
-
-def _to_write(path: Any) -> Path:
-    """Returns the path of a file to be written; raises InputError where its folder does not exist."""
-    path = _file(path)
-    if not path.parent.is_dir():
-        raise InputError(f"{path} cannot be written; it must be a file in an existing folder")
-    return path
 
 
 def check_lines(path: str | Path) -> None:

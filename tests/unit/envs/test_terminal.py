@@ -48,7 +48,7 @@ def test_a_hand_of_kuhn_by_name_number_and_hint(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "reason"), [(".", "Is a directory"), ("missing/x.jsonl", "its folder does not exist")]
+    ("place", "reason"), [(".", "Is a directory"), ("missing/x.jsonl", "No such file or directory")]
 )
 def test_a_disk_that_refuses_does_not_end_a_match(tmp_path: pathlib.Path, place: str, reason: str) -> None:
     """The person reads it, and the rounds go on."""

@@ -10,6 +10,7 @@ from typing import Any
 import comparison as script
 import comparison_plots as plots
 import comparison_rows as rows
+import comparison_stored
 import comparison_tables as tables
 import numpy as np
 import pytest
@@ -184,14 +185,14 @@ def test_all_that_is_there_is_collected(
 
 def test_zero_has_no_logarithm() -> None:
     """A seed that is 0 to rounding leaves the mean without an interval; so does one seed alone."""
-    assert script._over_seeds([0.1, 3e-9]) == {
+    assert comparison_stored.over_seeds([0.1, 3e-9]) == {
         "mean": pytest.approx(0.05),
         "low": None,
         "high": None,
         "values": [0.1, 3e-9],
     }
-    assert script._over_seeds([0.1])["low"] is None
-    assert script._over_seeds([0.1, 0.2])["low"] > 0
+    assert comparison_stored.over_seeds([0.1])["low"] is None
+    assert comparison_stored.over_seeds([0.1, 0.2])["low"] > 0
 
 
 def test_a_seed_that_comes_twice_is_refused(sweeps: list[pathlib.Path], tmp_path: pathlib.Path) -> None:
@@ -213,7 +214,7 @@ def test_jobs_without_exact_values_are_refused(sweeps: list[pathlib.Path], tmp_p
     with pytest.raises(InputError, match="has exact values of other policies than"):
         script._of_learner([jobs[0], fewer])
     with pytest.raises(InputError, match="cfr: the stored seeds have exact values of other policies"):
-        script._more_seeds(script._of_learner(jobs[:1]), script._of_learner([fewer]), "cfr")
+        comparison_stored._more_seeds(script._of_learner(jobs[:1]), script._of_learner([fewer]), "cfr")
 
 
 def test_seeds_join_those_stored(sweeps: list[pathlib.Path]) -> None:
@@ -228,18 +229,18 @@ def test_seeds_join_those_stored(sweeps: list[pathlib.Path]) -> None:
         return {"kuhn_poker": script._of_game(jobs)}
 
     first, second = only(3), only(4)
-    assert script.joined(first, second) == script.joined(second, first) == whole
+    assert comparison_stored.joined(first, second) == comparison_stored.joined(second, first) == whole
     del second["kuhn_poker"]["learners"]["cfr"]
-    kept = script.joined(second, first)["kuhn_poker"]["learners"]
+    kept = comparison_stored.joined(second, first)["kuhn_poker"]["learners"]
     assert (kept["cfr"]["seeds"], kept["outcome_mccfr"]["seeds"]) == ([3], [3, 4])
     with pytest.raises(InputError, match="cfr on kuhn_poker: seed 3 is stored already"):
-        script.joined(first, whole)
+        comparison_stored.joined(first, whole)
     recipe = second["kuhn_poker"]["learners"]["outcome_mccfr"]["recipe"]
     assert recipe["algo"].pop("exploration") == OutcomeConfig().exploration
-    script.joined(first, second)  # stored before the setting came, whose default is what was done before
+    comparison_stored.joined(first, second)  # stored before the setting came, whose default is what was done before
     recipe["algo"]["exploration"] = 0.25
     with pytest.raises(InputError, match="outcome_mccfr on kuhn_poker: the stored seeds were run by another recipe"):
-        script.joined(second, first)
+        comparison_stored.joined(second, first)
 
 
 def _changed(sweeps: list[pathlib.Path], folder: pathlib.Path, seed: int, **changed: Any) -> pathlib.Path:
@@ -270,7 +271,7 @@ def test_other_rules_recipes_and_budgets_are_no_seeds(sweeps: list[pathlib.Path]
         with pytest.raises(
             InputError, match=f"cfr on kuhn_poker: the stored seeds .* another {message.split()[1][:-1]}"
         ):
-            script.joined(script.collect([wrong]), stored)
+            comparison_stored.joined(script.collect([wrong]), stored)
     mini = {"env__name": "mini_gin_rummy"}
     rules = [_changed(sweeps, tmp_path / f"rules{n}", n, **mini, env__rules__gin_bonus=n) for n in (25, 200)]
     for command in (script.collect, lambda folders: script.matches(folders, "mini_gin_rummy")):
@@ -292,11 +293,11 @@ def test_older_results_tell_their_game_and_budget_by_values(sweeps: list[pathlib
             learner["nodes"] *= nodes
         return stored
 
-    assert script.joined(found, older())["kuhn_poker"]["learners"]["cfr"]["seeds"] == [3, 4, 7]
+    assert comparison_stored.joined(found, older())["kuhn_poker"]["learners"]["cfr"]["seeds"] == [3, 4, 7]
     with pytest.raises(InputError, match="kuhn_poker: the stored values are of other rules"):
-        script.joined(found, older(uniform=1.1))
+        comparison_stored.joined(found, older(uniform=1.1))
     with pytest.raises(InputError, match="cfr on kuhn_poker: the stored seeds had another budget"):
-        script.joined(found, older(nodes=2.0))
+        comparison_stored.joined(found, older(nodes=2.0))
 
 
 def test_what_was_tried_is_kept(sweeps: list[pathlib.Path]) -> None:
@@ -345,7 +346,7 @@ def test_curves_are_what_was_measured_on_the_way(sweeps: list[pathlib.Path], tmp
 def test_a_label_names_learners_apart(sweeps: list[pathlib.Path]) -> None:
     """What is stored without it stays beside it, in final values and on the way; curves of other rules are refused."""
     plain, labelled = script.collect(sweeps), script.collect(sweeps, "annealed")
-    joint = script.joined(labelled, plain)["kuhn_poker"]["learners"]
+    joint = comparison_stored.joined(labelled, plain)["kuhn_poker"]["learners"]
     assert set(joint) == {"cfr", "outcome_mccfr", "cfr, annealed", "outcome_mccfr, annealed"}
     assert joint["cfr, annealed"] == joint["cfr"] == plain["kuhn_poker"]["learners"]["cfr"]
     before = script.curves(sweeps)
@@ -459,7 +460,7 @@ def test_results_of_one_command_are_not_added_to_those_of_another(
     """One line, before a sweep is read; the stored files are each of the command that writes them."""
     files = {"collect": "comparison", "trials": "comparison_trials", "matches": "comparison_matches"}
     for command, name in (files | {"curves": "comparison_curves"}).items():
-        script.check_form(script.RESULTS / f"{name}.json", command)
+        comparison_stored.check_form(script.RESULTS / f"{name}.json", command)
         other = script.RESULTS / f"{'comparison_curves' if command == 'collect' else 'comparison'}.json"
         out = tmp_path / "out.json"
         shutil.copy(other, out)

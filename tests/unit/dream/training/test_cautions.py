@@ -121,8 +121,8 @@ def test_regrets_that_lean_to_what_the_policy_plays_are_reported(given: list[str
     """Samples of several iterations are fitted at once, each drawn as often as its policy came there."""
     algo = compose_config("config", ["env=kuhn_poker", *given]).node.algo
     line = (
-        f"algo.exploration={share} with algo.weights.importance=false: an iteration's regrets count by how likely its "
-        "own policy was to come to a decision; algo.exploration=1 or algo.weights.importance=true counts all alike"
+        f"algo.exploration={share} with algo.weights.importance=false: each iteration's regrets count by how likely "
+        "its own policy was to come to a decision; algo.exploration=1 or algo.weights.importance=true counts all alike"
     )
     assert cautions.leaning_regrets(OmegaConf.to_container(algo, resolve=True)) == (line if share else "")
 
