@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from arguments import Parser, at_least_one, result_file
-from run_records import holds, stored_result
+from scripting.arguments import Parser, at_least_one, result_file
+from scripting.run_records import holds, stored_result
 
 import dream
 from dream.storage import files

@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from arguments import Parser
-from run_records import check_alike, check_distinct, config_of, flat, origin, read_json, read_run, run_of
+from scripting.arguments import Parser
+from scripting.run_records import check_alike, check_distinct, config_of, flat, origin, read_json, read_run, run_of
 
 from dream.storage import files
 from dream.storage.files import EVALUATION_FILE

@@ -24,10 +24,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from arguments import Parser, result_file
 from comparison import uniform_exploitability
-from result_tables import over_samples
-from run_records import Run, check_alike, check_distinct, check_games, check_paths, overrides, read_run
+from result_tables.common import over_samples
+from scripting.arguments import Parser, result_file
+from scripting.run_records import Run, check_alike, check_distinct, check_games, check_paths, overrides, read_run
 
 import envs
 from dream.evaluation import match

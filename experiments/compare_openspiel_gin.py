@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from arguments import Parser, at_least_one
+from scripting.arguments import Parser, at_least_one
 
 import envs
 

@@ -10,9 +10,9 @@ r"""Sets every learner side by side on one budget: exact exploitability from swe
     python experiments/comparison.py draw
 
 `run` trains what is missing in the table or a part of it, collects all that is there and draws it; an interrupted one
-goes on. The rows are in comparison_rows.py. `collect` takes the final evaluation of every finished job: by game and
-learner the mean over seeds of each policy's exploitability, with its 95 % interval on a log scale. `curves` keeps what
-runs were worth on their way, from sweeps that were evaluated more than once. Both keep a file's other seeds and
+goes on. Its rows are in comparison_parts/rows.py. `collect` takes the final evaluation of every finished job: by game
+and learner the mean over seeds of each policy's exploitability, with its 95 % interval on a log scale. `curves` keeps
+what runs were worth on their way, from sweeps that were evaluated more than once. Both keep a file's other seeds and
 learners with --keep, and name the learners of these sweeps apart with --label, as "ppo, annealed". `trials` keeps what
 was tried before, by learner: the setting that differed and what came of it. `matches` plays nothing: the values of all
 pairs of one game, each learner's first seed, are computed from the policies. Results of other games in a file are
@@ -30,10 +30,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from arguments import Parser, above_zero, at_least, result_file
-from comparison_plots import draw, draw_curves, draw_matches
-from comparison_rows import GAMES, ROWS, cells, check_there, train
-from comparison_stored import (
+from comparison_parts.plots import draw, draw_curves, draw_matches
+from comparison_parts.rows import GAMES, ROWS, cells, check_there, train
+from comparison_parts.stored import (
     COUNTED,
     check_form,
     joined,
@@ -43,9 +42,10 @@ from comparison_stored import (
     over_seeds,
     with_other_games,
 )
-from comparison_tables import lines_of
 from omegaconf import OmegaConf
-from run_records import (
+from result_tables.comparison import lines_of
+from scripting.arguments import Parser, above_zero, at_least, result_file
+from scripting.run_records import (
     Run,
     check_alike,
     check_distinct,

@@ -18,9 +18,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from arguments import Parser
-from child_runs import go_on
-from run_records import check_asked, finished, origin, read_json
+from scripting.arguments import Parser
+from scripting.child_runs import go_on
+from scripting.run_records import check_asked, finished, origin, read_json
 
 from dream.storage.files import EVALUATION_FILE, write_json
 from dream.training import metrics

@@ -31,8 +31,8 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from arguments import Parser, above_zero, result_file
-from run_records import stored_result
+from scripting.arguments import Parser, above_zero, result_file
+from scripting.run_records import stored_result
 
 from dream.config.compose import compose_config
 from dream.networks import make_network

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arguments import Parser
+from scripting.arguments import Parser
 
 import envs
 from dream.commands.evaluate import play_match, prepared

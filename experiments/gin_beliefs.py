@@ -22,13 +22,13 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import blocks
 import jax
 import jax.numpy as jnp
 import numpy as np
-from arguments import Parser, result_file
 from jax import Array
-from run_records import check_as_many, flat, stored_result
+from scripting import blocks
+from scripting.arguments import Parser, result_file
+from scripting.run_records import check_as_many, flat, stored_result
 
 import envs
 from dream.equations.sampling import sample_action

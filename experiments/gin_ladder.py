@@ -12,7 +12,7 @@ from __future__ import annotations
 import pathlib
 import shutil
 
-from arguments import Parser
+from scripting.arguments import Parser
 
 from dream.commands.ladder import FILE, play_ladder, prepare_ladder
 from dream.config.compose import compose_config

@@ -15,9 +15,9 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import blocks
-from arguments import Parser, result_file
-from run_records import check_as_many, stored_result
+from scripting import blocks
+from scripting.arguments import Parser, result_file
+from scripting.run_records import check_as_many, stored_result
 
 import envs
 from dream.evaluation import match

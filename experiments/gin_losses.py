@@ -19,13 +19,13 @@ import pathlib
 import zlib
 from typing import Any
 
-import blocks
 import jax
 import jax.numpy as jnp
 import numpy as np
-from arguments import Parser, at_least, result_file
 from jax import Array, lax
-from run_records import check_as_many, stored_result
+from scripting import blocks
+from scripting.arguments import Parser, at_least, result_file
+from scripting.run_records import check_as_many, stored_result
 
 import envs
 from dream.evaluation.matches import play_hands

@@ -20,10 +20,10 @@ import time
 import zlib
 from typing import Any, NamedTuple
 
-import blocks
 import numpy as np
-from arguments import Parser, result_file
-from run_records import stored_result
+from scripting import blocks
+from scripting.arguments import Parser, result_file
+from scripting.run_records import stored_result
 
 import envs
 from dream.evaluation.matches import play_hands

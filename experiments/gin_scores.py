@@ -22,10 +22,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import blocks
 import numpy as np
-from arguments import Parser, result_file
-from run_records import check_as_many, stored_result
+from scripting import blocks
+from scripting.arguments import Parser, result_file
+from scripting.run_records import check_as_many, stored_result
 
 import envs
 from dream.evaluation.game_chances import best_by_score, chance_by_score

@@ -23,10 +23,10 @@ import time
 import zlib
 from typing import Any, NamedTuple
 
-import blocks
 import numpy as np
-from arguments import Parser, at_least, result_file
-from run_records import difference, flat, stored_result
+from scripting import blocks
+from scripting.arguments import Parser, at_least, result_file
+from scripting.run_records import difference, flat, stored_result
 
 import envs
 from dream.evaluation.gains import CHANGED, GAIN, play_for_gains

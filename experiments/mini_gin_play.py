@@ -12,8 +12,8 @@ from typing import Any
 
 import jax
 import numpy as np
-from arguments import Parser, result_file
-from run_records import holds, stored_result
+from scripting.arguments import Parser, result_file
+from scripting.run_records import holds, stored_result
 
 from dream.game_tree.sequence_form import expected_value, nash_conv
 from dream.game_tree.tabular_policy import tabulate

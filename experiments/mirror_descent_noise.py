@@ -15,7 +15,7 @@ import json
 from typing import NamedTuple
 
 import numpy as np
-from arguments import Parser, result_file
+from scripting.arguments import Parser, result_file
 
 import envs
 from dream.equations.mirror_descent import magnetic_logits

@@ -16,9 +16,9 @@ import time
 from typing import Any
 
 import numpy as np
-from arguments import Parser, above_zero, at_least_one, result_file
 from omegaconf import OmegaConf
-from run_records import holds, stored_result
+from scripting.arguments import Parser, above_zero, at_least_one, result_file
+from scripting.run_records import holds, stored_result
 
 import envs
 from dream.algorithms.tabular.cfr import CfrConfig, CfrState, run_updates_without_tree

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import result_tables as tables
-from arguments import Parser
-from benchmark_tables import accelerator_table, benchmark_table, measured
-from comparison_tables import (
+from result_tables import common, gin_rummy, small_games
+from result_tables.benchmarks import accelerator_table, benchmark_table, measured
+from result_tables.comparison import (
     comparison_costs_table,
     comparison_table,
     judged,
@@ -24,9 +23,9 @@ from comparison_tables import (
     tuning_table,
     with_a_tree_table,
 )
-from correction_tables import corrections_table
-from phantom_tables import costs_table, peer_table, random_play_table, solvers_table, wide_network_table
-from player_tables import (
+from result_tables.corrections import corrections_table
+from result_tables.phantom import costs_table, peer_table, random_play_table, solvers_table, wide_network_table
+from result_tables.players import (
     BY_POINTS,
     BY_ROUNDS,
     LAPTOP,
@@ -40,9 +39,10 @@ from player_tables import (
     scores_table,
     shipped_table,
 )
-from rummy500_tables import players_table, shaped_table
-from scaling_tables import cost_table, seconds_table
-from search_tables import beliefs_table, losses_table, search_table
+from result_tables.rummy500 import players_table, shaped_table
+from result_tables.scaling import cost_table, seconds_table
+from result_tables.search import beliefs_table, losses_table, search_table
+from scripting.arguments import Parser
 
 from dream.evaluation.statistics import mean_interval
 
@@ -59,10 +59,10 @@ def _rates(name: str, opponent: str) -> str:
     Where the seeds are so few and so different that the interval leaves 0 to 100 %, each seed is listed instead.
     """
     finals = [
-        run.get("final_by_opponent") or {run["final"]["opponent"]: run["final"]} for run in tables.stored(name)["runs"]
+        run.get("final_by_opponent") or {run["final"]["opponent"]: run["final"]} for run in common.stored(name)["runs"]
     ]
     if len(finals) == 1:
-        return f"{tables.percent(finals[0][opponent]['win_rate'])} of rounds, one seed"
+        return f"{common.percent(finals[0][opponent]['win_rate'])} of rounds, one seed"
     rates = np.array([100 * final[opponent]["win_rate"]["mean"] for final in finals])
     mean, low, high = mean_interval(rates)
     if not 0 <= low <= high <= 100:
@@ -72,16 +72,16 @@ def _rates(name: str, opponent: str) -> str:
 
 def _rummy500_rows() -> list[Line]:
     """Returns the rows of rummy 500."""
-    page, players = "docs/results/rummy500.md", tables.stored("rummy500_players")
+    page, players = "docs/results/rummy500.md", common.stored("rummy500_players")
     found = [
         (
             f"Rule-based player `heuristic` of rummy 500 against {own} `greedy`",
-            f"{tables.percent(players[f'{count}/heuristic/greedy']['shared_win_rate'])} of rounds, ties shared",
+            f"{common.percent(players[f'{count}/heuristic/greedy']['shared_win_rate'])} of rounds, ties shared",
             page,
         )
         for count, own in ((2, "one"), (3, "two"))
     ]
-    shaped = [run for name, run in tables.stored("rummy500_shaped").items() if name.startswith("3/")]
+    shaped = [run for name, run in common.stored("rummy500_shaped").items() if name.startswith("3/")]
     rates = [run["final_by_opponent"]["greedy"]["shared_win_rate"]["mean"] for run in shaped]
     means = ", ".join(f"{100 * rate:.1f}" for rate in rates)
     what = "PPO on rummy 500 with the shaped reward, against two `greedy`"
@@ -90,7 +90,7 @@ def _rummy500_rows() -> list[Line]:
 
 def _points_line(name: str, title: str = "") -> Line:
     """Returns the line about a trained player: points per hand against three others, by seed."""
-    seeds = by_seed(tables.stored("shipped_weights")[name])
+    seeds = by_seed(common.stored("shipped_weights")[name])
     opponents = ("lookahead", "marjj", "camper")
     met = [[run["strength"][opponent]["points_per_hand"] for opponent in opponents] for _, run in seeds]
     points = [", ".join(f"{x['mean']:+.1f}" for x in of_seed) for of_seed in met]
@@ -106,13 +106,13 @@ def _points_line(name: str, title: str = "") -> Line:
 
 def _minutes(name: str) -> str:
     """Returns the fewest and the most minutes of a trained player's runs."""
-    seconds = [run["seconds"] for _, run in by_seed(tables.stored("shipped_weights")[name])]
+    seconds = [run["seconds"] for _, run in by_seed(common.stored("shipped_weights")[name])]
     return f"{min(seconds) / 60:.0f} to {max(seconds) / 60:.0f}"
 
 
 def _rounds_line(name: str, title: str) -> Line:
     """Returns the line about a trained player: rounds won against OpenSpiel's simple bot, over seeds."""
-    runs = [run for _, run in by_seed(tables.stored("shipped_weights")[name])]
+    runs = [run for _, run in by_seed(common.stored("shipped_weights")[name])]
     rates = [100 * run["strength"]["simple_bot"]["win_rate"]["mean"] for run in runs]
     if len(rates) == 1:
         value = f"{rates[0]:.1f} % of rounds, one seed"
@@ -125,7 +125,7 @@ def _games_line(name: str, opponents: tuple[str, ...]) -> Line:
     """Returns the line about a player's games to 100."""
     found = {
         one["opponent"]: [100 * x for x in one["game_win_rate"]]
-        for one in tables.stored("gin_relations")["relations"]
+        for one in common.stored("gin_relations")["relations"]
         if one["player"] == name
     }
     return (
@@ -138,7 +138,7 @@ def _games_line(name: str, opponents: tuple[str, ...]) -> Line:
 
 def _search_line() -> Line:
     """Returns the line about a search against the policy it searches with, and what it wins more against another."""
-    found = tables.stored("gin_search")
+    found = common.stored("gin_search")
     name, met = found["policy"]["name"], {x["opponent"]: x for x in found["pairings"] if x["player"] == "search"}
     return (
         f"`search:gin_rummy/{name}` against `gin_rummy/{name}`; its gain over that policy against `lv5`",
@@ -150,8 +150,8 @@ def _search_line() -> Line:
 
 def _strongest_rows() -> list[Line]:
     """Returns the lines about the strongest players of gin rummy."""
-    bound = tables.stored("gin_rummy_points_bound")["exploitability"]
-    played = tables.stored("gin_search")["pairings"]
+    bound = common.stored("gin_rummy_points_bound")["exploitability"]
+    played = common.stored("gin_search")["pairings"]
     (searched,) = (x for x in played if (x["player"], x["opponent"]) == ("search", "policy"))
     return [
         _points_line("gin_rummy/points"),
@@ -173,8 +173,8 @@ def _strongest_rows() -> list[Line]:
 
 def _gin_rows() -> list[Line]:
     """Returns the lines about the other players of gin rummy."""
-    bound = tables.stored("gin_rummy_dense_bound")["exploitability"]
-    pair = next(r for x in tables.stored("rule_bots") if x["name"] == "lookahead" for r in x["results"])
+    bound = common.stored("gin_rummy_dense_bound")["exploitability"]
+    pair = next(r for x in common.stored("rule_bots") if x["name"] == "lookahead" for r in x["results"])
     runs = {
         "Dueling DREAM with a dense network, five minutes on two cores, against random play": ("laptop", "random"),
         "The dueling DREAM document's own recipe at its own size, 500 iterations, against random play": (
@@ -199,7 +199,7 @@ def _gin_rows() -> list[Line]:
         *((what, _rates(*run), GIN) for what, run in runs.items()),
         (
             "Rule-based player `lookahead`, against the simple bot, excluding ties",
-            tables.percent(pair["win_rate_excluding_ties"]),
+            common.percent(pair["win_rate_excluding_ties"]),
             GIN,
         ),
         (
@@ -213,8 +213,8 @@ def _gin_rows() -> list[Line]:
 def _leduc_rows() -> list[Line]:
     """Returns the lines about Leduc poker."""
     rows = ("dream_paper", "dream", "dueling_dream_critic", "mmd_critic", "ppo_tuned", "dueling_dream_tuned")
-    measured = [tables.reproduced(f"leduc_{name}") for name in rows]
-    uniform = tables.stored("dueling_dream_ppo_exploitability")["leduc_poker"]["uniform"]
+    measured = [common.reproduced(f"leduc_{name}") for name in rows]
+    uniform = common.stored("dueling_dream_ppo_exploitability")["leduc_poker"]["uniform"]
     published, at_5m = f"{measured[0]['published'] / 1000:g}", "Exploitability on Leduc poker after 5 M nodes"
     names = (
         f"Exploitability on Leduc poker (uniform play: {uniform:.3f}): DREAM, recipe of its paper, 1,111 iterations "
@@ -261,7 +261,7 @@ def _comparison_rows() -> list[Line]:
 
 
 def _comparison_row(name: str, result: str, millions: int, learners: tuple[str, ...]) -> Line:
-    game, (title, digits) = tables.stored(result)[f"{name} classical"], _PHANTOM_GAMES[name]
+    game, (title, digits) = common.stored(result)[f"{name} classical"], _PHANTOM_GAMES[name]
 
     def found(learner: str) -> str:
         head, _, rest = learner.partition(", ")
@@ -277,7 +277,7 @@ def _comparison_row(name: str, result: str, millions: int, learners: tuple[str, 
 
 def _cost_rows() -> list[Line]:
     """Returns the lines about what takes how long."""
-    exact = [tables.stored("exact_values")[f"dark_hex {version}"] for version in ("classical", "abrupt")]
+    exact = [common.stored("exact_values")[f"dark_hex {version}"] for version in ("classical", "abrupt")]
     sizes = " and ".join(f"{run['information_sets'] / 1e6:.0f} M" for run in exact)
     return [
         (
@@ -306,7 +306,7 @@ def headline_table() -> list[str]:
     """Returns the lines of the README's table."""
     rows = [*_strongest_rows(), *_gin_rows(), *_leduc_rows(), *_comparison_rows(), *_rummy500_rows(), *_cost_rows()]
     cells = [(what, value, f"[{Path(page).stem}]({page})") for what, value, page in rows]
-    return tables.table("what | measured, with 95 % interval | details", cells)
+    return common.table("what | measured, with 95 % interval | details", cells)
 
 
 SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
@@ -319,59 +319,59 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "gin_rummy.md", "scores"): scores_table,
     (PAGES / "results" / "gin_rummy.md", "accumulating"): accumulating_table,
     (PAGES / "results" / "gin_rummy.md", "laptop"): functools.partial(
-        tables.against_random_table, "laptop", "experiment=dueling_dream_dense", "two cores, seeds 3 and 4 one"
+        gin_rummy.against_random_table, "laptop", "experiment=dueling_dream_dense", "two cores, seeds 3 and 4 one"
     ),
     (PAGES / "results" / "gin_rummy.md", "document"): functools.partial(
-        tables.against_random_table,
+        gin_rummy.against_random_table,
         "document",
         "network.dtype=bfloat16 iterations=500",
         "two cores, other work at first",
     ),
     (PAGES / "results" / "gin_rummy.md", "document-small"): functools.partial(
-        tables.against_random_table, "document_small", "experiment=document_small", "one core beside other work"
+        gin_rummy.against_random_table, "document_small", "experiment=document_small", "one core beside other work"
     ),
     (PAGES / "results" / "gin_rummy.md", "document-small-constant"): functools.partial(
-        tables.against_random_table,
+        gin_rummy.against_random_table,
         "document_small_constant",
         "experiment=document_small iterations=400 algo.learning_rate_decay.end=1",
         "one core beside other work",
     ),
     (PAGES / "results" / "gin_rummy.md", "document-small-weight"): functools.partial(
-        tables.against_random_table,
+        gin_rummy.against_random_table,
         "document_small_weight",
         "experiment=document_small algo.untaken_weight=1",
         "one core beside other work",
     ),
     (PAGES / "results" / "gin_rummy.md", "document-small-128"): functools.partial(
-        tables.against_random_table,
+        gin_rummy.against_random_table,
         "document_small_128",
         "experiment=document_small iterations=800 algo.episodes_per_iteration=128 algo.batch_size=512 algo.epochs=40 "
         "algo.epoch_unit=minibatches algo.learning_rate_decay.end=1",
         "one core",
     ),
     (PAGES / "results" / "gin_rummy.md", "curriculum"): curriculum_table,
-    (PAGES / "results" / "gin_rummy.md", "runs"): tables.strength_table,
+    (PAGES / "results" / "gin_rummy.md", "runs"): gin_rummy.strength_table,
     (PAGES / "results" / "gin_rummy.md", "corrections"): functools.partial(corrections_table, "gin_rummy"),
-    (PAGES / "results" / "gin_rummy.md", "variants"): tables.variants_table,
-    (PAGES / "results" / "gin_rummy.md", "learners"): tables.learners_table,
+    (PAGES / "results" / "gin_rummy.md", "variants"): gin_rummy.variants_table,
+    (PAGES / "results" / "gin_rummy.md", "learners"): small_games.learners_table,
     (PAGES / "results" / "gin_rummy.md", "learners-trials"): functools.partial(
         tuning_table, "gin_trials", "points per hand", lambda objective: f"{-objective:+.1f}"
     ),
-    (PAGES / "results" / "gin_rummy.md", "ladder"): tables.ladder_table,
-    (PAGES / "results" / "gin_rummy.md", "games-ladder"): tables.games_ladder_table,
-    (PAGES / "results" / "gin_rummy.md", "relations"): tables.relations_table,
-    (PAGES / "results" / "gin_rummy.md", "pairings"): tables.pairings_table,
+    (PAGES / "results" / "gin_rummy.md", "ladder"): gin_rummy.ladder_table,
+    (PAGES / "results" / "gin_rummy.md", "games-ladder"): gin_rummy.games_ladder_table,
+    (PAGES / "results" / "gin_rummy.md", "relations"): gin_rummy.relations_table,
+    (PAGES / "results" / "gin_rummy.md", "pairings"): gin_rummy.pairings_table,
     (PAGES / "results" / "gin_rummy.md", "levels"): levels_table,
     (PAGES / "results" / "gin_rummy.md", "search"): search_table,
     (PAGES / "results" / "gin_rummy.md", "beliefs"): beliefs_table,
     (PAGES / "results" / "gin_rummy.md", "beliefs-mdp"): functools.partial(beliefs_table, "gin_beliefs_gin_rummy_mdp"),
     (PAGES / "results" / "gin_rummy.md", "losses"): losses_table,
     (PAGES / "results" / "gin_rummy.md", "bound"): bound_table,
-    (PAGES / "results" / "small_games.md", "learners"): tables.exploitability_table,
+    (PAGES / "results" / "small_games.md", "learners"): small_games.exploitability_table,
     (PAGES / "results" / "small_games.md", "corrections"): functools.partial(corrections_table, "leduc_poker"),
     (PAGES / "results" / "small_games.md", "trials"): functools.partial(tuning_table, "small_games_trials"),
-    (PAGES / "results" / "small_games.md", "calibration"): tables.calibration_table,
-    (PAGES / "results" / "small_games.md", "mini-gin"): tables.mini_gin_table,
+    (PAGES / "results" / "small_games.md", "calibration"): small_games.calibration_table,
+    (PAGES / "results" / "small_games.md", "mini-gin"): small_games.mini_gin_table,
     (PAGES / "results" / "comparison.md", "comparison"): comparison_table,
     (PAGES / "results" / "comparison.md", "comparison-10m"): functools.partial(comparison_table, "comparison_10m"),
     (PAGES / "results" / "comparison.md", "costs-10m"): functools.partial(comparison_costs_table, "comparison_10m"),

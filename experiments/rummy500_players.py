@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import blocks
-from arguments import Parser, at_least, result_file
-from run_records import difference, flat, holds, stored_result
+from scripting import blocks
+from scripting.arguments import Parser, at_least, result_file
+from scripting.run_records import difference, flat, holds, stored_result
 
 import envs
 from dream.evaluation import match

@@ -21,9 +21,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from arguments import Parser, at_least, result_file
-from child_runs import go_on
-from run_records import check_as_many, check_asked, finished, origin, read_json, stored_result
+from scripting.arguments import Parser, at_least, result_file
+from scripting.child_runs import go_on
+from scripting.run_records import check_as_many, check_asked, finished, origin, read_json, stored_result
 
 from dream.evaluation import match
 from dream.storage.checkpoint import find

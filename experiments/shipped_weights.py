@@ -21,9 +21,9 @@ import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from arguments import Parser
-from child_runs import go_on
-from run_records import check_asked, difference, finished, origin, stored_result
+from scripting.arguments import Parser
+from scripting.child_runs import go_on
+from scripting.run_records import check_asked, difference, finished, origin, stored_result
 
 import dream
 import envs

@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from arguments import Parser, result_file
-from run_records import check_as_many, stored_result
+from scripting.arguments import Parser, result_file
+from scripting.run_records import check_as_many, stored_result
 
 from dream.storage.files import write_json
 from envs import InputError

@@ -23,9 +23,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from arguments import Parser, above_zero, result_file
 from omegaconf import OmegaConf
-from run_records import check_as_many, holds, stored_result
+from scripting.arguments import Parser, above_zero, result_file
+from scripting.run_records import check_as_many, holds, stored_result
 from yaml import YAMLError
 
 import envs

@@ -24,8 +24,8 @@ from typing import Any
 import accelerator_parts as parts
 import jax
 from accelerator_information_sets import information_sets
-from accelerator_targets import TARGETS
 from common import Parser, load_1_minute, machine
+from result_tables.accelerator_targets import TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "experiments" / "results" / "accelerator.json"

@@ -27,7 +27,7 @@ from envs import Game, InputError
 from envs.random_play import play_random
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from arguments import at_least_one
+from scripting.arguments import at_least_one
 
 
 class Work(NamedTuple):

@@ -14,7 +14,7 @@ from dream.storage.old_configs import current_config
 from envs.errors import InputError
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from run_records import config_of, difference, flat, game_in
+from scripting.run_records import config_of, difference, flat, game_in
 
 _PARTS = ("algo", "network")
 _ACCUMULATE, _MIRROR = "algo.accumulate", "algo.mirror."

@@ -23,12 +23,12 @@ from typing import Any
 from comparable import check_earlier  # finds the scripts' folder
 
 # isort: split
-from arguments import Parser
-from child_runs import call
 from measured import measured, resolved, written
 from omegaconf import OmegaConf
 from rows import RESULTS, Budget, Row, Spec, read_spec
-from run_records import read_json, stored_result
+from scripting.arguments import Parser
+from scripting.child_runs import call
+from scripting.run_records import read_json, stored_result
 
 from dream.config import settings
 from dream.config.compose import compose_config

@@ -14,8 +14,8 @@ from envs.errors import InputError
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from result_pages import PAGES, fill
-from result_tables import table as markdown
-from run_records import difference, flat, read_json
+from result_tables.common import table as markdown
+from scripting.run_records import difference, flat, read_json
 
 HEAD = [
     "Exploitability (NashConv / 2) in thousandths of the game's unit: mean over seeds and its 95 % interval, on a log",

@@ -19,7 +19,11 @@ import envs
 from dream.config.compose import compose_config, jobs
 
 DOCS = REPO / "docs"
-PAGES = [REPO / "README.md", *sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)]
+PAGES = [
+    REPO / "README.md",
+    *sorted((REPO / "experiments").rglob("README.md")),
+    *sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts),
+]
 BLOCK = re.compile(r"(?:<!-- (?P<mark>[^>]*) -->\n\n)?^```python\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
 """A block of Python, and the mark before it: `not run: <why>`, or `file: <name>` for one that is a file."""
 COMMAND = re.compile(r"(?<![\w.])python -m dream[. ](run|evaluate|exploit|ladder|export)\b([^`\n]*)")
@@ -124,6 +128,14 @@ def test_links(page: pathlib.Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("folder", ["experiments", "experiments/benchmarks"])
+def test_lists_of_scripts(folder: str) -> None:
+    """A folder's README has a row for each script that is run, and none for one that is not there."""
+    listed = re.findall(r"^\| `(\w+\.py)` \|", (REPO / folder / "README.md").read_text(), re.MULTILINE)
+    run = [path.name for path in (REPO / folder).glob("*.py") if '__name__ == "__main__"' in path.read_text()]
+    assert sorted(listed) == sorted(run)
 
 
 def test_documented_metrics_exist() -> None:

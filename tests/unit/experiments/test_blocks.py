@@ -10,14 +10,14 @@ import subprocess
 import zlib
 from collections.abc import Callable
 
-import blocks
 import gin_losses
 import gin_relations
 import gin_search
 import numpy as np
 import pytest
-import result_tables
+from result_tables import common, gin_rummy
 from script_support import called
+from scripting import blocks
 
 import envs
 from dream.evaluation.standings import Result
@@ -282,9 +282,9 @@ def test_games_that_would_not_end_are_no_rate(
     assert relations() == 0
     (record,) = json.loads((tmp_path / "result.json").read_text())["relations"]
     assert (record["game_win_rate"], record["rounds_per_game"], record["win_rate_excluding_ties"]) == ([], None, [])
-    monkeypatch.setattr(result_tables, "RESULTS", tmp_path)
+    monkeypatch.setattr(common, "RESULTS", tmp_path)
     (tmp_path / "result.json").rename(tmp_path / "gin_relations.json")
-    assert result_tables.relations_table()[-1].startswith("| `greedy` | `gin_rummy/strong` |  |  | +0.00 (")
+    assert gin_rummy.relations_table()[-1].startswith("| `greedy` | `gin_rummy/strong` |  |  | +0.00 (")
 
 
 def test_the_rate_of_games_has_the_interval_of_reports(relations: Callable[..., int], tmp_path: pathlib.Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import calibration as script
 import pytest
-import result_tables
+from result_tables import common, small_games
 from script_support import called
 
 import dream
@@ -46,9 +46,9 @@ def test_results_are_kept_by_game_and_iterations(
     assert list(stored) == ["leduc_poker 4", "leduc_poker 100"]
     assert stored["leduc_poker 100"]["exact"] == {"nash_conv": 4.0, "exploitability": 2.0}
     assert "seed" not in stored["leduc_poker 100"]
-    monkeypatch.setattr(result_tables, "stored", lambda name: stored)
+    monkeypatch.setattr(common, "stored", lambda name: stored)
     row = "| `leduc_poker`, chips | 100 | 2 | 0.500 (0.400 to 0.600) | 0.25 | 0.500 (0.400 to 0.600) | 0.25 |  |"
-    assert row in result_tables.calibration_table()
+    assert row in small_games.calibration_table()
 
 
 def test_a_setting_of_neither_bound_is_refused(

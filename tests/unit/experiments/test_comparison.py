@@ -8,16 +8,16 @@ import shutil
 from typing import Any
 
 import comparison as script
-import comparison_plots as plots
-import comparison_rows as rows
-import comparison_stored
-import comparison_tables as tables
 import numpy as np
 import pytest
-import run_records
 from command_support import REPO, succeed
+from comparison_parts import plots, rows
+from comparison_parts import stored as stored_files
 from omegaconf import OmegaConf
+from result_tables import common
+from result_tables import comparison as tables
 from script_support import called
+from scripting import run_records
 
 from dream.algorithms.tabular.mccfr import OutcomeConfig
 from dream.config.compose import compose_config
@@ -185,14 +185,14 @@ def test_all_that_is_there_is_collected(
 
 def test_zero_has_no_logarithm() -> None:
     """A seed that is 0 to rounding leaves the mean without an interval; so does one seed alone."""
-    assert comparison_stored.over_seeds([0.1, 3e-9]) == {
+    assert stored_files.over_seeds([0.1, 3e-9]) == {
         "mean": pytest.approx(0.05),
         "low": None,
         "high": None,
         "values": [0.1, 3e-9],
     }
-    assert comparison_stored.over_seeds([0.1])["low"] is None
-    assert comparison_stored.over_seeds([0.1, 0.2])["low"] > 0
+    assert stored_files.over_seeds([0.1])["low"] is None
+    assert stored_files.over_seeds([0.1, 0.2])["low"] > 0
 
 
 def test_a_seed_that_comes_twice_is_refused(sweeps: list[pathlib.Path], tmp_path: pathlib.Path) -> None:
@@ -214,7 +214,7 @@ def test_jobs_without_exact_values_are_refused(sweeps: list[pathlib.Path], tmp_p
     with pytest.raises(InputError, match="has exact values of other policies than"):
         script._of_learner([jobs[0], fewer])
     with pytest.raises(InputError, match="cfr: the stored seeds have exact values of other policies"):
-        comparison_stored._more_seeds(script._of_learner(jobs[:1]), script._of_learner([fewer]), "cfr")
+        stored_files._more_seeds(script._of_learner(jobs[:1]), script._of_learner([fewer]), "cfr")
 
 
 def test_seeds_join_those_stored(sweeps: list[pathlib.Path]) -> None:
@@ -229,18 +229,18 @@ def test_seeds_join_those_stored(sweeps: list[pathlib.Path]) -> None:
         return {"kuhn_poker": script._of_game(jobs)}
 
     first, second = only(3), only(4)
-    assert comparison_stored.joined(first, second) == comparison_stored.joined(second, first) == whole
+    assert stored_files.joined(first, second) == stored_files.joined(second, first) == whole
     del second["kuhn_poker"]["learners"]["cfr"]
-    kept = comparison_stored.joined(second, first)["kuhn_poker"]["learners"]
+    kept = stored_files.joined(second, first)["kuhn_poker"]["learners"]
     assert (kept["cfr"]["seeds"], kept["outcome_mccfr"]["seeds"]) == ([3], [3, 4])
     with pytest.raises(InputError, match="cfr on kuhn_poker: seed 3 is stored already"):
-        comparison_stored.joined(first, whole)
+        stored_files.joined(first, whole)
     recipe = second["kuhn_poker"]["learners"]["outcome_mccfr"]["recipe"]
     assert recipe["algo"].pop("exploration") == OutcomeConfig().exploration
-    comparison_stored.joined(first, second)  # stored before the setting came, whose default is what was done before
+    stored_files.joined(first, second)  # stored before the setting came, whose default is what was done before
     recipe["algo"]["exploration"] = 0.25
     with pytest.raises(InputError, match="outcome_mccfr on kuhn_poker: the stored seeds were run by another recipe"):
-        comparison_stored.joined(second, first)
+        stored_files.joined(second, first)
 
 
 def _changed(sweeps: list[pathlib.Path], folder: pathlib.Path, seed: int, **changed: Any) -> pathlib.Path:
@@ -271,7 +271,7 @@ def test_other_rules_recipes_and_budgets_are_no_seeds(sweeps: list[pathlib.Path]
         with pytest.raises(
             InputError, match=f"cfr on kuhn_poker: the stored seeds .* another {message.split()[1][:-1]}"
         ):
-            comparison_stored.joined(script.collect([wrong]), stored)
+            stored_files.joined(script.collect([wrong]), stored)
     mini = {"env__name": "mini_gin_rummy"}
     rules = [_changed(sweeps, tmp_path / f"rules{n}", n, **mini, env__rules__gin_bonus=n) for n in (25, 200)]
     for command in (script.collect, lambda folders: script.matches(folders, "mini_gin_rummy")):
@@ -293,11 +293,11 @@ def test_older_results_tell_their_game_and_budget_by_values(sweeps: list[pathlib
             learner["nodes"] *= nodes
         return stored
 
-    assert comparison_stored.joined(found, older())["kuhn_poker"]["learners"]["cfr"]["seeds"] == [3, 4, 7]
+    assert stored_files.joined(found, older())["kuhn_poker"]["learners"]["cfr"]["seeds"] == [3, 4, 7]
     with pytest.raises(InputError, match="kuhn_poker: the stored values are of other rules"):
-        comparison_stored.joined(found, older(uniform=1.1))
+        stored_files.joined(found, older(uniform=1.1))
     with pytest.raises(InputError, match="cfr on kuhn_poker: the stored seeds had another budget"):
-        comparison_stored.joined(found, older(nodes=2.0))
+        stored_files.joined(found, older(nodes=2.0))
 
 
 def test_what_was_tried_is_kept(sweeps: list[pathlib.Path]) -> None:
@@ -346,7 +346,7 @@ def test_curves_are_what_was_measured_on_the_way(sweeps: list[pathlib.Path], tmp
 def test_a_label_names_learners_apart(sweeps: list[pathlib.Path]) -> None:
     """What is stored without it stays beside it, in final values and on the way; curves of other rules are refused."""
     plain, labelled = script.collect(sweeps), script.collect(sweeps, "annealed")
-    joint = comparison_stored.joined(labelled, plain)["kuhn_poker"]["learners"]
+    joint = stored_files.joined(labelled, plain)["kuhn_poker"]["learners"]
     assert set(joint) == {"cfr", "outcome_mccfr", "cfr, annealed", "outcome_mccfr, annealed"}
     assert joint["cfr, annealed"] == joint["cfr"] == plain["kuhn_poker"]["learners"]["cfr"]
     before = script.curves(sweeps)
@@ -412,7 +412,7 @@ def test_tables_and_pictures(
     """Every learner's row is there, with what it is judged by in bold; all pictures are drawn."""
     stored = {"comparison": script.collect(sweeps), "comparison_trials": script.trials(sweeps)}
     stored["comparison_matches"] = played = script.matches(sweeps, "kuhn_poker")
-    monkeypatch.setattr(tables.tables, "stored", stored.__getitem__)
+    monkeypatch.setattr(common, "stored", stored.__getitem__)
     lines = tables.comparison_table()
     assert [line.split(" | ")[:2] for line in lines[3:]] == [
         ["| `cfr`", "average"],
@@ -442,8 +442,8 @@ def test_games_with_a_tree_tell_what_is_unusual(monkeypatch: pytest.MonkeyPatch)
     rows |= {"leduc_escher": row(200, 1e6), "leduc_mmd": row(386, 2e6, 10, "current")}
     rows["leduc_nfsp"] = row(990, 2e6, 1) | {"low": None, "high": None}
     uniform = {name: {"unit": "chips", "uniform": 2.374} for name in tables.WITH_A_TREE.values()}
-    monkeypatch.setattr(tables.tables, "reproduced", rows.get)
-    monkeypatch.setattr(tables.tables, "stored", {"dueling_dream_ppo_exploitability": uniform}.__getitem__)
+    monkeypatch.setattr(common, "reproduced", rows.get)
+    monkeypatch.setattr(common, "stored", {"dueling_dream_ppo_exploitability": uniform}.__getitem__)
     head, _, _, *lines = tables.with_a_tree_table()
     assert head.startswith("| learner | policy | leduc_poker, chips, 2 M nodes, n 3 |")
     cells = {line.split(" | ")[0]: line.strip("| ").split(" | ")[1:] for line in lines}
@@ -460,7 +460,7 @@ def test_results_of_one_command_are_not_added_to_those_of_another(
     """One line, before a sweep is read; the stored files are each of the command that writes them."""
     files = {"collect": "comparison", "trials": "comparison_trials", "matches": "comparison_matches"}
     for command, name in (files | {"curves": "comparison_curves"}).items():
-        comparison_stored.check_form(script.RESULTS / f"{name}.json", command)
+        stored_files.check_form(script.RESULTS / f"{name}.json", command)
         other = script.RESULTS / f"{'comparison_curves' if command == 'collect' else 'comparison'}.json"
         out = tmp_path / "out.json"
         shutil.copy(other, out)

@@ -7,14 +7,13 @@ import pathlib
 from collections.abc import Callable
 from types import SimpleNamespace
 
-import correction_tables
 import gin_levels
 import mini_gin_play
 import numpy as np
-import player_tables
 import pytest
 import rummy500_players
 import rummy500_shaped
+from result_tables import corrections, players
 from script_support import called
 
 import envs
@@ -125,8 +124,8 @@ def test_no_row_of_a_player_is_replaced_by_one_of_fewer_rounds(
     assert gin_rows("--players", "camper", "--games", "4000") == 0
     stored = json.loads(out.read_text())["players"]
     assert {player: row["games"] for player, row in stored.items()} == {"greedy": 2000, "level:9": 2000, "camper": 4000}
-    monkeypatch.setattr(player_tables, "stored", lambda name: json.loads(out.read_text()))
-    assert "2,000 to 4,000 mirrored rounds per pairing;" in "\n".join(player_tables.levels_table())
+    monkeypatch.setattr(players, "stored", lambda name: json.loads(out.read_text()))
+    assert "2,000 to 4,000 mirrored rounds per pairing;" in "\n".join(players.levels_table())
 
 
 def test_means_over_another_field_are_not_added_to(
@@ -159,7 +158,7 @@ def test_a_file_of_something_else_is_not_replaced(
 
 def test_seeds_stand_in_the_order_of_numbers() -> None:
     """The tenth after the second, though both are texts; cells by players first."""
-    assert player_tables.by_seed({"10": "c", "0": "a", "2": "b"}) == [("0", "a"), ("2", "b"), ("10", "c")]
+    assert players.by_seed({"10": "c", "0": "a", "2": "b"}) == [("0", "a"), ("2", "b"), ("10", "c")]
     cells = dict.fromkeys(("3/seed0", "2/seed10", "10/seed0", "2/seed2"))
     assert list(rummy500_shaped.in_order(cells)) == ["2/seed2", "2/seed10", "3/seed0", "10/seed0"]
 
@@ -176,16 +175,16 @@ def test_cells_of_corrections_are_told_over_their_seeds(monkeypatch: pytest.Monk
     cells = {"1_null_1": [0.5], "0.9_11_1": [0.25, 0.5, 0.75], "0.9_2_1": [0.5]}
     found = {f"{cell}/seed{n}": run(x) for cell, values in cells.items() for n, x in enumerate(values)}
     stored = dict.fromkeys(("corrections_gin_rummy", "corrections_leduc_poker"), found)
-    monkeypatch.setattr(correction_tables, "stored", stored.__getitem__)
-    rows = [line.strip("| ").split(" | ") for line in correction_tables.corrections_table("gin_rummy")[2:]]
+    monkeypatch.setattr(corrections, "stored", stored.__getitem__)
+    rows = [line.strip("| ").split(" | ") for line in corrections.corrections_table("gin_rummy")[2:]]
     assert [row[:3] for row in rows] == [["0.9", "2", "1"], ["0.9", "11", "3"], ["1", "null", "1"]]
     assert rows[1][5:] == ["+0.50 (-0.12 to +1.12)", "2"], "0.25 / sqrt(3) times Student's 4.30"
     assert rows[2][5] == "+0.50 (-0.50 to +1.50)"
-    leduc = [line.strip("| ").split(" | ")[3] for line in correction_tables.corrections_table("leduc_poker")[2:]]
+    leduc = [line.strip("| ").split(" | ")[3] for line in corrections.corrections_table("leduc_poker")[2:]]
     assert leduc[0] == "0.500"
     assert leduc[1].startswith("0.500 (0.1")
     found["0.9_11_0.5/seed0"] = run(0.1)
-    head, _, *lines = correction_tables.corrections_table("leduc_poker")
+    head, _, *lines = corrections.corrections_table("leduc_poker")
     assert head.startswith("| trace | clip | exploration | seeds | ")
     rows = [line.strip("| ").split(" | ")[:5] for line in lines]
     assert [row[:4] for row in rows] == [

@@ -35,7 +35,7 @@ def scripts() -> Iterator[SimpleNamespace]:
         patch.syspath_prepend(FOLDER)
         patch.syspath_prepend(FOLDER.parent)
         yield SimpleNamespace(**{name: importlib.import_module(name) for name in NAMES})
-        for name in (*NAMES, "result_pages", "result_tables"):
+        for name in (*NAMES, "result_pages"):
             sys.modules.pop(name, None)
 
 

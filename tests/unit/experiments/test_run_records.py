@@ -8,9 +8,9 @@ import shlex
 from typing import Any
 
 import pytest
-import run_records as script
 from run_folder import write_config, write_sittings
 from script_support import called
+from scripting import run_records as script
 
 from envs import InputError
 

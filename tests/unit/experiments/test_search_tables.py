@@ -8,13 +8,14 @@ import pathlib
 import gin_losses as losses
 import numpy as np
 import pytest
-import search_tables as tables
+from result_tables import common
+from result_tables import search as tables
 
 
 @pytest.fixture
 def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     """The folder that results are read from."""
-    monkeypatch.setattr(tables.tables, "RESULTS", tmp_path)
+    monkeypatch.setattr(common, "RESULTS", tmp_path)
     return tmp_path
 
 

@@ -9,16 +9,16 @@ import shutil
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
-import child_runs
 import corrections
 import phantom_solvers
-import player_tables
 import pytest
 import rummy500_shaped
 import shipped_weights
 from omegaconf import OmegaConf
+from result_tables import players
 from run_folder import write_config, write_metrics, write_sittings
 from script_support import called
+from scripting import child_runs
 
 from dream.config.compose import compose_config
 
@@ -46,7 +46,7 @@ def test_all_sittings_are_reported(resumed: pathlib.Path) -> None:
         (later,) = found["resumed"]
         assert (later["git_commit"], later["started_at_iteration"], later["overrides"]) == ("c1", 2, ["iterations=8"])
         assert found.get("overrides", ["algo=cfr_plus", "seed=0", "iterations=8"])[2] == "iterations=8"
-    assert player_tables._commits([trained, {"git_commit": "c0"}]) == "c0 and c1"
+    assert players._commits([trained, {"git_commit": "c0"}]) == "c0 and c1"
 
 
 @pytest.fixture

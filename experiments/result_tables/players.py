@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from result_tables import decided, over_samples, percent, renamed, signed, stored, table
 
 import envs
 from dream.storage import levels
+from result_tables.common import decided, over_samples, percent, renamed, signed, stored, table
 
 LAPTOP, BY_POINTS, BY_ROUNDS = "gin_rummy/laptop", "gin_rummy/laptop_points", "gin_rummy/laptop_rounds"
 """The player of `preset=laptop`, and shorter ones for points alone and for rounds; none comes with the package."""
@@ -183,7 +183,15 @@ def _shipped(name: str, seeds: dict[str, dict[str, Any]]) -> list[str]:
         rates = [f"{100 * result[rate]['mean']:.1f} %" for rate in ("loss_rate", "gin_rate", "knock_rate")]
         met = [one["strength"].get(opponent) for _, one in others]
         again = ["" if each is None else signed(each["points_per_hand"]) for each in met]
-        rows.append([f"`{opponent}`", signed(result["points_per_hand"]), *again, percent(result["win_rate"]), *rates])
+        rows.append(
+            [
+                f"`{opponent}`",
+                signed(result["points_per_hand"]),
+                *again,
+                percent(result["win_rate"]),
+                *rates,
+            ]
+        )
     return table(
         f"against | points per hand, seed {first} | {''.join(f'seed {seed} | ' for seed, _ in others)}rounds won | "
         "lost | gin | knocked",

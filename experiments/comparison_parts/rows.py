@@ -10,10 +10,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-import comparison_benchmark as benchmark
-from child_runs import go_on
-from run_records import check_asked, finished
+from scripting.child_runs import go_on
+from scripting.run_records import check_asked, finished
 
+from comparison_parts import benchmark
 from dream.storage.files import CONFIG_FILE
 from envs import InputError
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from run_records import recipe_of, stored_result
+from scripting.run_records import recipe_of, stored_result
 
 from dream.evaluation.statistics import positive_interval
 from dream.storage.files import write_json, writing

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable
 from typing import Any
 
-import result_tables as tables
+from result_tables import common
 
 WITH_A_TREE = {"leduc": "leduc_poker", "liars_dice": "liars_dice", "mini_gin_4x2": "mini_gin_rummy 4x2"}
 """Game in the rows of reproduce/rows.yaml -> its name in other result files."""
@@ -32,7 +32,7 @@ REPRODUCED = {
 
 def comparison_table(result: str = "comparison") -> list[str]:
     """Returns the lines of a stored table: a learner's exploitability on each game at one budget, over seeds."""
-    return lines_of(tables.stored(result))
+    return lines_of(common.stored(result))
 
 
 def lines_of(compared: dict[str, Any]) -> list[str]:
@@ -47,7 +47,7 @@ def lines_of(compared: dict[str, Any]) -> list[str]:
         for policy in policies:
             pairs = zip(games.values(), usual, strict=True)
             rows.append([f"`{name}`", policy, *(_cell(game["learners"].get(name), policy, n) for game, n in pairs)])
-    return tables.table(" | ".join(["learner", "policy", *titles]), rows)
+    return common.table(" | ".join(["learner", "policy", *titles]), rows)
 
 
 def judged(policies: dict[str, Any]) -> str:
@@ -72,9 +72,9 @@ def _cell(learner: dict[str, Any] | None, policy: str, usual: int) -> str:
 
 def with_a_tree_table() -> list[str]:
     """Returns the lines of the table: each learner on the games with a tree, from the rows of reproduce/rows.yaml."""
-    uniform = tables.stored("dueling_dream_ppo_exploitability")
+    uniform = common.stored("dueling_dream_ppo_exploitability")
     found = {
-        game: {name: tables.reproduced(f"{game}_{row}") for name, row in REPRODUCED.items()} for game in WITH_A_TREE
+        game: {name: common.reproduced(f"{game}_{row}") for name, row in REPRODUCED.items()} for game in WITH_A_TREE
     }
     kept = {game: [result for result in rows.values() if result] for game, rows in found.items()}
     budgets = {game: statistics.mode(round(x["nodes"] / 1e6) for x in rows) for game, rows in kept.items()}
@@ -88,7 +88,7 @@ def with_a_tree_table() -> list[str]:
         policy = next((results[name]["policy"] for results in found.values() if results[name]), "")
         cells = [_cell_of_row(results[name], budgets[game], counts[game]) for game, results in found.items()]
         rows.append([f"`{name}`", policy, *cells])
-    return tables.table(" | ".join(["learner", "policy", *titles]), rows)
+    return common.table(" | ".join(["learner", "policy", *titles]), rows)
 
 
 def _cell_of_row(result: dict[str, Any] | None, millions: int, usual: int) -> str:
@@ -104,35 +104,35 @@ def _cell_of_row(result: dict[str, Any] | None, millions: int, usual: int) -> st
 
 def comparison_costs_table(result: str = "comparison") -> list[str]:
     """Returns the lines of the table: what a run of each learner took on each game, the mean over seeds."""
-    games = dict(sorted(tables.stored(result).items()))
+    games = dict(sorted(common.stored(result).items()))
     names = sorted({name for game in games.values() for name in game["learners"]})
     rows = []
     for name in names:
         found = [game["learners"].get(name) for game in games.values()]
         cells = [f"{x['nodes'] / 1e6:.2f} M nodes, {x['seconds']:.0f} s" if x else "" for x in found]
         rows.append([f"`{name}`", *cells])
-    return tables.table(" | ".join(["learner", *games]), rows)
+    return common.table(" | ".join(["learner", *games]), rows)
 
 
 def matches_table() -> list[str]:
     """Returns the lines of the table: what each learner earns from the others, per game that was played."""
     rows = []
-    for game, played in sorted(tables.stored("comparison_matches").items()):
+    for game, played in sorted(common.stored("comparison_matches").items()):
         for name, by_other in sorted(played["earned"].items(), key=lambda one: -statistics.mean(one[1].values())):
             worst = min(by_other, key=by_other.__getitem__)
             mean = f"{statistics.mean(by_other.values()):+.3f}"
             cells = [f"{game}, {played['unit']}", f"`{name}`", played["seeds"][name], mean]
             rows.append([*cells, f"{by_other[worst]:+.3f}", f"`{worst}`"])
-    return tables.table("game | learner | seed | mean over the others | least | from", rows)
+    return common.table("game | learner | seed | mean over the others | least | from", rows)
 
 
 def trials_table() -> list[str]:
     """Returns the lines of the table: what was tried for each learner and what came of it; bold where it was best."""
     rows = []
-    for name, groups in sorted(tables.stored("comparison_trials").items()):
+    for name, groups in sorted(common.stored("comparison_trials").items()):
         best = min(trial["objective"] for group in groups for trial in group["trials"])
         rows += [(f"`{name}`", _nodes(group), _given(group), _tried(group), _outcomes(group, best)) for group in groups]
-    return tables.table("learner | nodes | given | tried | exploitability", rows)
+    return common.table("learner | nodes | given | tried | exploitability", rows)
 
 
 def tuning_table(
@@ -146,13 +146,13 @@ def tuning_table(
       shown: an objective, which is minimised, as text.
     """
     rows = []
-    found = [(name, group) for name, groups in tables.stored(result).items() for group in groups]
+    found = [(name, group) for name, groups in common.stored(result).items() for group in groups]
     for name, group in sorted(found, key=lambda x: (x[1]["game"], x[0])):
         same = [other for named, other in found if (named, other["game"]) == (name, group["game"])]
         best = min(trial["objective"] for other in same for trial in other["trials"])
         cells = [f"`{group['game']}`", f"`{name}`", _nodes(group)]
         rows.append([*cells, _given(group), _tried(group), _outcomes(group, best, shown)])
-    return tables.table(f"game | learner | nodes | given | tried | {outcome}", rows)
+    return common.table(f"game | learner | nodes | given | tried | {outcome}", rows)
 
 
 def _nodes(group: dict[str, Any]) -> str:

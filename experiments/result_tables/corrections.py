@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from result_tables import percent, signed, stored, table
 
 from dream.evaluation.statistics import mean_interval, positive_interval
+from result_tables.common import percent, signed, stored, table
 
 
 def corrections_table(game: str) -> list[str]:

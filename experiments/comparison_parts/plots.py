@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from comparison_tables import judged
+from result_tables.comparison import judged
 
 
 def draw(compared: dict[str, Any], path: Path) -> None:

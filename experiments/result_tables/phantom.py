@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import result_tables as tables
+from result_tables import common
 
 
 def costs_table() -> list[str]:
     """Returns the lines of the table: seconds to set up, of NashConv and of a network on all information sets."""
     rows = []
-    for game, run in tables.stored("exact_values").items():
+    for game, run in common.stored("exact_values").items():
         spread = [[run[f"{name}_seconds{end}"] for end in ("", "_min", "_max")] for name in ("nash_conv", "network")]
         cells = [game, f"{run['information_sets']:,}", f"{run['setup_seconds']:.1f}"]
         cells += [f"{value:.1f} ({low:.1f} to {high:.1f})" for value, low, high in spread]
         rows.append([*cells, f"{100 * run['share_of_arithmetic']:.0f} %", f"{run['peak_gib']:.1f}"])
-    return tables.table(
+    return common.table(
         "game | information sets | set-up, s | NashConv, s | network on all sets, s | share of the arithmetic of a "
         "matrix product | peak, GiB",
         rows,
@@ -25,10 +25,10 @@ def costs_table() -> list[str]:
 def wide_network_table() -> list[str]:
     """Returns the lines of the table: seconds of a network of three layers of 512 on all information sets."""
     rows = []
-    for game, run in tables.stored("exact_values_wide").items():
+    for game, run in common.stored("exact_values_wide").items():
         cells = [game, f"{run['information_sets']:,}", f"{run['network_seconds']:.1f}"]
         rows.append([*cells, f"{100 * run['share_of_arithmetic']:.0f} %", f"{run['peak_gib']:.1f}"])
-    return tables.table(
+    return common.table(
         "game | information sets | network on all sets, s | share of the arithmetic of a matrix product | peak, GiB",
         rows,
         "`python experiments/benchmarks/exact.py --env <game> --version <version> --hidden 512 512 512 --repeats 1 "
@@ -39,7 +39,7 @@ def wide_network_table() -> list[str]:
 def peer_table() -> list[str]:
     """Returns the lines of the table: uniform play's exploitability here and by the benchmark's C++ package."""
     rows = []
-    for game, run in tables.stored("exact_values_peer").items():
+    for game, run in common.stored("exact_values_peer").items():
         pace = "{nash_conv_seconds:.1f} ({nash_conv_seconds_min:.1f} to {nash_conv_seconds_max:.1f})".format_map(run)
         faster = "{times_as_fast:.0f} ({times_as_fast_min:.0f} to {times_as_fast_max:.0f})".format_map(run)
         ours = [f"{run['setup_seconds']:.1f}", pace, f"{run['nash_conv_cpu_seconds']:.1f}"]
@@ -50,7 +50,7 @@ def peer_table() -> list[str]:
             ["", "exp-a-spiel", *theirs, f"{run['peer_uniform_exploitability']:.12f}"],
             ["", "times as fast", times[0], faster, times[1], ""],
         ]
-    return tables.table(
+    return common.table(
         "game | code | set-up, s | exploitability, s | processor s of it | exploitability of uniform play",
         rows,
         "`python experiments/benchmarks/exact.py --env <game> --version <version> --hidden --peer --json`, both in one "
@@ -61,10 +61,10 @@ def peer_table() -> list[str]:
 def random_play_table() -> list[str]:
     """Returns the lines of the table: decisions per second of uniform random play with full legal masks."""
     rows = []
-    for game, run in tables.stored("phantom_random_play").items():
+    for game, run in common.stored("phantom_random_play").items():
         pace, low, high = (run[f"decisions_per_s{end}"] / 1e6 for end in ("", "_min", "_max"))
         rows.append([f"`{game}`", f"{pace:.1f} M ({low:.1f} to {high:.1f})", f"{run['games_per_s'] / 1e6:.2f} M"])
-    return tables.table(
+    return common.table(
         "game | decisions per second | games per second",
         rows,
         "`python experiments/benchmarks/random_play.py --env <game> --version <version> --batches 262144 --no-pyspiel "
@@ -74,7 +74,7 @@ def random_play_table() -> list[str]:
 
 def solvers_table() -> list[str]:
     """Returns the lines of the table: exploitability of the average by iteration, until it reached the target."""
-    rows, games = [], tables.stored("phantom_solvers")
+    rows, games = [], common.stored("phantom_solvers")
     targets = {run["target"] for solvers in games.values() for run in solvers.values()}
     (title, own) = (f"{min(targets):g}", "") if len(targets) == 1 else ("the target", " ({target:g})")
     for game, solvers in sorted(games.items()):
@@ -85,7 +85,7 @@ def solvers_table() -> list[str]:
             cells = [game, f"`{name}`", last["iteration"], f"{last['exploitability']:.4f}", f"{last['value']:+.4f}"]
             seconds = last["cpu_seconds"]
             rows.append([*cells, reached, f"{seconds:.0f}", f"{seconds / last['iteration']:.1f}"])
-    return tables.table(
+    return common.table(
         f"game | algorithm | iterations | exploitability | value for player 0 | iterations to {title} | processor s | "
         "of one iteration",
         rows,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import result_tables as tables
+from result_tables import common
 
 
 def search_table() -> list[str]:
     """Returns the lines of the table: each player's points and rounds won, and what it wins more than the policy."""
-    found = tables.stored("gin_search")
+    found = common.stored("gin_search")
     policy, rows = found["policy"], []
     for x in found["pairings"]:
         # The first block of a pairing compiles.
@@ -20,7 +20,7 @@ def search_table() -> list[str]:
         rows.append([*cells, _percent(x["win_rate_excluding_ties"]), f"{x['deals']:,}", f"{per_round:.0f}"])
     stage = "" if policy["iteration"] is None else f", iteration {policy['iteration']}"
     paired = any("gain" in x for x in found["pairings"])
-    return tables.table(
+    return common.table(
         "player | against | points per hand | gain over the policy | rounds won, excluding ties | deals | "
         "core ms per round",
         rows,
@@ -33,7 +33,7 @@ def search_table() -> list[str]:
 
 def beliefs_table(result: str = "gin_beliefs") -> list[str]:
     """Returns the lines of the table: what is true of the other hand, and believed of it in worlds of each kind."""
-    found = tables.stored(result)
+    found = common.stored(result)
     kinds, rows = list(found["beliefs"][0]["deadwood"]), []
     for x in found["beliefs"]:
         cells = [
@@ -42,7 +42,7 @@ def beliefs_table(result: str = "gin_beliefs") -> list[str]:
             for kind in kinds
         ]
         rows.append([f"`{x['opponent']}`", x["actions"], x["decisions"], *cells])
-    return tables.table(
+    return common.table(
         " | ".join(["opponent", "actions so far", "decisions", *kinds]),
         rows,
         f"`{found['command']}`: `{found['player']}` meets each player. Mean deadwood, share of hands within the knock "
@@ -52,7 +52,7 @@ def beliefs_table(result: str = "gin_beliefs") -> list[str]:
 
 def losses_table() -> list[str]:
     """Returns the lines of the tables: what each way a round ends adds to the points per hand, and what was decided."""
-    stored = tables.stored("gin_losses")
+    stored = common.stored("gin_losses")
     columns = [(f"{player}, {opponent}", x) for player, by in stored["players"].items() for opponent, x in by.items()]
     results = [x for _, x in columns]
     rows = [["all", *(f"{x['rounds']:,} rounds: {_signed(x['points_per_hand'])}" for x in results)]]
@@ -65,7 +65,7 @@ def losses_table() -> list[str]:
     rows.append(["eight or fewer cards in the stock", *(_part(x["endgame"]) for x in results)])
     for name, label in (("player", "layoffs save it"), ("opponent", "layoffs save the opponent")):
         rows.append([label, *(_saved(x["layoffs"][name]) for x in results)])
-    return tables.table(
+    return common.table(
         " | ".join(["how the round ended", *(title for title, _ in columns)]),
         rows,
         "`experiments/gin_losses.py`: share of rounds, and what these add to the points per hand; mirrored deals.",

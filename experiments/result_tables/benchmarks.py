@@ -6,9 +6,8 @@ import collections
 import functools
 import operator
 
-import result_tables
-from accelerator_targets import COMMAND, TARGETS
-from result_tables import stored, table
+from result_tables import common
+from result_tables.accelerator_targets import COMMAND, TARGETS
 
 BENCHMARKS = (
     ("random_play", "decisions_per_s", "`gin_rummy`: uniform random play, full legal mask", "decisions/s", "8.7 M"),
@@ -91,12 +90,12 @@ _HEAD = "what | measured | unit | target"
 
 def measured(name: str, key: str) -> float:
     """Returns a benchmark's number."""
-    return functools.reduce(operator.getitem, key.split(), stored(name))
+    return functools.reduce(operator.getitem, key.split(), common.stored(name))
 
 
 def benchmark_table() -> list[str]:
     """Returns the lines of the benchmarks' table."""
-    machines = {name: stored(name)["machine"] for name, *_ in BENCHMARKS}
+    machines = {name: common.stored(name)["machine"] for name, *_ in BENCHMARKS}
     usual = collections.Counter(machine["cpu"] for machine in machines.values()).most_common(1)[0][0]
     rows = []
     for name, key, what, unit, target in BENCHMARKS:
@@ -104,12 +103,12 @@ def benchmark_table() -> list[str]:
         what += ", one core" if machine["cores"] == 1 else ""
         what += "" if machine["cpu"] == usual else f" ({machine['cpu'].replace('(R)', '')})"
         rows.append((what, _number(value), unit, target))
-    return table(_HEAD, rows, f"Medians, two shared cores of {usual} unless a row says otherwise:")
+    return common.table(_HEAD, rows, f"Medians, two shared cores of {usual} unless a row says otherwise:")
 
 
 def accelerator_table() -> list[str]:
     """Returns the lines of the table of what is aimed at on a GPU, measured or not."""
-    report = stored("accelerator") if (result_tables.RESULTS / "accelerator.json").exists() else None
+    report = common.stored("accelerator") if (common.RESULTS / "accelerator.json").exists() else None
     is_measured = report is not None and report["machine"]["backend"] == "gpu" and not report["toy"]
     rows = []
     for target in TARGETS:
@@ -118,7 +117,7 @@ def accelerator_table() -> list[str]:
         rows.append((target.what, "not measured" if value is None else _number(value), target.unit, goals))
     none = f"No GPU has been available, so none of this is measured; `{COMMAND}` measures it"
     before = f"`{report['command']}`, {report['machine']['device']}" if is_measured else none
-    return table(_HEAD, rows, f"{before}. The targets are for one H200:")
+    return common.table(_HEAD, rows, f"{before}. The targets are for one H200:")
 
 
 def _number(value: float) -> str:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from run_records import check_as_many, difference, flat
 
 import envs
 from dream.search import names as search_names
@@ -20,8 +19,9 @@ from dream.storage import levels
 from dream.storage.files import write_bytes
 from dream.storage.policies import find
 from envs import Game, InputError
+from scripting.run_records import check_as_many, difference, flat
 
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 _CODE = ("envs", "dream")
 """Where the players and the rules are."""
 _MADE = "made"

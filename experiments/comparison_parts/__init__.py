@@ -1,0 +1,1 @@
+"""What comparison.py is made of: its rows, the benchmark's settings, stored results, pictures."""
