@@ -25,7 +25,7 @@ from dream.storage import files, lock
 from dream.storage.checkpoint import Checkpoint, find, has_checkpoint, newest
 from dream.storage.policies import RESOURCES, check_game, find_opponent, places_of
 from dream.storage.reports import measured_players
-from dream.training import cautions, hosts
+from dream.training import cautions, hosts, memory
 from dream.training.beginning import Parts, Start
 from envs import InputError
 from envs.errors import naming
@@ -314,6 +314,7 @@ def _start(
         cautions.young_averages(node.algo, node.iterations),
         cautions.leaning_regrets(OmegaConf.to_container(node.algo, resolve=True)),
         cautions.late_averages(node) if fits_late else "",
+        memory.notice(parts.algorithm, OmegaConf.to_container(node.algo, resolve=True)),
     ):
         if line:
             print(line, flush=True)

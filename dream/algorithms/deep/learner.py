@@ -83,7 +83,10 @@ def make(
     history = make_history_network(network, game) if recipe.history_values else None
     learner = _Deep(config, recipe, game, built, history, resources)
     settle = None if recipe.exact_average else learner.settle
-    return Algorithm(learner.init, learner.iterate, learner.policies, calls=learner.calls, settle=settle)
+    return Algorithm(
+        learner.init, learner.iterate, learner.policies, calls=learner.calls, settle=settle,
+        traceable=not (recipe.exact_average or recipe.infoset_sums),
+    )  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
