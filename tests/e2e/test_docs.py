@@ -21,7 +21,8 @@ from dream.config.compose import compose_config, jobs
 DOCS = REPO / "docs"
 PAGES = [
     REPO / "README.md",
-    *sorted((REPO / "experiments").rglob("README.md")),
+    REPO / "experiments" / "README.md",
+    REPO / "experiments" / "benchmarks" / "README.md",
     *sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts),
 ]
 BLOCK = re.compile(r"(?:<!-- (?P<mark>[^>]*) -->\n\n)?^```python\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)

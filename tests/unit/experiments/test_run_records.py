@@ -112,7 +112,7 @@ def test_a_damaged_result_is_named(tmp_path: pathlib.Path) -> None:
         script.stored_result(path)
 
 
-_EXPERIMENTS = pathlib.Path(script.__file__).parent
+_EXPERIMENTS = pathlib.Path(script.__file__).parents[1]
 _FIRST = {"comparison": ["collect", "runs"]}
 """What a script is given before --out, if it would not read that without."""
 
