@@ -7,6 +7,7 @@ The size class of a game follows from its description; no games are played:
     medium: inputs <= 2048
     large:  all others, with the default sizes of the algorithms, which are those of their papers.
 
+Of whatever size, a game starts without the tie penalty of dueling DREAM's defaults, which is in gin rummy's points.
 The sizes are those tuned for this project's small games (small) and for gin rummy on a laptop (medium).
 """
 
@@ -43,12 +44,13 @@ def suggested(game: Game, algo_name: str, network_name: str = "dueling") -> dict
       algo_name: as in `algo.name`; one that this function does not know keeps its own settings.
       network_name: as in `network.name`; likewise.
     Returns:
-      {"algo": {...}, "network": {...}}, nested as in the configuration; both empty for a large game.
+      {"algo": {...}, "network": {...}}, nested as in the configuration; without sizes for a large game.
     """
     size = size_of(game)
-    if size == "large":
-        return {"algo": {}, "network": {}}
-    return {"algo": _algo(game, algo_name, size), "network": _network(network_name, size)}
+    algo = {} if size == "large" else _algo(game, algo_name, size)
+    if algo_name == "dueling_dream":
+        algo |= {"shaping": {"tie_penalty": 0.0}}
+    return {"algo": algo, "network": _network(network_name, size)}
 
 
 def _network(name: str, size: Size) -> dict[str, Any]:
@@ -64,9 +66,7 @@ def _network(name: str, size: Size) -> dict[str, Any]:
 def _algo(game: Game, name: str, size: Size) -> dict[str, Any]:
     small = size == "small"
     if name == "dueling_dream":
-        # The default penalty is in gin's points; a game of other payoffs starts without one.
-        sizes = {"episodes_per_iteration": 1024, "batch_size": 512 if small else 1024}
-        return sizes | {"shaping": {"tie_penalty": 0.0}}
+        return {"episodes_per_iteration": 1024, "batch_size": 512 if small else 1024}
     if name in ("ppo", "mmd"):
         sizes = {"episodes_per_iteration": 1024, "batch_size": 512} if small else {"episodes_per_iteration": 256}
         return {"batch_size": 1024, **sizes, "learning_rate": 1e-3, "value_loss": "relative"}

@@ -40,7 +40,15 @@ def test_suggestions_are_settings(name: str) -> None:
         found = suggested(game, name)
         settings.read(algorithms.settings_of(name), {**found["algo"], "name": name}, "algo")
         make_network({"name": "dueling", **found["network"]}, game)
-    assert suggested(envs.make("gin_rummy"), name) == {"algo": {}, "network": {}}
+    sizes = suggested(envs.make("gin_rummy"), name)
+    assert set(sizes["algo"]) == ({"shaping"} if name == "dueling_dream" else set())
+    assert sizes["network"] == {}
+
+
+@pytest.mark.parametrize("name", ["kuhn_poker", "gin_rummy_mdp", "gin_rummy"])
+def test_a_tie_costs_nothing_that_nobody_asked_for(name: str) -> None:
+    """Five points are a twentieth of a reward in gin rummy; in chips they may be more than any loss."""
+    assert suggested(envs.make(name), "dueling_dream")["algo"]["shaping"] == {"tie_penalty": 0.0}
 
 
 @pytest.mark.parametrize("name", DEEP)
