@@ -71,6 +71,14 @@ def test_the_ends_of_the_unit_interval(monkeypatch: pytest.MonkeyPatch, number: 
     assert sample_action(jax.random.key(0), jnp.array([0.0, 0.25, 0.0, 0.75, 0.0, 0.0])) == expected
 
 
+def test_accelerators_round_no_probability() -> None:
+    """By default they round what is multiplied to eleven bits or eight, and so draw by other probabilities."""
+    lanes = jax.random.split(jax.random.key(0), 4), jnp.ones((4, 5))
+    text = jax.jit(jax.vmap(sample_action)).trace(*lanes).lower(lowering_platforms=("cuda",)).as_text()
+    (product,) = [line for line in text.splitlines() if "dot_general" in line]
+    assert "precision = [HIGHEST, HIGHEST]" in product
+
+
 def test_same_key_same_action() -> None:
     """The draw is a function of the key; other keys draw otherwise."""
     weights = jnp.ones(50)
