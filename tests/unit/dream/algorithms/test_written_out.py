@@ -69,6 +69,14 @@ def test_vr_dcfr_plus_adds_to_discounted_positive_regrets() -> None:
     np.testing.assert_array_equal(unfitted.target, sampled)
 
 
+@pytest.mark.parametrize("power", [12.0, 100.0])
+def test_vr_dcfr_plus_forgets_nothing_by_a_large_power(power: float) -> None:
+    """Its powers of t are soon more than a float32 holds."""
+    target = _learner("vr_dcfr_plus", discount_power=power).recipe.cumulative_target
+    factors = [float(target(jnp.ones(()), jnp.int32(t))) for t in (0, 1, 3, 100, 10_000)]
+    np.testing.assert_allclose(factors, [0.0, 0.4, 1.0, 1.0, 1.0], atol=1e-5)
+
+
 @pytest.mark.parametrize("reinitialise", [False, True])
 def test_a_player_without_samples_is_not_fitted(reinitialise: bool) -> None:
     """Its policy stays uniform, and the scale of its targets is that of the first samples; later it stays as it is."""
