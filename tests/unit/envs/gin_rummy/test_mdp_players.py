@@ -76,6 +76,17 @@ def test_a_player_that_draws_lots_keeps_its_chances() -> None:
     assert decided[[13, 14, 15]].tolist() == [0.5, 0.0, 0.5]
 
 
+def test_accelerators_round_no_probability() -> None:
+    """By default they round what is multiplied: three thirds may sum to 0.9998, which a match refuses."""
+    state = GAME.from_deck(np.arange(52))
+    seen = GAME.view(state, 0), GAME.legal_actions(state)
+    policy = players.translated(envs.uniform_policy(), GAME)
+    text = jax.jit(lambda view, legal: policy(view, legal)).trace(*seen).lower(lowering_platforms=("cuda",)).as_text()
+    products = [line for line in text.splitlines() if "dot_general" in line]
+    assert products
+    assert all("precision = [HIGHEST, HIGHEST]" in line for line in products)
+
+
 def test_at_a_knock_decision_the_view_before_the_discard_is_seen_again() -> None:
     """To the bit, log, top and legal actions included: a player that reckons with all it sees decides alike twice."""
     seen_as = jax.jit(players.translated(envs.make_bot("greedy", GAME), GAME).apply.as_seen)
