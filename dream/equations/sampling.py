@@ -14,8 +14,8 @@ def sample_action(key: Array, probabilities: Array) -> Array:
     """Samples an action, never one of probability 0.
 
     Inverts the cumulative distribution, whose sums are one product with a triangular matrix: on a CPU several times
-    faster than a scan or than one random number an action. In full precision on accelerators too, which by default round
-    the operands of a product, here the probabilities.
+    faster than a scan or than one random number an action. In full precision on accelerators too, which by default
+    round the operands of a product, here the probabilities.
 
     Args:
       key: consumed.

@@ -33,8 +33,12 @@ from envs.errors import naming
 _ROOT = Path("runs")
 _BEGINNING = ("algo.start_from", "algo.initial_scale")
 """Settings that decide nothing but the first weights; the first may become null, where what it names is gone."""
-_MEANINGS = ("algo.unit", "algo.regrets.head")
-"""Settings that say what the outputs of a network are."""
+_MEANINGS = {
+    "algo.unit": "the networks in {} learned",
+    "algo.regrets.head": "the networks in {} learned",
+    "algo.memory.kind": "the samples in {} were kept",
+}
+"""Settings that say what the outputs of a network or the rows of a buffer are -> what has been made with them."""
 _FREE = {"iterations", "budget", "eval", "checkpoint", "tracking", "hosts", "devices", "resume", "run_dir"}
 """Settings with which a sweep's job may go on otherwise than it was begun: how long, where and how it is measured."""
 
@@ -198,10 +202,10 @@ def _resume(composed: Composed) -> Start:
                 f"{name} cannot be changed by resume=: {checkpoint.path} has {then}, and weights learned since; "
                 f"{now} is for a new run"
             )
-    for name in _MEANINGS:
+    for name, made in _MEANINGS.items():
         if (then := OmegaConf.select(stored, name)) not in (None, OmegaConf.select(node, name)):
             raise InputError(
-                f"{name} cannot be changed by resume=: the networks in {checkpoint.path} learned with {name}={then}; "
+                f"{name} cannot be changed by resume=: {made.format(checkpoint.path)} with {name}={then}; "
                 "start a new run"
             )
     if node.algo.name != stored.algo.name:

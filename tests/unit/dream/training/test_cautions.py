@@ -239,17 +239,21 @@ def test_a_schedule_of_the_runs_length_needs_a_length_in_iterations(
 
 
 @pytest.mark.parametrize(
-    ("algo", "name", "then", "now"),
-    [("dueling_dream", "algo.unit", "points", "reward"), ("escher", "algo.regrets.head", "dueling", "plain")],
-)  # fmt: skip
-def test_what_a_networks_outputs_are_stays(algo: str, name: str, then: str, now: str, tmp_path: Path) -> None:
-    """Advantages learned in points are no rewards."""
-    run = tmp_path / "run"
-    write_meta(run, prepare_run(compose_config("config", [f"algo={algo}", "env=leduc_poker", "iterations=4"])))
-    resumed(run, "iterations=8", f"{name}={then}")
-    with pytest.raises(
-        InputError, match=rf"^{name} cannot be changed by resume=: .* learned with {name}={then}; start a"
-    ):
+    ("algo", "name", "then", "now", "made"),
+    [
+        ("dueling_dream", "algo.unit", "points", "reward", "networks in .* learned"),
+        ("escher", "algo.regrets.head", "dueling", "plain", "networks in .* learned"),
+        ("escher", "algo.memory.kind", "fifo", "reservoir", "samples in .* were kept"),
+    ],
+)
+def test_what_networks_and_buffers_hold_stays(
+    algo: str, name: str, then: str, now: str, made: str, tmp_path: Path
+) -> None:
+    """Advantages learned in points are no rewards; the newest samples are no uniform sample of all."""
+    run, given = tmp_path / "run", f"{name}={then}"
+    write_meta(run, prepare_run(compose_config("config", [f"algo={algo}", "env=leduc_poker", "iterations=4", given])))
+    resumed(run, "iterations=8", given)
+    with pytest.raises(InputError, match=rf"^{name} cannot be changed by resume=: the {made} with {given}; start a"):
         resumed(run, "iterations=8", f"{name}={now}")
 
 
