@@ -124,10 +124,14 @@ def needs_two_players(algorithm: str, game: Game) -> None:
 
 
 def needs_tree(algorithm: str, game: Game) -> None:
-    """Raises InputError unless a game is enumerable, for an algorithm that goes through the whole tree."""
+    """Raises InputError unless a game is enumerable and for two, for an algorithm that goes through the whole tree."""
     if not isinstance(game, EnumerableGame):
         for_two = game.num_players == 2 and game.zero_sum
         raise InputError(
             f"algo={algorithm} needs the whole tree of its game, and {game.name} is not enumerable; "
             f"use an algorithm that samples play, such as {'dream or dueling_dream' if for_two else FOR_ANY_GAME}"
+        )
+    if game.num_players != 2:
+        raise InputError(
+            f"algo={algorithm} is for two players, and {game.name} has {game.num_players}; use {FOR_ANY_GAME}"
         )

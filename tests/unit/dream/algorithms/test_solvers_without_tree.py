@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import envs
+from dream import algorithms
 from dream.algorithms.tabular import mmd
 from dream.algorithms.tabular.cfr import CfrConfig, make
 from dream.algorithms.tabular.mccfr import ExternalConfig
@@ -15,6 +16,7 @@ from dream.config import settings
 from dream.game_tree.forms import exact_form
 from envs import InputError
 from envs.game import EnumerableGame
+from envs.kuhn_poker import KuhnPoker
 
 OPENING = "012345/24"
 """Six first cells of player 0: few lists are left, but player 1 has too many for a tree to be built; play matters."""
@@ -58,6 +60,20 @@ def test_mmd_needs_no_tree() -> None:
     assert form.values(table).nash_conv < before / 2
     played = form.tabulate(learner.policies(state)["current"])
     assert form.values(played).nash_conv == pytest.approx(form.values(table).nash_conv, abs=1e-6)
+
+
+class _ForThree(KuhnPoker):
+    """Kuhn poker as far as it says for how many it is."""
+
+    num_players = 3
+
+
+@pytest.mark.parametrize("name", ["cfr_plus", "tabular_mmd", "external_mccfr"])
+def test_more_than_two_players_are_refused(name: str) -> None:
+    """Before anything is written, and not once the tree is there."""
+    build, config = algorithms.read_settings({"name": name})
+    with pytest.raises(InputError, match=rf"^algo={name} is for two players, and kuhn_poker has 3; use ppo, "):
+        build(config, None, _ForThree(), Resources())
 
 
 @pytest.mark.parametrize("schema", [CfrConfig, ExternalConfig])
