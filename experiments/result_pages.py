@@ -333,6 +333,12 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
         "experiment=document_small",
         "one core beside other work, seed 4 two cores",
     ),
+    (PAGES / "results" / "gin_rummy.md", "document-small-40"): functools.partial(
+        gin_rummy.against_random_table,
+        "document_small_40",
+        "experiment=document_small algo.epochs=40 algo.epoch_unit=minibatches",
+        "one core beside other work",
+    ),
     (PAGES / "results" / "gin_rummy.md", "document-small-constant"): functools.partial(
         gin_rummy.against_random_table,
         "document_small_constant",
