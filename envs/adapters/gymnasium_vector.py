@@ -104,6 +104,11 @@ class _Seats:
         self._mask, self._over = np.zeros((num_envs, game.num_actions), np.int8), np.ones(num_envs, bool)
         self._illegal = np.zeros(num_envs, bool)
 
+    @property
+    def np_random_seed(self) -> tuple[int, ...]:
+        """The seed that each game goes by, -1 before the first reset."""
+        return tuple(self._seeds.tolist()) if self._seeded else (-1,) * self.num_envs
+
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict | None = None
     ) -> tuple[Any, dict[str, Any]]:
@@ -150,7 +155,10 @@ class _Seats:
         return chosen
 
     def _seed(self, seed: int | Sequence[int | None] | None, chosen: np.ndarray) -> None:
-        """Gives games their seeds: that number and those after it, a list's own, or random ones the first time."""
+        """Gives games their seeds: that number and those after it, a list's own, or random ones the first time.
+
+        A game whose place in a list is None goes on by the seed that it has.
+        """
         if seed is None and self._seeded:
             return
         if seed is None:
@@ -164,8 +172,9 @@ class _Seats:
             raise InputError(f"{len(seeds)} seeds are not valid; there are {self.num_envs} games")
         entropy = np.random.default_rng().integers(2**32, size=self.num_envs, dtype=np.uint32)
         given = [entropy[n] if one is None else _checked_seed(one) for n, one in enumerate(seeds)]
-        self._seeds = np.where(chosen, np.array(given, np.uint32), self._seeds)
-        self._calls = np.where(chosen, np.uint32(0), self._calls)
+        begins = chosen & np.array([one is not None or not self._seeded for one in seeds])
+        self._seeds = np.where(begins, np.array(given, np.uint32), self._seeds)
+        self._calls = np.where(begins, np.uint32(0), self._calls)
         self._seeded = True
 
     def _call(self, kinds: np.ndarray, actions: np.ndarray) -> tuple[Any, np.ndarray]:

@@ -105,6 +105,26 @@ def test_wrong_seeds_are_refused(seed: Any) -> None:
     assert env.reset(seed=np.array([3, 4]))[1]["action_mask"].shape == (2, 2)
 
 
+def test_a_game_without_a_seed_of_its_own_goes_on_by_the_one_it_has() -> None:
+    """As in SyncVectorEnv: None in a list of seeds is no new randomness, and the seeds are there to be read."""
+    courses = []
+    for given in ([5, None], [5, None], None):
+        env = vector_env(LEDUC, "random", num_envs=2)
+        assert env.np_random_seed == (-1, -1)
+        env.reset(seed=0)
+        seen, infos = env.reset(seed=given)
+        assert env.np_random_seed == ((0, 1) if given is None else (5, 1))
+        course = [seen]
+        for _ in range(6):
+            seen, *_, infos = env.step(infos["action_mask"].argmax(axis=1))
+            course.append(seen)
+        courses.append(np.array(course))
+    one, again, unseeded = courses
+    np.testing.assert_array_equal(one, again)
+    np.testing.assert_array_equal(one[:, 1], unseeded[:, 1])
+    assert (one[:, 0] != unseeded[:, 0]).any()
+
+
 def test_a_games_course_follows_from_its_own_seed() -> None:
     """Game n of a batch with seed s is that of a batch of one with seed s + n, whoever plays next to it."""
     whole = _course(vector_env(LEDUC, "random", num_envs=6), 40, 9)
