@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from dream.config import settings
 from dream.config.compose import Composed
 from dream.storage import checkpoint, policy_file
-from dream.storage.card import COMPANY
+from dream.storage.card import COMPANY, parse, policy_like
 from dream.storage.checkpoint import Checkpoint
 from dream.storage.files import decoded, write_bytes, write_json, writing
+from dream.storage.foreign.networks import check_arrays
 from dream.storage.policies import PolicyFile, Trained, chosen_name, find, game_of, policies_of, report_dir
 from dream.storage.policy_file import SUFFIX, Card, named, to_bytes, with_checksum
 from envs import Game, InputError, Policy
@@ -103,10 +105,20 @@ def prepared(config: ExportConfig) -> Export:
     name = chosen_name(policies, config.policy)
     arrays = {place: np.asarray(x) for place, x in named(jax.device_get(policies[name].params)).items()}
     made = Export(_card(trained, game, name, arrays), arrays, path)
+    _check_readable(made, game)
     in_run = isinstance(trained, Checkpoint) and trained.path.parent.name == checkpoint.FOLDER
     if there and not _is_own(there, made, of_run=config.out is None and in_run):
         raise InputError(f"{path} is the export of another player or policy; choose another name by out=")
     return made
+
+
+def _check_readable(made: Export, game: Game) -> None:
+    """Raises InputError where nobody could read the file: a learner from outside may not be built by shapes alone."""
+    try:
+        card = parse(json.dumps(made.card.as_json()))
+        check_arrays(made.path, made.arrays, named(policy_like(card, game, made.arrays).params))
+    except InputError as error:
+        raise InputError(f"the policy is not exported, as it could not be loaded again: {error}") from error
 
 
 def _run_of(trained: Trained) -> str | None:

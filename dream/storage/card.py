@@ -196,6 +196,8 @@ def _learner_like(card: Card, game: Game, shapes: Mapping[str, Any]) -> Policy:
     tabular = "average" not in fields and "tabular" in type(given).__module__
     if (tabular and card.policy in ("current", "average")) or ("average" in fields and _is_average_table(card, shapes)):
         return _table_like(game, shapes)
+    if not algorithms.is_own(card.algo["name"]) and set(shapes) == set(_TABLE):
+        return _table_like(game, shapes)  # its learner would ask for the game's tree
     if tabular:
         raise _no_policy(card, ("average", "current"))
     alone = {name: value for name, value in _ALONE.items() if name in fields}

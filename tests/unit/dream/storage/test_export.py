@@ -7,7 +7,7 @@ import hashlib
 import json
 import pathlib
 import shutil
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -19,7 +19,9 @@ from safetensors.numpy import load_file, save_file
 import dream
 import envs
 from dream import algorithms
+from dream.algorithms.types import Algorithm, Resources
 from dream.config.compose import compose_config
+from dream.game_tree.tabular_policy import table_index, table_policy
 from dream.storage import policy_file
 from dream.storage.checkpoint_writer import CheckpointWriter
 from dream.storage.policies import find, game_of, policies_of
@@ -64,6 +66,57 @@ def test_every_learners_policies_come_back(tmp_path: pathlib.Path, algo: str) ->
             x, y = np.asarray(x), np.asarray(two[place])
             assert (x.dtype, x.shape, x.tobytes()) == (y.dtype, y.shape, y.tobytes()), place
         np.testing.assert_array_equal(policy(view, legal), again(view, legal))
+
+
+@dataclasses.dataclass(frozen=True)
+class OutsideConfig:
+    """Of a learner from outside the package: what its policy is."""
+
+    name: str = "outside"
+    kind: str = "table"
+
+
+class OutsideState(NamedTuple):
+    """What it has learned."""
+
+    learned: np.ndarray
+    iteration: np.ndarray
+
+
+def _weighted(params: dict[str, Any], view: Any, legal: Any) -> Any:
+    return legal * params["weights"] / (legal * params["weights"]).sum()
+
+
+def _make_outside(config: OutsideConfig, network: Any, game: envs.Game, resources: Resources) -> Algorithm:
+    """A learner that needs the tree, or one whose `init` computes on the host; neither can be built by shapes."""
+
+    def init(key: Any) -> OutsideState:
+        shape = resources.find_tree(game).legal.shape if config.kind == "table" else (game.num_actions,)
+        return OutsideState(np.random.default_rng(int(jax.random.bits(key))).random(shape), np.int32(0))
+
+    def policies(state: OutsideState) -> dict[str, envs.Policy]:
+        if config.kind == "table":
+            return {"current": table_policy(table_index(resources.find_tree(game)), state.learned)}
+        return {"current": envs.Policy(_weighted, {"weights": state.learned})}
+
+    return Algorithm(init, lambda state: (state, {}), policies, has_network=False)
+
+
+@pytest.mark.parametrize("kind", ["table", "weights"])
+def test_an_export_of_a_learner_from_outside_can_be_read(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """A table whatever made it; a policy that cannot be built by shapes is refused, and nothing is written."""
+    monkeypatch.setitem(algorithms._registered, "outside", (OutsideConfig, _make_outside))
+    run, path = _run(tmp_path, "outside", "env=kuhn_poker", f"algo.kind={kind}"), tmp_path / "a.safetensors"
+    if kind == "weights":
+        with pytest.raises(InputError, match="not exported, as it could not be loaded again: the card's policy cannot"):
+            dream.export_policy(run, path)
+        assert not path.exists()
+        return
+    stored, again = dream.load_policy(run), dream.load_policy(dream.export_policy(run, path))
+    for place, x in named(stored.params).items():
+        np.testing.assert_array_equal(x, named(again.params)[place])
 
 
 @pytest.mark.parametrize(("iteration", "known"), [(2, False), (3, True)])
