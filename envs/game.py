@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from envs import drawing
+from envs import drawing, keys
 from envs.errors import InputError, a_kind, shown, whole_number
 from envs.match_rules import MatchRules
 
@@ -251,7 +251,8 @@ class Game(abc.ABC):
         Args:
           state: a starting state.
         """
-        leaves = [np.asarray(leaf).reshape(-1) for leaf in jax.tree.leaves(jax.device_get(state))]
+        arrays = jax.device_get([keys.plain(leaf) for leaf in jax.tree.leaves(state)])
+        leaves = [np.asarray(leaf).reshape(-1) for leaf in arrays]
         return tuple(int(x) if leaf.dtype.kind in "biu" else float(x) for leaf in leaves for x in leaf)
 
     def from_deal(self, deal: Sequence[int | float]) -> State:
@@ -437,12 +438,13 @@ class Game(abc.ABC):
 
 def _filled(shapes: State, numbers: Sequence[int | float]) -> State:
     """Returns a pytree of these shapes that holds these numbers in order."""
-    leaves, structure = jax.tree.flatten(shapes)
+    wanted, structure = jax.tree.flatten(shapes)
+    leaves = [keys.plain_shape(leaf) for leaf in wanted]
     ends = np.cumsum([leaf.size for leaf in leaves])
     if len(numbers) != ends[-1]:
         raise InputError(f"the deal has {len(numbers)} numbers; it must have {ends[-1]}")
     filled = []
-    for leaf, end in zip(leaves, ends, strict=True):
+    for like, leaf, end in zip(wanted, leaves, ends, strict=True):
         part = numbers[end - leaf.size : end]
         try:
             values = np.array(part, leaf.dtype)
@@ -450,7 +452,7 @@ def _filled(shapes: State, numbers: Sequence[int | float]) -> State:
             values = np.zeros(0, leaf.dtype)
         if values.size != len(part) or any(values.tolist()[n] != part[n] for n in range(len(part))):
             raise InputError(f"the deal holds a number that is not {leaf.dtype}")
-        filled.append(jnp.asarray(values.reshape(leaf.shape)))
+        filled.append(keys.like(jnp.asarray(values.reshape(leaf.shape)), like))
     return jax.tree.unflatten(structure, filled)
 
 

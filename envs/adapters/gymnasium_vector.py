@@ -12,6 +12,7 @@ import numpy as np
 from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from envs import keys
 from envs.adapters.gymnasium import observation_box
 from envs.adapters.seat_play import DEAL, HOLD, PLAY, Table, advance_many, make_table, no_answer, no_turn
 from envs.errors import InputError, unknown, whole_number
@@ -96,7 +97,7 @@ class _Seats:
         )
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
-        states = jax.tree.map(lambda x: np.zeros((num_envs, *x.shape), x.dtype), shapes)
+        states = jax.tree.map(lambda x: _zeros(num_envs, x), shapes)
         # Placed as the program returns them: else its second call would compile it again.
         self._states = states if devices == 1 else jax.device_put(states, NamedSharding(_mesh(devices), _SHARE))
         self._seeds, self._calls = np.zeros(num_envs, np.uint32), np.zeros(num_envs, np.uint32)
@@ -237,6 +238,12 @@ def _advanced(
     own = (moved.state.current_player == seat)[:, None]
     mask = (jax.vmap(game.legal_actions)(moved.state) & own).astype(jnp.int8)
     return moved.state, seen, mask, moved.reward, moved.over
+
+
+def _zeros(number: int, like: Any) -> Any:
+    """Returns zeros for so many games, of the shape and dtype of one game's array."""
+    plain = keys.plain_shape(like)
+    return keys.like(np.zeros((number, *plain.shape), plain.dtype), like)
 
 
 def _named(view: Any) -> dict[str, Array]:

@@ -15,6 +15,7 @@ from envs.adapters import seat_play
 from envs.adapters.gymnasium import single_player_env
 from envs.errors import InputError
 from envs.game import Game, Policy
+from tests.support.keyed_game import KeyedGame
 
 pytest.importorskip("gymnasium")
 
@@ -135,6 +136,23 @@ def test_a_games_course_follows_from_its_own_seed() -> None:
             np.testing.assert_array_equal(part, other)
             np.testing.assert_array_equal(part[4], one[0])
     assert any(part[3].any() for part in whole[1:])
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+def test_a_state_may_keep_a_typed_key(mode: str) -> None:
+    """Of a game from outside: each of two games as by itself, and dealt anew."""
+    courses = []
+    for seed, number in ((3, 2), (3, 1), (4, 1)):
+        env = vector_env(KeyedGame(), "random", num_envs=number, autoreset_mode=mode)
+        seen, _ = env.reset(seed=seed)
+        course = [seen]
+        for _ in range(5):
+            seen, _, over, _, _ = env.step(np.ones(number, int))
+            if mode == "Disabled" and over.any():
+                seen, _ = env.reset(options={"reset_mask": over})
+            course.append(seen)
+        courses.append(np.array(course))
+    np.testing.assert_array_equal(courses[0], np.concatenate(courses[1:], axis=1))
 
 
 @pytest.mark.parametrize("mode", ["SameStep", "Disabled"])

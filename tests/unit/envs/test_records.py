@@ -19,7 +19,8 @@ import pytest
 from jax import lax
 
 import envs
-from envs import InputError, records
+from envs import InputError, records, registry
+from tests.support.keyed_game import KeyedGame
 
 DECK = np.random.default_rng(11).permutation(52).tolist()
 
@@ -464,3 +465,18 @@ def test_records_of_a_text_are_read_one_by_one(made: records.Record) -> None:
     ):
         with pytest.raises(InputError, match=reason):
             records.LazyRecords(text, most=2)
+
+
+def test_a_deal_with_a_typed_key_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a game from outside whose rolls follow from a key in its state: the key's numbers are part of the deal."""
+    game = KeyedGame()
+    monkeypatch.setitem(registry._registered, game.name, KeyedGame)
+    made = records.record(game, game.init(jax.random.key(3)), [1, 1, 1, 1])
+    (read,) = records.parse(records.to_line(made))
+    _, last = records.replay(read)
+    other = records.record(game, game.init(jax.random.key(4)), [1, 1, 1, 1])
+    assert read.deal == (0, 3, 0, 0, 0, 0)
+    assert (game.to_dict(last), len(records.moves(read))) == (game.to_dict(records.replay(made)[1]), 4)
+    assert game.to_dict(last) != game.to_dict(records.replay(other)[1])
+    with pytest.raises(InputError, match=r"the deal holds a number that is not uint32"):
+        game.from_deal((0, -1, 0, 0, 0, 0))

@@ -1,0 +1,30 @@
+"""Typed PRNG keys among a game's arrays: NumPy has no such type, so that they are taken apart into their numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+
+def is_key(x: Any) -> bool:
+    """Returns whether an array, or the shape of one, is of typed PRNG keys."""
+    return jax.dtypes.issubdtype(getattr(x, "dtype", object), jax.dtypes.prng_key)
+
+
+def plain(x: Any) -> Any:
+    """Returns the numbers of typed keys; any other array as it is."""
+    return jax.random.key_data(x) if is_key(x) else x
+
+
+def plain_shape(x: Any) -> Any:
+    """Returns shape and dtype of what `plain` gives, from those of an array."""
+    return jax.eval_shape(plain, x) if is_key(x) else x
+
+
+def like(numbers: Any, x: Any) -> Any:
+    """Returns the array of which `plain` gives these numbers, `x` being its shape and dtype, or any with that dtype."""
+    if not is_key(x):
+        return numbers
+    return jax.random.wrap_key_data(numbers, impl=jax.random.key_impl(jnp.empty((), x.dtype)))
