@@ -94,12 +94,12 @@ class _Agents:
 
     def last(self, observe: bool = True) -> tuple[dict[str, np.ndarray] | None, float, bool, bool, dict[str, Any]]:
         """Returns what the selected agent sees, its rewards since it last acted, whether the game is over, and more."""
-        self._play.check_dealt()
+        self._check_agents()
         return super().last(observe)
 
     def step(self, action: int | None) -> None:
         """Plays the selected agent's action; once the game is over, None retires agent by agent."""
-        self._play.check_dealt()
+        self._check_agents()
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
@@ -118,6 +118,12 @@ class _Agents:
         else:
             self.agent_selection = self.possible_agents[self._play.current_player]
         self._show()
+
+    def _check_agents(self) -> None:
+        """Raises InputError before the first deal, and once every agent has retired from a game that is over."""
+        self._play.check_dealt()
+        if not self.agents:
+            raise InputError("the game is over and every agent has retired; call reset")
 
     def render(self) -> str | None:
         """Shows all cards, and the legal actions by name, as the render mode says."""

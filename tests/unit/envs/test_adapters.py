@@ -245,7 +245,7 @@ def test_gymnasium_renders_what_the_seat_sees(capsys: pytest.CaptureFixture[str]
 
 
 def test_pettingzoo_misuse_is_one_line() -> None:
-    """Asked before a deal, of an agent that there is none of, or dealt by a seed that is none."""
+    """Asked before a deal or after all have retired, of an agent that there is none of, dealt by a wrong seed."""
     pytest.importorskip("pettingzoo")
     from envs.adapters.pettingzoo import aec_env
 
@@ -259,6 +259,11 @@ def test_pettingzoo_misuse_is_one_line() -> None:
     for asked in (env.observe, env.action_space, env.observation_space):
         with pytest.raises(InputError, match="unknown agent 'player_2'; did you mean 'player_1'"):
             asked("player_2")
+    for _ in env.agent_iter():
+        env.step(None if env.last()[2] else 0)
+    for asked in (env.last, lambda: env.step(None), lambda: env.step(0)):
+        with pytest.raises(InputError, match="the game is over and every agent has retired; call reset"):
+            asked()
 
 
 def test_pettingzoo_renders_all_cards(capsys: pytest.CaptureFixture[str]) -> None:
