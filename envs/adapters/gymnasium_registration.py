@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from envs import registry
 from envs.adapters.gymnasium import single_player_env
 from envs.adapters.gymnasium_vector import vector_env
-from envs.errors import InputError, unknown
+from envs.errors import InputError, shown, unknown
 from envs.game import Game
 
 NAMESPACE = "dream_rummy"
@@ -44,15 +44,22 @@ def register() -> list[str]:
 
 
 def _single(name: str, *, rules: dict[str, Any] | None = None, **settings: Any) -> Any:
-    game = registry.make(name, **(rules or {}))
+    game = _game(name, rules)
     _check(single_player_env, game, settings)
     return single_player_env(game, **settings)
 
 
 def _vector(name: str, *, rules: dict[str, Any] | None = None, **settings: Any) -> Any:
-    game = registry.make(name, **(rules or {}))
+    game = _game(name, rules)
     _check(vector_env, game, settings)
     return vector_env(game, **settings)
+
+
+def _game(name: str, rules: Any) -> Game:
+    """Builds a game; raises InputError for rules that are none, or no dict of them."""
+    if not isinstance(rules, Mapping | None):
+        raise InputError(f"rules={shown(repr(rules))} is not valid; it must be a dict, rules by name")
+    return registry.make(name, **(rules or {}))
 
 
 def _check(make: Callable[..., Any], game: Game, settings: dict[str, Any]) -> None:

@@ -40,8 +40,9 @@ def vector_env(
     """Returns a gymnasium.vector.VectorEnv of one seat of many games, the others played by frozen policies.
 
     `infos["action_mask"]`, int8[N, A], has the legal actions. An illegal action ends its game with the game's worst
-    reward, as in `single_player_env`, and infos["illegal_action"], bool[N], marks it. A game's course follows from its
-    own seed, `seed` + its number, and the actions played in it.
+    reward, as in `single_player_env`, and infos["illegal_action"], bool[N], marks it, also within infos["final_info"]
+    where the same step deals anew. A game's course follows from its own seed, `seed` + its number, and the actions
+    played in it.
 
     Args:
       game: of any number of players.
@@ -143,7 +144,7 @@ class _Seats:
         over, self._over = self._over.copy(), self._over & (self._mode != "SameStep")
         infos = self._infos(self._illegal)
         if self._mode == "SameStep" and over.any():
-            final = _final(observations, self._mask, over)
+            final = _final(observations, infos, over)
             illegal, self._illegal = self._illegal, np.zeros(self.num_envs, bool)
             observations, _ = self._call(np.where(over, DEAL, HOLD), np.zeros(self.num_envs, np.int32))
             infos = self._infos(illegal) | final
@@ -268,10 +269,11 @@ def _checked_seed(seed: Any) -> int:
     return number
 
 
-def _final(observations: Any, mask: np.ndarray, over: np.ndarray) -> dict[str, Any]:
-    """Returns the last observations and legal actions of games that are over, as Gymnasium's own environments do."""
+def _final(observations: Any, infos: dict[str, Any], over: np.ndarray) -> dict[str, Any]:
+    """Returns the last observations and infos of games that are over, as Gymnasium's own environments do."""
     seen = np.full(len(over), None, object)
     for n in np.flatnonzero(over):
         seen[n] = jax.tree.map(lambda x, n=n: np.array(x[n]), observations)
-    infos = {"action_mask": np.where(over[:, None], mask, 0), "_action_mask": over}
-    return {"final_obs": seen, "_final_obs": over, "final_info": infos, "_final_info": over}
+    last = {"action_mask": np.where(over[:, None], infos["action_mask"], 0), "_action_mask": over}
+    last |= {name: infos[name] for name in ("illegal_action", "_illegal_action") if name in infos}
+    return {"final_obs": seen, "_final_obs": over, "final_info": last, "_final_info": over}

@@ -274,7 +274,7 @@ def test_a_game_dealt_anew_after_an_illegal_action_goes_on() -> None:
     actions = infos["action_mask"].argmax(axis=1)
     actions[1] = 99
     _, _, over, _, infos = env.step(actions)
-    assert (over[1], infos["illegal_action"][1]) == (True, True)
+    assert (over[1], infos["illegal_action"][1], infos["final_info"]["illegal_action"][1]) == (True, True, True)
     mask = infos["action_mask"][1]
     _, infos = env.reset(options={"reset_mask": np.array([True, False, False])})
     assert "illegal_action" not in infos
@@ -332,6 +332,10 @@ def test_registered_names() -> None:
             make(rummy, num_players=3, **more)
         with pytest.raises(InputError, match="did you mean 'opponent'"):
             make(name, opponnt="random", **more)
+        with pytest.raises(
+            InputError, match=r"^rules=\['num_players'\] is not valid; it must be a dict, rules by name$"
+        ):
+            make(rummy, rules=["num_players"], **more)
     for settings, message in (
         ({"seat": 2}, "seat=2"),
         ({"opponent": "rando"}, "did you mean 'random'"),
