@@ -65,6 +65,11 @@ def _env_class() -> type:
     return type("SeatEnv", (_Seat, gymnasium.Env), {"__doc__": "One seat of a game."})
 
 
+def _bare() -> Any:
+    """Returns an environment without attributes."""
+    return object.__new__(_env_class())
+
+
 class _Seat:
     """One seat of a game; all that is not gymnasium.Env's own."""
 
@@ -80,6 +85,10 @@ class _Seat:
         self.render_mode = render_mode
         self._over, self._mask = True, np.zeros(game.num_actions, np.int8)
         self._seed, self._calls, self._owed = 0, 0, 0.0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Says how copies and pickles are made, as the class has no place in a module."""
+        return _bare, (), vars(self)
 
     def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[np.ndarray, dict]:
         """Deals and lets the others act; rounds that end before the seat's first turn are dealt again."""

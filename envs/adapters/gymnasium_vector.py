@@ -78,6 +78,13 @@ def _env_class() -> type:
     return type("SeatsEnv", (_Seats, gymnasium.vector.VectorEnv), {"__doc__": "One seat of many games."})
 
 
+def _bare(vectors: bool, devices: int) -> Any:
+    """Returns an environment with its program and no other attributes."""
+    env = object.__new__(_env_class())
+    env._advance = _program(vectors, devices)
+    return env
+
+
 class _Seats:
     """One seat of many games; all that is not gymnasium.vector.VectorEnv's own."""
 
@@ -105,6 +112,11 @@ class _Seats:
         self._seeded, self._owed = False, np.zeros(num_envs, np.float32)
         self._mask, self._over = np.zeros((num_envs, game.num_actions), np.int8), np.ones(num_envs, bool)
         self._illegal = np.zeros(num_envs, bool)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Says how copies and pickles are made, as the class has no place in a module."""
+        kept = {name: value for name, value in vars(self).items() if name != "_advance"}
+        return _bare, (self._vectors, self._devices), kept
 
     @property
     def np_random_seed(self) -> tuple[int, ...]:

@@ -37,6 +37,11 @@ def _env_class() -> type:
     return type("GameEnv", (_Agents, pettingzoo.AECEnv), {"__doc__": "A game, agent by agent."})
 
 
+def _bare() -> Any:
+    """Returns an environment without attributes."""
+    return object.__new__(_env_class())
+
+
 class _Agents:
     """A game agent by agent; all that is not AECEnv's own."""
 
@@ -55,6 +60,10 @@ class _Agents:
         space = gymnasium.spaces.Dict({"observation": seen, "action_mask": mask})
         self.observation_spaces = dict.fromkeys(self.possible_agents, space)
         self.action_spaces = {agent: gymnasium.spaces.Discrete(game.num_actions) for agent in self.possible_agents}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Says how copies and pickles are made, as the class has no place in a module."""
+        return _bare, (), vars(self)
 
     def observation_space(self, agent: str) -> Any:
         """Returns an agent's space, the same object every time."""

@@ -31,6 +31,14 @@ class SingleGame:
         self.state: Any = None
         self.rewards = np.zeros(game.num_players, np.float32)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leaves out the compiled functions, which cannot be pickled."""
+        return {name: value for name, value in vars(self).items() if name != "_functions"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Takes the compiled functions of an equal game."""
+        vars(self).update(state, _functions=_compiled(state["game"]))
+
     def deal(self, seed: int) -> None:
         """Deals anew from a seed."""
         self.state = self._functions["init"](np.uint32(seed))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import functools
+import pickle
 from typing import Any
 
 import jax
@@ -384,3 +386,31 @@ def test_pgx_takes_what_is_no_action_for_illegal(action: int) -> None:
     worst = env.game.worst_reward
     assert float(after.rewards[state.current_player]) == worst
     assert float(after.rewards.sum()) == 0
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
+def test_environments_can_be_copied_and_pickled(copied: Any) -> None:
+    """A copy goes on as the environment does, from the middle of a game."""
+    pytest.importorskip("gymnasium")
+    pytest.importorskip("pettingzoo")
+    from envs.adapters.pettingzoo import aec_env
+
+    leduc = envs.make("leduc_poker")
+    for env in (gymnasium_adapter.single_player_env(leduc), vector_env(leduc, num_envs=3)):
+        _, infos = env.reset(seed=3)
+        action = infos["action_mask"].argmax(axis=-1)
+        other = copied(env)
+        for _ in range(2):
+            one, two = env.step(action), other.step(action)
+            assert [np.asarray(x).tolist() for x in one[:4]] == [np.asarray(x).tolist() for x in two[:4]]
+            if np.ndim(one[2]) == 0 and one[2]:
+                np.testing.assert_array_equal(env.reset()[0], other.reset()[0])
+    agents = aec_env(leduc)
+    agents.reset(seed=3)
+    agents.step(1)
+    again = copied(agents)
+    for env in (agents, again):
+        env.step(1)
+        env.reset()
+    for agent in agents.agents:
+        np.testing.assert_array_equal(agents.observe(agent)["observation"], again.observe(agent)["observation"])
