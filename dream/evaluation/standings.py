@@ -22,8 +22,6 @@ from dream.evaluation.statistics import (
 )
 from envs import MatchRules
 
-_MOST_TRIALS = 1e9
-
 
 @dataclasses.dataclass(frozen=True)
 class Score:
@@ -81,16 +79,20 @@ class Result:
 
     @property
     def by_games(self) -> Score:
-        """Games won."""
-        found = self.games
+        """Games won; a deal whose rounds are all tied says nothing of them."""
+        found, won, lost = self.games, self.points > 0, self.points < 0
         if found is None:
             return NOTHING_DECIDED
-        most, spread = min(_MOST_TRIALS, 2.0 * self.rounds), found.win * (1 - found.win)
-        # Where nearly all games are won, spread and variance are what rounding leaves of 0.
-        trials = spread / found.variance if spread > 0 and found.variance > 0 else most
-        trials = min(max(trials, 1.0), most)
+        deals = int(np.sum(np.any(won | lost, axis=1)))
+        if np.any(won) and np.any(lost):
+            most, spread = 2.0 * float(np.sum(won | lost)), found.win * (1 - found.win)
+            # Where nearly all games are won, spread and variance are what rounding leaves of 0.
+            trials = spread / found.variance if spread > 0 and found.variance > 0 else most
+            trials = min(max(trials, 1.0), most)
+        else:
+            trials = float(deals)  # nothing shows that the rounds of a deal differ
         # The variance is an estimate from the deals: Student's t in place of the normal distribution's point.
-        return Score(found.win, trials, trials * float(Z95 / t95(len(self.points) - 1)) ** 2)
+        return Score(found.win, trials, trials * float(Z95 / t95(max(deals - 1, 1))) ** 2)
 
     def other_side(self) -> Result:
         """Returns the same from the second player's side."""

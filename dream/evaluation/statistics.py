@@ -101,7 +101,7 @@ def rate_interval(samples: np.ndarray, per_sample: int) -> Interval:
 def share_interval(wins: np.ndarray, losses: np.ndarray) -> Interval | None:
     """Returns wins / (wins + losses) and its Wilson interval, the number of trials corrected as in `rate_interval`.
 
-    The variance is the ratio estimator's: of sum(w - p (w + l)) over the samples, by (sum (w + l))^2.
+    The variance is the ratio estimator's: of sum(w - p (w + l)) over the samples with any, by (sum (w + l))^2.
 
     Args:
       wins, losses: float[n], counts in each sample; n >= 2.
@@ -115,14 +115,16 @@ def share_interval(wins: np.ndarray, losses: np.ndarray) -> Interval | None:
 def share_trials(wins: np.ndarray, losses: np.ndarray) -> float:
     """Returns how many independent trials give wins / (wins + losses) the precision it has; some are decided.
 
+    A sample in which nothing was decided says nothing of the share, and is none of those that the variance is of.
+
     Args:
       wins, losses: float[n], counts in each sample; n >= 2.
     """
     wins, decided = np.asarray(wins, np.float64), np.asarray(wins, np.float64) + np.asarray(losses, np.float64)
-    total = float(decided.sum())
+    total, samples = float(decided.sum()), max(int(np.count_nonzero(decided)), 2)
     share = float(wins.sum()) / total
-    variance = wins.size * float(np.var(wins - share * decided, ddof=1)) / total**2
-    return effective_trials(share, variance, wins.size, total)
+    variance = samples / (samples - 1) * float(np.sum((wins - share * decided) ** 2)) / total**2
+    return effective_trials(share, variance, samples, total)
 
 
 def ratio_interval(parts: np.ndarray, sizes: np.ndarray) -> Interval:

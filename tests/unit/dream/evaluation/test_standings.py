@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -38,10 +40,10 @@ def test_nearly_all_games_won_count_as_many_from_both_sides(lost: float) -> None
         two = one.other_side()
         for score in (one.by_games, two.by_games):
             assert 0 <= score.share <= 1
-            assert score.games == 2 * one.rounds
+            assert score.games == (2 * one.rounds if lost else len(points))
             assert score.trials == pytest.approx(score.games, rel=0.01)
         assert one.by_games.share + two.by_games.share == pytest.approx(1)
-        assert one.report()["game_win_rate"].low > 0.998
+        assert one.report()["game_win_rate"].low > (0.998 if lost else 0.992)
         if not lost:
             assert (one.by_games.share, two.by_games.share) == (1, 0)
 
@@ -57,3 +59,30 @@ def test_intervals_of_games_cover_the_truth(deals: int, most: float) -> None:
     assert 0.9 < np.mean((lows <= 0.5) & (highs >= 0.5)) <= most
     if deals == 20:  # fewer than that leave no more room between 0 and 1
         assert 0.7 < np.mean(highs - lows) / (2 * Z95 * means.std(ddof=1)) < 1.2
+
+
+def _mostly_tied(rng: np.random.Generator, deals: int, scored: float) -> np.ndarray:
+    """Returns points of equal players, float[deals, 2]: most tied, the others won by one of them in both seats."""
+    paid = np.where(rng.random(deals) < scored, rng.choice([-30.0, 30.0], deals), 0.0)
+    return np.stack([paid, paid], axis=1)
+
+
+@pytest.mark.parametrize("quantity", ["win_rate_excluding_ties", "game_win_rate"])
+def test_deals_that_are_tied_are_no_sample(quantity: str) -> None:
+    """Of 200 deals some four are scored: as many as these are the trials, whose variance is an estimate from four."""
+    rng, held = np.random.default_rng(0), []
+    for _ in range(400):
+        points = _mostly_tied(rng, 200, 0.02)
+        found = Result(points, MatchRules(target=20)).report()[quantity]
+        if found is not None:
+            held.append(found.low <= 0.5 <= found.high)
+    assert np.mean(held) > 0.94
+
+
+def test_ties_change_no_trials() -> None:
+    """Three deals won, or two and one lost, count the same with 497 tied ones and without."""
+    for last in (20.0, -20.0):
+        points = np.array([[20.0, 20.0], [20.0, 20.0], [last, last]])
+        few, many = (Result(x, MatchRules(target=25)) for x in (points, np.pad(points, ((0, 497), (0, 0)))))
+        for one, two in ((many.by_games, few.by_games), (many.by_rounds, few.by_rounds)):
+            assert dataclasses.astuple(one) == pytest.approx(dataclasses.astuple(two))
