@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from small_phantom import FiveCells, FiveRules
+from small_phantom import FiveCells, FiveRules, LoneCells
 
 import envs
 from dream.algorithms.tabular import mmd
@@ -32,6 +32,8 @@ SMALL = {
     "five-classical": lambda: FiveCells(FiveRules(version="classical")),
     "five-abrupt": lambda: FiveCells(FiveRules(version="abrupt")),
     "five-opening": lambda: FiveCells(FiveRules(version="abrupt", opening="2/04")),
+    "lone-classical": lambda: LoneCells(FiveRules(version="classical")),
+    "lone-abrupt": lambda: LoneCells(FiveRules(version="abrupt")),
     "ttt-opening": lambda: envs.make("phantom_ttt", opening="083/418"),
 }
 

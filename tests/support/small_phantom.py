@@ -1,4 +1,4 @@
-"""A phantom game on five cells, with winning sets of different sizes for each player, and draws."""
+"""Phantom games on five cells, with winning sets of different sizes for each player, and draws."""
 
 from __future__ import annotations
 
@@ -31,3 +31,11 @@ class FiveCells(WalkableGame):
     def encode(self, view: PhantomView) -> Array:
         """Returns the tries alone."""
         return self.tries_in_order(view)
+
+
+@dataclasses.dataclass(frozen=True)
+class LoneCells(FiveCells):
+    """Player 0 also wins with cell 0 alone, player 1 with cell 4 alone."""
+
+    name = "lone_cells"
+    winning = ((0b00001, 0b01100, 0b11010), (0b01001, 0b10000, 0b00110))

@@ -148,6 +148,8 @@ def _last_stones(reach: Reach, cells: int) -> np.ndarray:
 def _orders(game: HiddenPlacement, reach: Reach, stones: int, failures: int, won: bool) -> np.ndarray:
     """Returns the orders of success and failure that can occur, as bits."""
     length = stones + failures
+    if not length:
+        return np.zeros(1, np.int64)
     bits = np.arange(1 << length)
     bits = bits[np.bitwise_count(bits) == stones]
     if won or game.failure_keeps_turn:
@@ -187,7 +189,7 @@ def _times(game: HiddenPlacement, orders: np.ndarray, stones: int, failures: int
         np.broadcast_to(of_stones[:, :, None], (*shape, counted)),
         np.broadcast_to(of_failures[:, None], (*shape, failures)),
     )
-    return np.concatenate(both, axis=-1).reshape(-1, counted + failures).astype(np.int8)
+    return np.concatenate(both, axis=-1).reshape(math.prod(shape), counted + failures).astype(np.int8)
 
 
 @functools.cache

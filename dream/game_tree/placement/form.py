@@ -13,7 +13,7 @@ from jax import Array
 
 from dream.equations.distributions import TOLERANCE
 from dream.game_tree.exact import ExactValues, values_of
-from dream.game_tree.placement.lists import Lists, digits, empty_list, expand, open_cells
+from dream.game_tree.placement.lists import Lists, Outcome, digits, empty_list, expand, open_cells
 from dream.game_tree.placement.payoff import Payoff, Places, families_of, meetings_of, places
 from dream.game_tree.placement.reach import reach_of
 from dream.game_tree.tabular_policy import table_index, table_policy
@@ -327,6 +327,8 @@ def _stages(
     """Enumerates a player's decisions, and places the lists they lead to."""
     stages, placed, first = [], [], 0
     sets, parent, split = empty_list(), np.zeros(1, np.int32), 1
+    if (0, False) in families:  # the opponent may win with its first try
+        placed.append(places(Outcome(sets, np.zeros(1, np.int32)), families[0, False], 0))
     for depth in range(rules.cells):
         if not len(sets):
             break

@@ -48,8 +48,8 @@ class Meeting:
 
 
 def families_of(game: HiddenPlacement, reach: Reach, player: int) -> dict[tuple[int, bool], Family]:
-    """Lays out a player's lists by (number of turns, whether won)."""
-    kinds = [(turns, won) for turns in range(1, game.cells + 1) for won in (False, True)]
+    """Lays out a player's lists by (number of turns, whether won); player 1 also waits before it has tried anything."""
+    kinds = [(turns, won) for turns in range(1 - player, game.cells + 1) for won in (False, True)]
     laid = {(turns, won): family(game, reach, player, turns, won=won) for turns, won in kinds}
     return {kind: found for kind, found in laid.items() if found.size}
 
