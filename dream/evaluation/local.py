@@ -8,7 +8,7 @@ At each own decision, from the view v alone:
    are drawn by these weights. With `likely` q is that of Game.likely_world; else it is uniform.
 2. Each action is played on every particle, then the round goes on for `horizon` actions: the opponent by the frozen
    policy, the own side by a simple player. What is left undecided is worth the difference of the two potentials, in
-   gin rummy that of the deadwoods.
+   gin rummy that of the deadwoods. A game that pays something other than the points it reports is played for points.
 3. The action of the highest mean is taken, if it is better than that player's own by `evidence` standard errors of
    their difference on the same particles; otherwise the player's own. With few particles the best of a dozen noisy
    means is mostly noise: the answer then plays worse than the player that it rolls out.
@@ -39,6 +39,7 @@ from dream.equations.distributions import faults
 from dream.equations.sampling import sample_action
 from dream.evaluation.matches import hands_report, play_blocks
 from dream.evaluation.statistics import Interval, mean_interval
+from dream.evaluation.validity import paid_in_points
 from dream.game_tree.tabular_policy import view_hash
 from envs import EnumerableGame, Game, InputError, Policy, bot_names, check_plays, make_bot
 from envs.errors import unknown
@@ -97,7 +98,7 @@ def local_best_response(game: Game, policy: Policy, config: LocalConfig) -> Poli
     if config.player != THE_POLICY and config.player not in bot_names(game):
         raise unknown("rollout player", config.player, [*bot_names(game), THE_POLICY])
     player = policy if config.player == THE_POLICY else make_bot(config.player, game)
-    return Policy(_Local(game, config).act, {"opponent": policy, "player": player})
+    return Policy(_Local(paid_in_points(game), config).act, {"opponent": policy, "player": player})
 
 
 def local_match(

@@ -74,6 +74,15 @@ def reward_unit(game: Game) -> str:
     return game.unit if game.zero_sum else "of reward"
 
 
+def paid_in_points(game: Game) -> Game:
+    """Returns the game with the points that it reports as rewards; itself where they are, or no rule makes them so."""
+    if game.zero_sum or not has_opposite_points(game):
+        return game
+    changes, found = _mended(game)
+    same = type(found) is type(game) and {name for name, _ in changes} <= game.payoff_rules
+    return found if same else game
+
+
 def refuse_unopposed(game: Game, what: str) -> None:
     """Raises InputError unless a game is for two players whose points are opposite.
 
@@ -91,11 +100,18 @@ def refuse_unopposed(game: Game, what: str) -> None:
 
 def _mend(game: Game) -> str:
     """Returns which rules would make a game zero-sum, in words; nothing where none is known."""
+    changes, _ = _mended(game)
+    return ": set " + " ".join(f"env.rules.{name}={value}" for name, value in changes) if changes else ""
+
+
+def _mended(game: Game) -> tuple[tuple[tuple[str, str], ...], Game]:
+    """Returns the rules that make a game zero-sum, and the game by these; none and the game itself without such."""
     rules = records.rules_of(game)
     for changes in (c for size in (1, 2) for c in itertools.combinations(_MENDED, size)):
         try:
-            if envs.make(game.name, **{**rules, **dict(changes)}).zero_sum:
-                return ": set " + " ".join(f"env.rules.{name}={value}" for name, value in changes)
+            found = envs.make(game.name, **{**rules, **dict(changes)})
         except InputError:
             continue
-    return ""
+        if found.zero_sum:
+            return changes, found
+    return (), game

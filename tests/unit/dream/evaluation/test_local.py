@@ -17,6 +17,8 @@ import envs
 from dream.evaluation import local, match
 from dream.evaluation.local import LocalConfig, local_best_response
 from envs import Game, InputError, Policy
+from envs.gin_rummy.mdp import encoding
+from envs.gin_rummy.mdp import game as mdp
 from envs.kuhn_poker import KuhnPoker
 from envs.random_play import uniform_action
 
@@ -109,6 +111,21 @@ def test_what_is_undecided_is_worth_the_difference_of_the_deadwoods() -> None:
             own, other = slow.deadwood(player), slow.deadwood(1 - player)
             assert own != other
             assert value(deck, jnp.int32(player), jnp.int32(action)) == pytest.approx((other - own) / 100)
+
+
+def test_a_game_of_other_rewards_is_played_for_points() -> None:
+    """A knock with categorical rewards is worth its points, by hundredths as the deadwoods are."""
+    game = envs.make("gin_rummy_mdp", reward="categorical")
+    anyone = envs.make_bot("random", game)
+    believer = local_best_response(game, anyone, CONFIG).apply.__self__
+    deal = game.from_deck(np.random.default_rng(1).permutation(52))
+    start = dataclasses.replace(deal, phase=jnp.int32(encoding.KNOCK))
+    end, rewards, done = game.step(start, jnp.int32(mdp.KNOCKS))
+    params = {"opponent": anyone, "player": anyone}
+    value = jax.jit(believer._value)(params, start, jnp.int32(mdp.KNOCKS), jax.random.key(0))
+    assert done
+    assert rewards[0] != value
+    assert value == pytest.approx(float(end.points) / 100)
 
 
 def test_an_action_is_taken_where_the_evidence_is_for_it() -> None:
