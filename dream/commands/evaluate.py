@@ -25,7 +25,6 @@ from dream.evaluation.matches import check_games
 from dream.evaluation.recorded import print_reports, recorded_reports
 from dream.evaluation.report import report_table
 from dream.search import names as search_names
-from dream.storage import levels
 from dream.storage.files import write_json, write_text, writing
 from dream.storage.policies import (
     at_checkpoint,
@@ -135,8 +134,7 @@ def prepared(config: EvaluateConfig) -> Match:
         opponent = find_opponent(place, first.game)
     players = {"checkpoint": first.measured, "opponent": stated_player(place, first.game)}
     of_run = players["opponent"]["iteration"] if place != config.opponent else None
-    of_level = players["opponent"] if levels.is_level(search_names.policy_in(place)) else None
-    path = first.folder / FOLDER / _file_name(first.report_name, config, of_run, of_level)
+    path = first.folder / FOLDER / _file_name(first.report_name, config, of_run, players["opponent"])
     check_can_be_folder(path.parent, f"the folder {path.parent}")
     recorded = config.checkpoint if config.policy is None else f"{config.checkpoint} ({first.policy_name})"
     config = dataclasses.replace(config, policy=first.policy_name)
@@ -282,7 +280,7 @@ def write_report(prepared: Match, report: dict[str, Any]) -> None:
 
 
 def _file_name(
-    player: str, config: EvaluateConfig, iteration: int | None, level: Mapping[str, Any] | None = None
+    player: str, config: EvaluateConfig, iteration: int | None, other: Mapping[str, Any] | None = None
 ) -> str:
     """Returns "<opponent>_<player>.json", with what searches, and target, scoring, games and seed if not usual.
 
@@ -290,14 +288,14 @@ def _file_name(
       player: that is measured.
       config: of the match.
       iteration: of the opponent's checkpoint, where it is a run or in one.
-      level: whom the opponent stands for, where it is a level.
+      other: who the opponent is, where its name may stand for another one later.
     """
     if search_names.is_search(config.checkpoint):
         worlds = search_names.parse(config.checkpoint).worlds
         player += f"_search_{'usual' if worlds is None else worlds}"
     plain = re.sub(r"[^\w.-]+", "-", config.opponent).strip("-.")[-60:]
-    if plain != config.opponent:  # a path; the sum keeps different ones apart
-        whole = config.opponent if level is None else f"{config.opponent} {dict(level)}"
+    if plain != config.opponent or other is not None:  # the sum keeps different paths and players apart
+        whole = config.opponent if other is None else f"{config.opponent} {dict(other)}"
         plain += f"-{zlib.crc32(whole.encode()):08x}"
     plain += "" if iteration is None else f"-{iteration}"
     target = "" if config.target is None else f"_to_{config.target}"

@@ -16,6 +16,7 @@ from dream.commands.exploit import exploit, prepare_exploit
 from dream.config.compose import compose_config
 from dream.storage import reports
 from dream.storage.policies import at_checkpoint, find
+from envs import InputError
 
 KUHN = ("env=kuhn_poker", "algo=cfr_plus", "iterations=6", "checkpoint.every=2", "checkpoint.keep=5",
         "eval.final_games=8", "eval.games=8", "tracking.mode=disabled")  # fmt: skip
@@ -194,3 +195,40 @@ def test_a_run_is_found_inside_a_search_whatever_it_is_called(
         assert at_checkpoint(f"search:{name}:64", game) == f"search:{path}:64"
         assert at_checkpoint(f"search:{name}", game) == f"search:{path}"
         assert at_checkpoint(name, game) == str(path)
+
+
+def test_reports_name_the_other_players_as_they_were(run_dir: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """A run that went on, or an export that was written anew, is another player under the same name."""
+    rival, file, folder = tmp_path / "rival", tmp_path / "rival.safetensors", tmp_path / "bound"
+    bound = ["method=learned", f"best_response.players=['{rival}']"]
+    prepared = []
+    for iterations in (2, 4):
+        given = [*KUHN, f"run_dir={rival}"] if iterations == 2 else [f"resume={rival}"]
+        dream.train([*given, f"iterations={iterations}"], quiet=True)
+        dream.export_policy(rival, file)
+        prepared.append(
+            [
+                prepare_match(compose_config("evaluate", [f"checkpoint={run_dir}", f"opponent='{file}'"])),
+                prepare_exploit(compose_config("exploit", [f"checkpoint={run_dir}", *bound])),
+            ]
+        )
+        if iterations == 2:
+            chosen = prepare_exploit(compose_config("exploit", [f"checkpoint={run_dir}", *bound, f"run_dir={folder}"]))
+            known = {"checkpoint": chosen.measured, "players": {str(rival): reports.measured(find(rival))}}
+            report = {"game": chosen.measurement.game.identity, "policy": "average", "measured": known}
+            folder.mkdir()
+            chosen.path.write_text(json.dumps(report | {"settings": chosen.measurement.settings}))
+            prepare_exploit(compose_config("exploit", [f"checkpoint={run_dir}", *bound, f"run_dir={folder}"]))
+    for earlier, later in zip(*prepared, strict=True):
+        assert earlier.path != later.path
+    with pytest.raises(InputError, match="by a response chosen among other players; choose another folder"):
+        prepare_exploit(compose_config("exploit", [f"checkpoint={run_dir}", *bound, f"run_dir={folder}"]))
+
+
+def test_a_setting_that_is_left_open_is_another_setting(run_dir: pathlib.Path) -> None:
+    """The learner's own default of lambda, 0.95, stands there then, and not the 1 that is usual here."""
+    paths = [
+        prepare_exploit(compose_config("exploit", [f"checkpoint={run_dir}", "method=learned", *given])).path
+        for given in ([], ["best_response.algo.gae_lambda=null"])
+    ]
+    assert len(set(paths)) == 2
