@@ -26,7 +26,7 @@ from dream.evaluation.matches import match
 from dream.evaluation.validity import refuse_unopposed
 from dream.networks import make_network
 from dream.rollout.opponents import Mixture
-from envs import EnumerableGame, Game, Policy, check_plays
+from envs import EnumerableGame, Game, InputError, Policy, check_plays
 from envs.errors import unknown
 
 _CHOICE, _FINAL, _CONTROL, _CHECK = range(4)
@@ -35,6 +35,8 @@ _DEALS_SEED = 1_000_003
 _CHECKED_GAMES = 128
 POLICY = "policy"
 """The frozen policy itself as the player to start from."""
+_UNUSED = ("opponents", "shares", "opponent_id_prob", "pool_every", "pool_size", "average_tau")
+"""Settings of PPO that say whom it meets, or keep another policy than the current one."""
 _SIZES = {True: (100, 32768, 8192, 2e-3), False: (300, 512, 1024, 1e-3)}
 """Whether a game is enumerable -> iterations, games of each, batch size and step size where none are given.
 
@@ -55,7 +57,7 @@ class BestResponseConfig:
       choice_games: rounds on which the best of them is chosen.
       games: rounds on which it is measured.
       control_games: further rounds on which its own value serves as control variate; 0 for none.
-      algo: settings of PPO; `opponents` is not used. Sizes that are None or not given are by the kind of game.
+      algo: settings of PPO, without those of whom it meets. Sizes that are None or not given are by the kind of game.
       network: the answering network's node.
     """
 
@@ -200,6 +202,7 @@ def make_learner(game: Game, policy: Policy, config: BestResponseConfig, start: 
       InputError: a wrong setting of PPO or the network, or a policy of another game.
     """
     check_plays(policy, game)
+    _refuse_unused(config.algo)
     config, opposite = config.sized(game), np.array([0.0, 1.0], np.float32)
     checked = settings.read(ppo.PpoConfig, {**config.algo, "name": "ppo"}, "best_response.algo")
     if start is None:
@@ -208,3 +211,15 @@ def make_learner(game: Game, policy: Policy, config: BestResponseConfig, start: 
     network = on_advice(make_network(config.network, game), game.num_actions)
     hinted = AdvisedGame(game, start, config.start_exploration)
     return ppo.make_against(checked, network, hinted, Mixture((unaware(policy),), opposite))
+
+
+def _refuse_unused(algo: dict[str, Any]) -> None:
+    """Raises InputError for settings that would decide nothing."""
+    unused = [name for name in _UNUSED if algo.get(name) is not None]
+    if algo.get("name", "ppo") != "ppo":
+        unused = ["name"]
+    if unused:
+        raise InputError(
+            f"best_response.algo.{unused[0]}={algo[unused[0]]} has no effect: a best response is the current policy of "
+            "PPO against the fixed policy alone; leave it out"
+        )

@@ -13,7 +13,7 @@ import envs
 from dream.algorithms.types import Value
 from dream.evaluation import best_response
 from dream.evaluation.best_response import BestResponseConfig, learn_best_response
-from envs import Policy
+from envs import InputError, Policy
 
 EARNS = {"frozen": 0.0, 0: 1.0, 1: 3.0, "other": 2.0}
 
@@ -53,3 +53,13 @@ def test_choice_and_measurements_are_on_deals_of_their_own(monkeypatch: pytest.M
     assert control[:4] == ("controlled", 1, "frozen", 10)
     assert deals[1] == deals[2] == deals[3], "one answer is chosen on other deals than another"
     assert len(set(deals)) == 4, "what it is measured on is what it was chosen on"
+
+
+@pytest.mark.parametrize(
+    "given", [{"name": "mmd"}, {"opponents": ["random"]}, {"opponent_id_prob": 0.5}, {"average_tau": 0.1}], ids=str
+)
+def test_settings_that_would_decide_nothing_are_refused(given: dict[str, Any]) -> None:
+    """The response was PPO's against the fixed policy whatever they said, and the report repeated them."""
+    game = envs.make("kuhn_poker")
+    with pytest.raises(InputError, match=f"best_response.algo.{next(iter(given))}=.* has no effect"):
+        best_response.make_learner(game, envs.make_bot("random", game), BestResponseConfig(algo=given))
