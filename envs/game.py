@@ -452,7 +452,7 @@ def _filled(shapes: State, numbers: Sequence[int | float]) -> State:
             values = np.zeros(0, leaf.dtype)
         if values.size != len(part) or any(values.tolist()[n] != part[n] for n in range(len(part))):
             raise InputError(f"the deal holds a number that is not {leaf.dtype}")
-        filled.append(keys.like(jnp.asarray(values.reshape(leaf.shape)), like))
+        filled.append(keys.rewrapped(jnp.asarray(values.reshape(leaf.shape)), like))
     return jax.tree.unflatten(structure, filled)
 
 

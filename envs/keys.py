@@ -23,8 +23,8 @@ def plain_shape(x: Any) -> Any:
     return jax.eval_shape(plain, x) if is_key(x) else x
 
 
-def like(numbers: Any, x: Any) -> Any:
-    """Returns the array of which `plain` gives these numbers, `x` being its shape and dtype, or any with that dtype."""
-    if not is_key(x):
-        return numbers
-    return jax.random.wrap_key_data(numbers, impl=jax.random.key_impl(jnp.empty((), x.dtype)))
+def rewrapped(data: Any, like: Any) -> Any:
+    """Returns what `plain` was given, from what it returned and an array or shape of the same dtype."""
+    if not is_key(like):
+        return data
+    return jax.random.wrap_key_data(data, impl=jax.random.key_impl(jnp.empty((), like.dtype)))

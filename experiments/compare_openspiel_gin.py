@@ -1,4 +1,7 @@
-"""Plays rounds of all kinds on pyspiel's gin rummy and on ours, and counts differing decisions; 100,000 by default."""
+"""Plays rounds of all kinds on pyspiel's gin rummy and on ours, and counts differing decisions; 100,000 by default.
+
+python experiments/compare_openspiel_gin.py --help
+"""
 
 from __future__ import annotations
 

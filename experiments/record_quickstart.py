@@ -14,6 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from scripting.arguments import Parser
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "quickstart.md"
 STEP = re.compile(
@@ -35,6 +37,7 @@ def printed(command: str, folder: str) -> str:
 
 def main() -> None:
     """Runs the commands in order and writes the page."""
+    Parser(__doc__).parse_args()
     with tempfile.TemporaryDirectory() as folder:
 
         def step(found: re.Match[str]) -> str:

@@ -132,6 +132,4 @@ def needs_tree(algorithm: str, game: Game) -> None:
             f"use an algorithm that samples play, such as {'dream or dueling_dream' if for_two else FOR_ANY_GAME}"
         )
     if game.num_players != 2:
-        raise InputError(
-            f"algo={algorithm} is for two players, and {game.name} has {game.num_players}; use {FOR_ANY_GAME}"
-        )
+        needs_two_players(algorithm, game)

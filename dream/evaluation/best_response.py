@@ -213,9 +213,14 @@ def make_learner(game: Game, policy: Policy, config: BestResponseConfig, start: 
     return ppo.make_against(checked, network, hinted, Mixture((unaware(policy),), opposite))
 
 
+def _differs(given: Any, usual: Any) -> bool:
+    return list(given) != list(usual) if isinstance(usual, tuple) else given != usual
+
+
 def _refuse_unused(algo: dict[str, Any]) -> None:
     """Raises InputError for settings that would decide nothing."""
-    unused = [name for name in _UNUSED if algo.get(name) is not None]
+    usual = ppo.PpoConfig()
+    unused = [name for name in _UNUSED if algo.get(name) is not None and _differs(algo[name], getattr(usual, name))]
     if algo.get("name", "ppo") != "ppo":
         unused = ["name"]
     if unused:

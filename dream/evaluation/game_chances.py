@@ -12,9 +12,9 @@ and changes nothing but the number of rounds.
 Its variance is that of the influence of a deal: with N(a, b, f) the expected number of scored rounds that begin at
 (a, b, f), a deal that pays x_f in the two seats moves the chance, to first order, by the sum over f of
 
-    1 / (n (1 - p_f(0))) sum over (a, b) of N(a, b, f) (V after x_f - V(a, b, f)),
+    1 / (n (1 - p_f(0))) sum over (a, b) of N(a, b, f) (V after x_f - V(a, b, f)).
 
-and a deal that is tied in both seats by nothing: the sample is the other deals.
+A deal that is tied in both seats has influence 0 and is not counted as a sample.
 
 It uses every round, where games composed of them one after the other leave the last ones unfinished; games.py plays
 such games one by one.
@@ -87,7 +87,6 @@ def game_chance(points: np.ndarray, rules: MatchRules) -> GameChance | None:
         by_deal = np.where(points[:, first] > 0, won[size], lost[size])
         influence += np.where(points[:, first] == 0, 0.0, by_deal) / gains.scored[first]
     rounds = sum(float(visits[first].sum()) / gains.scored[first] for first in (0, 1))
-    # Deals that are all tied move nothing: the others are the sample.
     scored = max(int(np.count_nonzero(np.any(points != 0, axis=1))), 2)
     variance = scored / (scored - 1) * float(np.sum(influence**2)) / len(points) ** 2
     # Sums of chances round: 1 or 0 exactly where no round was lost, or won, and within [0, 1].

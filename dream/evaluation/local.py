@@ -8,7 +8,8 @@ At each own decision, from the view v alone:
    are drawn by these weights. With `likely` q is that of Game.likely_world; else it is uniform.
 2. Each action is played on every particle, then the round goes on for `horizon` actions: the opponent by the frozen
    policy, the own side by a simple player. What is left undecided is worth the difference of the two potentials, in
-   gin rummy that of the deadwoods. A game that pays something other than the points it reports is played for points.
+   gin rummy that of the deadwoods. Where a rule of the game makes the points it reports its rewards, it is played for
+   points.
 3. The action of the highest mean is taken, if it is better than that player's own by `evidence` standard errors of
    their difference on the same particles; otherwise the player's own. With few particles the best of a dozen noisy
    means is mostly noise: the answer then plays worse than the player that it rolls out.

@@ -79,18 +79,16 @@ class Result:
 
     @property
     def by_games(self) -> Score:
-        """Games won; a deal whose rounds are all tied says nothing of them."""
-        found, won, lost = self.games, self.points > 0, self.points < 0
+        """Games won; a deal whose rounds are all tied carries no information about them."""
+        found, scored = self.games, self.points != 0
         if found is None:
             return NOTHING_DECIDED
-        deals = int(np.sum(np.any(won | lost, axis=1)))
-        if np.any(won) and np.any(lost):
-            most, spread = 2.0 * float(np.sum(won | lost)), found.win * (1 - found.win)
-            # Where nearly all games are won, spread and variance are what rounding leaves of 0.
-            trials = spread / found.variance if spread > 0 and found.variance > 0 else most
-            trials = min(max(trials, 1.0), most)
+        deals = int(np.sum(np.any(scored, axis=1)))
+        most, spread = 2.0 * float(np.sum(scored)), found.win * (1 - found.win)
+        if spread * most < 1 or found.variance <= 0:
+            trials = float(deals)  # nearly all games are won, or lost: the rounds of a deal may be fully dependent
         else:
-            trials = float(deals)  # nothing shows that the rounds of a deal differ
+            trials = min(max(spread / found.variance, 1.0), most)
         # The variance is an estimate from the deals: Student's t in place of the normal distribution's point.
         return Score(found.win, trials, trials * float(Z95 / t95(max(deals - 1, 1))) ** 2)
 

@@ -115,7 +115,7 @@ def share_interval(wins: np.ndarray, losses: np.ndarray) -> Interval | None:
 def share_trials(wins: np.ndarray, losses: np.ndarray) -> float:
     """Returns how many independent trials give wins / (wins + losses) the precision it has; some are decided.
 
-    A sample in which nothing was decided says nothing of the share, and is none of those that the variance is of.
+    A sample in which nothing was decided carries no information about the share and is left out of the variance.
 
     Args:
       wins, losses: float[n], counts in each sample; n >= 2.

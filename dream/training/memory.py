@@ -1,6 +1,6 @@
-"""What a learner's state takes of a machine's memory, looked at before the state is made.
+"""Whether a learner's state fits the memory of the machine or of its container, checked before the state is made.
 
-A system that runs out of memory ends a process without a word; an accelerator says so itself (faults.py).
+A system that runs out of memory kills the process without a message; an accelerator raises an error (faults.py).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from envs import InputError
 
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Where Linux says how much a container may have, which may be less than there is."""
-_MUCH = 0.5
+_NOTICE_SHARE = 0.5
 """Of the memory; a buffer is copied where rows are added, and a checkpoint holds the state once more."""
 
 
@@ -33,18 +33,18 @@ def notice(algorithm: Algorithm, algo: Mapping[str, Any]) -> str:
     Raises:
       InputError: it takes more than there is.
     """
-    there = _machine_bytes()
-    if there is None or not algorithm.traceable or jax.default_backend() != "cpu" or jax.process_count() > 1:
+    available = _machine_bytes()
+    if available is None or not algorithm.traceable or jax.default_backend() != "cpu" or jax.process_count() > 1:
         return ""
     needed = state_bytes(algorithm.like())
-    if needed <= _MUCH * there:
+    if needed <= _NOTICE_SHARE * available:
         return ""
-    sizes = [f"algo.{name}={value:,}" for name, value in flat(algo).items() if _is_size(name, value)]
-    smaller = f"; smaller it is with less than {', '.join(sizes)}" if sizes else ""
-    what = f"the state of algo={algo['name']} takes {needed / 2**30:.1f} GiB of memory"
-    if needed > there:
-        raise InputError(f"{what}, and there are {there / 2**30:.1f}{smaller}")
-    return f"{what} of {there / 2**30:.1f}, and more while it changes{smaller}"
+    sizes = [f"algo.{name} (now {value})" for name, value in flat(algo).items() if _is_size(name, value)]
+    smaller = f"; reduce {', '.join(sizes)}" if sizes else ""
+    what = f"the state of algo={algo['name']} needs {needed / 2**30:.1f} GiB of memory"
+    if needed > available:
+        raise InputError(f"{what}, and {available / 2**30:.1f} GiB are available{smaller}")
+    return f"{what} of {available / 2**30:.1f}, and updates and checkpoints need more{smaller}"
 
 
 def state_bytes(state: Any) -> int:
@@ -57,7 +57,7 @@ def _is_size(name: str, value: Any) -> bool:
 
 
 def _machine_bytes() -> int | None:
-    """Returns the memory that a process may have; None where the system does not say."""
+    """Returns the memory of the machine, or of its container; None where the system does not say."""
     try:
         least = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # not on every system

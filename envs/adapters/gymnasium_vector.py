@@ -105,9 +105,7 @@ class _Seats:
         )
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
-        states = jax.tree.map(lambda x: _zeros(num_envs, x), shapes)
-        # Placed as the program returns them: else its second call would compile it again.
-        self._states = states if devices == 1 else jax.device_put(states, NamedSharding(_mesh(devices), _SHARE))
+        self._states = self._placed(jax.tree.map(lambda x: _zeros(num_envs, x), shapes))
         self._seeds, self._calls = np.zeros(num_envs, np.uint32), np.zeros(num_envs, np.uint32)
         self._seeded, self._owed = False, np.zeros(num_envs, np.float32)
         self._mask, self._over = np.zeros((num_envs, game.num_actions), np.int8), np.ones(num_envs, bool)
@@ -117,6 +115,15 @@ class _Seats:
         """Says how copies and pickles are made, as the class has no place in a module."""
         kept = {name: value for name, value in vars(self).items() if name != "_advance"}
         return _bare, (self._vectors, self._devices), kept
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        """Takes what a copy or a pickle holds."""
+        vars(self).update(kept)
+        self._states = self._placed(self._states)
+
+    def _placed(self, states: Any) -> Any:
+        """Returns states where the program returns them: else its second call would compile it again."""
+        return states if self._devices == 1 else jax.device_put(states, NamedSharding(_mesh(self._devices), _SHARE))
 
     @property
     def np_random_seed(self) -> tuple[int, ...]:
@@ -256,7 +263,7 @@ def _advanced(
 def _zeros(number: int, like: Any) -> Any:
     """Returns zeros for so many games, of the shape and dtype of one game's array."""
     plain = keys.plain_shape(like)
-    return keys.like(np.zeros((number, *plain.shape), plain.dtype), like)
+    return keys.rewrapped(np.zeros((number, *plain.shape), plain.dtype), like)
 
 
 def _named(view: Any) -> dict[str, Array]:

@@ -24,7 +24,7 @@ def unpacked(game: Game, data: Array) -> State:
     for shape in jax.tree.leaves(_shapes(game)):
         plain = keys.plain_shape(shape)
         size = plain.size * plain.dtype.itemsize
-        leaves.append(keys.like(data[first : first + size].view(plain.dtype).reshape(plain.shape), shape))
+        leaves.append(keys.rewrapped(data[first : first + size].view(plain.dtype).reshape(plain.shape), shape))
         first += size
     return jax.tree.unflatten(jax.tree.structure(_shapes(game)), leaves)
 

@@ -28,8 +28,8 @@ from dream.algorithms.types import Algorithm, Resources
 from dream.config.settings import number
 from envs import Game
 
-_MOST = 1e30
-"""Of (t - 1)^alpha, so that a large alpha discounts nothing more: beyond float32 the factor would be no number."""
+_MAX_POWER = 1e30
+"""Upper bound of (t - 1)^alpha, so that it stays finite in float32."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ def make(config: VrDcfrPlusConfig, network: Any, game: Game, resources: Resource
     """Builds VR-DeepDCFR+; raises InputError where settings, network and game do not fit."""
 
     def discounted(regrets: Array, iteration: Array) -> Array:
-        done = jnp.minimum(iteration.astype(jnp.float32) ** config.discount_power, _MOST)
+        done = jnp.minimum(iteration.astype(jnp.float32) ** config.discount_power, _MAX_POWER)
         return done / (done + config.discount_offset) * jnp.maximum(regrets, 0.0)
 
     return learner.make(config, network, game, resources, cumulative_target=discounted)

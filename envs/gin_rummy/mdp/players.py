@@ -56,7 +56,7 @@ class _Translated:
         probs = self.apply(params, seen, their_legal)
         draws, plain, knocks = jnp.split(probs, [_FIRST_CARD, _FIRST_KNOCK])
         held = encoding.slots_of(view.hand).astype(jnp.float32)
-        slots = jnp.matmul(held, plain + knocks, precision="highest")  # rounded they need not sum to 1
+        slots = jnp.matmul(held, plain + knocks, precision="highest")  # reduced precision would break the sum of 1
         dropped = np.arange(NUM_CARDS) == view.top
         knock, total = jnp.sum(knocks * dropped), jnp.sum((plain + knocks) * dropped)
         # Where it would have discarded another card it knocks if it would have knocked at all.

@@ -46,7 +46,7 @@ def test_suggestions_are_settings(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["kuhn_poker", "gin_rummy_mdp", "gin_rummy"])
-def test_a_tie_costs_nothing_that_nobody_asked_for(name: str) -> None:
+def test_no_tie_penalty_by_default(name: str) -> None:
     """Five points are a twentieth of a reward in gin rummy; in chips they may be more than any loss."""
     assert suggested(envs.make(name), "dueling_dream")["algo"]["shaping"] == {"tie_penalty": 0.0}
 

@@ -72,7 +72,9 @@ class _ForThree(KuhnPoker):
 def test_more_than_two_players_are_refused(name: str) -> None:
     """Before anything is written, and not once the tree is there."""
     build, config = algorithms.read_settings({"name": name})
-    with pytest.raises(InputError, match=rf"^algo={name} is for two players, and kuhn_poker has 3; use ppo, "):
+    with pytest.raises(
+        InputError, match=rf"^algo={name} needs a two-player zero-sum game, and kuhn_poker has 3 players; use ppo, "
+    ):
         build(config, None, _ForThree(), Resources())
 
 

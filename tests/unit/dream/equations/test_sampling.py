@@ -72,7 +72,7 @@ def test_the_ends_of_the_unit_interval(monkeypatch: pytest.MonkeyPatch, number: 
 
 
 def test_accelerators_round_no_probability() -> None:
-    """By default they round what is multiplied to eleven bits or eight, and so draw by other probabilities."""
+    """By default they may round the operands of a product, and so draw by other probabilities."""
     lanes = jax.random.split(jax.random.key(0), 4), jnp.ones((4, 5))
     text = jax.jit(jax.vmap(sample_action)).trace(*lanes).lower(lowering_platforms=("cuda",)).as_text()
     (product,) = [line for line in text.splitlines() if "dot_general" in line]

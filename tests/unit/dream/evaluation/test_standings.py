@@ -40,12 +40,25 @@ def test_nearly_all_games_won_count_as_many_from_both_sides(lost: float) -> None
         two = one.other_side()
         for score in (one.by_games, two.by_games):
             assert 0 <= score.share <= 1
-            assert score.games == (2 * one.rounds if lost else len(points))
+            assert score.games == len(points)
             assert score.trials == pytest.approx(score.games, rel=0.01)
         assert one.by_games.share + two.by_games.share == pytest.approx(1)
-        assert one.report()["game_win_rate"].low > (0.998 if lost else 0.992)
+        assert one.report()["game_win_rate"].low > 0.992
         if not lost:
             assert (one.by_games.share, two.by_games.share) == (1, 0)
+
+
+def test_a_lost_round_raises_nothing() -> None:
+    """400 rounds won against 399: share, weight and the bounds of the interval are no higher with the lost one."""
+    points = np.full((200, 2), 30.0)
+    results = [Result(points.copy(), MatchRules(target=100)), Result(points, MatchRules(target=100))]
+    results[1].points[0, 0] = -30.0
+    won, lost = (result.by_games for result in results)
+    assert lost.share < won.share
+    assert lost.games <= won.games
+    intervals = [result.report()["game_win_rate"] for result in results]
+    assert intervals[1].low < intervals[0].low
+    assert intervals[1].high <= intervals[0].high
 
 
 @pytest.mark.parametrize(("deals", "most"), [(3, 1.0), (20, 0.98)])
@@ -70,13 +83,15 @@ def _mostly_tied(rng: np.random.Generator, deals: int, scored: float) -> np.ndar
 @pytest.mark.parametrize("quantity", ["win_rate_excluding_ties", "game_win_rate"])
 def test_deals_that_are_tied_are_no_sample(quantity: str) -> None:
     """Of 200 deals some four are scored: as many as these are the trials, whose variance is an estimate from four."""
-    rng, held = np.random.default_rng(0), []
+    rng, held, widths = np.random.default_rng(0), [], []
     for _ in range(400):
         points = _mostly_tied(rng, 200, 0.02)
         found = Result(points, MatchRules(target=20)).report()[quantity]
         if found is not None:
             held.append(found.low <= 0.5 <= found.high)
+            widths.append(found.high - found.low)
     assert np.mean(held) > 0.94
+    assert np.mean(widths) < 0.9
 
 
 def test_ties_change_no_trials() -> None:
