@@ -18,11 +18,12 @@ import jax
 
 from dream.compiled import devices
 from dream.storage import old_states, replacing
-from dream.storage.checkpoint_arrays import SUMS_FILE, alone, array_shapes, checksum, file_sums, is_key
+from dream.storage.checkpoint_arrays import SUMS_FILE, alone, array_shapes, checksum, file_sums
 from dream.storage.checkpoint_meta import FOLDER, FORMAT, META_FILE, DamagedMetaError, first_line, read_meta
 from dream.storage.files import decoded
 from dream.storage.finite import not_finite
 from dream.storage.old_configs import current_choices, current_config
+from envs import keys
 from envs.errors import InputError
 
 
@@ -63,7 +64,6 @@ class Checkpoint:
           InputError: the stored arrays are damaged, of other shapes, or hold numbers that are not finite.
         """
         _check_files(self.path)
-        keys = jax.tree.map(is_key, like)
         plain = jax.tree.map(_as_plain_shape, like)
         renamed = self._check_arrays(plain)
         try:
@@ -79,7 +79,7 @@ class Checkpoint:
             state = devices.as_laid_out(jax.device_get(state), jax.tree.map(_as_plain, like))
         if (wrong := not_finite(state)) is not None:
             raise InputError(f"{self.path} is unusable: {wrong}; {offer(self.path)}")
-        return jax.tree.map(lambda x, is_key: jax.random.wrap_key_data(x) if is_key else x, state, keys)
+        return jax.tree.map(keys.rewrapped, state, like)
 
     def _restored(self, like: Any, renamed: dict[str, str] | None) -> tuple[Any, list[Any]]:
         """Returns the state, and its arrays in the order in which they were stored.
@@ -289,10 +289,10 @@ def _damaged_file(path: Path) -> str | None:
 
 def _as_plain(x: Any) -> Any:
     """Returns keys as words; shapes of keys have no words, and say nothing of where."""
-    return jax.random.key_data(x) if is_key(x) and isinstance(x, jax.Array) else x
+    return keys.plain(x) if isinstance(x, jax.Array) else x
 
 
 def _as_plain_shape(x: Any) -> jax.ShapeDtypeStruct:
     """Returns shape and dtype with keys as words, on the first device, wherever the checkpoint was written."""
-    x = jax.eval_shape(jax.random.key_data, x) if is_key(x) else x
+    x = keys.plain_shape(x)
     return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=jax.sharding.SingleDeviceSharding(jax.local_devices()[0]))

@@ -46,11 +46,6 @@ def checksum(tree: Any) -> int:
     return total
 
 
-def is_key(x: Any) -> bool:
-    """Returns whether an array or shape is of random keys."""
-    return hasattr(x, "dtype") and jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)
-
-
 def alone() -> Any:
     """Returns options of orbax that have this process read and write by itself, whether there are others or not."""
     import orbax.checkpoint as ocp

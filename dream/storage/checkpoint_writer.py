@@ -17,11 +17,12 @@ from typing import Any
 import jax
 
 from dream.storage import replacing
-from dream.storage.checkpoint_arrays import SUMS_FILE, alone, array_shapes, checksum, file_sums, is_key
+from dream.storage.checkpoint_arrays import SUMS_FILE, alone, array_shapes, checksum, file_sums
 from dream.storage.checkpoint_meta import FOLDER, first_line, signed
 from dream.storage.files import write_json
 from dream.storage.finite import not_finite
 from dream.storage.quiet import quietly
+from envs import keys
 
 _BESIDE = ".rewritten"
 """Among the checkpoints: where one is written whose place is taken."""
@@ -71,7 +72,7 @@ class CheckpointWriter:
         """
         if (wrong := not_finite(state)) is not None:
             raise FloatingPointError(f"iteration {iteration} is not saved: {wrong}")
-        plain = jax.tree.map(lambda x: jax.random.key_data(x) if is_key(x) else x, state)
+        plain = jax.tree.map(keys.plain, state)
         stated = {"iteration": iteration, "checksum": checksum(plain), "arrays": array_shapes(plain)}
         meta = signed({**stated, **meta})
         args = self._ocp.args

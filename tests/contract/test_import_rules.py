@@ -21,6 +21,7 @@ SHARED = {
     "envs.sampling",
     "envs.boards",
     "envs.drawing",
+    "envs.keys",
     "envs.records",
     "envs.source_key",
     "envs.terminal",
