@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 
 def is_key(x: Any) -> bool:
@@ -27,4 +27,12 @@ def rewrapped(data: Any, like: Any) -> Any:
     """Returns what `plain` was given, from what it returned and an array or shape of the same dtype."""
     if not is_key(like):
         return data
-    return jax.random.wrap_key_data(data, impl=jax.random.key_impl(jnp.empty((), like.dtype)))
+    return jax.random.wrap_key_data(data, impl=_kind(like.dtype))
+
+
+@functools.cache
+def _kind(dtype: Any) -> Any:
+    """Returns the kind of keys of a dtype. JAX says it of arrays alone: one is traced, so that nothing is compiled."""
+    kinds = []
+    jax.eval_shape(lambda key: kinds.append(jax.random.key_impl(key)), jax.ShapeDtypeStruct((), dtype))
+    return kinds[0]
