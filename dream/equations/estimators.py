@@ -53,8 +53,8 @@ def corrected_values(
     def backwards(later: Array, step: tuple[Array, ...]) -> tuple[Array, tuple[Array, Array]]:
         sigma, xi, a, b, start, over = step
         values = b.at[a].add((start + jnp.where(over, 0.0, later) - b[a]) / xi[a])
-        value = jnp.dot(sigma, values)
-        return value if expected_next is None else value - jnp.dot(sigma, b), (values, value)
+        value = jnp.dot(sigma, values, precision="highest")
+        return value if expected_next is None else value - jnp.dot(sigma, b, precision="highest"), (values, value)
 
     nothing = jnp.zeros((), baseline.dtype)
     return lax.scan(backwards, nothing, (policy, sampled, action, baseline, first, done), reverse=True)[1]
@@ -97,7 +97,7 @@ def traced_values(
         if clip is not None:
             correction, ratio = jnp.minimum(correction, clip), jnp.minimum(ratio, 1.0)
         below = trace * ratio * error
-        value = jnp.dot(sigma, b) + below
+        value = jnp.dot(sigma, b, precision="highest") + below
         return value if expected_next is None else below, (b.at[a].add(correction * error), value)
 
     nothing = jnp.zeros((), baseline.dtype)

@@ -11,6 +11,7 @@ points, with 15 for an ace. Plays on the table are those of the greedy player: t
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import NamedTuple
 
@@ -57,6 +58,7 @@ def _triples() -> np.ndarray:
 
 _TRIPLES = _triples()
 _POINTS = (_TRIPLES @ HAND_VALUES).astype(np.float32)
+_product = functools.partial(jnp.matmul, precision="highest")  # accelerators round operands by default
 _NEVER = 1e-6
 _LEAST_PLAY = 1000.0
 """More than any discard scores."""
@@ -101,8 +103,8 @@ def _coming(weights: Weights, view: RummyView, held: Array) -> Array:
 def _keeping(held: Array, coming: Array) -> Array:
     """Returns what each card of each hand is worth keeping, in points: float32[N, 52] from bool[N, 52]."""
     missing = (~held).astype(jnp.float32) * jnp.log(coming)
-    chance = jnp.exp(missing @ _TRIPLES.T)
-    return jnp.where(held, (chance * _POINTS) @ _TRIPLES, 0.0)
+    chance = jnp.exp(_product(missing, _TRIPLES.T))
+    return jnp.where(held, _product(chance * _POINTS, _TRIPLES), 0.0)
 
 
 def _draws(weights: Weights, view: RummyView, held: Array, coming: Array) -> Array:
@@ -110,8 +112,8 @@ def _draws(weights: Weights, view: RummyView, held: Array, coming: Array) -> Arr
     place = jnp.where(view.position == NONE, -1, view.position.astype(jnp.int32))
     taken = (place[None] >= place[:, None]) & (place[:, None] >= 0) & (place[None] >= 0)
     hands = jnp.concatenate([held[None], held[None] | taken])
-    complete = (hands.astype(jnp.float32) @ _TRIPLES.T) > 2.5
-    melded = hands & (complete.astype(jnp.float32) @ _TRIPLES > 0)
+    complete = _product(hands.astype(jnp.float32), _TRIPLES.T) > 2.5
+    melded = hands & (_product(complete.astype(jnp.float32), _TRIPLES) > 0)
     worth = _keeping(hands, coming)
     values = jnp.where(
         melded, HAND_VALUES, weights.keep * jnp.minimum(worth, HAND_VALUES) - weights.burden * HAND_VALUES

@@ -122,10 +122,11 @@ def expected_next_value(
     def value(one: Outcomes) -> Array:
         player = jnp.maximum(one.player, 0).astype(jnp.int32)
         view = jax.tree.map(lambda x: x[player], one.views)
-        later = jnp.dot(policy(view, one.legal, player), values(one.views, one.legal))
+        later = jnp.dot(policy(view, one.legal, player), values(one.views, one.legal), precision="highest")
         return one.rewards[0] + jnp.where(one.done, 0.0, later)
 
-    return jnp.dot(outcomes.chance, jnp.where(outcomes.chance > 0, jax.vmap(value)(outcomes), 0.0))
+    expected = jnp.where(outcomes.chance > 0, jax.vmap(value)(outcomes), 0.0)
+    return jnp.dot(outcomes.chance, expected, precision="highest")
 
 
 def optimizer(config: HistoryValueConfig) -> optax.GradientTransformation:

@@ -37,6 +37,7 @@ margin. `melded` follows its wording: a set of four and the ends of a run of fou
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import NamedTuple
 
@@ -185,8 +186,9 @@ def _of_slots(view: MdpView) -> dict[str, Array]:
     slots = slots_of(view.hand).astype(jnp.float32)
     filled = jnp.any(slots > 0, axis=1)
     unseen = ~(view.hand | view.pile | view.known)
-    pairs = slots @ outs.discard_risk(_of_deck(unseen), view.known.astype(jnp.int32))
-    connectors = slots @ outs.completions(view.hand.astype(jnp.int32), _of_deck(unseen))
+    of_slot = functools.partial(jnp.matmul, slots, precision="highest")  # accelerators round operands by default
+    pairs = of_slot(outs.discard_risk(_of_deck(unseen), view.known.astype(jnp.int32)))
+    connectors = of_slot(outs.completions(view.hand.astype(jnp.int32), _of_deck(unseen)))
     melded = filled & (view.left > view.unmelded)
     total = jnp.sum(melded)
     size = table.count(view.hand)
