@@ -23,7 +23,7 @@ from jax import Array
 
 from dream.algorithms.counters import Counters
 from dream.buffers import reservoir
-from dream.buffers.reservoir import ReservoirBuffer
+from dream.buffers.reservoir import MOST_POWER, ReservoirBuffer
 from dream.config.settings import number
 from dream.equations.regret_matching import masked_log_softmax, masked_softmax
 from dream.networks import Network
@@ -47,7 +47,7 @@ class AverageConfig:
     steps: int = number(20, 1)
     batch_size: int = number(512, 1)
     learning_rate: float = number(1e-3, 0, above=True)
-    power: float = number(1.0, 0)
+    power: float = number(1.0, 0, MOST_POWER)
 
 
 class Played(NamedTuple):

@@ -14,6 +14,7 @@ from jax import Array
 from dream.algorithms.counters import Counters
 from dream.algorithms.deep.history_values import Transition, expected_next_value, transitions
 from dream.algorithms.deep.regret_networks import Row
+from dream.buffers.reservoir import MOST_POWER
 from dream.compiled import devices
 from dream.config.settings import number
 from dream.equations import estimators
@@ -41,7 +42,7 @@ class WeightConfig:
       clip: the most that factor may be; null for no bound.
     """
 
-    power: float = number(1.0, 0)
+    power: float = number(1.0, 0, MOST_POWER)
     importance: bool = True
     clip: float | None = number(None, 0, above=True)
 

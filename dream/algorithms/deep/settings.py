@@ -8,7 +8,7 @@ from dream.algorithms.deep.history_values import HistoryValueConfig
 from dream.algorithms.deep.regret_networks import FitConfig, HeadConfig
 from dream.algorithms.deep.samplers import CorrectionConfig, WeightConfig
 from dream.algorithms.types import needs_tree, needs_two_players
-from dream.buffers.reservoir import KINDS
+from dream.buffers.reservoir import KINDS, MOST_POWER
 from dream.config.settings import choice, number
 from dream.equations import schedules
 from dream.equations.reward_shaping import ShapingConfig
@@ -48,7 +48,7 @@ class AverageConfig:
     """
 
     source: str = choice("auto", "auto", "exact_mixture", "network")
-    power: float = number(1.0, 0)
+    power: float = number(1.0, 0, MOST_POWER)
     importance: bool = True
     clip: float | None = number(None, 0, above=True)
     every: int = number(20, 1)

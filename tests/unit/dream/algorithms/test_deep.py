@@ -154,6 +154,8 @@ def test_shaped_rewards_are_zero_sum() -> None:
     ("overrides", "message"),
     [
         (["algo.shaping.tie_penalty=-5"], "algo.shaping.tie_penalty=-5.0 is not zero-sum"),
+        (["algo.weights.power=12"], "algo.weights.power=12.0 is out of range"),
+        (["algo.average.power=12"], "algo.average.power=12.0 is out of range"),
         (["algo.shaping.win_bonus=2", "algo.values.chance=exact"], "cannot be combined with algo.values.chance=exact"),
         (["algo=escher", "algo.values.chance=exact"], "no effect with algo.correction.clip=0"),
         (["algo=deep_cfr", "algo.weights.clip=5"], "algo.weights.importance and algo.weights.clip have no effect"),
