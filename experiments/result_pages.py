@@ -312,6 +312,26 @@ def headline_table() -> list[str]:
     return common.table("what | measured, with 95 % interval | details", cells)
 
 
+DOCUMENT_RUNS = {
+    "document": ("network.dtype=bfloat16 iterations=500", "two cores, other work at first"),
+    "document-small": ("experiment=document_small", "one core beside other work, seed 4 two cores"),
+    "document-small-40": (
+        "experiment=document_small algo.epochs=40 algo.epoch_unit=minibatches",
+        "one core beside other work",
+    ),
+    "document-small-constant": (
+        "experiment=document_small iterations=400 algo.learning_rate_decay.end=1",
+        "one core beside other work",
+    ),
+    "document-small-weight": ("experiment=document_small algo.untaken_weight=1", "one core beside other work"),
+    "document-small-128": (
+        "experiment=document_small iterations=800 algo.episodes_per_iteration=128 algo.batch_size=512 algo.epochs=40 "
+        "algo.epoch_unit=minibatches algo.learning_rate_decay.end=1",
+        "one core",
+    ),
+}
+"""Section of the page, and name of the result file, -> overrides and cores of runs of the dueling DREAM recipe."""
+
 SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (README, "results"): headline_table,
     (PAGES / "results" / "gin_rummy.md", "shipped"): shipped_table,
@@ -323,43 +343,6 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "results" / "gin_rummy.md", "accumulating"): accumulating_table,
     (PAGES / "results" / "gin_rummy.md", "laptop"): functools.partial(
         gin_rummy.against_random_table, "laptop", "experiment=dueling_dream_dense", "two cores, seeds 3 and 4 one"
-    ),
-    (PAGES / "results" / "gin_rummy.md", "document"): functools.partial(
-        gin_rummy.against_random_table,
-        "document",
-        "network.dtype=bfloat16 iterations=500",
-        "two cores, other work at first",
-    ),
-    (PAGES / "results" / "gin_rummy.md", "document-small"): functools.partial(
-        gin_rummy.against_random_table,
-        "document_small",
-        "experiment=document_small",
-        "one core beside other work, seed 4 two cores",
-    ),
-    (PAGES / "results" / "gin_rummy.md", "document-small-40"): functools.partial(
-        gin_rummy.against_random_table,
-        "document_small_40",
-        "experiment=document_small algo.epochs=40 algo.epoch_unit=minibatches",
-        "one core beside other work",
-    ),
-    (PAGES / "results" / "gin_rummy.md", "document-small-constant"): functools.partial(
-        gin_rummy.against_random_table,
-        "document_small_constant",
-        "experiment=document_small iterations=400 algo.learning_rate_decay.end=1",
-        "one core beside other work",
-    ),
-    (PAGES / "results" / "gin_rummy.md", "document-small-weight"): functools.partial(
-        gin_rummy.against_random_table,
-        "document_small_weight",
-        "experiment=document_small algo.untaken_weight=1",
-        "one core beside other work",
-    ),
-    (PAGES / "results" / "gin_rummy.md", "document-small-128"): functools.partial(
-        gin_rummy.against_random_table,
-        "document_small_128",
-        "experiment=document_small iterations=800 algo.episodes_per_iteration=128 algo.batch_size=512 algo.epochs=40 "
-        "algo.epoch_unit=minibatches algo.learning_rate_decay.end=1",
-        "one core",
     ),
     (PAGES / "results" / "gin_rummy.md", "curriculum"): curriculum_table,
     (PAGES / "results" / "gin_rummy.md", "runs"): gin_rummy.strength_table,
@@ -402,6 +385,12 @@ SECTIONS: dict[tuple[Path, str], Callable[[], list[str]]] = {
     (PAGES / "performance.md", "accelerator"): accelerator_table,
     (PAGES / "scaling.md", "cost"): cost_table,
     (PAGES / "scaling.md", "seconds"): seconds_table,
+    **{
+        (PAGES / "results" / "gin_rummy.md", section): functools.partial(
+            gin_rummy.against_random_table, section.replace("-", "_"), *run
+        )
+        for section, run in DOCUMENT_RUNS.items()
+    },
 }
 
 
