@@ -9,6 +9,7 @@ import jax
 from dream import algorithms
 from dream.algorithms.types import Resources
 from dream.compiled.bounded import whole
+from dream.game_tree.exact import has_exploitability
 from dream.storage.tree_cache import stored_tree
 from envs import EnumerableGame, Game, Policy
 from envs.source_key import source_key
@@ -24,9 +25,9 @@ _CFR_PLUS = {"name": "cfr_plus", "plus": True, "average_power": 1.0}
 
 
 def plays(game: Game) -> bool:
-    """Returns whether a game is solved while one waits: of two players, and its tree is known to be small."""
+    """Returns whether a game is solved while one waits: it has an exploitability, and its tree is known to be small."""
     known = game.num_histories if isinstance(game, EnumerableGame) else None
-    return game.num_players == 2 and known is not None and known <= _MOST_HISTORIES
+    return has_exploitability(game) and known is not None and known <= _MOST_HISTORIES
 
 
 def make(game: Game) -> Policy:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from dream.storage import solved
 from dream.storage.policies import find_player, player_names
 from dream.storage.tree_cache import stored_tree
 from envs import InputError
+from envs.kuhn_poker import KuhnPoker
 
 BET = 1
 """In Kuhn poker also to call."""
@@ -51,6 +54,18 @@ def test_games_that_are_solved() -> None:
         assert not solved.plays(game)
         with pytest.raises(InputError, match="unknown player 'solved'"):
             find_player("solved", game)
+
+
+def test_games_that_are_not_zero_sum_are_not_solved() -> None:
+    """CFR+ finds no equilibrium of them, small as their trees are."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Shared(KuhnPoker):
+        zero_sum = False
+
+    assert solved.plays(KuhnPoker())
+    assert not solved.plays(Shared())
+    assert "solved" not in player_names(Shared())
 
 
 def test_it_is_named_as_other_players_are() -> None:
