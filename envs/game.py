@@ -120,7 +120,7 @@ class HiddenPlacement:
     cells of one of its winning sets gets 1 from the other; a full board without a winner is a draw.
 
     Attributes:
-      cells: of the board, numbered from 0; action c tries cell c.
+      cells: of the board, numbered from 0; action c tries cell c. Exact values are computed for at most 9.
       winning: for each player, sets of cells as bit masks.
       failure_keeps_turn: whether a player keeps the turn after a failed try; else the turn passes after every try.
       forced: the first cells each player must try, in order.

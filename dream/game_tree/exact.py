@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
+from dream.game_tree.placement.lists import BASE
 from envs.game import EnumerableGame, Game, Policy
 
 Entries = Any
@@ -119,7 +120,12 @@ def round_robin(form: ExactForm, plans: Sequence[tuple[Any, Any]]) -> np.ndarray
 
 def is_exact(game: Game) -> bool:
     """Returns whether a game's values can be computed exactly, by its tree or without."""
-    return game.num_players == 2 and (isinstance(game, EnumerableGame) or game.hidden_placement is not None)
+    return game.num_players == 2 and (isinstance(game, EnumerableGame) or is_listed(game))
+
+
+def is_listed(game: Game) -> bool:
+    """Returns whether a game is a phantom game whose lists of tries can be held: a cell is a decimal digit of them."""
+    return game.hidden_placement is not None and game.hidden_placement.cells < BASE
 
 
 def has_exploitability(game: Game) -> bool:

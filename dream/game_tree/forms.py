@@ -9,8 +9,9 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
-from dream.game_tree.exact import ExactForm, ExactValues
+from dream.game_tree.exact import ExactForm, ExactValues, is_listed
 from dream.game_tree.placement.form import kept_form
+from dream.game_tree.placement.lists import BASE
 from dream.game_tree.sequence_form import SequenceForm, best_response, checked, exact_values, sequence_form
 from dream.game_tree.tabular_policy import table_index, table_policy, tabulate
 from dream.game_tree.tree import Tree, kept_tree
@@ -90,6 +91,11 @@ def exact_form(game: Game, find_tree: Callable[[EnumerableGame], Tree] = kept_tr
     """
     if isinstance(game, EnumerableGame):
         return TreeForm(find_tree(game))
+    if game.hidden_placement is not None and not is_listed(game):
+        raise InputError(
+            f"{game.name} has {game.hidden_placement.cells} cells: exact values of phantom games are computed for at "
+            f"most {BASE - 1}; use a lower bound"
+        )
     if game.hidden_placement is None:
         raise InputError(f"{game.name} is not enumerable: exact values cannot be computed; use a lower bound")
     return kept_form(game)

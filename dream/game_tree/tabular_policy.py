@@ -50,9 +50,16 @@ def average(tree: Tree, tables: Iterable[np.ndarray], weights: Iterable[float]) 
     Args:
       tree: the game.
       tables: float[I, A] each.
-      weights: non-negative, not all 0; need not be normalised.
+      weights: one for each table, non-negative, not all 0; need not be normalised.
+    Raises:
+      InputError: other weights, or a table that is none of the tree.
     """
-    form = sequence_form(tree)
+    form, tables, weights = sequence_form(tree), list(tables), list(weights)
+    if len(weights) != len(tables) or not (all(0 <= x < np.inf for x in weights) and sum(weights) > 0):
+        raise InputError(
+            f"weights={weights} of {len(tables)} tables are not valid; there must be one for each, finite, 0 or more "
+            "and not all 0"
+        )
     total = np.zeros(tree.legal.shape)
     with jax.enable_x64(True):
         for table, weight in zip(tables, weights, strict=True):

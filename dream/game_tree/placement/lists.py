@@ -16,6 +16,7 @@ from dream.game_tree.placement.reach import Reach
 from envs.game import HiddenPlacement
 
 BASE = 10
+"""Of the digits of a list; a board has fewer cells (dream/game_tree/exact.py)."""
 
 
 @dataclasses.dataclass(frozen=True)

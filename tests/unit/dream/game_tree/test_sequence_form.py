@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import SimpleNamespace
 
 import jax
@@ -18,7 +19,12 @@ from dream.game_tree import (
     table_policy,
     tabulate,
 )
+from dream.game_tree.exact import is_exact
+from dream.game_tree.forms import exact_form
+from dream.game_tree.placement.lists import digits, empty_list, tried_by
+from dream.game_tree.tabular_policy import average
 from envs import InputError
+from envs.game import HiddenPlacement
 
 
 def test_the_picture() -> None:
@@ -66,4 +72,24 @@ def test_what_is_no_table_of_the_tree_is_named() -> None:
     for call, line in calls:
         with pytest.raises(InputError, match=line):
             call()
+    for weights in ([0, 0], [np.nan, 1], [2, -1], [np.inf, 1], [1], [1, 1, 1]):
+        with pytest.raises(
+            InputError, match="of 2 tables are not valid; there must be one for each, finite, 0 or more"
+        ):
+            average(tree, [table, table], weights)
+    assert average(tree, iter([table, table]), iter([0, 2])) == pytest.approx(table)
     assert nash_conv(tree, tabulate(tree, table_policy(index, table.tolist()))) == pytest.approx(nash_conv(tree, table))
+
+
+def test_a_board_of_more_cells_than_digits_has_no_exact_values() -> None:
+    """Lists of tries are decimal numbers: 0 and then 9 would be read as 1 and then -1."""
+    tried = tried_by(tried_by(empty_list(), np.array([0], np.uint8), True, 0), np.array([8], np.uint8), True, 1)
+    assert digits(tried.tries, 2).tolist() == [[0, 8]]
+    rules = HiddenPlacement(
+        cells=9, winning=((1,), (1,)), failure_keeps_turn=False, forced=((), ()), view=lambda *_: ()
+    )
+    for cells, exact in ((9, True), (10, False)):
+        game = SimpleNamespace(name="wide", num_players=2, hidden_placement=dataclasses.replace(rules, cells=cells))
+        assert is_exact(game) is exact
+    with pytest.raises(InputError, match="wide has 10 cells: exact values of phantom games are computed for at most 9"):
+        exact_form(game)
