@@ -34,6 +34,7 @@ from dream.evaluation.matches import check_games, match_key
 from dream.evaluation.statistics import Interval, mean_interval
 from dream.evaluation.validity import refuse_faults, refuse_rewards
 from envs import Game, InputError, Policy, check_plays
+from envs.errors import refuse_name, whole_number
 
 CHUNK = 512
 """Pairs of rounds played at once."""
@@ -56,14 +57,15 @@ class Controlled(NamedTuple):
 
 
 def _check(game: Game, games: int, samples: int, fresh: int) -> int:
-    """Returns `games` as an int; raises InputError for a game of more than two players, and for too small numbers."""
+    """Returns `games` as an int; raises InputError for more than two players, and for numbers out of range."""
+    refuse_name(game, "game")
     if game.num_players != 2:
         raise InputError(f"{game.name} has {game.num_players} players; control variates are for two players")
     games = check_games(game, games)
     if games < FEWEST_GAMES:
         raise InputError(f"games={games} is too small for control variates; it must be at least {FEWEST_GAMES}")
     for name, given, least in (("samples", samples, 1), ("fresh", fresh, 2)):
-        if given < least:
+        if whole_number(name, given, f"at least {least}") < least:
             raise InputError(f"{name}={given} is too small; it must be at least {least}")
     return games
 

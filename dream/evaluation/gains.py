@@ -33,6 +33,7 @@ from dream.search.playouts import play_on
 from envs import Game, InputError, Policy, check_once, check_plays
 from envs.batching import where_needed
 from envs.checks import check_two_player_zero_sum
+from envs.errors import refuse_name, whole_number
 
 GAIN, CHANGED = "gain", "changed_decisions"
 _LANES = 256
@@ -58,8 +59,9 @@ def play_for_gains(
       InputError: another kind of game, games or playouts out of range, a player of another game, or one that gives no
         distribution over the legal actions.
     """
+    refuse_name(game, "game")
     check_two_player_zero_sum(game, "a gain over a policy")
-    if playouts < 1:
+    if (playouts := whole_number("playouts", playouts, "at least 1")) < 1:
         raise InputError(f"playouts={playouts} is not valid; it must be at least 1")
     games = check_games(game, games)
     check_once(game)

@@ -31,7 +31,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from envs import MatchRules
+from dream.evaluation.games import whole_points
+from envs import InputError, MatchRules
 
 
 class GameChance(NamedTuple):
@@ -69,12 +70,14 @@ def game_chance(points: np.ndarray, rules: MatchRules) -> GameChance | None:
     """Estimates what games to the target come to.
 
     Args:
-      points: int[n, 2], the policy's points in each deal in seat 0 and in seat 1; n >= 2.
+      points: whole numbers [n, 2], the policy's points in each deal in seat 0 and in seat 1; n >= 2.
       rules: how rounds make a game.
     Returns:
       The GameChance; None where the rounds of a seat are all tied, and games would not end.
+    Raises:
+      InputError: points that are no whole numbers.
     """
-    points = np.asarray(points)
+    points = whole_points(np.asarray(points))
     gains = _gains(points, rules)
     if gains is None:
         return None
@@ -98,10 +101,10 @@ def best_by_score(points: Sequence[np.ndarray], rules: MatchRules) -> np.ndarray
     """Returns which policy plays best at each score: int64[2, T, T] by who acts first and both scores.
 
     Args:
-      points: of each policy, as of `game_chance`.
+      points: of each policy, one at least, as of `game_chance`.
       rules: how rounds make a game.
     Raises:
-      ValueError: a policy all of whose rounds in a seat are tied.
+      InputError: no policy, one all of whose rounds in a seat are tied, or points that are no whole numbers.
     """
     return _values(_all_gains(points, rules), rules.target)[1]
 
@@ -113,16 +116,18 @@ def chance_by_score(points: Sequence[np.ndarray], rules: MatchRules, choice: np.
       points, rules: as of `best_by_score`.
       choice: int64[2, T, T], as it returns.
     Raises:
-      ValueError: as it does.
+      InputError: as it does.
     """
     value, _ = _values(_all_gains(points, rules), rules.target, choice)
     return float(value[:, 0, 0].mean())
 
 
 def _all_gains(points: Sequence[np.ndarray], rules: MatchRules) -> list[_Gains]:
-    found = [_gains(np.asarray(one), rules) for one in points]
+    found = [_gains(whole_points(np.asarray(one)), rules) for one in points]
+    if not found:
+        raise InputError("points=[] are of no policy; they must be of one at least")
     if any(one is None for one in found):
-        raise ValueError("all rounds of a seat are tied; games would not end")
+        raise InputError("all rounds of a seat are tied; games would not end")
     return found
 
 

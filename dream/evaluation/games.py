@@ -171,7 +171,7 @@ def check_pairs(game: Game, games: int) -> int:
 def whole_points(points: np.ndarray) -> np.ndarray:
     """Returns points as whole numbers, int64; raises InputError where they are none."""
     rounded = np.rint(points)
-    if np.any(np.abs(points - rounded) > 1e-3):
+    if not np.all(np.abs(points - rounded) <= 1e-3):
         raise InputError("rounds are not paid in whole points; games to a target need that")
     return rounded.astype(np.int64)
 

@@ -90,9 +90,13 @@ def rate_interval(samples: np.ndarray, per_sample: int) -> Interval:
     Args:
       samples: float[n], each the rate among `per_sample` trials that may depend on each other; n >= 2.
       per_sample: trials in a sample.
+    Raises:
+      InputError: fewer than two samples.
     Source: Wilson 1927; effective sample size as in Kish 1965, section 8.2.
     """
     samples = np.asarray(samples, np.float64)
+    if samples.size < 2:
+        raise InputError(f"{samples.size} samples have no interval; it needs two or more")
     mean = float(samples.mean())
     variance = float(samples.var(ddof=1)) / samples.size
     return wilson(mean, effective_trials(mean, variance, samples.size, samples.size * per_sample, per_sample))

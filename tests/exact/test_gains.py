@@ -71,6 +71,11 @@ def test_other_games_and_numbers_are_refused() -> None:
         play_for_gains(envs.make("rummy500", num_players=3), Policy(_first), Policy(_first), games=6)
     with pytest.raises(InputError, match="at least 1"):
         play_for_gains(kuhn, Policy(_first), Policy(_first), games=4, playouts=0)
+    for given in ("8", 2.5):
+        with pytest.raises(InputError, match=r"^playouts=.* is not valid; it must be a whole number, at least 1$"):
+            play_for_gains(kuhn, Policy(_first), Policy(_first), games=4, playouts=given)
+    with pytest.raises(InputError, match=r"^'kuhn_poker' is not a game"):
+        play_for_gains("kuhn_poker", Policy(_first), Policy(_first), games=4)
     with pytest.raises(InputError, match="multiple of 2"):
         play_for_gains(kuhn, Policy(_first), Policy(_first), games=3)
     wrong = dataclasses.replace(Policy(_first), apply=lambda params, view, legal: jnp.full(legal.shape, jnp.nan))

@@ -147,6 +147,19 @@ def test_the_chance_is_what_games_come_to() -> None:
     assert game_chance(np.zeros((3, 2), int), rules) is None
 
 
+def test_points_are_whole_however_they_are_stored() -> None:
+    """`play_hands` returns float32; halves, what is no number, and no policy at all are refused."""
+    rules, points = MatchRules(target=10), np.array([[1.0, 2.0], [3.0, -4.0], [-5.0, 6.0]], np.float32)
+    assert game_chance(points, rules) == game_chance(points.astype(int), rules)
+    assert np.array_equal(best_by_score([points], rules), best_by_score([points.astype(int)], rules))
+    for wrong in (points + np.float32(0.5), points * np.nan):
+        for call in (lambda x: game_chance(x, rules), lambda x: best_by_score([x], rules)):
+            with pytest.raises(InputError, match="rounds are not paid in whole points"):
+                call(wrong)
+    with pytest.raises(InputError, match="no policy; they must be of one at least"):
+        best_by_score([], rules)
+
+
 GAME = (30, -45, 0, 60, 25)
 """Points of player 0 in the rounds of a game: three won, one lost, one tied."""
 FINAL = {

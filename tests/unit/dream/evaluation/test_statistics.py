@@ -186,8 +186,13 @@ def test_positive_interval_covers(n: int, spread: float) -> None:
     assert abs(coverage - 0.95) < _SLACK + 0.015
 
 
+def _rate(samples: list[float]) -> Interval:
+    return rate_interval(np.array(samples), 2)
+
+
 @pytest.mark.parametrize(
-    ("interval", "samples"), [(mean_interval, []), (positive_interval, []), (positive_interval, [0.5])]
+    ("interval", "samples"),
+    [(mean_interval, []), (positive_interval, []), (positive_interval, [0.5]), (_rate, []), (_rate, [1.0])],
 )
 def test_too_few_samples_are_named(interval: Callable[..., Interval], samples: list[float]) -> None:
     """One seed, or none, has no interval over seeds."""

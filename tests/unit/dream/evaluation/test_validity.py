@@ -293,6 +293,10 @@ def test_control_variates_need_deals_for_both_halves() -> None:
     for name, given in (("samples", 0), ("fresh", 1)):
         with pytest.raises(InputError, match=f"{name}={given} is too small; it must be at least {given + 1}"):
             controlled_match(GAME, RANDOM, RANDOM, value, games=64, **{name: given})
+        with pytest.raises(InputError, match=f"{name}=2.5 is not valid; it must be a whole number"):
+            controlled_match(GAME, RANDOM, RANDOM, value, games=64, **{name: 2.5})
+    with pytest.raises(InputError, match=r"^'kuhn_poker' is not a game"):
+        controlled_match("kuhn_poker", RANDOM, RANDOM, value, games=64)
 
 
 def test_more_seats_than_two_are_refused_where_two_play() -> None:
