@@ -58,6 +58,7 @@ _FAULTS = {
     "paid": "outcomes: rewards are not finite, or do not sum to 0 where the game is zero-sum",
     "among": "outcomes: what step does is not among them; views, rewards and ends are compared",
     "worst": "worst_reward is {worst}, and a player is paid less in all",
+    "points": "result: points_per_hand of the two players do not sum to 0; points that do not are named score",
     "long": "max_length: a game goes on after {length} actions",
 }
 """Fault -> the method and what is wrong; in the order in which the first is reported."""
@@ -400,6 +401,7 @@ def _look(game: Game, state: Any, bits: Array, *, determinizes: bool) -> tuple[A
         "observation": ~jnp.all(jnp.isfinite(jax.vmap(game.encode)(views))),
         "potential": ~jnp.all(jnp.isfinite(jax.vmap(lambda seat: game.potential(state, seat))(seats))),
         "phase": ~over & ((phase < 0) | (phase >= len(game.phases))),
+        "points": ~over & (after.current_player < 0) & _points_apart(game, after),
         **dict.fromkeys(("resampled", "determinized", "chance", "paid", "among"), jnp.bool_(False)),
     }
     if isinstance(game, EnumerableGame):
@@ -415,6 +417,15 @@ def _look(game: Game, state: Any, bits: Array, *, determinizes: bool) -> tuple[A
         differ = [_differs(game.view(world, seat), view) for world in worlds]
         faults["determinized"] = ~over & (differ[0] | differ[1])
     return after, rewards, faults
+
+
+def _points_apart(game: Game, state: Any) -> Array:
+    """Returns whether points that a game for two reports of a finished state do not sum to 0: bool."""
+    seats = range(2 if game.num_players == 2 else 0)
+    each = [game.result(state, jnp.int32(seat)).get("points_per_hand") for seat in seats]
+    if not each or each[0] is None:
+        return jnp.bool_(False)
+    return ~(jnp.abs(each[0] + each[1]) <= _TOLERANCE * jnp.maximum(jnp.abs(each[0]), 1.0))
 
 
 def _outcome_faults(

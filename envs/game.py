@@ -366,7 +366,9 @@ class Game(abc.ABC):
     def result(self, state: State, player: Array) -> dict[str, Array]:
         """Returns metrics of a finished game in addition to its reward: name of the mean -> float32 scalar.
 
-        A name that ends in `_rate` is that of a share, each value 0 to 1. `win_rate` and others that are measured of
+        A name that ends in `_rate` is that of a share, each value 0 to 1. `points_per_hand` of a game for two is what
+        the player wins and the other loses, and replaces the rewards in matches and bounds of exploitability; points
+        that are not opposite are `score`. `win_rate` and others that are measured of
         every game are refused (envs.checks.RESERVED_RESULTS).
         """
         return {}

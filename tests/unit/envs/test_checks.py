@@ -214,6 +214,10 @@ PLAYED = {
         "potential: it is not finite",
     ),
     "no such phase": (lambda: _with(phases=("first", "second")), "phase: it is not an index into phases"),
+    "points that both win": (
+        lambda: _with(result=lambda sound, state, player: {"points_per_hand": jnp.float32(1.0)}),
+        "result: points_per_hand of the two players do not sum to 0; points that do not are named score",
+    ),
     "a view that leaks": (
         lambda: _with(Dealt, view=lambda sound, state, player: sound(state, player)._replace(tag=_word(state.coin))),
         "view: it changes when determinize or likely_world deals again what the player cannot see",
@@ -339,6 +343,16 @@ def test_games_list_what_they_play(name: str) -> None:
     """Of our own games, by two keys: no false alarm."""
     game = envs.make(name, **({"preset": "3x3"} if name == "mini_gin_rummy" else {}))
     assert all(lists_what_it_plays(game, jax.random.key(seed)) for seed in range(2))
+
+
+def test_points_that_one_wins_and_the_other_loses_pass() -> None:
+    """As rewards of another kind have them; nothing is asked of points before the end."""
+
+    def opposite(sound: Callable[..., Any], state: CoinState, player: Array) -> dict[str, Array]:
+        won = jnp.where(player == 0, 2.0, -2.0)
+        return {"points_per_hand": jnp.where(state.current_player < 0, won, 1.0), "score": jnp.float32(1.0)}
+
+    check_game(_with(result=opposite))
 
 
 def test_what_is_no_game_is_refused() -> None:
