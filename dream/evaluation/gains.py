@@ -28,7 +28,7 @@ from dream.equations.distributions import faults
 from dream.equations.sampling import sample_action
 from dream.evaluation.hands import results, seated
 from dream.evaluation.matches import check_games, match_key
-from dream.evaluation.validity import refuse_faults, refuse_rewards
+from dream.evaluation.validity import refuse_faults, refuse_results
 from dream.search.playouts import play_on
 from envs import Game, InputError, Policy, check_once, check_plays
 from envs.batching import where_needed
@@ -71,7 +71,7 @@ def play_for_gains(
     plain = Policy(policy.apply, policy.params, policy.game)
     rounds = jax.device_get(_play(game, player, plain, match_key(seed), games // 2, playouts))
     refuse_faults(rounds.pop("faults"))
-    refuse_rewards(game, rounds["points_per_hand"])
+    refuse_results(game, rounds)
     if not np.all(np.isfinite(rounds[GAIN])):
         # What the players met themselves was fine.
         refuse_faults(np.array([[True, False, False, False]]), ("in playouts the opponent's policy",))

@@ -18,7 +18,7 @@ from dream.equations.distributions import faults
 from dream.equations.sampling import sample_action
 from dream.evaluation.hands import ACTIONS, WON, histories, play_on_host, results, seated, won
 from dream.evaluation.statistics import Interval, mean_interval, rate_interval
-from dream.evaluation.validity import refuse_faults, refuse_rewards
+from dream.evaluation.validity import refuse_faults, refuse_results
 from envs import Game, HostPlayer, Policy, check_once, check_plays
 from envs.batching import where_needed
 from envs.errors import InputError, refuse_name, whole_number
@@ -106,7 +106,7 @@ def play_hands(
         chunk_key = jax.random.fold_in(key, chunk)
         part = jax.device_get(play(chunk_key, size, on_hand is not None))
         refuse_faults(part.pop(_FAULTS, _NO_FAULTS))
-        refuse_rewards(game, part["points_per_hand"])
+        refuse_results(game, part)
         if on_hand is not None:
             left = None if hands is None else max(hands - seats * played, 0)
             for history in itertools.islice(histories(game, chunk_key, part, played, pairs), left):
@@ -137,7 +137,7 @@ def play_blocks(
             first = min(start, size - min(block, size))
             part = jax.device_get(_play_pairs(game, policy, opponent, chunk_key, size, False, min(block, size), first))
             refuse_faults(part.pop(_FAULTS))
-            refuse_rewards(game, part["points_per_hand"])
+            refuse_results(game, part)
             yield {name: x[start - first : wanted - first] for name, x in part.items()}
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Mapping
 
 import jax
 import jax.numpy as jnp
@@ -56,6 +57,17 @@ def refuse_rewards(game: Game, earned: np.ndarray) -> None:
             f"game {game.name!r}: step: a reward is not finite; "
             f"{int(wrong.sum())} of {wrong.size} results of rounds are not numbers"
         )
+
+
+def refuse_results(game: Game, rounds: Mapping[str, np.ndarray]) -> None:
+    """Raises InputError where what rounds came to, by name, is not finite, or a share not within 0 and 1."""
+    refuse_rewards(game, rounds[POINTS])
+    for name in sorted(result_names(game) & rounds.keys()):
+        found, is_share = rounds[name], name.endswith("_rate")
+        wrong = ~np.isfinite(found) | (is_share & (np.abs(found - 0.5) > 0.5 + TOLERANCE))
+        if wrong.any():
+            rule = "a name that ends in _rate is that of a share, 0 to 1" if is_share else "it must be finite"
+            raise InputError(f"game {game.name!r}: result: {name} is {found[wrong][0]:g}; {rule}")
 
 
 @functools.cache

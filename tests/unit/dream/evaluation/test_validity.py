@@ -285,6 +285,29 @@ def test_the_unit_of_rewards() -> None:
     assert validity.reward_unit(make("gin_rummy_mdp", reward="categorical")) == "of reward"
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "line"),
+    [
+        ("bet_rate", 2.0, "bet_rate is 2; a name that ends in _rate is that of a share, 0 to 1"),
+        ("bet_rate", -0.5, "bet_rate is -0.5; a name that ends in _rate is that of a share, 0 to 1"),
+        ("bet_rate", float("nan"), "bet_rate is nan; a name that ends in _rate is that of a share, 0 to 1"),
+        ("bets", float("inf"), "bets is inf; it must be finite"),
+    ],
+)
+def test_results_that_have_no_interval_are_refused(name: str, value: float, line: str) -> None:
+    """A share of 2 has no interval, and one that is no number had 0 to 1."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Odd(KuhnPoker):
+        def result(self, state: Any, player: jax.Array) -> dict[str, jax.Array]:
+            return {name: jnp.float32(value)}
+
+    rounds = {"points_per_hand": np.zeros((2, 2)), "won": np.zeros((2, 2, 2)), name: np.full((2, 2), value)}
+    with pytest.raises(InputError, match=f"^game 'kuhn_poker': result: {line}$"):
+        validity.refuse_results(Odd(), rounds)
+    validity.refuse_results(Odd(), rounds | {name: np.array([[0.0, 1.0], [1.0, 0.5]])})
+
+
 def test_control_variates_need_deals_for_both_halves() -> None:
     """Each half gets the factors of the other: too few rounds are refused before any is played."""
     value = Value(lambda params, view: jnp.float32(0.0), ())
