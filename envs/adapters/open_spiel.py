@@ -19,7 +19,7 @@ import numpy as np
 from jax import Array, lax
 
 from envs.adapters.open_spiel_game import DEALS, game_class
-from envs.errors import InputError, refuse_name, whole_number
+from envs.errors import InputError, refuse_name, shown, whole_number
 from envs.game import Game, Policy
 from envs.players import check_plays
 
@@ -74,19 +74,22 @@ def bot(policy: Policy, game: Game, player: int, seed: int = 0) -> Any:
       player: its seat.
       seed: of the choice among its actions.
     Raises:
-      InputError: a policy of another game, or no such seat.
+      InputError: a policy of another game, no such seat, or a seed below 0.
     """
     import pyspiel
 
+    refuse_name(game, "game")
     player = whole_number("player", player, f"0 to {game.num_players - 1}")
     if not 0 <= player < game.num_players:
         raise InputError(f"player={player} is not valid; {game.name} has seats 0 to {game.num_players - 1}")
+    if (number := whole_number("seed", seed, "0 or more")) < 0:
+        raise InputError(f"seed={number} is not valid; it must be 0 or more")
     choose = _chooser(policy, game)
 
     class _Bot(pyspiel.Bot):
         def __init__(self) -> None:
             pyspiel.Bot.__init__(self)
-            self._rng = np.random.default_rng(seed)
+            self._rng = np.random.default_rng(number)
 
         def player_id(self) -> int:
             return player
@@ -121,15 +124,26 @@ def state_of(game: Game, state: Any) -> Any:
       game: our game.
       state: of `game(game)`, or of the same game of pyspiel.
     Raises:
-      InputError: a state of another game.
+      InputError: a state of another game, or one in which chance is to act.
     """
+    refuse_name(game, "game")
+    if not hasattr(state, "get_game"):
+        raise InputError(f"{shown(repr(state))} is not a state of OpenSpiel; give one, as game.new_initial_state()")
     if hasattr(state, "kept") and state.ours == game:
+        _check_turn(state)
         return state.kept.value
     name = state.get_game().get_type().short_name
     if name != NATIVE.get(game.name):
         raise InputError(f"a state of OpenSpiel's {name} is not one of {game.name}")
     _check_parameters(game, state.get_game().get_parameters())
+    _check_turn(state)
     return replayed(game, *_history(game, state))
+
+
+def _check_turn(state: Any) -> None:
+    """Raises InputError where chance is to act in a state of OpenSpiel."""
+    if state.is_chance_node():
+        raise InputError(f"chance is to act in state {shown(repr(state.history_str()))}; it must be a player's turn")
 
 
 def _check_parameters(game: Game, given: dict[str, Any]) -> None:
@@ -177,6 +191,7 @@ def _chooser(policy: Policy, game: Game) -> Any:
 
     def choose(state: Any) -> dict[int, float]:
         if hasattr(state, "kept"):
+            _check_turn(state)  # what a chance node keeps is the state before it
             return dict(state.kept.once(probabilities, lambda: compute(state)))
         return compute(state)
 

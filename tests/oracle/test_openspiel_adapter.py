@@ -137,6 +137,29 @@ def test_a_state_of_another_game_is_refused() -> None:
     assert int(open_spiel.state_of(game, _dealt("gin_rummy(knock_card=3,gin_bonus=30)")).current_player) == 0
 
 
+def test_where_chance_is_to_act_no_policy_answers() -> None:
+    """A chance node between two rounds keeps the state before it, whose player has nothing to choose any more."""
+    game = envs.make("leduc_poker")
+    player, state = open_spiel.policy(uniform_policy(), game), open_spiel.game(game).new_initial_state()
+    state.apply_action(0)
+    for _ in range(2):
+        assert player.action_probabilities(state)
+        state.apply_action(1)
+    assert state.is_chance_node()
+    native = pyspiel.load_game("gin_rummy").new_initial_state()
+    gin = envs.make("gin_rummy_openspiel")
+    for ask in (
+        lambda: player.action_probabilities(state),
+        lambda: open_spiel.bot(uniform_policy(), game, 0).step(state),
+        lambda: open_spiel.state_of(game, state),
+        lambda: open_spiel.policy(uniform_policy(), gin).action_probabilities(native),
+    ):
+        with pytest.raises(InputError, match=r"^chance is to act in state '.*'; it must be a player's turn$"):
+            ask()
+    with pytest.raises(InputError, match=r"^3 is not a state of OpenSpiel; give one"):
+        open_spiel.state_of(game, 3)
+
+
 def test_a_policy_of_another_game_a_seat_and_deals_that_cannot_be_are_refused() -> None:
     """In one line; a policy made for other rules would answer for states that it was not made for."""
     game, other = envs.make("gin_rummy_openspiel"), envs.make("gin_rummy_openspiel", knock_card=3)
@@ -148,6 +171,11 @@ def test_a_policy_of_another_game_a_seat_and_deals_that_cannot_be_are_refused() 
     for seat, reason in ((2, "player=2 is not valid; gin_rummy_openspiel has seats 0 to 1"), ("0", "a whole number")):
         with pytest.raises(InputError, match=reason):
             open_spiel.bot(policy, other, seat)
+    for seed, reason in ((-1, "seed=-1 is not valid; it must be 0 or more"), ("a", "a whole number")):
+        with pytest.raises(InputError, match=reason):
+            open_spiel.bot(policy, other, 0, seed=seed)
+    with pytest.raises(InputError, match="'gin_rummy_openspiel' is not a game"):
+        open_spiel.bot(policy, "gin_rummy_openspiel", 0)
     for deals, reason in ((0, "at least 1"), (-3, "at least 1"), (2.5, "a whole number")):
         with pytest.raises(InputError, match=reason):
             open_spiel.game(game, deals=deals)
