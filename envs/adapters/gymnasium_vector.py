@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -15,7 +15,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from envs import keys
 from envs.adapters.gymnasium import observation_box
 from envs.adapters.seat_play import DEAL, HOLD, PLAY, Table, advance_many, make_table, no_answer, no_turn
-from envs.errors import InputError, unknown, whole_number
+from envs.errors import InputError, shown, unknown, whole_number
 from envs.game import Game, Policy, State
 
 OBSERVATIONS = ("vector", "view")
@@ -146,11 +146,7 @@ class _Seats:
         """Plays the seat's actions and the others' after them."""
         if not self._seeded:
             raise InputError("no game has been dealt; call reset")
-        actions, fresh = np.asarray(actions), self._over.copy()
-        if actions.shape != (self.num_envs,):
-            raise InputError(f"actions of shape {actions.shape} are not valid; it must be ({self.num_envs},)")
-        if actions.dtype.kind not in "biu":
-            raise InputError(f"actions of type {actions.dtype} are not valid; they must be whole numbers")
+        actions, fresh = self._numbers(actions), self._over.copy()
         if fresh.any() and self._mode != "NextStep":
             raise InputError("games are over; call reset, with options={'reset_mask': ...} for some of them")
         known = (actions >= 0) & (actions < self._mask.shape[1])
@@ -169,7 +165,25 @@ class _Seats:
             infos = self._infos(illegal) | final
         return observations, rewards, over, np.zeros(self.num_envs, bool), infos
 
+    def _numbers(self, actions: Any) -> np.ndarray:
+        """Returns actions as an array; raises InputError unless they are whole numbers, one for each game."""
+        try:
+            actions = np.asarray(actions)
+        except ValueError:
+            raise InputError(f"actions are not an array; they must be one of shape ({self.num_envs},)") from None
+        if actions.shape != (self.num_envs,):
+            raise InputError(f"actions of shape {actions.shape} are not valid; it must be ({self.num_envs},)")
+        if actions.dtype.kind not in "biu":
+            raise InputError(f"actions of type {actions.dtype} are not valid; they must be whole numbers")
+        return actions
+
     def _reset_mask(self, options: dict | None) -> np.ndarray:
+        if not isinstance(options, Mapping | None):
+            raise InputError(
+                f"options={shown(repr(options))} is not valid; it must be a dict, such as with 'reset_mask'"
+            )
+        for name in set(options or ()) - {"reset_mask"}:
+            raise unknown("option of reset", name, ["reset_mask"])
         chosen = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
         if not (isinstance(chosen, np.ndarray) and chosen.dtype == bool and chosen.shape == (self.num_envs,)):
             raise InputError(f"options['reset_mask'] is not valid; it must be a bool array of shape ({self.num_envs},)")
@@ -184,7 +198,7 @@ class _Seats:
             return
         if seed is None:
             seeds = [None] * self.num_envs
-        elif isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str):
+        elif isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str | bytes) and np.ndim(seed):
             seeds = list(seed)
         else:
             first = whole_number("seed", seed, f"0 to {2**32 - 1}, or a list of such")

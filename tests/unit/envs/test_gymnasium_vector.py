@@ -95,7 +95,7 @@ def test_a_seat_that_never_has_a_turn_is_refused() -> None:
             env.reset(seed=0)
 
 
-@pytest.mark.parametrize("seed", [1.5, "a", -1, [0, -1], ["a", "b"], 2**32 - 1, [2**32, 0]])
+@pytest.mark.parametrize("seed", [1.5, "a", b"ab", np.array(-1), -1, [0, -1], ["a", "b"], 2**32 - 1, [2**32, 0]])
 def test_wrong_seeds_are_refused(seed: Any) -> None:
     """In one line, before anything is dealt; -1 would be the seed 2^32 - 1, and 2^32 the seed 0."""
     env = vector_env(envs.make("kuhn_poker"), num_envs=2)
@@ -104,6 +104,24 @@ def test_wrong_seeds_are_refused(seed: Any) -> None:
     with pytest.raises(InputError, match="call reset"):
         env.step(np.zeros(2, np.int64))
     assert env.reset(seed=np.array([3, 4]))[1]["action_mask"].shape == (2, 2)
+    env.reset(seed=np.array(3))
+    assert env.np_random_seed == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"rest_mask": np.array([True, False])}, "unknown option of reset 'rest_mask'; did you mean 'reset_mask'?"),
+        ([True, False], r"options=\[True, False\] is not valid; it must be a dict"),
+    ],
+)
+def test_wrong_options_are_refused(options: Any, line: str) -> None:
+    """One line; by a misspelt mask all games would be dealt anew."""
+    env = vector_env(envs.make("kuhn_poker"), num_envs=2)
+    env.reset(seed=0)
+    with pytest.raises(InputError, match=line):
+        env.reset(options=options)
+    env.reset(options={})
 
 
 def test_a_game_without_a_seed_of_its_own_goes_on_by_the_one_it_has() -> None:
@@ -450,6 +468,8 @@ def test_actions_are_whole_numbers(actions: list[Any]) -> None:
     env.reset(seed=0)
     with pytest.raises(InputError, match=r"^actions of type .* are not valid; they must be whole numbers$"):
         env.step(actions)
+    with pytest.raises(InputError, match=r"^actions are not an array; they must be one of shape \(2,\)$"):
+        env.step([[0], [0, 1]])
     env.step(np.array([0, 0]))
 
 
