@@ -41,7 +41,10 @@ def to_line(one: Record) -> str:
     """Returns a record as a line of JSON; raises InputError for what could not be read again."""
     value = a_record(one).as_json()
     _check_entries("the record", value, "deal")
-    return json.dumps(value) + "\n"
+    line = json.dumps(value)
+    if len(line) > MAX_LINE:
+        raise InputError(f"the record has {len(line)} characters; it must have {MAX_LINE} at most")
+    return line + "\n"
 
 
 def write(path: str | Path, records: Sequence[Record]) -> None:
@@ -337,8 +340,6 @@ def _from_json(place: str, value: Any) -> Record:
             raise InputError(f"{place}: unknown key {_short(key)}; known: {known}")
         if key in optional and not isinstance(value[key], optional[key]):
             raise InputError(f"{place}: {key} is {_short(value[key])}")
-        if key in _MOST and len(value[key]) > _MOST[key]:
-            raise InputError(f"{place}: {key} holds {len(value[key])} entries; it must hold {_MOST[key]} at most")
     _check_entries(place, value, deal)
     rest = {key: value[key] for key in ("game", "version", "rules", "result")}
     lists = {key: tuple(value.get(key, ())) for key in ("actions", "players")}
@@ -353,7 +354,10 @@ def _from_json(place: str, value: Any) -> Record:
 
 
 def _check_entries(place: str, value: dict[str, Any], deal: str) -> None:
-    """Checks what stands in the lists of a record, and in `about`."""
+    """Checks how much stands in the lists of a record and in `about`, and what."""
+    for key, most in _MOST.items():
+        if len(value.get(key, ())) > most:
+            raise InputError(f"{place}: {key} holds {len(value[key])} entries; it must hold {most} at most")
     kinds = {"actions": (int,), deal: (int,) if deal == "deck" else (int, float)}
     for key, kind in kinds.items():
         for wrong in (x for x in value[key] if type(x) not in kind):

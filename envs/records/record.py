@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -86,17 +87,20 @@ def finished(
       game: what was played.
       deal: the starting state, or the numbers `from_deal` takes.
       actions: action ids of all players, to the end.
-      points: what each player won.
+      points: what each player won; none where that is not known.
       players: who played, by seat.
       about: what else belongs to it.
     Raises:
-      InputError: an action that is no whole number, names of more or fewer players than the game has, or in `about`
-        what a record cannot hold.
+      InputError: an action that is no whole number, names or points of more or fewer players than the game has, or in
+        `about` what a record cannot hold.
     """
     refuse_name(game, "game")
     names = listed("players", players, f"{game.num_players} names, or none")
     if not all(isinstance(name, str) for name in names) or len(names) not in (0, game.num_players):
         raise InputError(f"players={shown(repr(players))} is not valid; it must be {game.num_players} names, or none")
+    won = rounded(points)
+    if len(won) not in (0, game.num_players):
+        raise InputError(f"points={shown(repr(points))} is not valid; it must be {game.num_players} numbers, or none")
     numbers = game.deal_of(deal) if hasattr(deal, "current_player") else listed("deal", deal, "a list of numbers")
     if about is not None and not isinstance(about, Mapping):
         raise InputError(f"about={shown(repr(about))} is not valid; it must be a dict, names to texts and numbers")
@@ -109,7 +113,7 @@ def finished(
             whole_number("action", action, "one of the game's")
             for action in listed("actions", actions, "a list of whole numbers")
         ),
-        result={"points": rounded(points)},
+        result={"points": won},
         players=tuple(names),
         preset=game.preset,
         about={name: _plain(name, value) for name, value in (about or {}).items()},
@@ -144,7 +148,7 @@ def _plain(name: str, value: Any) -> Any:
         raise InputError(f"about names a value {shown(repr(name))}; the name must be a text")
     values = list(value) if isinstance(value, list | tuple) else [value]
     plain = [x.item() if hasattr(x, "item") and np.ndim(x) == 0 else x for x in values]
-    if not all(x is None or isinstance(x, str | int | float) for x in plain):
+    if not all(x is None or isinstance(x, str | int) or (isinstance(x, float) and math.isfinite(x)) for x in plain):
         raise InputError(f"about {shown(name)} is {shown(repr(value))}; it must be a text, a number or a few of them")
     return plain if isinstance(value, list | tuple) else plain[0]
 

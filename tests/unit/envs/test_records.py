@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import resource
@@ -99,6 +100,11 @@ def test_what_is_written_can_be_read(tmp_path: pathlib.Path) -> None:
     for wrong in ({"x": {"a": 1}}, {"x": np.arange(3)}, {"x": object()}):
         with pytest.raises(InputError, match=r"^about x is .*; it must be a text, a number or a few of them$"):
             records.record(game, (2, 0, 1), (1, 1), about=wrong)
+    for wrong in (math.nan, math.inf, [1, -math.inf]):
+        with pytest.raises(
+            InputError, match=r"^about x is .*(nan|inf).*; it must be a text, a number or a few of them$"
+        ):
+            records.record(game, (2, 0, 1), (1, 1), about={"x": wrong})
     with pytest.raises(InputError, match=r"^players=\(1, 2\) is not valid; it must be 2 names, or none$"):
         records.record(game, (2, 0, 1), (1, 1), (1, 2))
     with pytest.raises(InputError, match=r"^a single record was given; give a list of them, \[record\]$"):
@@ -107,6 +113,36 @@ def test_what_is_written_can_be_read(tmp_path: pathlib.Path) -> None:
         InputError, match=r"none/games.jsonl cannot be written; it must be a file in an existing folder"
     ):
         records.write(tmp_path / "none" / "games.jsonl", [one])
+
+
+@pytest.mark.parametrize(
+    ("about", "line"),
+    [
+        ({f"x{n}": n for n in range(65)}, "the record: about holds 65 entries; it must hold 64 at most"),
+        (
+            {f"{n:900}": ["y" * 1000] * 16 for n in range(64)},
+            "the record has .* characters; it must have 1048576 at most",
+        ),
+    ],
+)
+def test_a_record_that_is_too_large_to_be_read_is_not_written(
+    about: dict[str, Any], line: str, tmp_path: pathlib.Path
+) -> None:
+    """One such line would make the whole file unreadable."""
+    one = records.record(envs.make("kuhn_poker"), (2, 0, 1), (1, 1), about=about)
+    for write in (lambda file: records.write(file, [one]), lambda file: records.append(file, one)):
+        with pytest.raises(InputError, match=f"^{line}$"):
+            write(tmp_path / "games.jsonl")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("points", [[1.0], [1.0, -1.0, 0.0]])
+def test_points_of_more_or_fewer_players_are_refused(points: list[float]) -> None:
+    """As names are; no points at all say that they are not known."""
+    game = envs.make("kuhn_poker")
+    with pytest.raises(InputError, match=r"^points=.* is not valid; it must be 2 numbers, or none$"):
+        records.finished(game, (2, 0, 1), (1, 1), points)
+    assert records.finished(game, (2, 0, 1), (1, 1), ()).result == {"points": []}
 
 
 def test_presets_go_by_name(made: records.Record) -> None:
