@@ -202,8 +202,12 @@ class PhantomGame(Game):
         return boards.cell_name(self.action_id(action), self.columns)
 
     def symbols(self, state: PhantomState, viewer: int | None = None) -> str:
-        """Returns "x", "o" or "." of each cell, as `viewer` knows it; None: as it is."""
-        state = jax.device_get(state)
+        """Returns "x", "o" or "." of each cell, as `viewer` knows it; None: as it is.
+
+        Raises:
+          InputError: a viewer who is no seat.
+        """
+        viewer, state = self._seat(viewer), jax.device_get(state)
         first, second = (int(x) for x in state.stones)
         if viewer is not None:
             known = int(state.tried[viewer])

@@ -155,3 +155,6 @@ def test_drawings_show_what_a_player_knows() -> None:
         svg = envs.make(name).render_svg(state, 0)
         assert ElementTree.fromstring(svg).tag.endswith("svg")
         assert svg.count("<circle") == 1
+    for viewer, draw in ((2, game.render), (-1, game.render_svg), (-1, game.symbols), ("0", game.render)):
+        with pytest.raises(envs.InputError, match=r"^viewer=.* a seat from 0 to 1, or None for all cards$"):
+            draw(state, viewer)
