@@ -39,7 +39,7 @@ def parse_card(name: str) -> int:
     Raises:
       InputError: no such card.
     """
-    found = _CARD_PATTERN.fullmatch(name.strip().upper())
+    found = _CARD_PATTERN.fullmatch(name.strip().upper()) if isinstance(name, str) else None
     if not found:
         raise InputError(f"unknown card {name!r}; a card is a rank and a suit, e.g. '2Clubs', 'TDia' or 'AceSpades'")
     rank, suit = found.groups()
@@ -74,6 +74,8 @@ class Deck:
           InputError: an unknown card, or one twice.
         """
         self.cards: dict[str, int] = {}
+        if not isinstance(held, Iterable | None):
+            raise InputError(f"held={shown(repr(held))} is not valid; it must be a list of cards")
         for card in range(cards.NUM_CARDS) if held is None else held:
             self.add(card)
 

@@ -76,7 +76,9 @@ def test_a_round_of_objects() -> None:
     ("call", "message"),
     [
         (lambda: parse_card("1Clubs"), "unknown card '1Clubs'"),
+        (lambda: parse_card(None), "unknown card None"),
         (lambda: Deck([52]), "unknown card 52"),
+        (lambda: Deck(5), "held=5 is not valid; it must be a list of cards"),
         (lambda: Deck(["2D", "2Dia"]), "2Diamonds is there already"),
         (lambda: Hand(["2D"]).remove("3D"), "3Diamonds is not there"),
         (lambda: RummyGame(7), "num_players=7"),
