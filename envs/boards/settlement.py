@@ -88,8 +88,9 @@ def laid_off(left: Sequence[int], melds: Sequence[Meld], ranks: int) -> list[tup
     A card that fits a run goes there: it may open the way for the next, and a set takes it in no case better.
     """
     rest, piles, found = set(left), [list(meld) for meld in melds], []
+    runs_first = sorted(range(len(melds)), key=lambda n: _is_set(melds[n], ranks))
     while True:
-        fits = [(card, n) for n, pile in enumerate(piles) for card in sorted(rest) if _fits(card, pile, ranks)]
+        fits = [(card, n) for n in runs_first for card in sorted(rest) if _fits(card, piles[n], ranks)]
         if not fits:
             return found
         step = fits[0]
@@ -108,7 +109,6 @@ def _fits(card: int, pile: list[int], ranks: int) -> bool:
 def answer(rules: GinRules, knocker: tuple[Meld, ...], hand: tuple[int, ...]) -> tuple[tuple[Meld, ...], list, list]:
     """Returns a defender's melds, layoffs and the cards left: the least points, as the rules let it choose."""
     ranks = rules.num_ranks
-    runs_first = sorted(range(len(knocker)), key=lambda n: _is_set(knocker[n], ranks))
     choices = _choices(hand, ranks)
     if rules.layoff != "exact":
         least = min(points(set(hand) - set(itertools.chain(*chosen)), ranks) for chosen in choices)
@@ -116,7 +116,7 @@ def answer(rules: GinRules, knocker: tuple[Meld, ...], hand: tuple[int, ...]) ->
     best = None
     for chosen in choices:
         left = [card for card in hand if card not in set(itertools.chain(*chosen))]
-        off = [(card, runs_first[n]) for card, n in laid_off(left, [knocker[n] for n in runs_first], ranks)]
+        off = laid_off(left, knocker, ranks)
         kept = [card for card in left if card not in {card for card, _ in off}]
         score = points(kept, ranks), len(off)
         if best is None or score < best[0]:

@@ -44,3 +44,11 @@ def test_the_sum_is_what_is_paid(kind: str, preset: str) -> None:
     assert shown["ending"] == ("gin" if kind == "big gin" else kind)
     kinds = [term["kind"] for term in shown["terms"]]
     assert ("big_gin_bonus" in kinds) == (kind == "big gin" and preset == "modern")
+
+
+def test_a_card_that_fits_a_set_and_a_run_is_laid_on_the_run() -> None:
+    """In whatever order the melds lie: on the set it would not open the way for the next card."""
+    melds = [tuple(_ids("TS TH TC")), tuple(_ids("JD QD KD"))]
+    ten, nine = cards.card_id("TD"), cards.card_id("9D")
+    assert settlement.laid_off([nine, ten], melds, 13) == [(ten, 1), (nine, 1)]
+    assert settlement.laid_off([nine, ten], melds[::-1], 13) == [(ten, 0), (nine, 0)]
