@@ -90,12 +90,12 @@ def play_in_terminal(
     Returns:
       The scores of the players, in the order given.
     Raises:
-      InputError: the number of players or names is not that of seats, or a player chooses an illegal action.
+      InputError: the number of players or names is not that of seats, a player chooses an illegal action, or `keep`
+        does not hold one record per line.
     """
-    if len(players) != game.num_players:
-        raise InputError(f"{len(players)} players; {game.name} here has {game.num_players} seats")
-    if names and len(names) != game.num_players:
-        raise InputError(f"{len(names)} names; {game.name} here has {game.num_players} seats")
+    _check_seats(game, players, names)
+    if isinstance(keep, str | os.PathLike) and Path(keep).is_file():
+        records.check_lines(keep)
     people = sum(player is None for player in players)
     rng, read, write = np.random.default_rng(seed), read or input, write or print
     named = tuple(names) if names else _usual_names(players)
@@ -119,6 +119,14 @@ def play_in_terminal(
     except (_LeftError, EOFError):
         write("left the table")
     return scores.tolist()
+
+
+def _check_seats(game: Game, players: Sequence[Any], names: Sequence[str]) -> None:
+    """Raises InputError where the number of players or names is not that of seats."""
+    if len(players) != game.num_players:
+        raise InputError(f"{len(players)} players; {game.name} here has {game.num_players} seats")
+    if names and len(names) != game.num_players:
+        raise InputError(f"{len(names)} names; {game.name} here has {game.num_players} seats")
 
 
 def _usual_names(players: Sequence[Policy | HostPlayer | None]) -> tuple[str, ...]:

@@ -69,11 +69,13 @@ def append(path: str | Path, one: Record) -> None:
     """Adds a record, whole or not at all, to a file of one per line; its line is its own even after one without an end.
 
     Raises:
-      InputError: no record.
+      InputError: no record, or a file that does not hold one per line, as `check_lines` says.
       OSError: there is no such folder, or the disk refused.
     """
-    line = to_line(one).encode()
-    with _file(path).open("a+b", buffering=0) as file:
+    line, path = to_line(one).encode(), _file(path)
+    if path.is_file():
+        check_lines(path)
+    with path.open("a+b", buffering=0) as file:
         end = file.seek(0, os.SEEK_END)
         if end:
             file.seek(end - 1)

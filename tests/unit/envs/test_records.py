@@ -136,6 +136,23 @@ def test_a_record_that_is_too_large_to_be_read_is_not_written(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_record_is_not_added_to_a_file_of_another_form(
+    count: int, indent: int | None, tmp_path: pathlib.Path
+) -> None:
+    """A list of records, or one over several lines, could not be read any more; a line of JSON is a form of its own."""
+    path = tmp_path / "games.json"
+    one = records.record(envs.make("kuhn_poker"), (2, 0, 1), (1, 1))
+    path.write_text(json.dumps(one.as_json() if count == 1 else [one.as_json()] * count, indent=indent))
+    if (count, indent) == (1, None):
+        records.append(path, one)
+    else:
+        with pytest.raises(InputError, match=r"games.json is there already and does not hold one record per line"):
+            records.append(path, one)
+    assert len(records.read(path)) == (2 if count == 2 or indent is None else 1)
+
+
 @pytest.mark.parametrize("points", [[1.0], [1.0, -1.0, 0.0]])
 def test_points_of_more_or_fewer_players_are_refused(points: list[float]) -> None:
     """As names are; no points at all say that they are not known."""

@@ -198,3 +198,12 @@ def test_the_end_of_the_input_is_a_way_to_leave() -> None:
         play_in_terminal(game, [None])
     with pytest.raises(InputError, match="1 names; kuhn_poker here has 2 seats"):
         play_in_terminal(game, [None, None], names=["Ann"], read=gone, write=shown.append)
+
+
+def test_rounds_are_not_added_to_a_file_of_another_form(tmp_path: pathlib.Path) -> None:
+    """It is refused before anything is played, as what is in it could not be read any more."""
+    game, file = envs.make("kuhn_poker"), tmp_path / "games.json"
+    file.write_text("[]")
+    with pytest.raises(envs.InputError, match=r"games.json is there already and does not hold one record per line"):
+        play_in_terminal(game, [envs.make_bot("random", game)] * 2, keep=file, write=[].append)
+    assert file.read_text() == "[]"
