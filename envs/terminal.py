@@ -17,7 +17,7 @@ import numpy as np
 
 from envs import boards, records
 from envs.adapters.single_game import SingleGame
-from envs.errors import InputError
+from envs.errors import InputError, refuse_name, whole_number
 from envs.game import Game, Policy
 from envs.players import HostPlayer
 
@@ -90,12 +90,11 @@ def play_in_terminal(
     Returns:
       The scores of the players, in the order given.
     Raises:
-      InputError: the number of players or names is not that of seats, a player chooses an illegal action, or `keep`
-        does not hold one record per line.
+      InputError: the number of players or names is not that of seats, a name among the players, a seed below 0, a
+        player who chooses an illegal action, or a file to `keep` rounds in that does not hold one record per line.
     """
     _check_seats(game, players, names)
-    if isinstance(keep, str | os.PathLike) and Path(keep).is_file():
-        records.check_lines(keep)
+    _check_seed_and_file(seed, keep)
     people = sum(player is None for player in players)
     rng, read, write = np.random.default_rng(seed), read or input, write or print
     named = tuple(names) if names else _usual_names(players)
@@ -122,11 +121,22 @@ def play_in_terminal(
 
 
 def _check_seats(game: Game, players: Sequence[Any], names: Sequence[str]) -> None:
-    """Raises InputError where the number of players or names is not that of seats."""
+    """Raises InputError where the number of players or names is not that of seats, and for a name among the players."""
     if len(players) != game.num_players:
         raise InputError(f"{len(players)} players; {game.name} here has {game.num_players} seats")
+    for player in players:
+        if player is not None:
+            refuse_name(player, "player")
     if names and len(names) != game.num_players:
         raise InputError(f"{len(names)} names; {game.name} here has {game.num_players} seats")
+
+
+def _check_seed_and_file(seed: int | None, keep: str | Path | None) -> None:
+    """Raises InputError for a seed below 0, and where a file is there that does not hold one record per line."""
+    if seed is not None and (number := whole_number("seed", seed, "0 or more")) < 0:
+        raise InputError(f"seed={number} is not valid; it must be 0 or more")
+    if isinstance(keep, str | os.PathLike) and Path(keep).is_file():
+        records.check_lines(keep)
 
 
 def _usual_names(players: Sequence[Policy | HostPlayer | None]) -> tuple[str, ...]:

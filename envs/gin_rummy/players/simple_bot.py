@@ -24,7 +24,7 @@ from jax import Array, lax
 from envs import cards
 from envs.batching import lanes_last, where_needed
 from envs.cards import NUM_RANKS, NUM_SUITS
-from envs.errors import InputError
+from envs.errors import InputError, shown
 from envs.game import Game, Policy
 from envs.gin_rummy.core.rules import GinRules
 from envs.gin_rummy.event_log.game import GinRummy
@@ -63,10 +63,12 @@ def make(game: Game, faithful: bool = False) -> Policy:
       faithful: whether it has the fault of OpenSpiel's bot against gin too; in `gin_rummy` melds lay themselves, and
         it makes no difference.
     Raises:
-      InputError: another game.
+      InputError: another game, or `faithful` is no bool.
     """
+    if not isinstance(faithful, bool | np.bool_):
+        raise InputError(f"faithful={shown(repr(faithful))} is not valid; it must be True or False")
     if isinstance(game, OpenSpielGinRummy):
-        return Policy(_OpenSpielPlayer(game.rules.num_ranks, faithful))
+        return Policy(_OpenSpielPlayer(game.rules.num_ranks, bool(faithful)))
     if type(game) is GinRummy:
         return Policy(_EventLogPlayer(game.rules))
     raise InputError(f"simple_bot does not play {game.name}; it plays gin_rummy and gin_rummy_openspiel")

@@ -196,6 +196,14 @@ def test_the_end_of_the_input_is_a_way_to_leave() -> None:
     assert shown[-1] == "left the table"
     with pytest.raises(InputError, match="1 players; kuhn_poker here has 2 seats"):
         play_in_terminal(game, [None])
+    with pytest.raises(InputError, match="'random' is not a player; give one"):
+        play_in_terminal(envs.make("kuhn_poker"), ["random", None])
+    for seed, reason in (
+        (-1, "seed=-1 is not valid; it must be 0 or more"),
+        ("a", "it must be a whole number, 0 or more"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            play_in_terminal(envs.make("kuhn_poker"), [None, None], seed=seed)
     with pytest.raises(InputError, match="1 names; kuhn_poker here has 2 seats"):
         play_in_terminal(game, [None, None], names=["Ann"], read=gone, write=shown.append)
 

@@ -118,3 +118,10 @@ def test_simple_bot_refuses_other_games() -> None:
     """One line names what it plays."""
     with pytest.raises(InputError, match="gin_rummy_openspiel"):
         simple_bot.make(envs.make("kuhn_poker"))
+
+
+@pytest.mark.parametrize("faithful", ["no", 2, None])
+def test_simple_bot_is_faithful_or_not(faithful: object) -> None:
+    """A text such as "no" made the bot with the fault of OpenSpiel's."""
+    with pytest.raises(envs.InputError, match=r"faithful=.* is not valid; it must be True or False"):
+        envs.make_bot("simple_bot", envs.make("gin_rummy_openspiel"), faithful=faithful)
