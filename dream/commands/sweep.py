@@ -36,6 +36,7 @@ from dream.config.compose import (
     jobs,
     offer_all,
 )
+from dream.storage.checkpoint import FOLDER
 from dream.storage.files import StorageError, append_lines, read_lines
 from dream.training.faults import memory_explained
 from envs.errors import InputError
@@ -343,9 +344,19 @@ def _check_resumed(overrides: list[str]) -> None:
         planned = _enumerated([text for text in overrides if not text.startswith("hydra")])
     except InputError as error:
         raise InputError("resume= is not for a sweeper that picks its own jobs; they are new runs") from error
-    resumed = [text for job in planned for text in job if text.startswith("resume=")]
-    if twice := next((text for text in resumed if resumed.count(text) > 1), None):
-        raise InputError(f"{twice} is given to {resumed.count(twice)} jobs; a sweep can go on with a run only once")
+    given = [text for job in planned for text in job if text.startswith("resume=")]
+    resumed = [_resumed_run(text) for text in given]
+    if twice := next((run for run in resumed if resumed.count(run) > 1), None):
+        named = ", ".join(dict.fromkeys(text for text, run in zip(given, resumed, strict=True) if run == twice))
+        raise InputError(f"{named} is given to {resumed.count(twice)} jobs; a sweep can go on with a run only once")
+
+
+def _resumed_run(text: str) -> Path:
+    """Returns the folder of the run that `resume=` means, however it or one of its checkpoints is written."""
+    path = Path(text.partition("=")[2].strip("'\"")).expanduser().resolve()
+    if path.parent.name == FOLDER:
+        return path.parent.parent
+    return path.parent if path.name == FOLDER else path
 
 
 def _folder_in(overrides: list[str], setting: str) -> Path:

@@ -399,6 +399,10 @@ def test_a_run_is_gone_on_with_once(
     code, out, err = sweep(*asked, prepare=prepare_run, job=_train, complete=with_stored_choices)
     assert (code, "job " in out) == (2, False)
     assert err == "error: resume=0 is given to 2 jobs; a sweep can go on with a run only once\n"
+    alike = ("resume=0,./0/,0/checkpoints/1", "iterations=2", *launcher)
+    code, _, err = sweep(*alike, prepare=prepare_run, job=_train, complete=with_stored_choices)
+    named = "resume=0, resume=./0/, resume=0/checkpoints/1"
+    assert (code, err) == (2, f"error: {named} is given to 3 jobs; a sweep can go on with a run only once\n")
     code, _, err = sweep("hydra/sweeper=optuna", "resume=0", "seed=interval(1,9)", prepare=prepare_run, job=_train)
     assert (code, err) == (2, "error: resume= is not for a sweeper that picks its own jobs; they are new runs\n")
     if not launcher:
