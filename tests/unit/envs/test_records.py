@@ -402,9 +402,10 @@ def test_a_long_match_is_read_again(tmp_path: pathlib.Path) -> None:
     longest = envs.make("rummy500", target=10_000, max_rounds=200, max_turns=200).max_length
     assert longest == 90_400 <= records.MOST_ACTIONS
     for count, kept in ((longest, True), (records.MOST_ACTIONS + 1, False)):
-        line = records.to_line(dataclasses.replace(one, actions=(321,) * count))
-        with contextlib.nullcontext() if kept else pytest.raises(InputError, match="it must hold 100000 at most"):
-            records.parse(line)
+        made = dataclasses.replace(one, actions=(321,) * count)
+        for keep in (records.to_line, lambda made: records.parse(json.dumps(made.as_json()))):
+            with contextlib.nullcontext() if kept else pytest.raises(InputError, match="it must hold 100000 at most"):
+                keep(made)
 
 
 def test_a_result_that_is_another_is_refused_in_every_game(
