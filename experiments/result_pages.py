@@ -184,6 +184,8 @@ def _gin_rows() -> list[Line]:
             "document",
             "random",
         ),
+        "The same with a step size that falls and a tenth of the weight for actions not taken, 268 iterations, "
+        "against random play": ("document_falling", "random"),
         "`experiment=document_small`, half of the document's games, an annealed step, a narrower network, "
         "37 minutes on two cores (one seed; the other four 71 to 91 on one), "
         "against random play": (
@@ -314,6 +316,12 @@ def headline_table() -> list[str]:
 
 DOCUMENT_RUNS = {
     "document": ("network.dtype=bfloat16 iterations=500", "two cores, other work at first"),
+    "document-falling": (
+        'network.dtype=bfloat16 algo.untaken_weight=0.1 "algo.learning_rate_decay={start: 1, end: 0, '
+        'transition_steps: 333, form: cosine}" algo.temperature.transition_steps=267 algo.uniform_iterations=13 '
+        "iterations=268",
+        "two cores, readers' scripts at idle priority beside most of it",
+    ),
     "document-small": ("experiment=document_small", "one core beside other work, seed 4 two cores"),
     "document-small-40": (
         "experiment=document_small algo.epochs=40 algo.epoch_unit=minibatches",
