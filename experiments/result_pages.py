@@ -320,7 +320,7 @@ DOCUMENT_RUNS = {
         'network.dtype=bfloat16 algo.untaken_weight=0.1 "algo.learning_rate_decay={start: 1, end: 0, '
         'transition_steps: 333, form: cosine}" algo.temperature.transition_steps=267 algo.uniform_iterations=13 '
         "iterations=268",
-        "two cores, readers' scripts at idle priority beside most of it",
+        "two cores, other work at idle priority beside most of it",
     ),
     "document-small": ("experiment=document_small", "one core beside other work, seed 4 two cores"),
     "document-small-40": (
